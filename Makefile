@@ -1,0 +1,52 @@
+# The daily commands. `make demo` and `make test` start on a fresh Debian 12 with git and make: what is missing is installed first.
+#
+#     make            build the library, the Python extension, tests and examples into build/
+#     make demo       train a small convolutional network on handwritten digits, then evaluate its checkpoint from C++
+#     make test       every test of C++ and Python, and lint; closes on "N passed, N failed, N skipped"
+#     make sanitize   the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#     make campaign   what takes longer: sanitizers over everything, then tests marked `campaign`
+#     make format     put every source into the house's form; `make lint` only looks
+BUILD ?= build
+JOBS ?= $(shell nproc)
+PYTHON := .venv/bin/python
+export PYTHONPATH := $(CURDIR)/$(BUILD)/python
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+
+.PHONY: all build demo test sanitize campaign format lint clean
+all: build
+
+.venv/.installed-build: .ci/install_dependencies .ci/requirements-build.txt
+	@.ci/install_dependencies build
+.venv/.installed-test: .ci/install_dependencies .ci/requirements-build.txt .ci/requirements-test.txt
+	@.ci/install_dependencies test
+
+# Ninja runs CMake again by itself when a source appears or CMakeLists.txt changes. Catch2 may have come after the first configuration.
+$(BUILD)/build.ninja: | .venv/.installed-build
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).log 2>&1 && rm $(BUILD).log || { cat $(BUILD).log; rm -rf $(BUILD).log $@; exit 1; }
+
+build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET)) -- --quiet
+
+demo: build
+	@$(PYTHON) examples/digits/train.py
+	@$(BUILD)/bin/digits_evaluate
+
+test: .venv/.installed-test build
+	@$(PYTHON) .ci/test --build $(BUILD)
+
+sanitize: .venv/.installed-test
+	@$(MAKE) --no-print-directory build BUILD=build-sanitize CMAKE_ARGS="-DVESTA_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
+	@$(PYTHON) .ci/test --build build-sanitize --sanitize
+
+campaign: sanitize build
+	@$(PYTHON) .ci/test --build $(BUILD) --campaign
+
+format: .venv/.installed-test
+	@.ci/lint --fix
+
+lint: .venv/.installed-test $(BUILD)/build.ninja
+	@.ci/lint
+
+clean:
+	rm -rf build build-sanitize build-wheel compile_commands.json
