@@ -1,4 +1,5 @@
-# The daily commands. `make demo` and `make test` start on a fresh Debian 12 with git and make: what is missing is installed first.
+# The daily commands. `make demo` and `make test` start on a fresh Debian 12 with git and make: what is missing is
+# installed first.
 #
 #     make            build the library, the Python extension, tests and examples into build/
 #     make demo       train a small convolutional network on handwritten digits, then evaluate its checkpoint from C++
@@ -21,9 +22,11 @@ all: build
 .venv/.installed-test: .ci/install_dependencies .ci/requirements-build.txt .ci/requirements-test.txt
 	@.ci/install_dependencies test
 
-# Ninja runs CMake again by itself when a source appears or CMakeLists.txt changes. Catch2 may have come after the first configuration.
+# Configures once; from then on Ninja runs CMake by itself when a source appears or CMakeLists.txt changes.
 $(BUILD)/build.ninja: | .venv/.installed-build
-	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).log 2>&1 && rm $(BUILD).log || { cat $(BUILD).log; rm -rf $(BUILD).log $@; exit 1; }
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).log 2>&1 \
+	  || { cat $(BUILD).log; rm -rf $(BUILD).log $@; exit 1; }
+	@rm $(BUILD).log
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET)) -- --quiet
@@ -36,7 +39,8 @@ test: .venv/.installed-test build
 	@$(PYTHON) .ci/test --build $(BUILD)
 
 sanitize: .venv/.installed-test
-	@$(MAKE) --no-print-directory build BUILD=build-sanitize CMAKE_ARGS="-DVESTA_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
+	@$(MAKE) --no-print-directory build BUILD=build-sanitize \
+	  CMAKE_ARGS="-DVESTA_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
 	@$(PYTHON) .ci/test --build build-sanitize --sanitize
 
 campaign: sanitize build
