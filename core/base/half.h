@@ -7,7 +7,6 @@
 
 #include <vesta/core/base/macros.h>
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -18,8 +17,8 @@
 
 namespace vesta {
 
-/// Converts `value` to IEEE binary16, to nearest, ties to even. Overflow (from 65520 on) gives infinity; a NaN keeps its
-/// sign and the top of its payload and becomes quiet, as vcvtps2ph does.
+/// Converts `value` to IEEE binary16, to nearest, ties to even. Overflow (from 65520 on) gives infinity; a NaN keeps
+/// its sign and the top of its payload and becomes quiet, as vcvtps2ph does.
 VESTA_HD VESTA_INLINE constexpr std::uint16_t float_to_half_bits(float value) {
 #if defined(__CUDA_ARCH__)
   std::uint16_t device_bits;
@@ -31,7 +30,7 @@ VESTA_HD VESTA_INLINE constexpr std::uint16_t float_to_half_bits(float value) {
     return static_cast<std::uint16_t>(_cvtss_sh(value, 0));  // 0: _MM_FROUND_TO_NEAREST_INT
   }
 #endif
-  const auto x = std::bit_cast<std::uint32_t>(value);
+  const auto x = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t sign = (x >> 16) & 0x8000u;
   const std::uint32_t magnitude = x & 0x7fffffffu;
   if (magnitude > 0x7f800000u) {
@@ -67,20 +66,20 @@ VESTA_HD VESTA_INLINE constexpr float half_bits_to_float(std::uint16_t bits) {
 #endif
   const std::uint32_t sign = (bits & 0x8000u) << 16;
   const std::uint32_t magnitude = bits & 0x7fffu;
-  if (magnitude > 0x7c00u) return std::bit_cast<float>(sign | 0x7fc00000u | (magnitude << 13));
-  if (magnitude == 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u);
+  if (magnitude > 0x7c00u) return __builtin_bit_cast(float, sign | 0x7fc00000u | (magnitude << 13));
+  if (magnitude == 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u);
   if (magnitude < 0x400u) {  // a count of 2^-24, exact in float
     const float value = static_cast<float>(magnitude) * 0x1p-24f;
     return sign != 0 ? -value : value;
   }
-  return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
+  return __builtin_bit_cast(float, sign | ((magnitude << 13) + 0x38000000u));
 #endif
 }
 
 /// Converts `value` to bfloat16, to nearest, ties to even. A NaN keeps its sign and the top of its payload and becomes
 /// quiet. Denormals are kept.
 VESTA_HD VESTA_INLINE constexpr std::uint16_t float_to_bfloat16_bits(float value) {
-  const auto x = std::bit_cast<std::uint32_t>(value);
+  const auto x = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t rounded = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
   const std::uint32_t quiet = (x >> 16) | 0x40u;
   return static_cast<std::uint16_t>((x & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
@@ -88,7 +87,7 @@ VESTA_HD VESTA_INLINE constexpr std::uint16_t float_to_bfloat16_bits(float value
 
 /// Converts bfloat16 `bits` to float, exactly.
 VESTA_HD VESTA_INLINE constexpr float bfloat16_bits_to_float(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
 }
 
 /// Holds an IEEE binary16 number: 11 significant bits, up to 65504.
@@ -125,7 +124,8 @@ struct BFloat16 {
   }
 };
 
-static_assert(sizeof(Half) == 2 && std::is_trivially_copyable_v<Half> && std::is_trivially_default_constructible_v<Half>);
+static_assert(sizeof(Half) == 2 && std::is_trivially_copyable_v<Half> &&
+              std::is_trivially_default_constructible_v<Half>);
 static_assert(sizeof(BFloat16) == 2 && std::is_trivially_copyable_v<BFloat16> &&
               std::is_trivially_default_constructible_v<BFloat16>);
 

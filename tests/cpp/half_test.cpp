@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -75,7 +76,8 @@ void check_type(int exponent_bits, int mantissa_bits) {
   }
   std::mt19937 random(1);
   for (int i = 0; i < (1 << 20); ++i) {
-    wrong_rounding += !nearest_even<T>(bits_to_float(static_cast<std::uint32_t>(random())), exponent_bits, mantissa_bits);
+    const float value = bits_to_float(static_cast<std::uint32_t>(random()));
+    wrong_rounding += !nearest_even<T>(value, exponent_bits, mantissa_bits);
   }
   CHECK(wrong_widening == 0);
   CHECK(wrong_round_trip == 0);
@@ -92,7 +94,8 @@ TEST_CASE("half: known values, at run time and in constant expressions") {
   static_assert(Half(65520.0f).bits == 0x7c00 && Half(-65520.0f).bits == 0xfc00);
   static_assert(Half(0x1p-24f).bits == 1 && Half(0x1p-25f).bits == 0 && Half(0x1.000002p-25f).bits == 1);
   static_assert(Half(0x1.8p-24f).bits == 2 && Half(-0.0f).bits == 0x8000 && float(Half::from_bits(0x0001)) == 0x1p-24f);
-  static_assert(BFloat16(1.0f).bits == 0x3f80 && BFloat16(0x1.01p0f).bits == 0x3f80 && BFloat16(0x1.03p0f).bits == 0x3f82);
+  static_assert(BFloat16(1.0f).bits == 0x3f80);
+  static_assert(BFloat16(0x1.01p0f).bits == 0x3f80 && BFloat16(0x1.03p0f).bits == 0x3f82);
   static_assert(BFloat16(std::numeric_limits<float>::max()).bits == 0x7f80 && BFloat16(0x1p-133f).bits == 1);
   volatile float tie = 65520.0f, nan = -std::numeric_limits<float>::quiet_NaN();
   CHECK(Half(tie).bits == 0x7c00);
