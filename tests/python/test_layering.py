@@ -1,0 +1,197 @@
+"""The house's rules that a machine can read: which folder includes which, file sizes, READMEs, forbidden words."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+BASE = {"core/base"}
+CORE = BASE | {"core"}
+OPS = CORE | {"core/dispatch", "core/ops"}
+IO = OPS | {"core/io"}
+TAPE = IO | {"autograd"}
+GROUPS = OPS | {"multiprocessing"}
+NET = TAPE | {"nn"}
+ALL_BUT_LEAVES = NET | GROUPS | {"multiprocessing/ddp", "python/bindings"}
+
+# Folder (with everything below that has no row of its own) -> folders whose headers it may include.
+ALLOWED = {
+    "core/base": BASE,
+    "core": CORE,
+    "core/dispatch": CORE | {"core/dispatch"},
+    "core/ops": OPS,
+    "core/cpu": OPS | {"core/cpu"},
+    "core/io": IO,
+    "multiprocessing": GROUPS,
+    "autograd": TAPE,
+    "multiprocessing/ddp": TAPE | GROUPS | {"multiprocessing/ddp"},
+    "nn": NET,
+    "python/bindings": ALL_BUT_LEAVES,
+    "cuda": ALL_BUT_LEAVES - {"python/bindings"} | {"cuda"},
+    "cuda/python": ALL_BUT_LEAVES | {"cuda"},
+    "tests": ALL_BUT_LEAVES | {"core/cpu", "tests"},
+    "benchmarks": ALL_BUT_LEAVES | {"core/cpu", "benchmarks"},
+    "examples": NET | {"multiprocessing", "multiprocessing/ddp"},
+}
+
+# The roll call includes nothing and every storey of the core may read it: it stamps Tensor's methods in core/tensor.h.
+ROLL_CALL = "core/ops/list.h"
+
+# Headers of other projects -> the folders that may know them.
+THIRD_PARTY = {
+    r"(cuda|cublas|cudnn|nccl|cub/|thrust/|cooperative_groups|nvtx)": ("cuda",),
+    r"(dnnl|oneapi/dnnl|sleef)": ("core/cpu", "tests", "benchmarks"),
+    r"(pybind11/|Python\.h)": ("python/bindings", "cuda/python", "benchmarks"),
+    r"fmt/": ("core", "autograd", "nn", "multiprocessing", "python/bindings", "cuda", "tests"),
+    r"nlohmann/": ("core/io", "autograd", "tests"),
+    r"catch2/": ("tests",),
+    r"omp\.h": ("core/cpu", "tests", "benchmarks"),
+    r"gloo/": ("multiprocessing",),
+}
+
+CPP = (".h", ".cpp", ".cu", ".cuh")
+SOURCE = (*CPP, ".py", ".pyi")
+
+
+def tracked():
+    """Returns the files that git knows or would add, as paths relative to the root."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [Path(name) for name in listed if (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="module")
+def files():
+    try:
+        return tracked()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs the git checkout")
+
+
+def text_of(path):
+    return (ROOT / path).read_text(encoding="utf-8", errors="replace")
+
+
+def row_of(path):
+    """Returns the row of ALLOWED that a file stands under: the longest one that is a prefix of its folder."""
+    folder = path.parent
+    while folder != Path("."):
+        if str(folder) in ALLOWED:
+            return str(folder)
+        folder = folder.parent
+    return None
+
+
+def included(path):
+    """Yields (line number, style, name) of every #include."""
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        match = re.match(r"\s*#\s*include\s*([<\"])([^>\"]+)[>\"]", line)
+        if match:
+            yield number, match[1], match[2]
+
+
+def forbidden(path, style, name):
+    """Returns why a file may not include a header, or None."""
+    row = row_of(path)
+    if row is None:
+        return "stands in no folder of the allow-table"
+    if name == "vesta/vesta.h":
+        return None if "nn" in ALLOWED[row] else f"{row} may not include the umbrella header"
+    if name.startswith("vesta/"):
+        target = Path(name[len("vesta/") :])
+        if str(target) == ROLL_CALL and row.startswith("core"):
+            return None
+        target_row = row_of(target)
+        return None if target_row in ALLOWED[row] else f"{row} may not include {target_row}"
+    if style == '"':
+        beside = (ROOT / path.parent / name).is_file() and "/" not in name
+        return None if beside and row.split("/")[0] in ("python", "tests", "benchmarks") else "spell it <vesta/...>"
+    for pattern, folders in THIRD_PARTY.items():
+        if re.match(pattern, name):
+            known = any(row == folder or row.startswith(folder + "/") for folder in folders) and row != "core/base"
+            return None if known else f"{row} may not know {name}"
+    return None
+
+
+def test_includes_point_down_only(files):
+    wrong = [
+        f"{path}:{number}: {name}: {reason}"
+        for path in files
+        if path.suffix in CPP
+        for number, style, name in included(path)
+        if (reason := forbidden(path, style, name))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("path", "style", "name"),
+    [
+        ("core/tensor.h", "<", "vesta/autograd/node.h"),
+        ("core/base/error.h", "<", "vesta/core/tensor.h"),
+        ("core/ops/reduce.h", "<", "vesta/core/cpu/simd.h"),
+        ("autograd/rules/matmul.cpp", "<", "vesta/core/cpu/loops.h"),
+        ("autograd/node.h", "<", "vesta/nn/module.h"),
+        ("nn/module.h", "<", "vesta/cuda/stream.h"),
+        ("core/cpu/matmul.cpp", "<", "cuda_runtime.h"),
+        ("python/bindings/module.cpp", "<", "vesta/core/cpu/simd.h"),
+        ("core/base/error.h", "<", "fmt/format.h"),
+        ("core/tensor.cpp", '"', "tensor.h"),
+        ("elsewhere/x.cpp", "<", "vector"),
+    ],
+)
+def test_the_table_refuses(path, style, name):
+    assert forbidden(Path(path), style, name)
+
+
+def test_the_roll_call_includes_nothing(files):
+    if Path(ROLL_CALL) not in files:
+        pytest.skip(f"{ROLL_CALL} is not there")
+    assert not list(included(Path(ROLL_CALL)))
+
+
+def test_no_file_is_long(files):
+    long = {str(p): n for p in files if p.suffix in SOURCE and (n := len(text_of(p).splitlines())) > 800}
+    assert not long, f"over 800 lines: {long}. Extract a noun."
+
+
+def test_no_line_is_long(files):
+    wanted = [p for p in files if p.suffix in SOURCE or p.name in ("CMakeLists.txt", "Makefile") or p.parts[0] == ".ci"]
+    long = [f"{p}:{i}" for p in wanted for i, line in enumerate(text_of(p).splitlines(), 1) if len(line) > 120]
+    assert not long, f"over 120 columns: {long}"
+
+
+def test_every_folder_has_a_short_readme(files):
+    folders = {p.parent for p in files if p.suffix in SOURCE and not p.parts[0].startswith(".")}
+    missing = [str(f) for f in sorted(folders) if not (ROOT / f / "README.md").is_file()]
+    assert not missing, f"README.md is missing in {missing}"
+    long = [str(f) for f in folders if f != Path(".") and len(text_of(f / "README.md").splitlines()) > 80]
+    assert not long, f"README.md is over 80 lines in {long}"
+
+
+WORDS = {
+    "a build switch for CUDA (a plug-in is loaded, never compiled in)": r"#\s*if(def)?\b.*\bUSE_" + "CUDA",
+    "a path of one machine": r"(?<![\w.$}])/(?:home|root|work|Users)/\w",
+    "unfinished work": r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX)\b",
+}
+
+
+@pytest.mark.parametrize("what", WORDS)
+def test_no_source_holds(files, what):
+    texts = [p for p in files if p.suffix in (*SOURCE, ".md", ".toml", ".yaml", ".txt", "") and "data" not in p.parts]
+    found = [
+        f"{path}:{number}: {line.strip()[:100]}"
+        for path in texts
+        for number, line in enumerate(text_of(path).splitlines(), 1)
+        if re.search(WORDS[what], line)
+    ]
+    assert not found, f"{what}:\n" + "\n".join(found)
+
+
+def test_the_root_holds_what_the_readme_maps(files):
+    folders = {p.parts[0] for p in files if len(p.parts) > 1 and not p.parts[0].startswith(".")}
+    allowed = "core autograd nn cuda multiprocessing python tests benchmarks examples docs".split()
+    assert folders <= set(allowed), folders - set(allowed)

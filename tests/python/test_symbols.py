@@ -1,0 +1,89 @@
+"""What libvesta.so holds, read with nm: code of one instruction set stays in its namespace, only our names leave.
+
+Without the namespaces the linker keeps one weak copy of a template for all instruction sets, and a machine without
+AVX-512 runs zmm code.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ.get("VESTA_BUILD", Path(__file__).resolve().parents[2] / "build"))
+LIBRARY = BUILD / "lib" / "libvesta.so"
+ISA = re.compile(r"\bvesta::(baseline|avx2|avx512)::")
+
+pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f"{LIBRARY} is not built")
+
+
+def symbols(path, *options):
+    """Returns (type letter, demangled name) of each symbol that a file defines."""
+    command = ["nm", "-C", "--defined-only", *options, str(path)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    parts = [line.split(maxsplit=2) for line in lines]
+    return [(p[1], p[2]) for p in parts if len(p) == 3]
+
+
+@pytest.fixture(scope="module")
+def library():
+    return symbols(LIBRARY)
+
+
+@pytest.fixture(scope="module")
+def high_objects():
+    folders = BUILD.glob("CMakeFiles/vesta_kernels_avx*.dir")
+    return [path for folder in folders for path in folder.rglob("*.o")]
+
+
+def test_vector_code_lives_in_the_namespace_of_its_isa(library):
+    vector = [name for _, name in library if re.search(r"\bVec<|\bsimd::", name)]
+    loose = [name for name in vector if not ISA.search(name)]
+    assert not loose, "\n".join(loose[:20])
+
+
+def test_functors_of_kernels_live_in_the_namespace_of_their_isa(high_objects):
+    if not high_objects:
+        pytest.skip("no kernels for AVX2 or AVX-512 on this machine")
+    loose = {
+        f"{path.name}: {name}"
+        for path in high_objects
+        for kind, name in symbols(path)
+        if kind in "WVu" and re.search(r"::(forward|backward)\b", name) and not ISA.search(name)
+    }
+    assert not loose, "\n".join(sorted(loose)[:20])
+
+
+def test_no_strong_symbol_of_a_high_isa_is_outside_its_namespace(high_objects):
+    loose = {
+        f"{path.name}: {name}"
+        for path in high_objects
+        for kind, name in symbols(path, "--extern-only")
+        if kind in "TDB" and name.startswith("vesta::") and not ISA.search(name)
+    }
+    assert not loose, "\n".join(sorted(loose)[:20])
+
+
+def test_shared_inline_functions_are_taken_from_code_that_runs_everywhere():
+    """The objects of higher instruction sets stand last on the link line: what exists is not taken from them."""
+    ninja = BUILD / "build.ninja"
+    if not ninja.exists():
+        pytest.skip("built without Ninja")
+    line = next(text for text in ninja.read_text().splitlines() if re.match(r"build lib/libvesta\.so\b.*:", text))
+    objects = re.findall(r"CMakeFiles/vesta_(\w+)\.dir/", line.split("|")[0])
+    first_high = next((i for i, name in enumerate(objects) if "_avx" in name), len(objects))
+    assert objects and all("_avx" in name for name in objects[first_high:]), objects
+
+
+def test_only_our_own_names_leave_the_library():
+    """Neither oneDNN, SLEEF, fmt nor the standard library is exported a second time."""
+    exported = [name for kind, name in symbols(LIBRARY, "--dynamic") if kind in "TDBR"]
+    foreign = [name for name in exported if "vesta" not in name]
+    assert exported and not foreign, foreign[:20]
+
+
+def test_no_cuda_symbol_is_needed():
+    command = ["nm", "-D", "--undefined-only", str(LIBRARY)]
+    needed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert not re.findall(r"\b(cuda\w+|cublas\w+|cudnn\w+|nccl\w+)", needed)
