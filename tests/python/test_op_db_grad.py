@@ -1,0 +1,121 @@
+"""Gradient tests generated from the table: gradcheck and gradgradcheck, narrow dtypes, and who records at all."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+import vesta
+from vesta.autograd import gradcheck, gradgradcheck
+
+import op_db_check as check
+from op_db import OPS
+from op_db_cases import COMPARED, describe, pairs, single
+from op_db_row import DTYPES, Maker, Row, Sample
+
+DIFFERENTIABLE = [row for row in OPS if row.grad]
+
+
+def wide(row: Row, dtype: str) -> bool:
+    return row.accepts(dtype) and dtype in ("float64", "complex128")
+
+
+def of_leaves(row: Row, sample: Sample) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Turns a materialized sample into a function of its leaves alone, as gradcheck wants one, and the leaves."""
+    function, both = check.function_of(row), [list(sample.args), sample.kwargs]
+
+    def of(*leaves: Any) -> Any:
+        args, kwargs = check.replace_leaves(both, list(leaves))
+        got = check.results(function(*args, **kwargs))
+        return tuple(tensor for tensor in got if tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+
+    return of, tuple(check.leaves_of(both))
+
+
+@pytest.mark.parametrize("row, dtype", pairs(DIFFERENTIABLE, wide))
+def test_gradcheck(row: Row, dtype: str) -> None:
+    """The analytical gradient is the numerical one, for contiguous and for transposed or sliced operands."""
+    count = 0
+    for sample in row.grad_samples(Maker(DTYPES[dtype], row.name)):
+        for layout in (check.layout_contiguous, check.layout_sliced)[: 2 if count == 3 else 1]:
+            made = check.materialize(sample, dtype, layout=layout)
+            args, kwargs = detached(made)
+            function, leaves = of_leaves(row, Sample(args, kwargs))
+            assert leaves and gradcheck(function, leaves), describe(sample)
+        count += 1
+    assert count
+
+
+def detached(sample: Sample) -> Sample:
+    """Makes the floating-point tensors of the first level (and of lists) leaves that require grad.
+
+    Views of a base become leaves of their own that keep the layout.
+    """
+    return Sample(tuple(_leaf(a) for a in sample.args), {k: _leaf(a) for k, a in sample.kwargs.items()})
+
+
+def _leaf(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_leaf(item) for item in value)
+    if isinstance(value, vesta.Tensor) and (value.dtype.is_floating_point or value.dtype.is_complex):
+        return value.detach().requires_grad_()
+    return value
+
+
+@pytest.mark.parametrize("row, dtype", pairs([row for row in DIFFERENTIABLE if row.gradgrad], wide))
+def test_gradgradcheck(row: Row, dtype: str) -> None:
+    """The gradient of the gradient is the numerical one."""
+    for sample in row.grad_samples(Maker(DTYPES[dtype], row.name)):
+        made = check.materialize(sample, dtype, requires_grad=True)
+        function, leaves = of_leaves(row, made)
+        if all(leaf.numel() <= 8 for leaf in leaves):
+            assert gradgradcheck(function, leaves), describe(sample)
+
+
+@pytest.mark.parametrize("row, dtype", pairs(DIFFERENTIABLE, lambda r, d: r.accepts(d) and DTYPES[d].family in "hf"))
+def test_gradient_has_the_dtype_and_shape_of_its_input(row: Row, dtype: str) -> None:
+    """A gradient has its input's dtype, shape and device, and the float64 gradient's value within the precision."""
+    for sample in row.grad_samples(Maker(DTYPES[dtype], row.name)):
+        narrow = gradients(row, check.materialize(sample, dtype, requires_grad=True))
+        exact = gradients(row, check.materialize(sample, "float64", requires_grad=True))
+        for (leaf, have), (_, want) in zip(narrow, exact):
+            assert have.dtype == leaf.dtype and have.shape == leaf.shape and have.device == leaf.device
+            a, b = check.array_of(have).astype(np.float64), check.array_of(want)
+            bound = {"float16": 0.02, "bfloat16": 0.15, "float32": 2e-5, "float64": 0}[dtype]
+            assert np.allclose(a, b, rtol=bound, atol=bound), f"{describe(sample)}: {a} instead of {b}"
+
+
+def gradients(row: Row, sample: Sample) -> list[tuple[Any, Any]]:
+    """Runs backward from the sum of the floating-point results and returns (leaf, gradient) pairs."""
+    function, leaves = of_leaves(row, sample)
+    total = sum((tensor.to(vesta.float64).sum() for tensor in function(*leaves)), vesta.zeros((), dtype=vesta.float64))
+    total.backward()
+    return [(leaf, leaf.grad) for leaf in leaves]
+
+
+@pytest.mark.parametrize("row", single(row for row in COMPARED if row.accepts("float32")))
+def test_who_records(row: Row) -> None:
+    """A result requires grad when the op is differentiable, an operand does, and grad mode is on; never otherwise."""
+    function = check.function_of(row)
+    samples = row.grad_samples or row.samples
+    sample = next(iter(samples(Maker(DTYPES["float32"], row.name))))
+    args, kwargs = check.materialize(sample, "float32", requires_grad=True)
+    for number, tensor in enumerate(check.results(function(*args, **kwargs))):
+        recorded = row.grad and tensor.dtype.is_floating_point
+        assert tensor.requires_grad == recorded and (tensor.grad_fn is not None) == recorded, f"result {number}"
+    with vesta.no_grad():
+        for tensor in check.results(function(*args, **kwargs)):
+            assert not tensor.requires_grad and tensor.grad_fn is None
+
+
+@pytest.mark.parametrize("dtype", [d.name for d in DTYPES.values() if d.family in "bui"])
+def test_integers_do_not_require_grad(dtype: str) -> None:
+    """Asking an integer or bool tensor for gradients raises; only floats and complex numbers have them."""
+    x = check.tensor_of(np.ones(3), dtype)
+    with pytest.raises(RuntimeError, match="(?i)float"):
+        x.requires_grad_()
+    with pytest.raises(RuntimeError, match="(?i)float"):
+        x.requires_grad = True
+    with pytest.raises(RuntimeError, match="(?i)float"):
+        vesta.zeros(3, dtype=check.vdtype(dtype), requires_grad=True)
+    assert not x.requires_grad

@@ -1,0 +1,46 @@
+"""The roll call and the table are equal both ways, and agree on what each op promises."""
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import vesta
+
+import op_db_check as check
+from op_db import OPS
+from op_db_cases import single
+from op_db_row import Row
+
+REGISTRY = vesta._C._registry()
+NAMES = [name for row in OPS for name in row.roll_names]
+
+
+def test_every_op_has_a_row() -> None:
+    assert sorted(set(REGISTRY) - set(NAMES)) == [], "ops of the roll call without a row in tests/op_db.py"
+
+
+def test_every_row_has_an_op() -> None:
+    assert sorted(set(NAMES) - set(REGISTRY)) == [], "rows of tests/op_db.py without an op in the roll call"
+
+
+def test_no_row_twice() -> None:
+    assert sorted(NAMES) == sorted(set(NAMES))
+
+
+@pytest.mark.parametrize("row", single(row for row in OPS if not row.covers))
+def test_row_and_op_agree(row: Row) -> None:
+    """Both say the same of gradients; a method or in-place variant that the row promises exists."""
+    entry = REGISTRY[row.name]
+    assert entry["differentiable"] == row.grad
+    for variant, attribute in (("method", row.name), ("inplace", f"{row.name}_")):
+        if getattr(row, variant) and row.fn is None:
+            assert entry[variant], f"the row promises {variant}"
+        if entry[variant]:
+            assert hasattr(vesta.Tensor, attribute)
+
+
+@pytest.mark.parametrize("row", single(row for row in OPS if row.fn is None))
+def test_op_has_help(row: Row) -> None:
+    """``help(op)`` says something: a docstring that starts with the op's own name or names it."""
+    target = getattr(vesta.Tensor, row.name) if row.where == "Tensor" else check.function_of(row)
+    assert row.name in (inspect.getdoc(target) or "")

@@ -1,0 +1,162 @@
+"""In-place and ``out=`` variants generated from the table."""
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import numpy as np
+import pytest
+import vesta
+
+import op_db_check as check
+from op_db import OPS
+from op_db_cases import describe, pairs, single
+from op_db_row import DTYPES, REAL_OF, Maker, Row, Sample, can_write
+
+REGISTRY = vesta._C._registry()
+
+
+def promises(row: Row, variant: str) -> bool:
+    """Says whether the row or the roll call promises the variant: a derived variant is tested unasked."""
+    return getattr(row, variant) or (row.kind in ("unary", "binary") and REGISTRY.get(row.name, {}).get(variant, False))
+
+
+IN_PLACE = [row for row in OPS if promises(row, "inplace")]
+WITH_OUT = [row for row in OPS if row.out]
+
+
+def nonempty(row: Row, dtype: str) -> Iterator[Sample]:
+    for sample in row.samples(Maker(DTYPES[dtype], row.name)):
+        if all(np.size(a) for a in sample.args if isinstance(a, np.ndarray)):
+            yield sample
+
+
+def fits_in_place(row: Row, dtype: str) -> bool:
+    """Says whether the result's dtype can be written into an operand of this dtype (abs_ of complex is refused)."""
+    narrowed = row.result == "real" and dtype in REAL_OF
+    return row.accepts(dtype) and can_write(row.result_dtype(dtype), dtype) and not narrowed
+
+
+def shape_kept(sample: Sample) -> bool:
+    shapes = [a.shape for a in sample.args if isinstance(a, np.ndarray)]
+    return np.broadcast_shapes(*shapes) == shapes[0]
+
+
+@pytest.mark.parametrize("row, dtype", pairs(IN_PLACE, fits_in_place))
+def test_in_place(row: Row, dtype: str) -> None:
+    """``x.op_()`` writes the function's bits into x, in any layout, returns x itself and counts the version up."""
+    function = check.function_of(row)
+    for sample in filter(shape_kept, row.samples(Maker(DTYPES[dtype], row.name))):
+        for layout in (check.layout_contiguous, check.layout_transposed, check.layout_sliced):
+            args, kwargs = check.materialize(sample, dtype, layout=layout)
+            want = function(*args, **kwargs).to(check.vdtype(dtype))
+            version = args[0]._version
+            got = getattr(args[0], f"{row.name}_")(*args[1:], **kwargs)
+            assert got is args[0], describe(sample)
+            check.assert_same_bits(got, want, f"{layout.__name__} {describe(sample)}")
+            assert got._version == version + 1
+
+
+@pytest.mark.parametrize("row, dtype", pairs(IN_PLACE, lambda r, d: r.accepts(d) and not fits_in_place(r, d)))
+def test_in_place_refuses_a_wider_result(row: Row, dtype: str) -> None:
+    """An in-place op whose result does not fit the operand's dtype raises and leaves the operand as it was."""
+    sample = next(nonempty(row, dtype))
+    args, kwargs = check.materialize(sample, dtype)
+    before, version = args[0].clone(), args[0]._version
+    with pytest.raises(check.REFUSALS) as caught:
+        getattr(args[0], f"{row.name}_")(*args[1:], **kwargs)
+    check.check_message(caught.value, row.name)
+    check.assert_same_bits(args[0], before)
+    assert args[0]._version == version
+
+
+@pytest.mark.parametrize("row", single(row for row in IN_PLACE if row.kind == "binary"))
+def test_in_place_does_not_grow(row: Row) -> None:
+    """An in-place op whose other operand would broadcast the first one to a larger shape raises."""
+    dtype = vesta.float32 if row.accepts("float32") else vesta.int32
+    x, y = vesta.ones(3, dtype=dtype), vesta.ones(2, 3, dtype=dtype)
+    with pytest.raises(RuntimeError) as caught:
+        getattr(x, f"{row.name}_")(y)
+    check.check_message(caught.value, row.name, "[2, 3]", "[3]")
+    assert tuple(x.shape) == (3,) and x._version == 0
+
+
+def out_pairs() -> list[Any]:
+    return pairs(WITH_OUT, lambda row, dtype: row.accepts(dtype) and DTYPES[dtype].family in "ifc")
+
+
+@pytest.mark.parametrize("row, dtype", out_pairs())
+def test_out(row: Row, dtype: str) -> None:
+    """``out=`` receives the function's bits in place, in any layout, and is what the call returns."""
+    function = check.function_of(row)
+    for sample in nonempty(row, dtype):
+        args, kwargs = check.materialize(sample, dtype)
+        want = function(*args, **kwargs)
+        for layout in (check.layout_contiguous, check.layout_transposed, check.layout_sliced):
+            ones = np.ones(tuple(want.shape), DTYPES[check.name_of(want.dtype)].carrier)
+            out = layout(ones, check.name_of(want.dtype), "cpu")
+            if out is None:
+                continue
+            place, version = out.data_ptr(), out._version
+            assert function(*args, **kwargs, out=out) is out
+            assert out.data_ptr() == place and out._version > version
+            check.assert_same_bits(out, want, f"{layout.__name__} {describe(sample)}")
+
+
+@pytest.mark.parametrize("row, dtype", out_pairs())
+def test_out_may_be_an_operand(row: Row, dtype: str) -> None:
+    """``out=x`` is the in-place op, and an empty out takes the result's shape."""
+    function = check.function_of(row)
+    sample = next(filter(shape_kept, nonempty(row, dtype)))
+    args, kwargs = check.materialize(sample, dtype)
+    want = function(*args, **kwargs)
+    empty = vesta.empty(0, dtype=want.dtype)
+    check.assert_same_bits(function(*args, **kwargs, out=empty), want)
+    assert empty.shape == want.shape
+    if want.dtype == args[0].dtype and want.shape == args[0].shape:
+        check.assert_same_bits(function(*args, **kwargs, out=args[0]), want)
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("row", single(row for row in WITH_OUT))
+def test_out_of_another_shape_is_refused(row: Row) -> None:
+    """An out that is not empty is never resized: another shape raises, names both, and leaves it unchanged."""
+    dtype = "float32" if row.accepts("float32") else "int32"
+    sample = next(s for s in nonempty(row, dtype) if np.ndim(s.args[0]) >= 1)
+    args, kwargs = check.materialize(sample, dtype)
+    function = check.function_of(row)
+    want = function(*args, **kwargs)
+    out = vesta.full((11, 2), 7, dtype=want.dtype)
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        function(*args, **kwargs, out=out)
+    check.check_message(caught.value, row.name, "out", "[11, 2]", str(list(want.shape)))
+    assert tuple(out.shape) == (11, 2) and bool((out == 7).all()) and out._version == 0
+
+
+@pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32")))
+def test_out_of_an_unfitting_dtype_is_refused(row: Row) -> None:
+    """A float result does not go into an integer out; a bool result goes anywhere."""
+    sample = next(nonempty(row, "float32"))
+    args, kwargs = check.materialize(sample, "float32")
+    function = check.function_of(row)
+    want = function(*args, **kwargs)
+    out = vesta.zeros(tuple(want.shape), dtype=vesta.int32)
+    if want.dtype.is_floating_point:
+        with pytest.raises(check.REFUSALS) as caught:
+            function(*args, **kwargs, out=out)
+        check.check_message(caught.value, row.name, "int32")
+        assert not out.any()
+    elif want.dtype == vesta.bool:
+        check.assert_same_bits(function(*args, **kwargs, out=out), want.to(vesta.int32))
+
+
+@pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32") and row.grad))
+def test_out_does_not_record(row: Row) -> None:
+    """Gradients do not pass through ``out=``: an operand that requires grad raises while recording."""
+    sample = next(nonempty(row, "float32"))
+    args, kwargs = check.materialize(sample, "float32", requires_grad=True)
+    function = check.function_of(row)
+    with vesta.no_grad():
+        out = vesta.empty_like(function(*args, **kwargs))
+    with pytest.raises(RuntimeError) as caught:
+        function(*args, **kwargs, out=out)
+    check.check_message(caught.value, row.name, "out")
