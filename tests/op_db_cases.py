@@ -1,11 +1,12 @@
 """What the generated tests share: which (row, dtype) pairs exist, and how a sample is named in a message."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
-
-import pytest
+from collections.abc import Iterable
+from typing import Any, Callable
 
 import op_db_check as check
+import pytest
 from op_db import OPS
 from op_db_row import DTYPES, Row, Sample
 

@@ -1,4 +1,5 @@
 """Makes tensors of a row's samples in every layout, calls the op, and compares what comes back with NumPy."""
+
 from __future__ import annotations
 
 import importlib
@@ -7,7 +8,6 @@ from typing import Any, Callable
 
 import numpy as np
 import vesta
-
 from op_db_row import DTYPES, REAL_OF, Constant, Dtype, Fixed, Row, Sample
 
 #: Devices that every generated test runs on; a build with one more device appends its name here.
@@ -105,8 +105,9 @@ def map_arrays(value: Any, on_array: OnArray, on_fixed: OnArray, on_constant: On
     return value
 
 
-def materialize(sample: Sample, dtype: str, device: str = "cpu", layout: Layout = layout_contiguous,
-                requires_grad: bool = False) -> Sample:
+def materialize(
+    sample: Sample, dtype: str, device: str = "cpu", layout: Layout = layout_contiguous, requires_grad: bool = False
+) -> Sample:
     """Replaces the sample's arrays by tensors of ``dtype`` in ``layout`` (contiguous where the layout has no form).
 
     With ``requires_grad`` those that may take a gradient are made to record.
@@ -124,8 +125,10 @@ def materialize(sample: Sample, dtype: str, device: str = "cpu", layout: Layout 
         made = None if layout is layout_expanded else layout(array, array.dtype.name, device)
         return tensor_of(array, array.dtype.name, device) if made is None else made
 
-    return Sample(map_arrays(sample.args, on_array, on_fixed, on_constant),
-                  map_arrays(sample.kwargs, on_array, on_fixed, on_constant))
+    return Sample(
+        map_arrays(sample.args, on_array, on_fixed, on_constant),
+        map_arrays(sample.kwargs, on_array, on_fixed, on_constant),
+    )
 
 
 # ---- calls ------------------------------------------------------------------------------------------------------
@@ -230,8 +233,10 @@ def assert_close(got: Any, want: Any, dtype: str, row: Row, note: str = "") -> N
         wrong, error = _misses(have, want, dtype, row)
     if wrong.any():
         place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        raise AssertionError(f"{note}: {int(wrong.sum())} of {wrong.size} values are off, first at {place}: "
-                             f"{have[place]!r} instead of {want[place]!r}, error {error[place]:.3g}")
+        raise AssertionError(
+            f"{note}: {int(wrong.sum())} of {wrong.size} values are off, first at {place}: "
+            f"{have[place]!r} instead of {want[place]!r}, error {error[place]:.3g}"
+        )
 
 
 def _misses(have: np.ndarray, want: np.ndarray, dtype: str, row: Row) -> tuple[np.ndarray, np.ndarray]:

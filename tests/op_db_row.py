@@ -4,11 +4,13 @@ A row knows nothing of layouts, devices or pytest: it says what an op is called,
 says the answer is and from which samples to start. ``op_db_check.py`` makes tensors of samples and compares answers,
 ``tests/python/test_op_db*.py`` generate the tests.
 """
+
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable
 
 import numpy as np
 
@@ -223,12 +225,28 @@ class Row:
 #: Shapes of pointwise samples: 0-d, empty, one element, and counts that are no multiple of any vector width.
 POINTWISE_SHAPES = ((), (0,), (1,), (7,), (17,), (33,), (1023,), (5, 3), (2, 0, 3), (3, 4, 5))
 GRAD_SHAPES = ((), (0,), (1,), (3, 2))
-BROADCASTS = (((5, 3), (3,)), ((5, 1), (1, 3)), ((), (4,)), ((7,), ()), ((0,), (1,)), ((2, 0, 3), (1, 3)),
-              ((2, 1, 3), (4, 1)))
+BROADCASTS = (
+    ((5, 3), (3,)),
+    ((5, 1), (1, 3)),
+    ((), (4,)),
+    ((7,), ()),
+    ((0,), (1,)),
+    ((2, 0, 3), (1, 3)),
+    ((2, 1, 3), (4, 1)),
+)
 
 
-def unary(name: str, ref: Callable[..., Any], domain: tuple[float, float] = (-3, 3), *, kinks: tuple = (),
-          params: tuple[Sample, ...] = (Sample(()),), dtypes: str = "uihfc", result: Any = "float", **more: Any) -> Row:
+def unary(
+    name: str,
+    ref: Callable[..., Any],
+    domain: tuple[float, float] = (-3, 3),
+    *,
+    kinks: tuple = (),
+    params: tuple[Sample, ...] = (Sample(()),),
+    dtypes: str = "uihfc",
+    result: Any = "float",
+    **more: Any,
+) -> Row:
     """A pointwise op of one tensor; ``params`` are the calls' further arguments, ``kinks`` where it has no slope."""
 
     def samples(make: Maker) -> Iterator[Sample]:
@@ -245,9 +263,19 @@ def unary(name: str, ref: Callable[..., Any], domain: tuple[float, float] = (-3,
     return Row(name, "unary", ref, samples, grad_samples, dtypes=dtypes, result=result, **{**defaults, **more})
 
 
-def binary(name: str, ref: Callable[..., Any], domain: tuple[float, float] = (-3, 3),
-           other: tuple[float, float] | None = None, *, scalars: tuple = (2, 0.5), result: Any = "same",
-           params: tuple[Sample, ...] = (), kinks: tuple = (), smooth: tuple | None = None, **more: Any) -> Row:
+def binary(
+    name: str,
+    ref: Callable[..., Any],
+    domain: tuple[float, float] = (-3, 3),
+    other: tuple[float, float] | None = None,
+    *,
+    scalars: tuple = (2, 0.5),
+    result: Any = "same",
+    params: tuple[Sample, ...] = (),
+    kinks: tuple = (),
+    smooth: tuple | None = None,
+    **more: Any,
+) -> Row:
     """A pointwise op of two tensors (or a tensor and a Python number) with broadcasting.
 
     ``domain`` and ``other`` bound the operands, ``smooth`` is a (domain, other) without jumps for gradient samples.
@@ -294,8 +322,17 @@ def comparison(name: str, ref: Callable[..., Any], **more: Any) -> Row:
     return binary(name, ref, **{"result": "bool", "grad": False, "gradgrad": False, "scalars": (1, 0.5), **more})
 
 
-def reduction(name: str, ref: Callable[..., Any], *, domain: tuple[float, float] = (-3, 3), empty: bool = True,
-              distinct: bool = False, dims: bool = True, no_dim: bool = True, **more: Any) -> Row:
+def reduction(
+    name: str,
+    ref: Callable[..., Any],
+    *,
+    domain: tuple[float, float] = (-3, 3),
+    empty: bool = True,
+    distinct: bool = False,
+    dims: bool = True,
+    no_dim: bool = True,
+    **more: Any,
+) -> Row:
     """A reduction: over everything, over one dim, over several (``dims``), with and without keepdim.
 
     ``empty`` says that a reduction of no elements has a value; ``distinct`` draws samples without ties.

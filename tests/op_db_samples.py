@@ -1,12 +1,11 @@
 """References that NumPy does not have under one name, and sample generators that need more than a line."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import numpy as np
 from scipy import special
-
-from op_db_row import Constant, Fixed, Maker, Sample, call
 
 # ---- pointwise references ---------------------------------------------------------------------------------------
 

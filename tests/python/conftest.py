@@ -1,11 +1,12 @@
 """What every Python test shares: the import path of the op table, quick garbage collection, and the leak check."""
+
 from __future__ import annotations
 
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import pytest
 

@@ -1,14 +1,16 @@
 """Forward tests generated from the table: values against NumPy, equal bits in every layout, methods, operators."""
+
 from __future__ import annotations
 
 import operator
+
 import numpy as np
+import op_db_check as check
 import pytest
 import vesta
-
-import op_db_check as check
 from op_db_cases import COMPARED, describe, pairs
 from op_db_row import DTYPES, Constant, Fixed, Maker, Row, Sample
+
 
 @pytest.mark.parametrize("device", check.DEVICES)
 @pytest.mark.parametrize("row, dtype", pairs(COMPARED))
@@ -36,9 +38,7 @@ def test_layouts(row: Row, dtype: str, device: str) -> None:
         for name, layout in check.LAYOUTS.items():
             values = sample
             if name == "expanded":
-                values = Sample(
-                    *(check.map_arrays(v, check.repeated, Fixed, check.repeated_constant) for v in sample)
-                )
+                values = Sample(*(check.map_arrays(v, check.repeated, Fixed, check.repeated_constant) for v in sample))
             plain, laid = check.materialize(values, dtype, device), check.materialize(values, dtype, device, layout)
             want = check.results(function(*plain.args, **plain.kwargs))
             got = check.results(function(*laid.args, **laid.kwargs))
@@ -78,8 +78,13 @@ def test_operator(row: Row, dtype: str) -> None:
             previous = args
 
 
-@pytest.mark.parametrize("row, dtype", pairs([row for row in COMPARED if row.extremes and row.grad],
-                                             lambda row, dtype: row.accepts(dtype) and DTYPES[dtype].family in "hf"))
+@pytest.mark.parametrize(
+    "row, dtype",
+    pairs(
+        [row for row in COMPARED if row.extremes and row.grad],
+        lambda row, dtype: row.accepts(dtype) and DTYPES[dtype].family in "hf",
+    ),
+)
 def test_extremes(row: Row, dtype: str) -> None:
     """NaN, infinities, zeros of both signs, the largest and the smallest numbers give what NumPy gives."""
     spec = DTYPES[dtype]
@@ -89,7 +94,7 @@ def test_extremes(row: Row, dtype: str) -> None:
     function = check.function_of(row)
     first = next(iter(row.samples(Maker(spec, row.name))))
     operands = [edges] if row.kind == "unary" else [np.repeat(edges, edges.size), np.tile(edges, edges.size)]
-    rest = first.args[len(operands):]
+    rest = first.args[len(operands) :]
     for size in (operands[0].size, 1):  # the vector body, then every element alone
         for start in range(0, operands[0].size, size):
             part = Sample((*(o[start : start + size] for o in operands), *rest), first.kwargs)

@@ -1,12 +1,12 @@
 """Bad input generated from the table: wrong types, wrong counts, shapes that do not fit, and each row's own cases."""
+
 from __future__ import annotations
 
 from typing import Any
 
+import op_db_check as check
 import pytest
 import vesta
-
-import op_db_check as check
 from op_db import OPS
 from op_db_cases import single
 from op_db_row import DTYPES, Bad, Maker, Row
@@ -41,8 +41,11 @@ def test_second_argument_must_not_be_text(row: Row) -> None:
 def test_argument_names_and_counts(row: Row) -> None:
     """No argument, an unknown keyword and too many arguments are a TypeError that names the op."""
     function, (args, kwargs) = check.function_of(row), good(row)
-    for call in (lambda: function(), lambda: function(*args, **kwargs, bogus=1),
-                 lambda: function(*args, *[args[0]] * 20, **kwargs)):
+    for call in (
+        lambda: function(),
+        lambda: function(*args, **kwargs, bogus=1),
+        lambda: function(*args, *[args[0]] * 20, **kwargs),
+    ):
         with pytest.raises(TypeError) as caught:
             call()
         check.check_message(caught.value, row.name)
@@ -89,8 +92,9 @@ def test_extrema_of_nothing(row: Row) -> None:
     assert tuple(function(vesta.ones(2, 0), 0).shape) == (0,)
 
 
-@pytest.mark.parametrize("bad", [pytest.param(bad, id=f"{row.name}-{number}")
-                                 for row in OPS for number, bad in enumerate(row.errors)])
+@pytest.mark.parametrize(
+    "bad", [pytest.param(bad, id=f"{row.name}-{number}") for row in OPS for number, bad in enumerate(row.errors)]
+)
 def test_listed_errors(bad: Bad) -> None:
     """The row's own bad calls raise their class with their fragment."""
     with pytest.raises(bad.error) as caught:

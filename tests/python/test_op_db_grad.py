@@ -1,17 +1,17 @@
 """Gradient tests generated from the table: gradcheck and gradgradcheck, narrow dtypes, and who records at all."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
 
 import numpy as np
+import op_db_check as check
 import pytest
 import vesta
-from vesta.autograd import gradcheck, gradgradcheck
-
-import op_db_check as check
 from op_db import OPS
 from op_db_cases import COMPARED, describe, pairs, single
 from op_db_row import DTYPES, Maker, Row, Sample
+from vesta.autograd import gradcheck, gradgradcheck
 
 DIFFERENTIABLE = [row for row in OPS if row.grad]
 

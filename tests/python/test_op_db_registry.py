@@ -1,12 +1,12 @@
 """The roll call and the table are equal both ways, and agree on what each op promises."""
+
 from __future__ import annotations
 
 import inspect
 
+import op_db_check as check
 import pytest
 import vesta
-
-import op_db_check as check
 from op_db import OPS
 from op_db_cases import single
 from op_db_row import Row

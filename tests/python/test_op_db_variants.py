@@ -1,13 +1,14 @@
 """In-place and ``out=`` variants generated from the table."""
+
 from __future__ import annotations
 
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import op_db_check as check
 import pytest
 import vesta
-
-import op_db_check as check
 from op_db import OPS
 from op_db_cases import describe, pairs, single
 from op_db_row import DTYPES, REAL_OF, Maker, Row, Sample, can_write
