@@ -31,6 +31,7 @@ $(BUILD)/build.ninja: | .venv/.installed-build
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET)) -- --quiet
 
+demo: TARGET = _C digits_evaluate
 demo: build
 	@$(PYTHON) examples/digits/train.py
 	@$(BUILD)/bin/digits_evaluate

@@ -79,7 +79,7 @@ def test_shared_inline_functions_are_taken_from_code_that_runs_everywhere():
 def test_only_our_own_names_leave_the_library():
     """Neither oneDNN, SLEEF, fmt nor the standard library is exported a second time."""
     exported = [name for kind, name in symbols(LIBRARY, "--dynamic") if kind in "TDBR"]
-    foreign = [name for name in exported if "vesta" not in name]
+    foreign = [name for name in exported if "vesta" not in name and name not in ("__bss_start", "_edata", "_end")]
     assert exported and not foreign, foreign[:20]
 
 
