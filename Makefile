@@ -17,9 +17,9 @@ export CCACHE_NOHASHDIR ?= 1
 .PHONY: all build demo test sanitize campaign format lint clean
 all: build
 
-.venv/.installed-build: .ci/install_dependencies .ci/requirements-build.txt
+.venv/.installed-build: .ci/install_dependencies $(wildcard .ci/requirements-[bo]*.txt)
 	@.ci/install_dependencies build
-.venv/.installed-test: .ci/install_dependencies .ci/requirements-build.txt .ci/requirements-test.txt
+.venv/.installed-test: .ci/install_dependencies $(wildcard .ci/requirements-*.txt)
 	@.ci/install_dependencies test
 
 # Configures once; from then on Ninja runs CMake by itself when a source appears or CMakeLists.txt changes.

@@ -13,7 +13,7 @@ import pytest
 
 BUILD = Path(os.environ.get("VESTA_BUILD", Path(__file__).resolve().parents[2] / "build"))
 LIBRARY = BUILD / "lib" / "libvesta.so"
-ISA = re.compile(r"\bvesta::(baseline|avx2|avx512)::")
+ISA = re.compile(r"\bvesta::([\w:]+::)?(baseline|avx2|avx512)::")
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason=f"{LIBRARY} is not built")
 
