@@ -1,0 +1,308 @@
+// Random numbers as a function of (seed, offset, element index): Philox 4x32-10, uniform and normal numbers from it.
+//
+// Tour. A block is four 32-bit words: philox_block(seed, offset, b). Within one op call (one `offset`; a generator
+// hands out a fresh one per call) element i of a tensor takes
+//
+//   float     uniform: word i % 4 of block i / 4                 normal: words (i % 4) & ~1 and the next one
+//   double    uniform: words 2 (i % 2) and the next of block i / 2     normal: all four words of block i / 2
+//
+// so the value of an element depends on nothing but seed, offset and i, for any number of threads and any grid. CPU and
+// CUDA give the same bits, the normal ones too: logarithm, sine and cosine are polynomials written here in products and
+// sums that are rounded one by one (never contracted to an FMA), with division and square root, which both round
+// correctly. All of it is branch-free, and a loop over blocks is vectorised by the compiler.
+//
+// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11. The polynomials are minimax
+// (Remez exchange) of our own; their errors stand beside them.
+#pragma once
+
+#include <vesta/core/base/macros.h>
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace vesta {
+
+/// Holds one block of the generator, or a counter.
+struct Philox4 {
+  std::uint32_t word[4];
+};
+
+/// Computes `rounds` rounds of Philox 4x32. (A recursion, because a loop here keeps compilers from vectorising a loop
+/// over blocks.)
+template <int rounds>
+VESTA_HD VESTA_INLINE constexpr Philox4 philox_rounds(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2,
+                                                      std::uint32_t c3, std::uint32_t key0, std::uint32_t key1) {
+  if constexpr (rounds == 0) {
+    return {{c0, c1, c2, c3}};
+  } else {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
+    return philox_rounds<rounds - 1>(static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ key0,
+                                     static_cast<std::uint32_t>(product1),
+                                     static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ key1,
+                                     static_cast<std::uint32_t>(product0), key0 + 0x9E3779B9u, key1 + 0xBB67AE85u);
+  }
+}
+
+/// Computes Philox 4x32-10 of a 128-bit counter under a 64-bit key.
+VESTA_HD VESTA_INLINE constexpr Philox4 philox4x32(Philox4 counter, std::uint32_t key0, std::uint32_t key1) {
+  return philox_rounds<10>(counter.word[0], counter.word[1], counter.word[2], counter.word[3], key0, key1);
+}
+
+/// Gives block `block` of the stream `offset` of `seed`.
+VESTA_HD VESTA_INLINE constexpr Philox4 philox_block(std::uint64_t seed, std::uint64_t offset, std::uint64_t block) {
+  const Philox4 counter{{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                         static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(offset >> 32)}};
+  return philox4x32(counter, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+}
+
+/// Joins two words, the first one high.
+VESTA_HD VESTA_INLINE constexpr std::uint64_t philox_join(std::uint32_t high, std::uint32_t low) {
+  return (std::uint64_t{high} << 32) | low;
+}
+
+/// Gives k / 2^24 in [0, 1) from the top 24 bits of a word.
+VESTA_HD VESTA_INLINE constexpr float uniform_float(std::uint32_t word) {
+  return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
+}
+/// Gives k / 2^53 in [0, 1), k from the top 27 bits of `high` and the top 26 of `low`.
+VESTA_HD VESTA_INLINE constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
+  const double top = static_cast<double>(static_cast<std::int32_t>(high >> 5));
+  const double rest = static_cast<double>(static_cast<std::int32_t>(low >> 6));
+  return (top * 0x1p26 + rest) * 0x1p-53;  // every step is exact
+}
+/// Gives k / 2^53 in [0, 1) from 64 random bits.
+VESTA_HD VESTA_INLINE constexpr double uniform_double(std::uint64_t bits) {
+  return uniform_double(static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits));
+}
+
+/// Holds two independent numbers of the standard normal distribution.
+template <class T>
+struct NormalPair {
+  T first, second;
+};
+
+namespace philox_detail {
+
+// Note [Rounded one by one]
+// nvcc fuses a * b + c by default and GCC does so when it may use FMA. On a device these intrinsics are never fused; on
+// the host the build forbids it (-ffp-contract=off).
+#ifdef __CUDA_ARCH__
+VESTA_HD VESTA_INLINE float mul(float a, float b) { return __fmul_rn(a, b); }
+VESTA_HD VESTA_INLINE float add(float a, float b) { return __fadd_rn(a, b); }
+VESTA_HD VESTA_INLINE float quotient(float a, float b) { return __fdiv_rn(a, b); }
+VESTA_HD VESTA_INLINE float root(float x) { return __fsqrt_rn(x); }
+VESTA_HD VESTA_INLINE double mul(double a, double b) { return __dmul_rn(a, b); }
+VESTA_HD VESTA_INLINE double add(double a, double b) { return __dadd_rn(a, b); }
+VESTA_HD VESTA_INLINE double quotient(double a, double b) { return __ddiv_rn(a, b); }
+VESTA_HD VESTA_INLINE double root(double x) { return __dsqrt_rn(x); }
+#else
+VESTA_HD VESTA_INLINE float mul(float a, float b) { return a * b; }
+VESTA_HD VESTA_INLINE float add(float a, float b) { return a + b; }
+VESTA_HD VESTA_INLINE float quotient(float a, float b) { return a / b; }
+VESTA_HD VESTA_INLINE float root(float x) { return ::sqrtf(x); }
+VESTA_HD VESTA_INLINE double mul(double a, double b) { return a * b; }
+VESTA_HD VESTA_INLINE double add(double a, double b) { return a + b; }
+VESTA_HD VESTA_INLINE double quotient(double a, double b) { return a / b; }
+VESTA_HD VESTA_INLINE double root(double x) { return ::sqrt(x); }
+#endif
+
+/// Evaluates c0 + z c1 + z^2 c2 + ... by Horner's rule.
+template <class T>
+VESTA_HD VESTA_INLINE T horner(T, T c) {
+  return c;
+}
+template <class T, class... Rest>
+VESTA_HD VESTA_INLINE T horner(T z, T c, Rest... rest) {
+  return add(c, mul(z, horner(z, rest...)));
+}
+
+/// Computes log((1 + s) / (1 - s)) = 2 s + s^3 Q(s^2) for |s| <= 3 - 2 sqrt 2. Error of Q: float 2^-30, double 2^-59 of
+/// the result.
+VESTA_HD VESTA_INLINE float log_ratio(float s) {
+  const float z = mul(s, s);
+  const float q = horner(z, 0x1.55557ap-1f, 0x1.995edp-2f, 0x1.31e0dep-2f);
+  return add(add(s, s), mul(mul(s, z), q));
+}
+VESTA_HD VESTA_INLINE double log_ratio(double s) {
+  const double z = mul(s, s);
+  const double q = horner(z, 0x1.5555555555592p-1, 0x1.999999997fee9p-2, 0x1.24924941e0c06p-2, 0x1.c71c52164dce6p-3,
+                          0x1.74663c534db5fp-3, 0x1.39a1fba035bfep-3, 0x1.2f02e5956b025p-3);
+  return add(add(s, s), mul(mul(s, z), q));
+}
+
+/// Computes log u for u in (0, 1] and normal. Never positive.
+VESTA_HD VESTA_INLINE float log_unit(float u) {
+  const auto bits = __builtin_bit_cast(std::uint32_t, u);
+  const std::uint32_t biased = (bits + (0x3f800000u - 0x3f3504f3u)) >> 23;  // splits at sqrt(1/2)
+  const float m = __builtin_bit_cast(float, bits - (biased << 23) + 0x3f800000u);
+  const float e = static_cast<float>(static_cast<std::int32_t>(biased) - 127);
+  const float s = quotient(add(m, -1.0f), add(m, 1.0f));
+  return add(mul(e, 0x1.62e43p-1f), log_ratio(s));
+}
+VESTA_HD VESTA_INLINE double log_unit(double u) {
+  const auto bits = __builtin_bit_cast(std::uint64_t, u);
+  const std::uint64_t biased = (bits + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;
+  const double m = __builtin_bit_cast(double, bits - (biased << 52) + 0x3ff0000000000000u);
+  // The exponent to double through the mantissa of 2^52: before AVX-512, vectors cannot convert 64-bit integers.
+  const double e = add(__builtin_bit_cast(double, biased | 0x4330000000000000u), -(0x1p52 + 1023));
+  const double s = quotient(add(m, -1.0), add(m, 1.0));
+  return add(mul(e, 0x1.62e42fefa39efp-1), log_ratio(s));
+}
+
+/// Computes sin(x pi / 2) and cos(x pi / 2) for |x| <= 1/2. Error of the polynomials: float 2^-28, double 2^-58.
+VESTA_HD VESTA_INLINE float sine_quarter(float x) {
+  return mul(x, horner(mul(x, x), 0x1.921fb6p+0f, -0x1.4abbbap-1f, 0x1.465e92p-4f, -0x1.2d9302p-8f));
+}
+VESTA_HD VESTA_INLINE float cosine_quarter(float x) {
+  return horner(mul(x, x), 1.0f, -0x1.3bd3ccp+0f, 0x1.03c1dep-2f, -0x1.55c5ep-6f, 0x1.d9d57ep-11f);
+}
+VESTA_HD VESTA_INLINE double sine_quarter(double x) {
+  return mul(x, horner(mul(x, x), 0x1.921fb54442d18p+0, -0x1.4abbce625be41p-1, 0x1.466bc677587p-4,
+                       -0x1.32d2cce2d536p-8, 0x1.50782fca38b8dp-13, -0x1.e30063a029a09p-19, 0x1.e3eed5ce51ec2p-25));
+}
+VESTA_HD VESTA_INLINE double cosine_quarter(double x) {
+  return horner(mul(x, x), 1.0, -0x1.3bd3cc9be45dep+0, 0x1.03c1f081b5aaep-2, -0x1.55d3c7e3c928p-6,
+                0x1.e1f5068367b1ep-11, -0x1.a6d1ec7e0b7b7p-16, 0x1.f9cc40aca39a9p-22, -0x1.b263c34887901p-28);
+}
+
+/// Gives radius * (cos, sin) of the angle (quadrant + x) pi / 2. The quadrant swaps sine and cosine and sets signs by
+/// bits, because a choice between floating-point numbers is not vectorised everywhere.
+template <class T>
+VESTA_HD VESTA_INLINE NormalPair<T> turn(T radius, std::uint32_t quadrant, T x) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr int kSignShift = static_cast<int>(sizeof(T)) * 8 - 1;
+  const Bits s = __builtin_bit_cast(Bits, sine_quarter(x)), c = __builtin_bit_cast(Bits, cosine_quarter(x));
+  const Bits q = quadrant;
+  const Bits swap = Bits(0) - (q & 1u);
+  const Bits across = ((s & swap) | (c & ~swap)) ^ (((q ^ (q >> 1)) & 1u) << kSignShift);  // minus in quadrants 1, 2
+  const Bits up = ((c & swap) | (s & ~swap)) ^ ((q >> 1) << kSignShift);                   // minus in quadrants 2, 3
+  return {mul(radius, __builtin_bit_cast(T, across)), mul(radius, __builtin_bit_cast(T, up))};
+}
+
+}  // namespace philox_detail
+
+/// Makes two normal numbers of two words (Box and Muller): the radius sqrt(-2 log u), u = (a + 1/2) / 2^32 rounded to
+/// float, and an angle of b / 2^32 turns. |result| <= 6.77; error below 5e-7 of the radius.
+VESTA_HD VESTA_INLINE NormalPair<float> normal_pair(std::uint32_t a, std::uint32_t b) {
+  using namespace philox_detail;
+  const float high = mul(static_cast<float>(static_cast<std::int32_t>(a >> 16)), 65536.0f);
+  const float low = add(static_cast<float>(static_cast<std::int32_t>(a & 0xffffu)), 0.5f);
+  const float u = mul(add(high, low), 0x1p-32f);
+  const float radius = root(mul(-2.0f, log_unit(u)));
+  const std::uint32_t quadrant = (b + 0x20000000u) >> 30;
+  const auto within = static_cast<std::int32_t>(b - (quadrant << 30));
+  return turn(radius, quadrant, mul(static_cast<float>(within), 0x1p-30f));
+}
+
+/// Makes two normal numbers of a block: u = (k + 1) / 2^53 from words 0 and 1, the angle from words 2 and 3 (53 bits).
+/// |result| <= 8.58; error below 1e-15 of the radius.
+VESTA_HD VESTA_INLINE NormalPair<double> normal_pair(Philox4 block) {
+  using namespace philox_detail;
+  const double u = add(uniform_double(block.word[0], block.word[1]), 0x1p-53);
+  const double radius = root(mul(-2.0, log_unit(u)));
+  const std::uint32_t quadrant = (block.word[2] + 0x20000000u) >> 30;
+  const auto high = static_cast<std::int32_t>(block.word[2] - (quadrant << 30));
+  const auto low = static_cast<std::int32_t>(block.word[3] >> 11);
+  const double x = mul(add(mul(static_cast<double>(high), 0x1p21), static_cast<double>(low)), 0x1p-51);
+  return turn(radius, quadrant, x);
+}
+
+/// Gives the random word of element i.
+VESTA_HD VESTA_INLINE std::uint32_t random_word(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
+  const Philox4 block = philox_block(seed, offset, i / 4);
+  return block.word[i % 4];
+}
+/// Gives the 64 random bits of element i.
+VESTA_HD VESTA_INLINE std::uint64_t random_bits64(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
+  const Philox4 block = philox_block(seed, offset, i / 2);
+  return philox_join(block.word[2 * (i % 2)], block.word[2 * (i % 2) + 1]);
+}
+/// Gives element i of a uniform tensor, in [0, 1).
+template <class T>
+VESTA_HD VESTA_INLINE T random_uniform(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
+  if constexpr (std::is_same_v<T, double>) {
+    return uniform_double(random_bits64(seed, offset, i));
+  } else {
+    return uniform_float(random_word(seed, offset, i));
+  }
+}
+/// Gives element i of a standard normal tensor.
+template <class T>
+VESTA_HD VESTA_INLINE T random_normal(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
+  if constexpr (std::is_same_v<T, double>) {
+    const NormalPair<double> pair = normal_pair(philox_block(seed, offset, i / 2));
+    return i % 2 == 0 ? pair.first : pair.second;
+  } else {
+    const Philox4 block = philox_block(seed, offset, i / 4);
+    const NormalPair<float> pair = normal_pair(block.word[i % 4 & ~1u], block.word[(i % 4 & ~1u) + 1]);
+    return i % 2 == 0 ? pair.first : pair.second;
+  }
+}
+
+namespace philox_detail {
+
+inline constexpr int kPiece = 32;  // blocks that random_fill treats at a time: 2 KiB of words stay in the first cache
+
+/// Turns kPiece blocks, word by word, into the numbers of their elements, element by element of a block.
+template <class T, bool Normal>
+VESTA_INLINE void convert_piece(const std::uint32_t (&words)[4][kPiece], T (&out)[16 / sizeof(T)][kPiece]) {
+  if constexpr (std::is_same_v<T, double> && Normal) {
+    for (int b = 0; b < kPiece; ++b) {
+      const NormalPair<double> pair = normal_pair(Philox4{{words[0][b], words[1][b], words[2][b], words[3][b]}});
+      out[0][b] = pair.first;
+      out[1][b] = pair.second;
+    }
+  } else if constexpr (std::is_same_v<T, double>) {
+    for (int k = 0; k < 2; ++k) {
+      for (int b = 0; b < kPiece; ++b) out[k][b] = uniform_double(words[2 * k][b], words[2 * k + 1][b]);
+    }
+  } else if constexpr (Normal) {
+    for (int k = 0; k < 4; k += 2) {
+      for (int b = 0; b < kPiece; ++b) {
+        const NormalPair<float> pair = normal_pair(words[k][b], words[k + 1][b]);
+        out[k][b] = pair.first;
+        out[k + 1][b] = pair.second;
+      }
+    }
+  } else {
+    for (int k = 0; k < 4; ++k) {
+      for (int b = 0; b < kPiece; ++b) out[k][b] = uniform_float(words[k][b]);
+    }
+  }
+}
+
+}  // namespace philox_detail
+
+/// Writes the values of elements first to first + n - 1, with the bits of random_uniform<T> or random_normal<T>.
+/// `first` is a multiple of 4 (float) or 2 (double). Compiled per instruction set, its loops are vectorised.
+template <class T, bool Normal>
+VESTA_INLINE void random_fill(std::uint64_t seed, std::uint64_t offset, std::int64_t first, std::int64_t n, T* out) {
+  using philox_detail::kPiece;
+  constexpr int kPerBlock = 16 / sizeof(T);
+  constexpr int kCount = kPerBlock * kPiece;
+  std::uint32_t words[4][kPiece];
+  T piece[kPerBlock][kPiece];
+  for (std::int64_t done = 0; done < n; done += kCount) {
+    const std::uint64_t block = static_cast<std::uint64_t>(first + done) / kPerBlock;
+    for (int b = 0; b < kPiece; ++b) {
+      const Philox4 random = philox_block(seed, offset, block + static_cast<std::uint64_t>(b));
+      words[0][b] = random.word[0];
+      words[1][b] = random.word[1];
+      words[2][b] = random.word[2];
+      words[3][b] = random.word[3];
+    }
+    philox_detail::convert_piece<T, Normal>(words, piece);
+    T* const at = out + done;
+    if (n - done >= kCount) {
+      for (int b = 0; b < kPiece; ++b) {
+        for (int k = 0; k < kPerBlock; ++k) at[b * kPerBlock + k] = piece[k][b];
+      }
+    } else {
+      for (int j = 0; j < n - done; ++j) at[j] = piece[j % kPerBlock][j / kPerBlock];
+    }
+  }
+}
+
+}  // namespace vesta
