@@ -359,6 +359,10 @@ VESTA_INLINE Vec<T> sign(Vec<T> x) {
   const Vec<T> zero(T(0));
   return select(x > zero, Vec<T>(T(1)), select(x < zero, Vec<T>(T(-1)), zero));
 }
+template <class T>
+VESTA_INLINE Vec<T> sgn(Vec<T> x) {
+  return sign(x);
+}
 /// Gives the larger operand, NaN if either is NaN, the first of two equal ones.
 template <class T>
 VESTA_INLINE Vec<T> maximum(Vec<T> a, std::type_identity_t<Vec<T>> b) {

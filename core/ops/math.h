@@ -74,7 +74,8 @@ namespace adl_call {
 #define VESTA_MATH_UNARY(X)                                                                                            \
   X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin)       \
   X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(lgamma) X(sigmoid) X(floor)      \
-  X(ceil) X(trunc) X(round) X(abs) X(sign) X(conj) X(isnan) X(isinf) X(isfinite)
+  X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf)      \
+  X(isfinite)
 #define VESTA_MATH_BINARY(X)                                                                                           \
   X(pow) X(atan2) X(fmod) X(hypot) X(copysign) X(maximum) X(minimum) X(fmax) X(fmin)
 VESTA_MATH_UNARY(VESTA_MATH_POISON)
@@ -356,6 +357,13 @@ VESTA_HD VESTA_INLINE T pow(T base, T exponent) {
   return static_cast<T>(result);
 }
 
+/// Gives the sign of a real number: sgn is sign there, and differs for complex numbers only.
+template <class T>
+  requires(Real<T> || Integer<T>)
+VESTA_HD VESTA_INLINE T sgn(T x) {
+  return sign(x);
+}
+
 // ---- formulas that hold for float, double and their vectors ---------------------------------------------------------
 
 /// Gives Python's % on reals: fmod moved to the divisor's sign.
@@ -379,7 +387,7 @@ VESTA_HD VESTA_INLINE V floor_divide(V a, V b) {
   quotient = select((rest != zero) & ((b < zero) ^ (rest < zero)), quotient - one, quotient);
   const V below = floor(quotient);
   const V nearest = select(quotient - below > lit<V>(0.5), below + one, below);
-  const V result = select(quotient == zero, copysign(zero, a / b), nearest);
+  const V result = select(quotient == zero, math::copysign(zero, V(a / b)), nearest);
   return select(b == zero, a / b, result);
 }
 

@@ -1,0 +1,20 @@
+// The caching allocator of host memory: freed blocks are kept for the next tensor of about their size.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <vesta/core/backend.h>
+
+namespace vesta::cpu {
+
+/// Allocates host memory, 64-byte aligned (2 MiB and huge pages from 1 MiB on), from the cache where it can.
+Memory allocate(size_t nbytes);
+/// Returns the bytes held by live blocks, and by cached ones.
+struct HostMemory {
+  size_t live = 0, cached = 0;
+};
+VESTA_API HostMemory host_memory();
+/// Gives every cached block back to the system.
+VESTA_API void release_cached_host_memory();
+
+}  // namespace vesta::cpu

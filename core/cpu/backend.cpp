@@ -1,0 +1,239 @@
+// The CPU's Backend, and the driver that runs pointwise plans: it cuts the elements into chunks, and hands each chunk's
+// operands to the loop contiguous, repeated, or gathered (and converted) into a small buffer.
+#include <vesta/core/backend.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <vesta/core/cpu/allocator.h>
+#include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/isa.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/ops.h>
+
+VESTA_DECLARE_ON_ISA(void register_convert(vesta::cpu::Convert (&table)[vesta::kNumDTypes][vesta::kNumDTypes]))
+#define VESTA_X(topic, LIST) VESTA_DECLARE_ON_ISA(void register_##topic())
+VESTA_POINTWISE_TOPICS(VESTA_X)
+#undef VESTA_X
+
+namespace vesta::cpu {
+namespace {
+
+Convert conversions[kNumDTypes][kNumDTypes];
+
+constexpr int64_t kBuffer = 8192;  // bytes an operand may gather: stays in L1 with its neighbours
+constexpr int64_t kRow = 64;       // innermost runs at least this long are walked row by row
+constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
+
+/// Is a position in a plan's elements: an index per dimension, and the byte offset of each operand there.
+struct Walker {
+  const PointwisePlan& p;
+  int64_t index[kMaxDims];
+  int64_t offset[1 + kMaxInputs];  // [0] is the destination's
+
+  Walker(const PointwisePlan& plan, int64_t at) : p(plan) {
+    std::fill_n(offset, 1 + p.inputs, 0);
+    for (int d = 0; d < p.ndim; ++d) {
+      index[d] = at % p.sizes[d];
+      at /= p.sizes[d];
+      shift(d, index[d]);
+    }
+  }
+  void shift(int d, int64_t by) {
+    offset[0] += p.out.strides[d] * by;
+    for (int i = 0; i < p.inputs; ++i) offset[1 + i] += p.in[i].strides[d] * by;
+  }
+  int64_t left_in_row() const { return p.ndim ? p.sizes[0] - index[0] : 1; }
+  /// Steps n elements on, at most to the end of the row.
+  void step(int64_t n) {
+    if (p.ndim == 0) return;
+    index[0] += n;
+    shift(0, n);
+    for (int d = 0; index[d] == p.sizes[d] && d + 1 < p.ndim; ++d) {
+      shift(d, -index[d]);
+      index[d] = 0;
+      ++index[d + 1];
+      shift(d + 1, 1);
+    }
+  }
+};
+
+int64_t row_stride(const PointwisePlan& p, const PointwisePlan::Operand& o) { return p.ndim ? o.strides[0] : 0; }
+
+bool is_linear(const PointwisePlan& p, const PointwisePlan::Operand& o) {
+  int64_t step = itemsize(o.dtype);
+  for (int d = 0; d < p.ndim; ++d) {
+    if (o.strides[d] != step) return false;
+    step *= p.sizes[d];
+  }
+  return true;
+}
+bool is_constant(const PointwisePlan& p, const PointwisePlan::Operand& o) {
+  return std::all_of(o.strides, o.strides + p.ndim, [](int64_t s) { return s == 0; });
+}
+
+/// Copies with conversion: no loop, a conversion per row.
+void copy_range(const PointwisePlan& p, int64_t begin, int64_t end) {
+  Convert convert = conversions[int(p.in[0].dtype)][int(p.out.dtype)];
+  Walker w(p, begin);
+  int64_t from = row_stride(p, p.in[0]), to = row_stride(p, p.out);
+  while (begin < end) {
+    int64_t n = std::min(end - begin, w.left_in_row());
+    convert(p.in[0].data + w.offset[1], from, p.out.data + w.offset[0], to, n);
+    w.step(n);
+    begin += n;
+  }
+}
+
+/// Runs a loop over a range of a plan's elements. An operand that does not lie ready for the loop goes through a buffer.
+class Driver {
+ public:
+  explicit Driver(const PointwisePlan& plan) : p_(plan), loop_(reinterpret_cast<Loop>(plan.kernel)) {
+    int64_t widest = std::max(itemsize(p_.result), itemsize(p_.compute));
+    chunk_ = kBuffer / widest;
+    out_ready_ = p_.result == p_.out.dtype;
+    out_linear_ = out_ready_ && is_linear(p_, p_.out);
+    write_ = conversions[int(p_.result)][int(p_.out.dtype)];
+    all_linear_ = out_linear_;
+    for (int i = 0; i < p_.inputs; ++i) {
+      DType wanted = i == 0 && p_.mask_first ? DType::bool_ : p_.compute;
+      item_[i] = itemsize(wanted);
+      read_[i] = conversions[int(p_.in[i].dtype)][int(wanted)];
+      ready_[i] = p_.in[i].dtype == wanted;
+      linear_[i] = ready_[i] && is_linear(p_, p_.in[i]);
+      constant_[i] = !linear_[i] && is_constant(p_, p_.in[i]);
+      all_linear_ = all_linear_ && (linear_[i] || constant_[i]);
+    }
+  }
+
+  void run(int64_t begin, int64_t end) const {
+    alignas(64) char buffers[1 + kMaxInputs][kBuffer];
+    LoopArgs args;
+    args.params = p_.params;
+    for (int i = 0; i < p_.inputs; ++i) {
+      if (constant_[i]) repeat(args, i, p_.in[i].data, buffers[1 + i]);
+      else args.step[i] = 1;
+    }
+    if (all_linear_) return linear(args, begin, end);
+    Walker w(p_, begin);
+    bool rows = p_.ndim == 0 || p_.sizes[0] >= kRow;
+    while (begin < end) {
+      args.n = std::min(end - begin, rows ? std::min(chunk_, w.left_in_row()) : chunk_);
+      if (rows) row(args, buffers, w);
+      else short_rows(args, buffers, w, begin);
+      begin += args.n;
+    }
+  }
+
+ private:
+  /// Makes operand i one value, repeated over 128 bytes (a vector of a 2-byte type reads no more).
+  void repeat(LoopArgs& args, int i, const char* value, char* buffer) const {
+    read_[i](value, 0, buffer, item_[i], 128 / item_[i]);
+    args.in[i] = buffer, args.step[i] = 0;
+  }
+  void linear(LoopArgs& args, int64_t begin, int64_t end) const {
+    for (int i = 0; i < p_.inputs; ++i) {
+      if (linear_[i]) args.in[i] = p_.in[i].data + begin * item_[i];
+    }
+    args.out = p_.out.data + begin * itemsize(p_.out.dtype);
+    args.n = end - begin;
+    loop_(args);
+  }
+  /// Handles a piece of one row, args.n elements at `w`.
+  void row(LoopArgs& args, char (*buffers)[kBuffer], Walker& w) const {
+    for (int i = 0; i < p_.inputs; ++i) {
+      if (constant_[i]) continue;
+      const char* at = p_.in[i].data + w.offset[1 + i];
+      int64_t stride = row_stride(p_, p_.in[i]);
+      if (stride == 0) {
+        repeat(args, i, at, buffers[1 + i]);
+      } else if (ready_[i] && stride == item_[i]) {
+        args.in[i] = at, args.step[i] = 1;
+      } else {
+        read_[i](at, stride, buffers[1 + i], item_[i], args.n);
+        args.in[i] = buffers[1 + i], args.step[i] = 1;
+      }
+    }
+    char* to = p_.out.data + w.offset[0];
+    int64_t stride = row_stride(p_, p_.out);
+    bool direct = out_ready_ && (p_.ndim == 0 || stride == itemsize(p_.out.dtype));
+    args.out = direct ? to : buffers[0];
+    loop_(args);
+    if (!direct) write_(buffers[0], itemsize(p_.result), to, stride, args.n);
+    w.step(args.n);
+  }
+  /// Handles args.n elements from number `begin` on, which span many short rows.
+  void short_rows(LoopArgs& args, char (*buffers)[kBuffer], Walker& w, int64_t begin) const {
+    for (int i = 0; i < p_.inputs; ++i) {
+      if (linear_[i]) args.in[i] = p_.in[i].data + begin * item_[i];
+      else if (!constant_[i]) args.in[i] = buffers[1 + i];
+    }
+    args.out = out_linear_ ? p_.out.data + begin * itemsize(p_.out.dtype) : buffers[0];
+    Walker start = w;
+    for (int64_t done = 0; done < args.n;) {
+      int64_t n = std::min(args.n - done, w.left_in_row());
+      for (int i = 0; i < p_.inputs; ++i) {
+        if (linear_[i] || constant_[i]) continue;
+        read_[i](p_.in[i].data + w.offset[1 + i], row_stride(p_, p_.in[i]), buffers[1 + i] + done * item_[i], item_[i], n);
+      }
+      w.step(n);
+      done += n;
+    }
+    loop_(args);
+    if (out_linear_) return;
+    int64_t item = itemsize(p_.result);
+    for (int64_t done = 0; done < args.n;) {
+      int64_t n = std::min(args.n - done, start.left_in_row());
+      write_(buffers[0] + done * item, item, p_.out.data + start.offset[0], row_stride(p_, p_.out), n);
+      start.step(n);
+      done += n;
+    }
+  }
+
+  const PointwisePlan& p_;
+  Loop loop_;
+  int64_t chunk_;
+  Convert write_;
+  Convert read_[kMaxInputs];
+  int64_t item_[kMaxInputs];
+  bool ready_[kMaxInputs], linear_[kMaxInputs], constant_[kMaxInputs];
+  bool out_ready_, out_linear_, all_linear_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  const char* name() const override { return "cpu"; }
+  int device_count() const override { return 1; }
+  Memory allocate(size_t nbytes, Device) override { return cpu::allocate(nbytes); }
+  void copy_bytes(void* to, const void* from, size_t nbytes, Device) override {
+    if (nbytes) std::memcpy(to, from, nbytes);
+  }
+  void run(const PointwisePlan& plan) override {
+    if (!plan.kernel) {
+      parallel_for(plan.numel, kGrain, [&](int64_t begin, int64_t end) { copy_range(plan, begin, end); });
+      return;
+    }
+    Driver driver(plan);
+    parallel_for(plan.numel, kGrain, [&](int64_t begin, int64_t end) { driver.run(begin, end); });
+  }
+  void synchronize(Device) override {}
+};
+
+}  // namespace
+
+Convert convert(DType from, DType to) { return conversions[int(from)][int(to)]; }
+
+void register_pointwise() {
+  VESTA_ON_ISA(register_convert, conversions);
+#define VESTA_X(topic, LIST) VESTA_ON_ISA(register_##topic);
+  VESTA_POINTWISE_TOPICS(VESTA_X)
+#undef VESTA_X
+}
+
+void register_backend() {
+  static CpuBackend cpu;
+  set_backend(DeviceType::cpu, &cpu);
+}
+
+}  // namespace vesta::cpu

@@ -1,0 +1,38 @@
+// The instruction set in use: chosen once, at start-up.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include <vesta/core/base/macros.h>
+
+namespace vesta::cpu {
+
+/// Orders the instruction sets that kernels are compiled for.
+enum class Isa : uint8_t { baseline, avx2, avx512 };
+
+/// Returns the best instruction set of this machine, or less where the environment says VESTA_ISA=baseline or avx2.
+VESTA_API Isa isa();
+/// Returns its name as in the build: baseline, avx2, avx512.
+VESTA_API std::string_view name(Isa i);
+
+}  // namespace vesta::cpu
+
+/// Calls `function(arguments)` of the namespace that belongs to the instruction set in use.
+#if defined(__x86_64__)
+#define VESTA_ON_ISA(function, ...)                                                      \
+  do {                                                                                   \
+    switch (::vesta::cpu::isa()) {                                                       \
+      case ::vesta::cpu::Isa::avx512: ::vesta::cpu::avx512::function(__VA_ARGS__); break; \
+      case ::vesta::cpu::Isa::avx2: ::vesta::cpu::avx2::function(__VA_ARGS__); break;     \
+      default: ::vesta::cpu::baseline::function(__VA_ARGS__);                            \
+    }                                                                                    \
+  } while (0)
+/// Declares `signature` in the namespace of every instruction set.
+#define VESTA_DECLARE_ON_ISA(...)                  \
+  namespace vesta::cpu::baseline { __VA_ARGS__; }  \
+  namespace vesta::cpu::avx2 { __VA_ARGS__; }      \
+  namespace vesta::cpu::avx512 { __VA_ARGS__; }
+#else
+#define VESTA_ON_ISA(function, ...) ::vesta::cpu::baseline::function(__VA_ARGS__)
+#define VESTA_DECLARE_ON_ISA(...) namespace vesta::cpu::baseline { __VA_ARGS__; }
+#endif

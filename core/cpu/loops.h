@@ -1,0 +1,127 @@
+// The loops that a pointwise struct turns into: one per dtype for forward, one per floating dtype and input for its
+// gradient. All operands are contiguous or repeated here (core/ops/pointwise.h, LoopArgs); the driver sees to that.
+//
+// Body and tail run the same vector code on full and partial loads, so a value does not depend on where it lies.
+#pragma once
+#include <vesta/core/cpu/simd.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/pointwise_traits.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+
+/// Writes a vector or a mask to n <= N elements of memory.
+template <class T, class C>
+VESTA_INLINE void store_result(Vec<C> v, char* out, int64_t at, int64_t n) {
+  T* p = reinterpret_cast<T*>(out) + at;
+  if (n == Vec<C>::N) store_convert(v, p);
+  else store_convert_partial(v, p, n);
+}
+template <class T, class C>
+VESTA_INLINE void store_result(Mask<C> m, char* out, int64_t at, int64_t n) {
+  m.store(reinterpret_cast<bool*>(out) + at, n);
+}
+
+/// Reads n <= N elements of operand i at element `at`.
+template <class T, class C>
+VESTA_INLINE Vec<C> load_operand(const LoopArgs& a, int i, int64_t at, int64_t n) {
+  const T* p = reinterpret_cast<const T*>(a.in[i]) + at * a.step[i];
+  if (n == Vec<C>::N || a.step[i] == 0) return load_convert<C, T>(p);
+  return load_convert_partial<C, T>(p, n);
+}
+
+/// Runs `formula(Vec<C>...)` over vectors of elements stored as T.
+template <class T, int operands, class F>
+VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
+  using C = compute_t<T>;
+  constexpr int64_t N = Vec<C>::N;
+  auto at = [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+    [&]<size_t... K>(std::index_sequence<K...>) __attribute__((always_inline)) {
+      store_result<T>(formula(load_operand<T, C>(a, int(K), i, n)...), a.out, i, n);
+    }(std::make_index_sequence<operands>{});
+  };
+  int64_t i = 0;
+  for (; i + N <= a.n; i += N) at(i, N);
+  if (i < a.n) at(i, a.n - i);
+}
+
+/// Runs `formula(T...)` element by element; the compiler makes vectors of it for integers.
+template <class T, int operands, class First, class F>
+VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
+  auto run = [&](auto step) __attribute__((always_inline)) {
+    [&]<size_t... K>(std::index_sequence<K...>) __attribute__((always_inline)) {
+      auto element = [&]<size_t k>(int64_t i) __attribute__((always_inline)) {
+        using E = std::conditional_t<k == 0, First, T>;
+        return reinterpret_cast<const E*>(a.in[k])[i * step(int(k))];
+      };
+      using R = decltype(formula(element.template operator()<K>(0)...));
+      R* out = reinterpret_cast<R*>(a.out);
+      for (int64_t i = 0; i < a.n; ++i) out[i] = formula(element.template operator()<K>(i)...);
+    }(std::make_index_sequence<operands>{});
+  };
+  bool plain = true;
+  for (int k = 0; k < operands; ++k) plain = plain && a.step[k] == 1;
+  if (plain) run([](int) { return int64_t(1); });
+  else run([&](int k) { return a.step[k]; });
+}
+
+template <class D, class T, int inputs, int params>
+struct ForwardLoop {
+  static void run(const LoopArgs& a) {
+    if constexpr (traits::mask_first<D>()) {
+      scalar_loop<T, inputs, bool>(a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
+    } else if constexpr (is_float(dtype_of<T>)) {
+      vector_loop<T, inputs>(a, [&](auto... v) __attribute__((always_inline)) { return traits::forward<D, params>(a.params, v...); });
+    } else {
+      scalar_loop<T, inputs, T>(a, [&](auto... v) __attribute__((always_inline)) { return traits::forward<D, params>(a.params, v...); });
+    }
+  }
+};
+
+template <class D, class T, int inputs, int params, int i>
+struct GradientLoop {
+  using G = traits::Gradient<D, inputs, params, i>;
+  static void run(const LoopArgs& a) {
+    vector_loop<T, G::operands>(a, [&](auto g, auto... used) __attribute__((always_inline)) {
+      using V = decltype(g);
+      V list[sizeof...(used) + 1] = {used..., g};
+      return G::template call<V>(g, list, a.params);
+    });
+  }
+};
+
+/// Enters the loops of struct D into its op's record.
+template <class D, class Op>
+void register_loops(Op& op) {
+  using A = traits::Arity<typename Op::Signature>;
+  auto& kernels = op.info.kernels[int(DeviceType::cpu)];
+  auto forward = [&]<DType d>() {
+    if constexpr (D::accepts.has(d)) {
+      kernels[0][int(d)] = reinterpret_cast<AnyKernel>(&ForwardLoop<D, type_of<d>, A::inputs, A::params>::run);
+    }
+  };
+  auto gradient = [&]<DType d, int i>() {
+    using G = traits::Gradient<D, A::inputs, A::params, i>;
+    if constexpr (is_float(d) && D::accepts.has(d) && G::exists && !G::is_pass && !traits::mask_first<D>()) {
+      kernels[1 + i][int(d)] =
+          reinterpret_cast<AnyKernel>(&GradientLoop<D, type_of<d>, A::inputs, A::params, i>::run);
+    }
+  };
+  auto one = [&]<DType d>() {
+    forward.template operator()<d>();
+    if constexpr (traits::is_differentiable_op<D>()) {
+      gradient.template operator()<d, 0>();
+      if constexpr (A::inputs > 1) gradient.template operator()<d, 1>();
+      if constexpr (A::inputs > 2) gradient.template operator()<d, 2>();
+    }
+  };
+#define VESTA_X(name, type, text) one.template operator()<DType::name>();
+  VESTA_DTYPES(VESTA_X)
+#undef VESTA_X
+}
+
+#define VESTA_X_LOOPS(name, Struct, ...) register_loops<def::Struct>(ops::name);
+/// Defines register_TOPIC(), which enters the loops of a topic's ops.
+#define VESTA_REGISTER_TOPIC(topic, LIST) \
+  void register_##topic() { LIST(VESTA_X_LOOPS, VESTA_X_LOOPS, VESTA_X_LOOPS) }
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

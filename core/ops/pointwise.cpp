@@ -1,0 +1,294 @@
+// Everything about a pointwise call that is the same on every device: promotion, broadcasting, the destination, overlap,
+// and the plan. A tour:
+//
+//   pointwise()           the hot path (same dtype and shape, contiguous) inline; everything else goes to Call
+//   Call                  collects operands, decides dtype, shape and destination, then builds the plan
+//   PlanBuilder           orders dimensions by stride, merges those that lie one behind the other
+#include <vesta/core/ops/pointwise.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <vesta/core/backend.h>
+#include <vesta/core/ops/promotion.h>
+#include <vesta/core/ops/strided_iter.h>
+
+namespace vesta {
+namespace {
+
+// Below this a call runs its loop at once on the calling thread: no plan, no device port. Tuned with
+// benchmarks/compare_torch.py (small ops).
+constexpr int64_t kDirect = 2048;
+
+std::string accepted(DTypeSet s) {
+  std::string r;
+  for (int d = 0; d < kNumDTypes; ++d) {
+    if (s.has(DType(d))) r += (r.empty() ? "" : ", ") + std::string(name(DType(d)));
+  }
+  return r;
+}
+
+DType result_dtype(const PointwiseInfo& info, DType compute) {
+  switch (info.result) {
+    case Result::boolean: return DType::bool_;
+    case Result::real: return real_type(compute);
+    default: return compute;
+  }
+}
+
+bool same_sizes(const TensorImpl& a, const TensorImpl& b) {
+  return a.ndim() == b.ndim() && std::memcmp(a.sizes().data(), b.sizes().data(), size_t(a.ndim()) * 8) == 0;
+}
+
+Scalar read_scalar(const Tensor& t) {
+  const char* p = t.impl()->data();
+  return visit(t.dtype(), [&]<class T>() -> Scalar {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    if constexpr (std::is_same_v<T, complex64>) return Scalar(complex128(v));
+    else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return Scalar(float(v));
+    else return Scalar(v);
+  });
+}
+
+/// Writes the value of a 0-d CPU tensor as `to` into `bytes`; a Python integer must fit the type.
+void convert_scalar(const Tensor& t, DType to, const char* op, char* bytes) {
+  visit(to, [&]<class T>() {
+    T v;
+    if (std::is_integral_v<T> && !t.impl()->wrapped_number && t.dtype() != DType::bool_) {
+      int64_t wide = 0;  // a 0-d integer tensor wraps like any tensor does
+      Scalar s = read_scalar(t);
+      wide = s.is_integral() ? s.integer() : s.to<int64_t>(op);
+      v = T(wide);
+    } else {
+      v = read_scalar(t).to<T>(op);
+    }
+    std::memcpy(bytes, &v, sizeof v);
+  });
+}
+
+bool fits(const Tensor& number, DType to) {
+  if (!is_integral(to) || number.dtype() != DType::int64) return true;
+  int64_t v = read_scalar(number).integer();
+  return visit<kIntegers>(to, [&]<class T>() { return int64_t(T(v)) == v; });
+}
+
+class Call {
+ public:
+  Call(const char* op, int inputs) : op_(op), inputs_(inputs) {}
+  const char* op_;
+  int inputs_;
+  Tensor in_[kMaxInputs];
+  bool typed_[kMaxInputs] = {};  // keeps its own dtype (a mask)
+  Device device_;
+  Dims shape_;
+
+  void find_device() {
+    int owner = -1;
+    for (int i = 0; i < inputs_; ++i) {
+      const Tensor& t = in_[i];
+      if (t.dim() == 0 && t.device().type == DeviceType::cpu) continue;
+      if (owner < 0) {
+        owner = i, device_ = t.device();
+      } else {
+        VESTA_CHECK(t.device() == device_, device, op_, ": expected all tensors on one device, got ", device_,
+                    " (argument ", owner + 1, ") and ", t.device(), " (argument ", i + 1, "). Move one with .to().");
+      }
+    }
+  }
+  void find_shape() {
+    shape_ = Dims(in_[0].sizes());
+    for (int i = 1; i < inputs_; ++i) {
+      if (!std::ranges::equal(IntSpan(shape_), in_[i].sizes())) shape_ = broadcast_shapes(shape_, in_[i].sizes(), op_);
+    }
+  }
+  Tensor run(AnyKernel kernel, DType compute, DType result, const double* params, Out out);
+
+ private:
+  Tensor destination(DType result, Out out);
+  Tensor fresh(DType result);
+};
+
+/// Allocates the result: contiguous, or in the order of the inputs' strides (transposed in, transposed out).
+Tensor Call::fresh(DType result) {
+  const Tensor* first = nullptr;
+  bool contiguous = true;
+  for (int i = 0; i < inputs_; ++i) {
+    if (in_[i].dim() != int64_t(shape_.size())) continue;
+    contiguous = contiguous && in_[i].is_contiguous();
+    if (!first && std::ranges::equal(IntSpan(shape_), in_[i].sizes())) first = &in_[i];
+  }
+  if (contiguous || !first) return empty_tensor(shape_, result, device_);
+  if (first->impl()->dense()) return empty_tensor_strided(shape_, first->strides(), result, device_);
+  const Tensor* list[kMaxInputs];
+  for (int i = 0; i < inputs_; ++i) list[i] = &in_[i];
+  return empty_tensor_strided(shape_, strides_like(shape_, {list, size_t(inputs_)}), result, device_);
+}
+
+Tensor Call::destination(DType result, Out out) {
+  if (out.kind == Out::fresh) return fresh(result);
+  const Tensor& t = *out.tensor;
+  VESTA_CHECK(can_cast(result, t.dtype()), type, op_, ": result type ", result,
+              " can't be cast to the desired output type ", t.dtype(), ".");
+  VESTA_CHECK(t.device() == device_ || t.dim() == 0, device, op_, ": expected out on ", device_, ", got ", t.device(), ".");
+  check_writable(t, op_);
+  if (!std::ranges::equal(t.sizes(), IntSpan(shape_))) {
+    VESTA_CHECK(out.kind == Out::given, value, op_, ": output with shape ", t.sizes(),
+                " doesn't match the broadcast shape ", IntSpan(shape_), " (an in-place op keeps its shape).");
+    VESTA_CHECK(t.numel() == 0 && t.impl()->storage()->resizable(), value, op_, ": expected out of shape ",
+                IntSpan(shape_), ", got ", t.sizes(), ". An out tensor is resized only when it is empty.");
+    resize_tensor(t, shape_);
+  }
+  for (int i = 0; i < inputs_; ++i) {
+    if (in_[i].dim() == 0 && in_[i].device().type == DeviceType::cpu) continue;  // read before anything is written
+    if (overlap(t, in_[i]) == Overlap::partial) {
+      Tensor copy = empty_tensor(in_[i].sizes(), in_[i].dtype(), in_[i].device());
+      copy_into(copy, in_[i], op_);
+      in_[i] = copy;
+    }
+  }
+  return t;
+}
+
+Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* params, Out out) {
+  alignas(16) char immediates[kMaxInputs][16];
+  bool immediate[kMaxInputs] = {};
+  for (int i = 0; i < inputs_; ++i) {  // values of 0-d operands are read before the destination is touched
+    if (in_[i].dim() != 0 || in_[i].device().type != DeviceType::cpu || typed_[i]) continue;
+    if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
+    convert_scalar(in_[i], compute, op_, immediates[i]);
+    immediate[i] = true;
+  }
+  Tensor to = destination(result, out);
+  PlanBuilder plan(shape_, device_);
+  plan.set_out(to);
+  for (int i = 0; i < inputs_; ++i) {
+    if (immediate[i]) plan.add_immediate(immediates[i], compute);
+    else plan.add_input(in_[i]);
+  }
+  PointwisePlan& p = plan.finish();
+  p.kernel = kernel, p.compute = compute, p.result = result, p.mask_first = typed_[0], p.params = params;
+  if (p.numel) backend(device_.type).run(p);
+  if (out.kind != Out::fresh) to.impl()->storage()->bump(op_);
+  return to;
+}
+
+[[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
+  Call call(info.name, info.inputs);
+  Promotion promotion;
+  for (int i = 0; i < info.inputs; ++i) {
+    VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (argument ", i + 1, ").");
+    call.in_[i] = *in[i];
+    if (info.mask_first && i == 0) {
+      VESTA_CHECK(in[0]->dtype() == DType::bool_, type, info.name, ": expected condition to be a boolean tensor, got ",
+                  in[0]->dtype(), ".");
+      call.typed_[0] = true;
+    } else {
+      promotion.see(*in[i]);
+    }
+  }
+  DType compute = promotion.result();
+  DType promoted = compute;
+  if (info.integers_to_float && !is_differentiable(compute)) compute = default_dtype();
+  if (info.result == Result::boolean && is_integral(compute)) {  // 300 compares with uint8 values as itself
+    for (int i = 0; i < info.inputs; ++i) {
+      if (in[i]->impl()->wrapped_number && !fits(*in[i], compute)) compute = DType::int64;
+    }
+  }
+  VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
+              promoted, ".");
+  call.find_device();
+  call.find_shape();
+  if (info.check) info.check(in, params);
+  AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
+  VESTA_CHECK(kernel, not_implemented, info.name, ": no kernel for ", compute, " on ", call.device_, " in this build.");
+  return call.run(kernel, compute, result_dtype(info, compute), params, out);
+}
+
+}  // namespace
+
+Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
+  // The hot path: CPU operands of one dtype and one shape, contiguous, into fresh memory or themselves.
+  const TensorImpl* a = in[0]->impl();
+  if (!a || !a->contiguous() || a->device().type != DeviceType::cpu || a->numel() > kDirect || info.mask_first ||
+      info.check || a->wrapped_number) [[unlikely]] {
+    return general(info, in, params, out);
+  }
+  const DType d = a->dtype();
+  auto loop = reinterpret_cast<Loop>(info.kernels[0][0][int(d)]);
+  if (!loop || (info.integers_to_float && !is_differentiable(d))) return general(info, in, params, out);
+  LoopArgs args;
+  args.in[0] = a->data(), args.step[0] = 1;
+  for (int i = 1; i < info.inputs; ++i) {
+    const TensorImpl* b = in[i]->impl();
+    if (!b || b->dtype() != d || !b->contiguous() || b->device().type != DeviceType::cpu || b->wrapped_number ||
+        !same_sizes(*a, *b)) {
+      return general(info, in, params, out);
+    }
+    args.in[i] = b->data(), args.step[i] = 1;
+  }
+  args.n = a->numel(), args.params = params;
+  if (out.kind == Out::fresh) [[likely]] {
+    Tensor r(TensorImpl::make_contiguous(a->sizes(), a->numel(), result_dtype(info, d), a->device()));
+    args.out = r.impl()->data();
+    loop(args);
+    return r;
+  }
+  // In place: only onto the first operand itself, and never where the second one is shifted over it.
+  if (out.tensor->impl() != a || result_dtype(info, d) != d || a->storage()->read_only()) {
+    return general(info, in, params, out);
+  }
+  for (int i = 1; i < info.inputs; ++i) {
+    if (in[i]->impl()->storage() == a->storage() && args.in[i] != args.in[0]) return general(info, in, params, out);
+  }
+  args.out = a->data();
+  loop(args);
+  a->storage()->bump(info.name);
+  return *out.tensor;
+}
+
+Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
+                          const double* params) {
+  const DType d = operands[0]->dtype();
+  Call call(info.name, count);
+  for (int k = 0; k < count; ++k) call.in_[k] = *operands[k];
+  call.find_device();
+  AnyKernel kernel = info.kernels[int(call.device_.type)][1 + i][int(d)];
+  if (!kernel) return {};
+  call.find_shape();
+  return call.run(kernel, d, d, params, {});
+}
+
+void copy_into(const Tensor& to, const Tensor& from, const char* op) {
+  Call call(op, 1);
+  call.in_[0] = from;
+  call.device_ = to.device();
+  call.shape_ = Dims(to.sizes());
+  if (!std::ranges::equal(to.sizes(), from.sizes())) {
+    Dims both = broadcast_shapes(to.sizes(), from.sizes(), op);
+    VESTA_CHECK(std::ranges::equal(IntSpan(both), to.sizes()), value, op, ": shape ", from.sizes(),
+                " does not broadcast to ", to.sizes(), ".");
+  }
+  check_writable(to, op);
+  if (overlap(to, from) == Overlap::partial) {
+    call.in_[0] = empty_tensor(from.sizes(), from.dtype(), from.device());
+    copy_into(call.in_[0], from, op);
+  }
+  PlanBuilder plan(call.shape_, call.device_);
+  plan.set_out(to);
+  plan.add_input(call.in_[0]);
+  PointwisePlan& p = plan.finish();
+  p.kernel = nullptr, p.compute = p.result = to.dtype();
+  if (p.numel) backend(call.device_.type).run(p);
+  to.impl()->storage()->bump(op);
+}
+
+void check_writable(const Tensor& t, const char* op) {
+  VESTA_CHECK(!t.impl()->storage()->read_only(), runtime, op,
+              ": expected a writable tensor, got one over read-only memory. Clone it first.");
+  VESTA_CHECK(t.impl()->dense() || !self_overlaps(t), runtime, op,
+              ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+              "location. Clone the tensor before performing the operation.");
+}
+
+}  // namespace vesta

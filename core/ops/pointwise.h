@@ -1,0 +1,107 @@
+// Pointwise ops: one struct is the whole op. This header holds what is derived from the struct without knowing a device:
+// the record an op is described by at run time, and the plan its kernels get.
+//
+// The shapes of a struct (see README.md in this folder):
+//
+//   struct Exp {                                  // unary
+//     static constexpr auto doc = "exp(x): e**x, elementwise.";
+//     static constexpr auto accepts = kFloats | kComplexes;            // computes in these; bool and integers go to float
+//     template <class V> VESTA_HD static V forward(V x) { using math::exp; return exp(x); }
+//     template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
+//   };
+//   struct LeakyRelu { ... forward(V x, double slope);  backward(T g, T x, Unused, double slope); }   // parametrised
+//   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
+//   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
+//   struct Lt { static constexpr auto result = Result::boolean; static constexpr bool differentiable = false; ... }
+//
+// `Unused` in a backward signature is the save-for-backward policy: what is not used is not saved.
+#pragma once
+#include <vesta/core/dispatch/op.h>
+
+namespace vesta {
+
+/// Stands for an operand that a gradient does not need.
+struct Unused {};
+/// Marks a gradient that is the incoming gradient itself.
+struct Pass {
+  static constexpr bool pass_tag = true;
+};
+/// Is the dtype of a pointwise result: the dtype computed in, bool, or the real type of a complex one.
+enum class Result : uint8_t { same, boolean, real };
+
+inline constexpr int kMaxInputs = 4;  // operands of a kernel: of the op, or g and what its gradient uses
+inline constexpr int kMaxParams = 4;
+
+/// Is one run over contiguous elements: `out` and each input advance by one element, or stay (step 0, then the value is
+/// repeated over 64 bytes).
+struct LoopArgs {
+  char* out;
+  const char* in[kMaxInputs];
+  int64_t step[kMaxInputs];  // 1 or 0
+  int64_t n;
+  const double* params;
+};
+/// A CPU kernel of a pointwise op. Other devices keep their own function type behind the same pointer.
+using Loop = void (*)(const LoopArgs&);
+using AnyKernel = void (*)();
+
+/// Describes a pointwise op at run time. Variant 0 is forward, variant 1 + i the gradient of input i.
+struct PointwiseInfo {
+  const char* name = "";
+  uint8_t inputs = 1;
+  uint8_t params = 0;
+  DTypeSet accepts;
+  Result result = Result::same;
+  bool integers_to_float = false;  // integer inputs compute in the default float type
+  bool mask_first = false;         // input 0 is a bool mask that takes no part in promotion (where)
+  bool differentiable = true;
+  bool pass[3] = {};               // the gradient of input i is g
+  uint8_t uses[3] = {};            // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
+  void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
+  AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};
+};
+
+/// Is an Op that carries its record. Layers and kernels look at `info`, which lives with the op.
+template <class Signature>
+struct PointwiseOp : Op<Signature> {
+  PointwiseInfo info;
+  constexpr explicit PointwiseOp(const char* n) : Op<Signature>(n) { info.name = n; }
+};
+
+/// Is what a device gets to run: geometry after broadcasting and coalescing, dimension 0 innermost.
+struct PointwisePlan {
+  struct Operand {
+    char* data = nullptr;       // of the first element; for `immediate`, of the value in host memory
+    DType dtype = DType::float32;
+    bool immediate = false;     // a host value of the compute dtype, to be repeated everywhere
+    const int64_t* strides = nullptr;  // bytes, per plan dimension
+  };
+  AnyKernel kernel = nullptr;   // null: copy with conversion (one input)
+  DType compute = DType::float32;  // of the operands the kernel reads
+  DType result = DType::float32;   // of the values it writes; `out` may be converted to another
+  bool mask_first = false;         // operand 0 is read as bool
+  Device device;
+  int ndim = 0;
+  const int64_t* sizes = nullptr;
+  int64_t numel = 0;
+  Operand out;
+  int inputs = 0;
+  Operand in[kMaxInputs];
+  const double* params = nullptr;
+};
+
+/// Runs an op: promotes, broadcasts, allocates (or checks `out`), plans, and calls the device's kernel.
+VESTA_API Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out);
+/// Runs the fused gradient of input `i`: operands are g and what the gradient uses, in order. Where the device has no
+/// fused kernel for the dtype, returns an undefined tensor.
+VESTA_API Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
+                                    const double* params);
+/// Copies `from` into `to` (same shape after broadcasting `from`), converting; any strides, overlap allowed.
+VESTA_API void copy_into(const Tensor& to, const Tensor& from, const char* op);
+/// Raises when `t` may not be written by `op`: read-only memory, elements that share memory, a tensor of inference mode.
+VESTA_API void check_writable(const Tensor& t, const char* op);
+/// Tells whether the memory of two tensors may overlap: `none`, `same` (identical geometry) or `partial`.
+enum class Overlap : uint8_t { none, same, partial };
+VESTA_API Overlap overlap(const Tensor& a, const Tensor& b);
+
+}  // namespace vesta

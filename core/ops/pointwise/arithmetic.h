@@ -1,0 +1,178 @@
+// Arithmetic: negation, absolute value, roots, the four operations, remainder, powers, the larger and the smaller.
+// Formulas are in the vocabulary of core/ops/math.h; V and T are a SIMD vector, a scalar, or (T) a Tensor.
+#pragma once
+#include <vesta/core/ops/math.h>
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta::def {
+inline namespace VESTA_ISA_NS {
+using math::lit;
+
+struct Neg {
+  static constexpr auto doc = "neg(input): -x, elementwise.";
+  static constexpr auto accepts = kNumbers;
+  template <class V> VESTA_HD static V forward(V x) { return V(-x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return -g; }
+};
+
+struct Abs {
+  static constexpr auto doc = "abs(input): |x|, elementwise; the modulus (a real tensor) for complex input.";
+  static constexpr auto accepts = kNumbers;
+  static constexpr auto result = Result::real;
+  template <class V> VESTA_HD static auto forward(V x) { return math::abs(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::sgn(x); }
+};
+
+struct Sign {
+  static constexpr auto doc = "sign(input): -1, 0 or 1, elementwise; NaN stays NaN's zero as in PyTorch.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V x) { return math::sign(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::select(g != g, lit<T>(0), lit<T>(0)); }
+};
+
+struct Sgn {
+  static constexpr auto doc = "sgn(input): sign of a real x; x / |x| of a complex one (0 at 0).";
+  static constexpr auto accepts = kNumbers;
+  static constexpr bool differentiable = false;
+  template <class V> VESTA_HD static V forward(V x) { return math::sgn(x); }
+};
+
+struct Square {
+  static constexpr auto doc = "square(input): x * x, elementwise.";
+  static constexpr auto accepts = kNumbers;
+  template <class V> VESTA_HD static V forward(V x) { return V(x * x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::conj(x + x); }
+};
+
+struct Sqrt {
+  static constexpr auto doc = "sqrt(input): the square root, elementwise; NaN for x < 0.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::sqrt(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g / math::conj(y + y); }
+};
+
+struct Reciprocal {
+  static constexpr auto doc = "reciprocal(input): 1 / x, elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return lit<V>(1) / x; }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y) { return -g * math::conj(y * y); }
+};
+
+struct Floor {
+  static constexpr auto doc = "floor(input): the largest integer <= x, elementwise.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V x) { return math::floor(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::select(g != g, lit<T>(0), lit<T>(0)); }
+};
+
+struct ConjPhysical {
+  static constexpr auto doc = "conj_physical(input): the complex conjugate, elementwise; a copy for real input.";
+  static constexpr auto accepts = kNumbers | kBool;
+  template <class V> VESTA_HD static V forward(V x) { return math::conj(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::conj(g); }
+};
+
+struct Add {
+  static constexpr auto doc = "add(input, other, alpha=1): x + alpha * y, elementwise with broadcasting.";
+  static constexpr auto accepts = kNumbers | kBool;
+  template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a + b * lit<V>(alpha)); }
+  static constexpr Pass backward_a{};
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) { return g * lit<T>(alpha); }
+};
+
+struct Sub {
+  static constexpr auto doc = "sub(input, other, alpha=1): x - alpha * y, elementwise with broadcasting.";
+  static constexpr auto accepts = kNumbers;
+  template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a - b * lit<V>(alpha)); }
+  static constexpr Pass backward_a{};
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) { return g * lit<T>(-alpha); }
+};
+
+struct Mul {
+  static constexpr auto doc = "mul(input, other): x * y, elementwise with broadcasting.";
+  static constexpr auto accepts = kNumbers | kBool;
+  template <class V> VESTA_HD static V forward(V a, V b) { return V(a * b); }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g * math::conj(b); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, Unused, Unused) { return g * math::conj(a); }
+};
+
+struct TrueDivide {
+  static constexpr auto doc = "true_divide(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V a, V b) { return a / b; }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g / math::conj(b); }
+  template <class T> VESTA_HD static T backward_b(T g, Unused, T b, T y) { return -g * math::conj(y / b); }
+};
+
+/// Raises for an integer division whose divisor has a zero.
+VESTA_API void check_integer_divisor(const Tensor* const* in, const double* params);
+
+struct FloorDivide {
+  static constexpr auto doc = "floor_divide(input, other): floor(x / y), elementwise with broadcasting.";
+  static constexpr auto accepts = kReals;
+  static constexpr bool differentiable = false;
+  static constexpr auto check = &check_integer_divisor;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::floor_divide(a, b); }
+};
+
+struct TruncDivide {
+  static constexpr auto doc = "trunc_divide(input, other): x / y rounded towards zero, elementwise with broadcasting.";
+  static constexpr auto accepts = kReals;
+  static constexpr bool differentiable = false;
+  static constexpr auto check = &check_integer_divisor;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::trunc_divide(a, b); }
+};
+
+struct Remainder {
+  static constexpr auto doc = "remainder(input, other): x - y * floor(x / y), elementwise; the sign is y's (Python's %).";
+  static constexpr auto accepts = kReals;
+  static constexpr auto check = &check_integer_divisor;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::remainder(a, b); }
+  static constexpr Pass backward_a{};
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return -g * math::floor(a / b); }
+};
+
+/// Raises for integers to a negative integer power.
+VESTA_API void check_integer_exponent(const Tensor* const* in, const double* params);
+
+struct Pow {
+  static constexpr auto doc = "pow(input, exponent): x ** y, elementwise with broadcasting.";
+  static constexpr auto accepts = kNumbers;
+  static constexpr auto check = &check_integer_exponent;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::pow(a, b); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
+    return math::select(b == lit<T>(0), lit<T>(0), g * math::conj(b * math::pow(a, b - lit<T>(1))));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T a, Unused, T y) {
+    // at x = 0 and y >= 0 (the power is 0 or 1) the slope is 0, where the formula has 0 * -inf
+    T slope = g * math::conj(y * math::log(a));
+    return math::select(a == lit<T>(0), math::select(math::abs(y) <= lit<T>(1), lit<T>(0), slope), slope);
+  }
+};
+
+struct Maximum {
+  static constexpr auto doc = "maximum(input, other): the larger, elementwise with broadcasting; NaN wins.";
+  static constexpr auto accepts = kReals | kBool;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {  // equal values share the gradient
+    return math::select(a == b, g * lit<T>(0.5), math::select(a < b, lit<T>(0), g));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) {
+    return math::select(a == b, g * lit<T>(0.5), math::select(b < a, lit<T>(0), g));
+  }
+};
+
+struct Minimum {
+  static constexpr auto doc = "minimum(input, other): the smaller, elementwise with broadcasting; NaN wins.";
+  static constexpr auto accepts = kReals | kBool;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
+    return math::select(a == b, g * lit<T>(0.5), math::select(b < a, lit<T>(0), g));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) {
+    return math::select(a == b, g * lit<T>(0.5), math::select(a < b, lit<T>(0), g));
+  }
+};
+
+}  // namespace VESTA_ISA_NS
+}  // namespace vesta::def

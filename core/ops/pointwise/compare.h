@@ -1,0 +1,95 @@
+// Comparisons and logic: results are bool (bitwise ops keep their type); none has a gradient.
+#pragma once
+#include <vesta/core/ops/math.h>
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta::def {
+inline namespace VESTA_ISA_NS {
+using math::lit;
+
+/// Holds what comparisons share.
+struct Comparison {
+  static constexpr auto accepts = kReals | kBool;
+  static constexpr auto result = Result::boolean;
+  static constexpr bool differentiable = false;
+};
+struct Logical : Comparison {
+  static constexpr auto accepts = kAllTypes;
+};
+struct Bitwise {
+  static constexpr auto accepts = kIntegers | kBool;
+  static constexpr bool integers_to_float = false;
+  static constexpr bool differentiable = false;
+};
+
+struct IsNan : Logical {
+  static constexpr auto doc = "isnan(input): whether x is NaN, elementwise.";
+  template <class V> VESTA_HD static auto forward(V x) { return x != x; }
+};
+struct Eq : Logical {
+  static constexpr auto doc = "eq(input, other): x == y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return a == b; }
+};
+struct Ne : Logical {
+  static constexpr auto doc = "ne(input, other): x != y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return a != b; }
+};
+struct Lt : Comparison {
+  static constexpr auto doc = "lt(input, other): x < y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return a < b; }
+};
+struct Le : Comparison {
+  static constexpr auto doc = "le(input, other): x <= y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return a <= b; }
+};
+struct Gt : Comparison {
+  static constexpr auto doc = "gt(input, other): x > y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return a > b; }
+};
+struct Ge : Comparison {
+  static constexpr auto doc = "ge(input, other): x >= y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return a >= b; }
+};
+
+struct LogicalNot : Logical {
+  static constexpr auto doc = "logical_not(input): x == 0, elementwise.";
+  template <class V> VESTA_HD static auto forward(V x) { return x == lit<V>(0); }
+};
+struct LogicalAnd : Logical {
+  static constexpr auto doc = "logical_and(input, other): x != 0 and y != 0, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return (a != lit<V>(0)) & (b != lit<V>(0)); }
+};
+struct LogicalOr : Logical {
+  static constexpr auto doc = "logical_or(input, other): x != 0 or y != 0, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) { return (a != lit<V>(0)) | (b != lit<V>(0)); }
+};
+struct LogicalXor : Logical {
+  static constexpr auto doc = "logical_xor(input, other): exactly one of x, y != 0, elementwise with broadcasting.";
+  template <class V> VESTA_HD static auto forward(V a, V b) {
+    auto x = a != lit<V>(0), y = b != lit<V>(0);
+    return (x | y) & ((a == lit<V>(0)) | (b == lit<V>(0)));
+  }
+};
+
+struct BitwiseNot : Bitwise {
+  static constexpr auto doc = "bitwise_not(input): ~x for integers, not x for bool, elementwise.";
+  template <class V> VESTA_HD static V forward(V x) {
+    if constexpr (std::is_same_v<V, bool>) return !x;
+    else return V(~x);
+  }
+};
+struct BitwiseAnd : Bitwise {
+  static constexpr auto doc = "bitwise_and(input, other): x & y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static V forward(V a, V b) { return V(a & b); }
+};
+struct BitwiseOr : Bitwise {
+  static constexpr auto doc = "bitwise_or(input, other): x | y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static V forward(V a, V b) { return V(a | b); }
+};
+struct BitwiseXor : Bitwise {
+  static constexpr auto doc = "bitwise_xor(input, other): x ^ y, elementwise with broadcasting.";
+  template <class V> VESTA_HD static V forward(V a, V b) { return V(a ^ b); }
+};
+
+}  // namespace VESTA_ISA_NS
+}  // namespace vesta::def

@@ -1,0 +1,24 @@
+// Exponentials and logarithms.
+#pragma once
+#include <vesta/core/ops/math.h>
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta::def {
+inline namespace VESTA_ISA_NS {
+
+struct Exp {
+  static constexpr auto doc = "exp(input): e ** x, elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::exp(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * math::conj(y); }
+};
+
+struct Log {
+  static constexpr auto doc = "log(input): the natural logarithm, elementwise; NaN for x < 0, -inf for 0.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::log(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g / math::conj(x); }
+};
+
+}  // namespace VESTA_ISA_NS
+}  // namespace vesta::def

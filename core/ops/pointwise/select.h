@@ -1,0 +1,53 @@
+// Choosing between values: where, and the clamps.
+#pragma once
+#include <vesta/core/ops/math.h>
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta::def {
+inline namespace VESTA_ISA_NS {
+using math::lit;
+
+struct ClampMin {
+  static constexpr auto doc = "clamp_min(input, min): max(x, min), elementwise with broadcasting; NaN stays NaN.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a < b, lit<T>(0), g); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a < b, g, lit<T>(0)); }
+};
+
+struct ClampMax {
+  static constexpr auto doc = "clamp_max(input, max): min(x, max), elementwise with broadcasting; NaN stays NaN.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a > b, lit<T>(0), g); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a > b, g, lit<T>(0)); }
+};
+
+struct ClampBetween {
+  static constexpr auto doc = "clamp_between(input, min, max): min(max(x, min), max), elementwise with broadcasting.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V x, V low, V high) {
+    return math::minimum(math::maximum(x, low), high);
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T low, T high, Unused) {
+    return math::select(x < low, lit<T>(0), math::select(x > high, lit<T>(0), g));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T low, T high, Unused) {
+    return math::select(x < low, math::select(low < high, g, lit<T>(0)), lit<T>(0));
+  }
+  template <class T> VESTA_HD static T backward_c(T g, T x, T low, T high, Unused) {
+    return math::select(x > high, g, math::select(high < low, g, lit<T>(0)));
+  }
+};
+
+struct Where {
+  static constexpr auto doc = "where(condition, input, other): x where the bool condition holds, else y; broadcasting.";
+  static constexpr auto accepts = kAllTypes;
+  static constexpr bool mask_first = true;
+  template <class V> VESTA_HD static V forward(bool condition, V a, V b) { return condition ? a : b; }
+  template <class T> VESTA_HD static T backward_b(T g, T c, Unused, Unused, Unused) { return math::select(c, g, lit<T>(0)); }
+  template <class T> VESTA_HD static T backward_c(T g, T c, Unused, Unused, Unused) { return math::select(c, lit<T>(0), g); }
+};
+
+}  // namespace VESTA_ISA_NS
+}  // namespace vesta::def

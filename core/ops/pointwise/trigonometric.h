@@ -1,0 +1,32 @@
+// Trigonometric and hyperbolic functions; angles in radians.
+#pragma once
+#include <vesta/core/ops/math.h>
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta::def {
+inline namespace VESTA_ISA_NS {
+using math::lit;
+
+struct Sin {
+  static constexpr auto doc = "sin(input): the sine of x radians, elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::sin(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::conj(math::cos(x)); }
+};
+
+struct Cos {
+  static constexpr auto doc = "cos(input): the cosine of x radians, elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::cos(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return -g * math::conj(math::sin(x)); }
+};
+
+struct Tanh {
+  static constexpr auto doc = "tanh(input): the hyperbolic tangent, elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::tanh(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * math::conj(lit<T>(1) - y * y); }
+};
+
+}  // namespace VESTA_ISA_NS
+}  // namespace vesta::def

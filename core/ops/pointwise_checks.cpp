@@ -1,0 +1,25 @@
+// Checks of pointwise ops that look at values: integers have no infinity to divide into.
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/pointwise/arithmetic.h>
+#include <vesta/core/ops/promotion.h>
+
+namespace vesta::def {
+inline namespace VESTA_ISA_NS {
+
+void check_integer_divisor(const Tensor* const* in, const double*) {
+  const Tensor& divisor = *in[1];
+  if (!is_integral(divisor.dtype()) || is_differentiable(in[0]->dtype()) || divisor.numel() == 0) return;
+  NoGrad off;
+  VESTA_CHECK(!eq(divisor, 0).any().item<bool>(), runtime,
+              "division: expected a divisor without zeros for integers, got one with a zero (other). ZeroDivisionError.");
+}
+
+void check_integer_exponent(const Tensor* const* in, const double*) {
+  const Tensor& exponent = *in[1];
+  if (!exponent.impl()->wrapped_number || !is_integral(in[0]->dtype()) || exponent.dtype() != DType::int64) return;
+  VESTA_CHECK(exponent.item<int64_t>() >= 0, runtime,
+              "pow: Integers to negative integer powers are not allowed. Convert the base to float first.");
+}
+
+}  // namespace VESTA_ISA_NS
+}  // namespace vesta::def

@@ -1,0 +1,139 @@
+// Reads a pointwise struct: what its members say, as constants and as calls. See pointwise.h for the shapes of a struct.
+#pragma once
+#include <utility>
+
+#include <vesta/core/ops/math.h>
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta::traits {
+
+/// Is the type that signatures are probed with; bodies are never instantiated for it.
+struct Probe {};
+
+/// Counts the parameters (doubles) of a pointwise op's signature, and its tensors.
+template <class Signature>
+struct Arity;
+template <class R, class... A>
+struct Arity<R(A...)> {
+  static constexpr int inputs = (int(std::is_same_v<A, const Tensor&>) + ...);
+  static constexpr int params = (int(std::is_same_v<A, double>) + ...);
+};
+
+template <class D>
+constexpr Result result_of() {
+  if constexpr (requires { D::result; }) return D::result;
+  else return Result::same;
+}
+template <class D>
+constexpr bool is_differentiable_op() {
+  if constexpr (requires { D::differentiable; }) return D::differentiable;
+  else return true;
+}
+template <class D>
+constexpr bool integers_to_float() {
+  if constexpr (requires { D::integers_to_float; }) return D::integers_to_float;
+  else return (D::accepts.bits & kIntegers.bits) == 0;
+}
+template <class D>
+constexpr bool mask_first() {
+  if constexpr (requires { D::mask_first; }) return D::mask_first;
+  else return false;
+}
+
+/// Calls forward with `params` doubles behind the operands.
+template <class D, int params, class... V>
+VESTA_INLINE auto forward(const double* p, V... v) {
+  return [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    return D::forward(v..., p[I]...);
+  }(std::make_index_sequence<params>{});
+}
+
+// One gradient of a struct: does it exist, is it a Pass, what does it use, and how is it called. `mask` has bit k for
+// input k and bit `inputs` for the result; the operand of a clear bit is passed as Unused.
+#define VESTA_X_GRADIENT(Name, member)                                                                         \
+  struct Name {                                                                                                \
+    template <class D>                                                                                         \
+    static constexpr bool is_pass() {                                                                          \
+      if constexpr (requires { D::member.pass_tag; }) return true;                                             \
+      else return false;                                                                                       \
+    }                                                                                                          \
+    template <class D, class T, class... A>                                                                    \
+    static constexpr bool accepts = requires(T g, A... a) { D::template member<T>(g, a...); };                 \
+    template <class D, class T, class... A>                                                                    \
+    VESTA_INLINE static T call(T g, A... a) { return D::template member<T>(g, a...); }                         \
+  };
+VESTA_X_GRADIENT(GradientOnly, backward)
+VESTA_X_GRADIENT(GradientA, backward_a)
+VESTA_X_GRADIENT(GradientB, backward_b)
+VESTA_X_GRADIENT(GradientC, backward_c)
+#undef VESTA_X_GRADIENT
+
+template <int inputs, int i>
+using GradientAt =
+    std::conditional_t<inputs == 1, GradientOnly, std::conditional_t<i == 0, GradientA, std::conditional_t<i == 1, GradientB, GradientC>>>;
+
+template <class D, int inputs, int params, int i>
+struct Gradient {
+  using Member = GradientAt<inputs, i>;
+  static constexpr bool is_pass = Member::template is_pass<D>();
+
+  template <class T, uint8_t mask, size_t... K, size_t... P>
+  static constexpr bool fits(std::index_sequence<K...>, std::index_sequence<P...>) {
+    return Member::template accepts<D, T, std::conditional_t<(mask >> K & 1) != 0, T, Unused>...,
+                                    decltype((void)P, double())...>;
+  }
+  template <uint8_t mask>
+  static constexpr int find() {
+    if constexpr (is_pass || mask >= (1u << (inputs + 1))) return -1;
+    else if constexpr (fits<Probe, mask>(std::make_index_sequence<inputs + 1>{}, std::make_index_sequence<params>{})) return mask;
+    else return find<mask + 1>();
+  }
+  static constexpr int found = find<0>();
+  static constexpr bool exists = is_pass || found >= 0;
+  static constexpr uint8_t mask = found >= 0 ? uint8_t(found) : uint8_t(0);
+  static constexpr int operands = 1 + std::popcount(unsigned(mask));  // g and what is used
+
+  /// Calls the formula; `used` are the used operands in order.
+  template <class T>
+  VESTA_INLINE static T call(T g, const T* used, const double* p) {
+    return call_expanded<T>(g, used, p, std::make_index_sequence<inputs + 1>{}, std::make_index_sequence<params>{});
+  }
+
+ private:
+  template <class T, size_t k>
+  VESTA_INLINE static auto operand(const T* used) {
+    if constexpr ((mask >> k & 1) != 0) return used[std::popcount(unsigned(mask) & ((1u << k) - 1))];
+    else return Unused{};
+  }
+  template <class T, size_t... K, size_t... P>
+  VESTA_INLINE static T call_expanded(T g, const T* used, const double* p, std::index_sequence<K...>,
+                                      std::index_sequence<P...>) {
+    return Member::template call<D>(g, operand<T, K>(used)..., p[P]...);
+  }
+};
+
+/// Fills the run-time record from the struct.
+template <class D, int inputs, int params>
+void describe(PointwiseInfo& info) {
+  info.inputs = inputs, info.params = params;
+  info.accepts = D::accepts;
+  info.result = result_of<D>();
+  info.integers_to_float = integers_to_float<D>();
+  info.mask_first = mask_first<D>();
+  info.differentiable = is_differentiable_op<D>();
+  if constexpr (requires { D::check; }) info.check = D::check;
+  auto gradient = [&]<int i>() {
+    using G = Gradient<D, inputs, params, i>;
+    static_assert(!is_differentiable_op<D>() || G::exists || (mask_first<D>() && i == 0),
+                  "a pointwise struct has a gradient for each input, or says differentiable = false");
+    info.pass[i] = G::is_pass;
+    info.uses[i] = G::mask;
+  };
+  if constexpr (is_differentiable_op<D>()) {
+    gradient.template operator()<0>();
+    if constexpr (inputs > 1) gradient.template operator()<1>();
+    if constexpr (inputs > 2) gradient.template operator()<2>();
+  }
+}
+
+}  // namespace vesta::traits

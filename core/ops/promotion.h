@@ -1,0 +1,47 @@
+// Type promotion among operands: tensors with dimensions, 0-d tensors and Python numbers have falling weight.
+#pragma once
+#include <span>
+
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+/// Collects operands and answers with the dtype they compute in, by PyTorch's rule: a 0-d tensor changes the dtype of
+/// dimensioned ones only where it is of a higher category (bool < integer < float < complex), a Python number only
+/// where it is of a higher category than both.
+class Promotion {
+ public:
+  void see(const Tensor& t);
+  bool any() const { return dims_ >= 0 || zeros_ >= 0 || numbers_ >= 0; }
+  VESTA_API DType result() const;
+
+ private:
+  static constexpr int kNone = -1;
+  static int merge(int a, DType b) { return a < 0 ? int(b) : int(promote(DType(a), b)); }
+  static int combine(int high, int low);
+  int dims_ = kNone, zeros_ = kNone, numbers_ = kNone;
+};
+
+inline void Promotion::see(const Tensor& t) {
+  if (t.dim() > 0) {
+    dims_ = merge(dims_, t.dtype());
+  } else if (!t.impl()->wrapped_number) {
+    zeros_ = merge(zeros_, t.dtype());
+  } else {
+    DType d = t.dtype();
+    if (is_float(d)) d = default_dtype();
+    if (vesta::is_complex(d)) d = complex_type(default_dtype());
+    numbers_ = merge(numbers_, d);
+  }
+}
+
+/// Returns the dtype that an op over these operands computes in.
+VESTA_API DType result_type(std::span<const Tensor> operands);
+/// Tells whether values of `from` may be stored in `to` without a change of category (float to integer may not).
+constexpr bool can_cast(DType from, DType to) {
+  if (is_complex(from)) return is_complex(to);
+  if (is_float(from)) return is_float(to) || is_complex(to);
+  return is_bool(from) || !is_bool(to);
+}
+
+}  // namespace vesta

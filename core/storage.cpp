@@ -1,0 +1,55 @@
+#include <vesta/core/storage.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <vesta/core/backend.h>
+#include <vesta/core/pool.h>
+
+namespace vesta {
+namespace {
+constexpr size_t kHeader = 64;
+constexpr size_t kMaxInline = pool::kMaxBytes - kHeader;
+}  // namespace
+
+StoragePtr Storage::allocate(size_t nbytes, Device device) {
+  if (device.type == DeviceType::cpu && nbytes <= kMaxInline) {
+    void* block = pool::take(kHeader + nbytes);
+    auto* s = new (block) Storage;
+    s->data_ = static_cast<char*>(block) + kHeader;
+    s->nbytes_ = nbytes;
+    s->block_ = uint16_t(kHeader + nbytes);
+    return StoragePtr(s);
+  }
+  Memory memory = backend(device.type).allocate(nbytes, device);
+  auto* s = new (pool::take(kHeader)) Storage;
+  s->data_ = memory.data, s->nbytes_ = nbytes, s->device_ = device;
+  s->context_ = memory.context, s->deleter_ = memory.deleter;
+  return StoragePtr(s);
+}
+
+StoragePtr Storage::wrap(void* data, size_t nbytes, Device device, void* context, Deleter deleter, bool read_only) {
+  auto* s = new (pool::take(kHeader)) Storage;
+  s->data_ = data, s->nbytes_ = nbytes, s->device_ = device;
+  s->context_ = context, s->deleter_ = deleter;
+  s->read_only_ = read_only, s->lent_ = true;
+  return StoragePtr(s);
+}
+
+void Storage::destroy(Storage* s) noexcept {
+  size_t block = s->block_;
+  if (s->deleter_) s->deleter_(s->context_);
+  s->~Storage();
+  pool::give(s, block);
+}
+
+void Storage::resize(size_t nbytes) {
+  VESTA_CHECK(!lent_, runtime, "resize_: expected a tensor that owns its memory, got one that borrows it. Clone it first.");
+  Memory memory = backend(device_.type).allocate(nbytes, device_);
+  backend(device_.type).copy_bytes(memory.data, data_, std::min(nbytes, nbytes_), device_);
+  if (deleter_) deleter_(context_);
+  data_ = memory.data, nbytes_ = nbytes, context_ = memory.context, deleter_ = memory.deleter;
+}
+
+}  // namespace vesta

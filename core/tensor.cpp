@@ -1,0 +1,79 @@
+#include <vesta/core/tensor.h>
+
+#include <cstring>
+
+#include <vesta/core/autograd_port.h>
+#include <vesta/core/backend.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta {
+
+AutogradPort autograd_port;
+
+Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
+  int64_t n = numel_of(sizes, "empty");
+  checked_mul(n, itemsize(dtype), "empty");
+  return Tensor(TensorImpl::make_contiguous(sizes, n, dtype, device));
+}
+
+Tensor empty_tensor_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
+  int64_t bytes = checked_mul(numel_of(sizes, "empty_strided"), itemsize(dtype), "empty_strided");
+  return Tensor(TensorImpl::make(Storage::allocate(size_t(bytes), device), sizes, strides, 0, dtype, "empty_strided"));
+}
+
+Tensor wrapped(Scalar value) {
+  auto make = [&]<class T>(T v) {
+    Tensor t(TensorImpl::make_contiguous({}, 1, dtype_of<T>, {}));
+    std::memcpy(t.impl()->data(), &v, sizeof v);
+    t.impl()->wrapped_number = true;
+    return t;
+  };
+  switch (value.dtype()) {
+    case DType::bool_: return make(value.integer() != 0);
+    case DType::int64: return make(value.integer());
+    case DType::complex128: return make(complex128(value.real(), value.imag()));
+    default: return make(value.real());
+  }
+}
+
+Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, const char* op) {
+  Tensor r(TensorImpl::make(t.impl()->storage(), sizes, strides, offset, t.dtype(), op));
+  r.impl()->inference = t.impl()->inference;
+  r.impl()->view_without_grad = t.impl()->layers & bit(Layer::autograd);  // recording, where on, clears it
+  return r;
+}
+
+Scalar Tensor::item() const {
+  VESTA_CHECK(numel() == 1, runtime, "item: a Tensor with ", numel(), " elements cannot be converted to Scalar.");
+  Tensor host = device().type == DeviceType::cpu ? *this : to(Device());
+  return visit(dtype(), [&]<class T>() -> Scalar {
+    T v;
+    std::memcpy(&v, host.impl()->data(), sizeof v);
+    if constexpr (std::is_same_v<T, complex64>) return Scalar(complex128(v));
+    else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return Scalar(float(v));
+    else return Scalar(v);
+  });
+}
+
+bool Tensor::requires_grad() const { return autograd_port.requires_grad(*this); }
+const Tensor& Tensor::set_requires_grad(bool on) const {
+  autograd_port.set_requires_grad(*this, on);
+  return *this;
+}
+bool Tensor::is_leaf() const { return autograd_port.is_leaf(*this); }
+Tensor Tensor::grad() const { return autograd_port.grad(*this); }
+void Tensor::set_grad(const Tensor& g) const { autograd_port.set_grad(*this, g); }
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
+  autograd_port.backward(*this, gradient, retain_graph, create_graph);
+}
+
+Tensor Tensor::detach() const {
+  Tensor r = alias(*this, sizes(), strides(), storage_offset(), "detach");
+  r.impl()->view_without_grad = false;
+  return r;
+}
+
+Tensor Tensor::to(DType d) const { return d == dtype() ? *this : to_copy(d); }
+Tensor Tensor::to(Device d) const { return d == device() ? *this : to_copy(std::nullopt, d); }
+
+}  // namespace vesta

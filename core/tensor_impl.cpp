@@ -1,0 +1,104 @@
+#include <vesta/core/tensor_impl.h>
+
+#include <new>
+
+#include <vesta/core/pool.h>
+
+namespace vesta {
+
+PythonPort python_port;
+constinit thread_local LayerState layer_state __attribute__((tls_model("initial-exec"))) = {};
+
+namespace {
+/// Checks that every element lies inside the storage; the arithmetic is checked too.
+void check_extent(const Storage& s, IntSpan sizes, IntSpan strides, int64_t offset, DType d, const char* op) {
+  int64_t last = offset;
+  VESTA_CHECK(offset >= 0, value, op, ": expected a storage offset >= 0, got ", offset, ".");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    VESTA_CHECK(strides[i] >= 0, value, op, ": expected strides >= 0, got ", strides, ".");
+    if (sizes[i] == 0) return;
+    last = checked_add(last, checked_mul(sizes[i] - 1, strides[i], op), op);
+  }
+  int64_t bytes = checked_mul(checked_add(last, 1, op), itemsize(d), op);
+  VESTA_CHECK(uint64_t(bytes) <= s.nbytes(), value, op, ": sizes ", sizes, ", strides ", strides, " and offset ", offset,
+              " need ", bytes, " bytes, the storage has ", s.nbytes(), ".");
+}
+}  // namespace
+
+void TensorImpl::set_dims(IntSpan sizes, IntSpan strides) {
+  size_t n = sizes.size();
+  int64_t* to = 2 * n <= std::size(inline_) ? inline_ : new int64_t[2 * n];
+  if (n) {
+    std::memmove(to, sizes.data(), n * sizeof(int64_t));
+    std::memmove(to + n, strides.data(), n * sizeof(int64_t));
+  }
+  dims_ = to;
+  ndim_ = uint8_t(n);
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::make(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype,
+                                           const char* op) {
+  int64_t n = numel_of(sizes, op);
+  check_extent(*storage, sizes, strides, offset, dtype, op);
+  auto* t = new (pool::take(sizeof(TensorImpl))) TensorImpl;
+  intrusive_ptr<TensorImpl> owner(t);
+  pool::count_live(+1);
+  t->dtype_ = dtype, t->device_ = storage->device();
+  t->storage_ = std::move(storage);
+  t->offset_ = offset, t->numel_ = n;
+  t->set_dims(sizes, strides);
+  t->contiguous_ = is_contiguous(sizes, strides);
+  t->dense_ = t->contiguous_ || is_non_overlapping_and_dense(sizes, strides);
+  t->inference = layer_state.inference;
+  return owner;
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::make_contiguous(IntSpan sizes, int64_t numel, DType dtype, Device device) {
+  StoragePtr storage = Storage::allocate(size_t(numel) * size_t(itemsize(dtype)), device);
+  auto* t = new (pool::take(sizeof(TensorImpl))) TensorImpl;
+  intrusive_ptr<TensorImpl> owner(t);
+  pool::count_live(+1);
+  t->dtype_ = dtype, t->device_ = device;
+  t->storage_ = std::move(storage);
+  t->numel_ = numel;
+  size_t n = sizes.size();
+  int64_t* to = 2 * n <= std::size(t->inline_) ? t->inline_ : new int64_t[2 * n];
+  int64_t step = 1;
+  for (size_t i = n; i-- > 0;) {
+    to[i] = sizes[i], to[n + i] = step;
+    step *= sizes[i] ? sizes[i] : 1;
+  }
+  t->dims_ = to, t->ndim_ = uint8_t(n);
+  t->inference = layer_state.inference;
+  return owner;
+}
+
+void TensorImpl::destroy(TensorImpl* t) noexcept {
+  if (t->autograd) delete t->autograd;
+  if (t->owns_pyobject) python_port.release(t->pyobject);
+  t->free_dims();
+  t->~TensorImpl();
+  pool::give(t, sizeof(TensorImpl));
+  pool::count_live(-1);
+}
+
+void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset, const char* op) {
+  set_storage(storage_, sizes, strides, offset, dtype_, op);
+}
+
+void TensorImpl::set_storage(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype,
+                             const char* op) {
+  int64_t n = numel_of(sizes, op);
+  check_extent(*storage, sizes, strides, offset, dtype, op);
+  Dims new_sizes(sizes), new_strides(strides);  // the spans may point into this very tensor
+  int64_t* old = dims_;
+  set_dims(new_sizes, new_strides);
+  if (old != inline_ && old != dims_) delete[] old;
+  storage_ = std::move(storage);
+  dtype_ = dtype, device_ = storage_->device();
+  numel_ = n, offset_ = offset;
+  contiguous_ = is_contiguous(new_sizes, new_strides);
+  dense_ = contiguous_ || is_non_overlapping_and_dense(new_sizes, new_strides);
+}
+
+}  // namespace vesta

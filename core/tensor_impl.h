@@ -1,0 +1,83 @@
+// TensorImpl: what a Tensor handle points at. A tour of its fields is the struct itself.
+#pragma once
+#include <cstring>
+
+#include <vesta/core/dispatch/layer.h>
+#include <vesta/core/dtype.h>
+#include <vesta/core/shape.h>
+#include <vesta/core/storage.h>
+
+namespace vesta {
+
+/// Is what autograd hangs on a tensor (gradient, node, hooks, view base); opaque to core.
+class VESTA_API AutogradSlot {
+ public:
+  virtual ~AutogradSlot() = default;
+};
+
+/// Owns the PyObject of a tensor whose Python wrapper died first; set by the Python layer.
+struct PythonPort {
+  void (*release)(void* object) = nullptr;
+};
+extern VESTA_API PythonPort python_port;
+
+class TensorImpl : public RefCounted {
+ public:
+  /// Makes a tensor over `storage`. Sizes and strides are in elements, the offset too; the extent must lie in the
+  /// storage (checked, always).
+  VESTA_API static intrusive_ptr<TensorImpl> make(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset,
+                                                  DType dtype, const char* op);
+  /// Makes a contiguous tensor that fills fresh storage: no checks beyond those of the sizes (the hot path).
+  VESTA_API static intrusive_ptr<TensorImpl> make_contiguous(IntSpan sizes, int64_t numel, DType dtype, Device device);
+  VESTA_API static void destroy(TensorImpl* t) noexcept;
+
+  IntSpan sizes() const { return {dims_, ndim_}; }
+  IntSpan strides() const { return {dims_ + ndim_, ndim_}; }
+  int64_t ndim() const { return ndim_; }
+  int64_t numel() const { return numel_; }
+  int64_t offset() const { return offset_; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  const StoragePtr& storage() const { return storage_; }
+  /// Returns the address of the first element (null where there are no elements and no memory).
+  char* data() const { return static_cast<char*>(storage_->data()) + offset_ * itemsize(dtype_); }
+  bool contiguous() const { return contiguous_; }
+  /// Tells whether the elements fill a block without holes or overlaps, in any order of dimensions.
+  bool dense() const { return dense_; }
+
+  /// Replaces geometry in place (resize_, set_, transpose_); extent checked.
+  VESTA_API void set_geometry(IntSpan sizes, IntSpan strides, int64_t offset, const char* op);
+  /// Replaces storage, geometry and dtype in place (`x.data = y`).
+  VESTA_API void set_storage(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype,
+                             const char* op);
+
+  uint8_t layers = 0;            // the layers this tensor wakes up
+  bool wrapped_number = false;   // made from a Python number: takes part in promotion weakly
+  bool inference = false;        // made in inference mode
+  bool view_without_grad = false;  // a view of a recorded tensor, made where recording was off
+  bool unsettled = false;        // reserved: values in another physical order than the strides say
+  bool owns_pyobject = false;    // the wrapper died first: this side keeps it alive now
+  AutogradSlot* autograd = nullptr;  // owned
+  void* pyobject = nullptr;      // the Python wrapper; borrowed unless owns_pyobject
+
+ private:
+  TensorImpl() = default;
+  void set_dims(IntSpan sizes, IntSpan strides);
+  void free_dims() noexcept {
+    if (dims_ != inline_) delete[] dims_;
+  }
+
+  DType dtype_ = DType::float32;
+  Device device_;
+  uint8_t ndim_ = 0;
+  bool contiguous_ = true;
+  bool dense_ = true;
+  int64_t numel_ = 1;
+  int64_t offset_ = 0;
+  StoragePtr storage_;
+  int64_t* dims_ = inline_;  // sizes, then strides
+  int64_t inline_[10];       // enough for five dimensions
+};
+static_assert(sizeof(TensorImpl) <= 192, "three cache lines: 16 handle state, 24 slots, 40 geometry, 88 dims");
+
+}  // namespace vesta
