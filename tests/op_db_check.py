@@ -31,7 +31,9 @@ def name_of(dtype: Any) -> str:
 
 
 def tensor_of(array: np.ndarray, dtype: str, device: str = "cpu") -> Any:
-    """Makes a fresh contiguous tensor of ``array``'s values."""
+    """Makes a fresh contiguous tensor of ``array``'s values (NumPy's strides of an empty array may be 0)."""
+    if array.size == 0:
+        return vesta.empty(array.shape, dtype=vdtype(dtype), device=device)
     made = vesta.from_numpy(np.array(array, order="C", copy=True)).to(vdtype(dtype))
     return made if device == "cpu" else made.to(device)
 

@@ -85,6 +85,7 @@ RESULT_RULES: dict[str, Callable[[str], str]] = {
     "bool": lambda d: "bool",
     "int64": lambda d: "int64",
     "sum": lambda d: d if DTYPES[d].bits else "int64",
+    "wide": lambda d: "float64",
     "square": lambda d: "int64" if d == "bool" else d,
     "flags": lambda d: "uint8" if d == "uint8" else "bool",
 }
@@ -166,7 +167,7 @@ class Bad:
     """A call that must raise ``error`` with ``fragment`` in its message; ``call`` gets the module ``vesta``."""
 
     call: Callable[[Any], Any]
-    error: type[BaseException]
+    error: type[BaseException] | tuple[type[BaseException], ...]
     fragment: str = ""
 
 
@@ -178,7 +179,8 @@ class Row:
     f float32/64, c complex): ``dtypes`` work, ``may`` work or are refused, all others are refused.
     ``ref`` gets float64 for floats, complex128 for complex and integers as they are (float64 for the "float" rule).
     ``ulp`` is the allowed error of a result in units of its last place; 0 compares with ``norm`` epsilons of the
-    largest magnitude instead (sums, products). ``bitwise`` promises equal bits whatever the layout.
+    largest magnitude instead (sums, products). ``bitwise`` promises equal bits whatever the layout; ``repeats`` says
+    that repeated values are a fair sample (they are not where a variance divides).
     """
 
     name: str
@@ -201,8 +203,8 @@ class Row:
     ulp: float = 2.0
     norm: float = 32.0
     bitwise: bool = True
+    repeats: bool = True
     extremes: bool = False
-    errors: tuple[Bad, ...] = ()
     covers: tuple[str, ...] = ()
 
     @property

@@ -1,83 +1,271 @@
-"""References that NumPy does not have under one name, and sample generators that need more than a line."""
+"""Sample generators of the rows that are neither pointwise nor plain reductions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 import numpy as np
-from scipy import special
+from op_db_row import Constant, Fixed, Maker, Sample, call
 
-# ---- pointwise references ---------------------------------------------------------------------------------------
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x)) if np.iscomplexobj(x) else special.expit(x)
+Samples = Callable[[Maker], Iterable[Sample]]
 
 
-def relu(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, np.zeros((), x.dtype))
+def shapes(*cases: tuple) -> Samples:
+    """Samples of one tensor: each case is a shape followed by the call's further arguments."""
+    return lambda make: (call(make(*shape), *rest) for shape, *rest in cases)
 
 
-def sign(x: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1 in x's dtype; 0 for NaN, as in PyTorch."""
-    return x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x))
+def products(*cases: tuple) -> Samples:
+    """Samples of several tensors: each case is a tuple of shapes; values of [-1, 1] keep sums small."""
+    return lambda make: (call(*(make(*shape, low=-1, high=1) for shape in case)) for case in cases)
 
 
-def leaky_relu(x: np.ndarray, negative_slope: float = 0.01) -> np.ndarray:
-    return np.where(x > 0, x, x * negative_slope)
+# ---- selection --------------------------------------------------------------------------------------------------
 
 
-def gelu(x: np.ndarray, approximate: str = "none") -> np.ndarray:
-    """x times the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016)."""
-    if approximate == "none":
-        return 0.5 * x * special.erfc(-x * np.sqrt(0.5))
-    return x * special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))  # (1 + tanh z) / 2 = expit(2 z)
+def clamp_tensors(make: Maker) -> Iterator[Sample]:
+    for shape in ((), (7,), (17,), (3, 5)):
+        yield call(make(*shape), make(*shape, low=-2, high=-1), make(*shape, low=1, high=2))
+    yield call(make(3, 5), make(5, low=-2, high=-1), make(3, 1, low=1, high=2))
 
 
-def clamp(x: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:
-    return np.clip(x, min, max)
+def clamp_tensors_grad(make: Maker) -> Iterator[Sample]:
+    yield call(make(7, avoid=(-1.5, 1.5)), make.dtype.round(np.full(7, -1.5)), make.dtype.round(np.full(7, 1.5)))
+    yield call(make(2, 3, avoid=(-1.5, 1.5)), make.dtype.round(np.full(3, -1.5)), make.dtype.round(np.full((), 1.5)))
 
 
-def add(x: np.ndarray, y: Any, alpha: Any = 1) -> np.ndarray:
-    return np.add(x, y) if alpha == 1 else np.add(x, np.multiply(y, alpha)).astype(x.dtype)
+def where(make: Maker) -> Iterator[Sample]:
+    for shape in ((), (0,), (1,), (7,), (33,), (3, 5)):
+        yield call(make.mask(*shape), make(*shape), make(*shape))
+    yield call(make.mask(3, 1), make(4), make())
+    yield call(make.mask(1), make(2, 3), make(3))
 
 
-def sub(x: np.ndarray, y: Any, alpha: Any = 1) -> np.ndarray:
-    return np.subtract(x, np.multiply(y, alpha)) if alpha != 1 else np.subtract(x, y)
+def masked_fill(make: Maker) -> Iterator[Sample]:
+    for shape in ((), (0,), (7,), (3, 5)):
+        yield call(make(*shape), make.mask(*shape), 1)
+    yield call(make(3, 5), make.mask(5), make())
+    yield call(make(2, 3), make.mask(2, 1), 0)
 
 
-def div(x: np.ndarray, y: Any, rounding_mode: str | None = None) -> np.ndarray:
-    quotient = np.true_divide(x, y)
-    return {None: lambda q: q, "floor": np.floor, "trunc": np.trunc}[rounding_mode](quotient)
+def masked_select(make: Maker) -> Iterator[Sample]:
+    for shape in ((0,), (7,), (3, 5)):
+        yield call(make(*shape), make.mask(*shape))
+    yield call(make(3, 5), make.mask(5))
+    yield call(make(4), Fixed(np.zeros(4, dtype=bool)))
 
 
-def power(x: np.ndarray, y: Any) -> np.ndarray:
-    """np.power; for integers a negative exponent gives the truncated quotient 1 // x**-y (0 unless x is 1 or -1)."""
-    if np.asarray(x).dtype.kind not in "iu":
-        return np.power(x, y)
-    y = np.asarray(y, dtype=np.asarray(x).dtype)
-    positive = np.power(x, np.abs(y))
-    return np.where(y >= 0, positive, np.where(np.abs(positive) == 1, positive, 0)).astype(x.dtype)
+# ---- indexing ---------------------------------------------------------------------------------------------------
 
 
-# ---- reductions -------------------------------------------------------------------------------------------------
+def getitem(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), (make.indices(5, low=-7, high=7),))
+    yield call(make(5, 4), (make.indices(3, high=5), make.indices(3, high=4)))
+    yield call(make(5, 4), (make.indices(2, 3, high=5),))
+    yield call(make(5, 4, 3), (slice(None), make.indices(6, high=4)))
+    yield call(make(5, 4, 3), (make.indices(2, 1, high=5), slice(1, 3), make.indices(1, 2, high=3)))
+    yield call(make(5, 4), (make.mask(5, 4),))
+    yield call(make(5, 4), (make.mask(5),))
+    yield call(make(3, 4), (None, make.indices(2, high=3), Ellipsis))
+    yield call(make(3), (make.indices(0, high=3),))
 
 
-def over(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a NumPy reduction PyTorch's arguments; a 0-d array has one dimension to reduce over, as in PyTorch."""
+def index_put(make: Maker) -> Iterator[Sample]:
+    for accumulate in (False, True):
+        yield call(make(7), (Fixed(np.array([6, 0, -4])),), make(3), accumulate)
+        yield call(make(5, 4), (Fixed(np.array([4, 1])), Fixed(np.array([0, 3]))), make(), accumulate)
+        yield call(make(5, 3), (Fixed(np.array([3, 0])),), make(2, 3), accumulate)
+        yield call(make(4, 3), (Fixed(np.array([True, False, True, True])),), make(3), accumulate)
+    yield call(make(4), (Fixed(np.array([2, 2, 0, 2])),), make(4), True)
 
-    def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
-        return function(x, axis=None if x.ndim == 0 else dim, keepdims=keepdim)
 
-    return reference
+def index_select(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 0, make.indices(5, high=7))
+    yield call(make(5, 3), 0, make.indices(4, high=5))
+    yield call(make(5, 3), -1, make.indices(4, high=3))
+    yield call(make(2, 3, 4), 1, make.indices(0, high=3))
 
 
-def extremum(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
-    """The reference of max and min: values alone without a dim, (values, indices) with one."""
+def index_add(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 0, make.indices(5, high=7), make(5))
+    yield call(make(5, 3), 0, Fixed(np.array([1, 1, 4])), make(3, 3))
+    yield call(make(2, 3), 1, Fixed(np.array([2, 0])), make(2, 2), alpha=1 if make.dtype.family == "b" else 2)
 
-    def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
-        if dim is None:
-            return over(value)(x)
-        return over(value)(x, dim, keepdim), over(place)(x, dim, keepdim)
 
-    return reference
+def gather(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 0, make.indices(9, high=7))
+    yield call(make(5, 3), 0, make.indices(2, 3, high=5))
+    yield call(make(5, 3), 1, make.indices(5, 4, high=3))
+    yield call(make(4, 3), -1, make.indices(2, 1, high=3))
+
+
+def scatter_add(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 0, make.indices(9, high=7), make(9))
+    yield call(make(5, 3), 0, make.indices(2, 3, high=5), make(2, 3))
+    yield call(make(5, 3), 1, make.indices(4, 2, high=3), make(4, 2))
+
+
+def cat(make: Maker) -> Iterator[Sample]:
+    yield call([make(3), make(4), make(1)])
+    yield call([make(2, 3), make(5, 3)], 0)
+    yield call([make(2, 3), make(2, 1), make(2, 0)], dim=-1)
+    yield call([make(2, 17, 3), make(2, 16, 3)], 1)
+    yield call([make(4, 2)])
+
+
+def stack(make: Maker) -> Iterator[Sample]:
+    yield call([make(), make(), make()])
+    yield call([make(3), make(3)], 0)
+    yield call([make(2, 3), make(2, 3), make(2, 3)], dim=-1)
+    yield call([make(0, 2), make(0, 2)], 1)
+
+
+def embedding(make: Maker) -> Iterator[Sample]:
+    yield call(make.indices(4, high=7), make(7, 3))
+    yield call(make.indices(2, 3, high=5), make(5, 2))
+    yield call(make.indices(high=5), make(5, 2))
+    yield call(make.indices(0, high=5), make(5, 2))
+
+
+# ---- networks ---------------------------------------------------------------------------------------------------
+
+
+def addmm(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(2, 4), draw(2, 3), draw(3, 4))
+    yield call(draw(4), draw(2, 3), draw(3, 4))
+    yield call(draw(2, 4), draw(2, 3), draw(3, 4), beta=2, alpha=3)
+    yield call(draw(2, 2), draw(2, 0), draw(0, 2))
+
+
+def linear(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(3), draw(4, 3))
+    yield call(draw(2, 3), draw(4, 3), draw(4))
+    yield call(draw(2, 2, 3), draw(2, 3), draw(2))
+    yield call(draw(0, 3), draw(2, 3), draw(2))
+
+
+def linear_large(make: Maker) -> Iterator[Sample]:
+    yield from linear(make)
+    yield call(make(17, 33, low=-1, high=1), make(9, 33, low=-1, high=1), make(9, low=-1, high=1))
+
+
+def conv2d_grad(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(1, 1, 3, 3), draw(1, 1, 2, 2))
+    yield call(draw(2, 2, 3, 4), draw(2, 2, 2, 3), draw(2), stride=(1, 2), padding=1)
+    yield call(draw(1, 2, 4, 3), draw(2, 1, 2, 2), draw(2), groups=2, padding=(0, 1))
+    yield call(draw(1, 1, 5, 4), draw(1, 1, 2, 2), None, 1, 0, 2)
+
+
+def conv2d(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield from conv2d_grad(make)
+    yield call(draw(2, 3, 9, 7), draw(17, 3, 3, 3), draw(17), stride=2, padding=1)
+    yield call(draw(2, 16, 8, 8), draw(16, 16, 1, 1))
+    yield call(draw(2, 4, 6, 6), draw(8, 2, 3, 3), draw(8), 1, 1, 1, 2)
+    yield call(draw(3, 5, 5), draw(2, 3, 5, 5), draw(2))
+    yield call(draw(0, 3, 5, 5), draw(2, 3, 3, 3), draw(2))
+
+
+def max_pool2d(make: Maker) -> Iterator[Sample]:
+    yield call(make.distinct(1, 1, 4, 4), 2)
+    yield call(make.distinct(2, 2, 5, 4), (2, 2), 1)
+    yield call(make.distinct(1, 2, 5, 5), 3, stride=2, padding=1)
+    yield call(make.distinct(1, 1, 5, 5), 2, 1, 0, 2)
+    yield call(make.distinct(2, 4, 6), kernel_size=(2, 3))
+    yield call(make.distinct(0, 2, 4, 4), 2)
+
+
+def softmax(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 0)
+    yield call(make(3, 2), 1)
+    yield call(make(3, 2), 0)
+    yield call(make(2, 3, 2), -2)
+    yield call(make(), 0)
+    yield call(make(0, 3), 1)
+
+
+def softmax_large(make: Maker) -> Iterator[Sample]:
+    yield from softmax(make)
+    yield call(make(5, 33, low=-40, high=40), 1)
+    yield call(make(3, 1023), -1)
+    yield call(make(17, 3, 5), 0)
+
+
+def loss_options(*, smoothing: bool) -> Samples:
+    """Every reduction x class weights x ignored targets (x label smoothing), for scores [N, C] and [N, C, d]."""
+
+    def samples(make: Maker) -> Iterator[Sample]:
+        for reduction in ("mean", "sum", "none"):
+            for weight in (None, Constant(make(3, low=0.5, high=2))):
+                for smooth in ({}, {"label_smoothing": 0.2}) if smoothing else ({},):
+                    target = Fixed(np.array([2, 0, 1, 2]))
+                    yield call(make(4, 3), target, weight, reduction=reduction, **smooth)
+                    target = Fixed(np.array([1, -100, 2, 1]))
+                    yield call(make(4, 3), target, weight, reduction=reduction, **smooth)
+            yield call(make(2, 3, 2), make.indices(2, 2, high=3), ignore_index=1, reduction=reduction)
+
+    return samples
+
+
+def cross_entropy(make: Maker) -> Iterator[Sample]:
+    yield from loss_options(smoothing=True)(make)
+    odds = make.rng.uniform(0.1, 1, (4, 3))
+    odds = Constant(make.dtype.round(odds / odds.sum(axis=1, keepdims=True)))
+    yield call(make(4, 3), odds)
+    yield call(make(4, 3), odds, label_smoothing=0.1, reduction="sum")
+    yield call(make(33, 10), make.indices(33, high=10))
+
+
+def mse_loss(make: Maker) -> Iterator[Sample]:
+    for reduction in ("mean", "sum", "none"):
+        yield call(make(3, 2), make(3, 2), reduction=reduction)
+    yield call(make(33), make(33))
+    yield call(make(), make())
+
+
+def batch_norm(make: Maker) -> Iterator[Sample]:
+    mean, variance = Constant(make(3)), Constant(make(3, low=0.5, high=2))
+    for shape in ((4, 3), (2, 3, 2, 2), (3, 3, 4)):
+        affine = {"weight": make(3, low=0.5, high=2), "bias": make(3)}
+        yield call(make(*shape), None, None, training=True)
+        yield call(make(*shape), None, None, training=True, **affine)
+        yield call(make(*shape), mean, variance, eps=1e-3)
+        yield call(make(*shape), mean, variance, **affine)
+
+
+# ---- copies and factories ---------------------------------------------------------------------------------------
+
+
+def copy_(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), make(7))
+    yield call(make(3, 5), make(5))
+    yield call(make(2, 3), make())
+
+
+def numbers(*cases: Any) -> Samples:
+    """Samples without tensors: each case is a Sample."""
+    return lambda make: iter(cases)
+
+
+#: Sizes alone.
+sizes = numbers(call((2, 3)), call(()), call((0, 2)), call((1023,)))
+
+
+def like(*rest: Any) -> Samples:
+    """Samples of one tensor of several shapes, with further arguments."""
+    return shapes(*((shape, *rest) for shape in ((), (0,), (7,), (2, 3))))
+
+
+def optimizer(*options: dict) -> Samples:
+    """Parameters and gradients of several sizes for each set of options, one list each."""
+
+    def samples(make: Maker) -> Iterator[Sample]:
+        for option in options:
+            sizes = ((3, 5), (17,), (), (1023,))
+            yield call([make(*size) for size in sizes], [make(*size) for size in sizes], **option)
+
+    return samples

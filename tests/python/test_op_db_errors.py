@@ -9,6 +9,7 @@ import pytest
 import vesta
 from op_db import OPS
 from op_db_cases import single
+from op_db_errors import ERRORS
 from op_db_row import DTYPES, Bad, Maker, Row
 
 CALLED = [row for row in OPS if row.fn is None and row.where != "Tensor" and row.kind not in ("factory", "random")]
@@ -93,10 +94,15 @@ def test_extrema_of_nothing(row: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [pytest.param(bad, id=f"{row.name}-{number}") for row in OPS for number, bad in enumerate(row.errors)]
+    "bad",
+    [pytest.param(bad, id=f"{name}-{number}") for name, cases in ERRORS.items() for number, bad in enumerate(cases)],
 )
 def test_listed_errors(bad: Bad) -> None:
-    """The row's own bad calls raise their class with their fragment."""
+    """An op's own bad calls raise their class with their fragment."""
     with pytest.raises(bad.error) as caught:
         bad.call(vesta)
     check.check_message(caught.value, bad.fragment)
+
+
+def test_listed_errors_belong_to_rows() -> None:
+    assert set(ERRORS) <= {row.name for row in OPS}

@@ -1,0 +1,182 @@
+"""Bad calls of single ops: what must raise, with which class and which words; the generated tests add the rest."""
+
+from __future__ import annotations
+
+from op_db_row import Bad
+
+# A table: a case takes one line where it can.
+# fmt: off
+ERRORS: dict[str, tuple[Bad, ...]] = {
+    "gelu": (
+        Bad(lambda v: v.nn.functional.gelu(v.ones(2), approximate="exact"), RuntimeError, "exact"),
+    ),
+    "clamp": (
+        Bad(lambda v: v.clamp(v.ones(2)), RuntimeError, "min"),
+    ),
+    "max": (
+        Bad(lambda v: v.max(v.zeros(0)), RuntimeError, "max"),
+        Bad(lambda v: v.max(v.zeros(2, 0), 1), IndexError, "max"),
+    ),
+    "min": (
+        Bad(lambda v: v.min(v.zeros(0)), RuntimeError, "min"),
+    ),
+    "argmax": (
+        Bad(lambda v: v.argmax(v.zeros(0)), IndexError, "argmax"),
+    ),
+    "argmin": (
+        Bad(lambda v: v.argmin(v.zeros(0)), IndexError, "argmin"),
+    ),
+    "index_select": (
+        Bad(lambda v: v.index_select(v.ones(3), 0, v.tensor([3])), IndexError, "3"),
+        Bad(lambda v: v.index_select(v.ones(3), 1, v.tensor([0])), IndexError, "1"),
+        Bad(lambda v: v.index_select(v.ones(3), 0, v.tensor([0.5])), RuntimeError, "float32"),
+    ),
+    "gather": (
+        Bad(lambda v: v.gather(v.ones(3), 0, v.tensor([3])), RuntimeError, "3"),
+        Bad(lambda v: v.gather(v.ones(3), 0, v.tensor([0.0])), RuntimeError, "float32"),
+        Bad(lambda v: v.gather(v.ones(3, 2), 0, v.tensor([0])), RuntimeError, "gather"),
+    ),
+    "scatter_add": (
+        Bad(lambda v: v.scatter_add(v.ones(3), 0, v.tensor([3]), v.ones(1)), RuntimeError, "3"),
+    ),
+    "cat": (
+        Bad(lambda v: v.cat([v.ones(2, 3), v.ones(2, 4)]), RuntimeError, "cat"),
+        Bad(lambda v: v.cat([]), (RuntimeError, ValueError), "cat"),
+        Bad(lambda v: v.cat([v.ones(2), "text"]), TypeError, "cat"),
+        Bad(lambda v: v.cat([v.ones(2)], 1), IndexError, "1"),
+    ),
+    "stack": (
+        Bad(lambda v: v.stack([v.ones(2), v.ones(3)]), RuntimeError, "[3]"),
+        Bad(lambda v: v.stack([]), RuntimeError, "stack"),
+    ),
+    "matmul": (
+        Bad(lambda v: v.matmul(v.ones(2, 3), v.ones(4, 5)), RuntimeError, "[2, 3]"),
+        Bad(lambda v: v.matmul(v.ones(()), v.ones(4, 5)), RuntimeError, "matmul"),
+        Bad(lambda v: v.matmul(v.ones(2, 3), v.ones(3, 5).to(v.float64)), RuntimeError, "float64"),
+    ),
+    "mm": (
+        Bad(lambda v: v.mm(v.ones(2, 3), v.ones(3)), RuntimeError, "mm"),
+        Bad(lambda v: v.mm(v.ones(2, 3), v.ones(2, 3)), RuntimeError, "[2, 3]"),
+    ),
+    "bmm": (
+        Bad(lambda v: v.bmm(v.ones(2, 3), v.ones(3, 2)), RuntimeError, "bmm"),
+        Bad(lambda v: v.bmm(v.ones(2, 3, 4), v.ones(3, 4, 5)), RuntimeError, "bmm"),
+    ),
+    "addmm": (
+        Bad(lambda v: v.addmm(v.ones(3), v.ones(2, 3), v.ones(3, 2)), RuntimeError, "addmm"),
+    ),
+    "linear": (
+        Bad(lambda v: v.nn.functional.linear(v.ones(2, 3), v.ones(4, 5)), RuntimeError, "linear"),
+    ),
+    "conv2d": (
+        Bad(lambda v: v.nn.functional.conv2d(v.ones(1, 3, 4, 4), v.ones(2, 4, 3, 3)), RuntimeError, "conv2d"),
+        Bad(lambda v: v.nn.functional.conv2d(v.ones(1, 3, 2, 2), v.ones(2, 3, 3, 3)), RuntimeError, "conv2d"),
+        Bad(lambda v: v.nn.functional.conv2d(v.ones(1, 1, 4, 4), v.ones(1, 1, 2, 2), stride=0), RuntimeError, "0"),
+        Bad(lambda v: v.nn.functional.conv2d(v.ones(1, 1, 4, 4), v.ones(1, 1, 2, 2), dilation=0), RuntimeError, "0"),
+        Bad(lambda v: v.nn.functional.conv2d(v.ones(1, 1, 4, 4), v.ones(1, 1, 2, 2), padding=-1), RuntimeError, "-1"),
+        Bad(lambda v: v.nn.functional.conv2d(v.ones(1, 4, 4, 4), v.ones(4, 4, 2, 2), groups=0), RuntimeError, "0"),
+        Bad(lambda v: v.nn.functional.conv2d(v.ones(1, 4, 4, 4), v.ones(4, 4, 2, 2), groups=3), RuntimeError, "3"),
+    ),
+    "max_pool2d": (
+        Bad(lambda v: v.nn.functional.max_pool2d(v.ones(1, 1, 4, 4), 0), RuntimeError, "0"),
+        Bad(lambda v: v.nn.functional.max_pool2d(v.ones(1, 1, 4, 4), 2, padding=2), RuntimeError, "2"),
+        Bad(lambda v: v.nn.functional.max_pool2d(v.ones(4), 2), RuntimeError, "max_pool2d"),
+        Bad(lambda v: v.nn.functional.max_pool2d(v.ones(1, 1, 2, 2), 3), RuntimeError, "3"),
+    ),
+    "embedding": (
+        Bad(lambda v: v.nn.functional.embedding(v.tensor([5]), v.ones(5, 2)), IndexError, "5"),
+        Bad(lambda v: v.nn.functional.embedding(v.tensor([-1]), v.ones(5, 2)), IndexError, "-1"),
+        Bad(lambda v: v.nn.functional.embedding(v.tensor([0.0]), v.ones(5, 2)), RuntimeError, "float32"),
+    ),
+    "softmax": (
+        Bad(lambda v: v.softmax(v.ones(2), 1), IndexError, "1"),
+    ),
+    "log_softmax": (
+        Bad(lambda v: v.log_softmax(v.ones(2), 1), IndexError, "1"),
+    ),
+    "cross_entropy": (
+        Bad(lambda v: v.nn.functional.cross_entropy(v.ones(2, 3), v.tensor([0, 3])), IndexError, "3"),
+        Bad(lambda v: v.nn.functional.cross_entropy(v.ones(2, 3), v.tensor([0])), ValueError, "2"),
+        Bad(lambda v: v.nn.functional.cross_entropy(v.ones(2, 3), v.tensor([0, 1]), reduction="no"), ValueError, "no"),
+    ),
+    "nll_loss": (
+        Bad(lambda v: v.nn.functional.nll_loss(v.ones(2, 3), v.tensor([0, 3])), IndexError, "3"),
+    ),
+    "mse_loss": (
+        Bad(lambda v: v.nn.functional.mse_loss(v.ones(2), v.ones(2), reduction="no"), ValueError, "no"),
+    ),
+    "batch_norm": (
+        Bad(lambda v: v.nn.functional.batch_norm(v.ones(2, 3), None, None), RuntimeError, "running_mean"),
+        Bad(lambda v: v.nn.functional.batch_norm(v.ones(1, 3), None, None, training=True), ValueError, "[1, 3]"),
+        Bad(lambda v: v.nn.functional.batch_norm(v.ones(2, 3), v.ones(2), v.ones(3)), RuntimeError, "3"),
+    ),
+    "view": (
+        Bad(lambda v: v.ones(6).view(4, 2), RuntimeError, "[4, 2]"),
+        Bad(lambda v: v.ones(6).view(-1, -1), RuntimeError, "-1"),
+        Bad(lambda v: v.ones(2, 3).t().view(6), RuntimeError, "reshape"),
+    ),
+    "reshape": (
+        Bad(lambda v: v.reshape(v.ones(6), (4, 2)), RuntimeError, "[4, 2]"),
+        Bad(lambda v: v.reshape(v.ones(0), (-1, 0)), RuntimeError, "-1"),
+    ),
+    "transpose": (
+        Bad(lambda v: v.transpose(v.ones(2, 3), 0, 2), IndexError, "2"),
+    ),
+    "permute": (
+        Bad(lambda v: v.permute(v.ones(2, 3), (0, 0)), RuntimeError, "permute"),
+        Bad(lambda v: v.permute(v.ones(2, 3), (0,)), RuntimeError, "permute"),
+    ),
+    "t": (
+        Bad(lambda v: v.t(v.ones(2, 3, 4)), RuntimeError, "t"),
+    ),
+    "mT": (
+        Bad(lambda v: v.ones(3).mT, RuntimeError, "mT"),
+    ),
+    "unsqueeze": (
+        Bad(lambda v: v.unsqueeze(v.ones(2), 2), IndexError, "2"),
+    ),
+    "squeeze": (
+        Bad(lambda v: v.squeeze(v.ones(2), 2), IndexError, "2"),
+    ),
+    "expand": (
+        Bad(lambda v: v.ones(3).expand(4), RuntimeError, "[3]"),
+        Bad(lambda v: v.ones(3, 1).expand(3), RuntimeError, "[3, 1]"),
+        Bad(lambda v: v.ones(3).expand(-1, 3), RuntimeError, "-1"),
+    ),
+    "select": (
+        Bad(lambda v: v.select(v.ones(3), 0, 3), IndexError, "3"),
+        Bad(lambda v: v.select(v.ones(()), 0, 0), IndexError, "select"),
+    ),
+    "slice": (
+        Bad(lambda v: v.ones(3)[::0], ValueError, "0"),
+    ),
+    "narrow": (
+        Bad(lambda v: v.narrow(v.ones(5), 0, 3, 3), RuntimeError, "5"),
+        Bad(lambda v: v.narrow(v.ones(5), 0, 0, -1), RuntimeError, "-1"),
+    ),
+    "unbind": (
+        Bad(lambda v: v.unbind(v.ones(())), (RuntimeError, IndexError), "unbind"),
+    ),
+    "split": (
+        Bad(lambda v: v.split(v.ones(5), [2, 2]), RuntimeError, "5"),
+        Bad(lambda v: v.split(v.ones(5), -1), RuntimeError, "-1"),
+        Bad(lambda v: v.split(v.ones(5), 0), RuntimeError, "0"),
+    ),
+    "chunk": (
+        Bad(lambda v: v.chunk(v.ones(5), 0), RuntimeError, "0"),
+    ),
+    "diagonal": (
+        Bad(lambda v: v.diagonal(v.ones(3)), IndexError, "1"),
+        Bad(lambda v: v.diagonal(v.ones(3, 3), 0, 1, 1), RuntimeError, "1"),
+    ),
+    "as_strided": (
+        Bad(lambda v: v.as_strided(v.ones(4), (3,), (2,)), RuntimeError, "as_strided"),
+        Bad(lambda v: v.as_strided(v.ones(4), (2,), (-1,)), RuntimeError, "-1"),
+        Bad(lambda v: v.as_strided(v.ones(4), (1,), (1,), 8_170_000_000_000_000_000), RuntimeError, "as_strided"),
+        Bad(lambda v: v.as_strided(v.ones(4), (2, 2), (1,)), RuntimeError, "as_strided"),
+    ),
+    "sum_to_size": (
+        Bad(lambda v: v.ones(2, 3).sum_to_size(2), RuntimeError, "[2]"),
+    ),
+}
+# fmt: on

@@ -1,0 +1,360 @@
+"""References that NumPy does not have under one name, in float64 or complex128 arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+from scipy import special
+
+# ---- pointwise references ---------------------------------------------------------------------------------------
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x)) if np.iscomplexobj(x) else special.expit(x)
+
+
+def relu(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, np.zeros((), x.dtype))
+
+
+def sign(x: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1 in x's dtype; 0 for NaN, as in PyTorch."""
+    return x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x))
+
+
+def leaky_relu(x: np.ndarray, negative_slope: float = 0.01) -> np.ndarray:
+    return np.where(x > 0, x, x * negative_slope)
+
+
+def gelu(x: np.ndarray, approximate: str = "none") -> np.ndarray:
+    """x times the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016)."""
+    if approximate == "none":
+        return 0.5 * x * special.erfc(-x * np.sqrt(0.5))
+    return x * special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))  # (1 + tanh z) / 2 = expit(2 z)
+
+
+def clamp(x: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:
+    return np.clip(x, min, max)
+
+
+def add(x: np.ndarray, y: Any, alpha: Any = 1) -> np.ndarray:
+    return np.add(x, y) if alpha == 1 else np.add(x, np.multiply(y, alpha)).astype(x.dtype)
+
+
+def sub(x: np.ndarray, y: Any, alpha: Any = 1) -> np.ndarray:
+    return np.subtract(x, np.multiply(y, alpha)) if alpha != 1 else np.subtract(x, y)
+
+
+def div(x: np.ndarray, y: Any, rounding_mode: str | None = None) -> np.ndarray:
+    quotient = np.true_divide(x, y)
+    return {None: lambda q: q, "floor": np.floor, "trunc": np.trunc}[rounding_mode](quotient)
+
+
+def power(x: np.ndarray, y: Any) -> np.ndarray:
+    """np.power; for integers a negative exponent gives the truncated quotient 1 // x**-y (0 unless x is 1 or -1)."""
+    if np.asarray(x).dtype.kind not in "iu":
+        return np.power(x, y)
+    y = np.asarray(y, dtype=np.asarray(x).dtype)
+    positive = np.power(x, np.abs(y))
+    return np.where(y >= 0, positive, np.where(np.abs(positive) == 1, positive, 0)).astype(x.dtype)
+
+
+# ---- reductions -------------------------------------------------------------------------------------------------
+
+
+def over(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a NumPy reduction PyTorch's arguments; a 0-d array has one dimension to reduce over, as in PyTorch."""
+
+    def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
+        return function(x, axis=None if x.ndim == 0 else dim, keepdims=keepdim)
+
+    return reference
+
+
+def extremum(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference of max and min: values alone without a dim, (values, indices) with one."""
+
+    def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
+        if dim is None:
+            return over(value)(x)
+        return over(value)(x, dim, keepdim), over(place)(x, dim, keepdim)
+
+    return reference
+
+
+# ---- views and indexing -----------------------------------------------------------------------------------------
+
+
+def expand(x: np.ndarray, *size: int) -> np.ndarray:
+    """Broadcasts; -1 keeps a size."""
+    lead = len(size) - x.ndim
+    return np.broadcast_to(x, tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(size)))
+
+
+def squeeze(x: np.ndarray, dim: Any = None) -> np.ndarray:
+    """Removes the given dims of size 1 (all of them without a dim); other dims stay."""
+    dims = range(x.ndim) if dim is None else [d % max(x.ndim, 1) for d in np.atleast_1d(dim)]
+    return x.reshape([n for i, n in enumerate(x.shape) if i not in dims or n != 1])
+
+
+def flatten(x: np.ndarray, start_dim: int = 0, end_dim: int = -1) -> np.ndarray:
+    if x.ndim == 0:
+        return x.reshape(1)
+    start, end = start_dim % x.ndim, end_dim % x.ndim
+    return x.reshape(*x.shape[:start], int(np.prod(x.shape[start : end + 1])), *x.shape[end + 1 :])
+
+
+def split(x: np.ndarray, size: Any, dim: int = 0) -> list[np.ndarray]:
+    """Cuts into pieces of ``size`` (the last may be smaller) or of the listed sizes."""
+    if isinstance(size, int):
+        return np.split(x, range(size, x.shape[dim], size), axis=dim)
+    return np.split(x, np.cumsum(size)[:-1], axis=dim)
+
+
+def chunk(x: np.ndarray, chunks: int, dim: int = 0) -> list[np.ndarray]:
+    """Cuts into at most ``chunks`` pieces of equal size, rounded up."""
+    return split(x, max(1, -(-x.shape[dim] // chunks)), dim)
+
+
+def as_strided(x: np.ndarray, size: tuple, stride: tuple, offset: int = 0) -> np.ndarray:
+    """Reads the flat values of a contiguous x at offset + sum(index * stride)."""
+    places = sum(
+        (np.arange(n).reshape([-1] + [1] * (len(size) - 1 - i)) * s for i, (n, s) in enumerate(zip(size, stride))),
+        np.int64(offset),
+    )
+    return x.reshape(-1)[np.broadcast_to(places, size)]
+
+
+def put(x: np.ndarray, index: tuple, values: Any, accumulate: bool = False) -> np.ndarray:
+    made = x.copy()
+    if accumulate:
+        np.add.at(made, tuple(index), values)
+    else:
+        made[tuple(index)] = values
+    return made
+
+
+def index_add(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, alpha: Any = 1) -> np.ndarray:
+    made = x.copy()
+    np.add.at(np.moveaxis(made, dim, 0), index, np.moveaxis(np.multiply(source, alpha).astype(x.dtype), dim, 0))
+    return made
+
+
+def _along(index: np.ndarray, dim: int) -> tuple:
+    grid = list(np.indices(index.shape))
+    grid[dim] = index
+    return tuple(grid)
+
+
+def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
+    return x[_along(index, dim)]
+
+
+def scatter_add(x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    np.add.at(made, _along(index, dim), src[tuple(slice(n) for n in index.shape)])
+    return made
+
+
+def sum_to_size(x: np.ndarray, *size: int) -> np.ndarray:
+    lead = x.ndim - len(size)
+    dims = tuple(i for i in range(x.ndim) if i < lead or (size[i - lead] == 1 and x.shape[i] != 1))
+    return x.sum(axis=dims, keepdims=True).reshape(size)
+
+
+# ---- products and networks --------------------------------------------------------------------------------------
+
+
+def addmm(c: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any = 1, alpha: Any = 1) -> np.ndarray:
+    return (beta * c + alpha * np.matmul(a, b)).astype(a.dtype)
+
+
+def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+    product = np.matmul(x, weight.T)
+    return product if bias is None else product + bias
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else tuple(value)
+
+
+def _windows(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, fill: Any) -> np.ndarray:
+    """Returns the windows [N, C, out height, out width, kernel height, kernel width]."""
+    sides = [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2]
+    padded = np.pad(x, sides, constant_values=fill)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+    views = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(2, 3))
+    return views[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
+
+
+def conv2d(
+    x: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> np.ndarray:
+    """The cross-correlation of x [N, C, H, W] with weight [O, C / groups, kH, kW]."""
+    batched = x if x.ndim == 4 else x[None]
+    inputs, outputs = batched.shape[1] // groups, weight.shape[0] // groups
+    made = []
+    for g in range(groups):
+        windows = _windows(
+            batched[:, g * inputs : (g + 1) * inputs],
+            weight.shape[2:],
+            _pair(stride),
+            _pair(padding),
+            _pair(dilation),
+            0,
+        )
+        made.append(np.einsum("nchwij,ocij->nohw", windows, weight[g * outputs : (g + 1) * outputs]))
+    result = np.concatenate(made, axis=1)
+    result = result if bias is None else result + bias[:, None, None]
+    return result if x.ndim == 4 else result[0]
+
+
+def max_pool2d(x: np.ndarray, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> np.ndarray:
+    """The largest value of each window; padding never wins; NaN wins always."""
+    batched = x if x.ndim == 4 else x[None]
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    kernel = _pair(kernel_size)
+    windows = _windows(
+        batched, kernel, kernel if stride is None else _pair(stride), _pair(padding), _pair(dilation), lowest
+    )
+    result = windows.max(axis=(-2, -1))
+    return result if x.ndim == 4 else result[0]
+
+
+def log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
+    return x - special.logsumexp(x, axis=dim, keepdims=True) if x.ndim else np.zeros_like(x)
+
+
+def softmax(x: np.ndarray, dim: int) -> np.ndarray:
+    return np.exp(log_softmax(x, dim))
+
+
+def reduced(losses: np.ndarray, weights: Any, reduction: str) -> np.ndarray:
+    if reduction == "none":
+        return losses
+    return losses.sum() if reduction == "sum" else losses.sum() / np.sum(np.broadcast_to(weights, losses.shape))
+
+
+def nll_loss(
+    x: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> np.ndarray:
+    """x holds log-probabilities [N, C] or [N, C, ...], target class numbers [N, ...]."""
+    chosen = np.where(target == ignore_index, 0, target)
+    scale = (np.ones(x.shape[1]) if weight is None else weight)[chosen] * (target != ignore_index)
+    return reduced(-np.take_along_axis(x, chosen[:, None], 1)[:, 0] * scale, scale, reduction)
+
+
+def cross_entropy(
+    x: np.ndarray,
+    target: np.ndarray,
+    weight: np.ndarray | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> np.ndarray:
+    """x holds scores [N, C, ...], target class numbers [N, ...] or probabilities of x's shape."""
+    scores, classes = log_softmax(x, 1), x.shape[1]
+    by_class = (np.ones(classes) if weight is None else weight).reshape([1, -1] + [1] * (x.ndim - 2))
+    if target.shape == x.shape:
+        smooth = target * (1 - label_smoothing) + label_smoothing / classes
+        losses = -(scores * smooth * by_class).sum(axis=1)
+        return reduced(losses, 1.0, reduction)
+    kept = target != ignore_index
+    scale = by_class.reshape(-1)[np.where(kept, target, 0)] * kept
+    exact = nll_loss(scores, target, weight, ignore_index, "none")
+    spread = -(scores * by_class).sum(axis=1) * kept / classes
+    return reduced((1 - label_smoothing) * exact + label_smoothing * spread, scale, reduction)
+
+
+def mse_loss(x: np.ndarray, target: np.ndarray, reduction: str = "mean") -> np.ndarray:
+    return reduced((x - target) ** 2, 1.0, reduction)
+
+
+def batch_norm(
+    x: np.ndarray,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> np.ndarray:
+    """Normalizes each channel (dimension 1) by the batch's moments, or by the running ones outside training."""
+    shape = [1, -1] + [1] * (x.ndim - 2)
+    dims = (0, *range(2, x.ndim))
+    mean = x.mean(axis=dims) if training else running_mean
+    variance = x.var(axis=dims) if training else running_var
+    made = (x - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + eps)
+    made = made if weight is None else made * weight.reshape(shape)
+    return made if bias is None else made + bias.reshape(shape)
+
+
+# ---- optimizers: three steps with the same gradient -------------------------------------------------------------
+
+STEPS = 3
+
+
+def sgd(
+    params: list,
+    grads: list,
+    lr: float,
+    momentum: float = 0.0,
+    dampening: float = 0.0,
+    weight_decay: float = 0.0,
+    nesterov: bool = False,
+    maximize: bool = False,
+) -> list[np.ndarray]:
+    """Sutskever et al. 2013 in PyTorch's form: buffer = momentum * buffer + g, p -= lr * buffer."""
+    made = []
+    for p, gradient in zip(params, grads):
+        buffer = None
+        for _ in range(STEPS):
+            g = (-gradient if maximize else gradient) + weight_decay * p
+            if momentum:
+                buffer = g if buffer is None else momentum * buffer + (1 - dampening) * g
+                g = g + momentum * buffer if nesterov else buffer
+            p = p - lr * g
+        made.append(p)
+    return made
+
+
+def adam(
+    params: list,
+    grads: list,
+    lr: float,
+    betas: tuple = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    amsgrad: bool = False,
+    maximize: bool = False,
+    decoupled: bool = False,
+) -> list[np.ndarray]:
+    """Kingma and Ba 2015; ``decoupled`` shrinks the weights apart from the gradient (Loshchilov and Hutter 2019)."""
+    made = []
+    for p, gradient in zip(params, grads):
+        first = second = largest = np.zeros_like(p)
+        for step in range(1, STEPS + 1):
+            g = -gradient if maximize else gradient
+            if decoupled:
+                p = p * (1 - lr * weight_decay)
+            else:
+                g = g + weight_decay * p
+            first = betas[0] * first + (1 - betas[0]) * g
+            second = betas[1] * second + (1 - betas[1]) * g * g
+            largest = np.maximum(largest, second)
+            root = np.sqrt((largest if amsgrad else second) / (1 - betas[1] ** step)) + eps
+            p = p - lr * first / (1 - betas[0] ** step) / root
+        made.append(p)
+    return made
