@@ -1,0 +1,204 @@
+"""Operations with a gradient of one's own: ``Function`` and its context.
+
+Note [What ``_C._function_apply(cls, args)`` does with a Function]
+1. ``ctx = cls._context()``; sets ``ctx.needs_input_grad`` (a bool for each of ``args``, False for what is no tensor).
+2. ``output = cls._forward(ctx, args)`` with the grad mode off; a tensor or a tuple in which tensors are the results.
+3. Reads ``ctx._to_save`` (tensors or None), ``ctx._dirty``, ``ctx._non_differentiable`` (tensors, by identity) and
+   ``ctx._materialize_grads``. If an argument requires grad (and the mode was on), it makes a node, saves the tensors in
+   it, sets ``ctx._unpack`` to a callable that returns them as a tuple (or raises when they are freed or were written
+   to), and records the outputs: a dirty argument is rebased on the node, one returned as it came becomes a view.
+   Without a node ``ctx._unpack`` stays as it is.
+4. In the backward pass: ``cls._backward(ctx, *grads)``, one gradient for each output, zeros for a missing one if
+   ``_materialize_grads``, else None; the grad mode is ``create_graph``. The result is a tuple with one entry for each
+   of ``args``, or a single gradient.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import vesta
+from vesta import _C, Tensor
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What forward hands to backward: tensors by ``save_for_backward``, anything else as an attribute."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+    _to_save: tuple[Tensor | None, ...] = ()
+    _dirty: tuple[Tensor, ...] = ()
+    _non_differentiable: tuple[Tensor, ...] = ()
+    _materialize_grads: bool = True
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors (or None) for ``saved_tensors``; call it at most once, in forward or ``setup_context``.
+
+        A saved tensor that is written to afterwards makes backward raise instead of using wrong values.
+        """
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}. "
+                    "Keep anything else as an attribute of ctx."
+                )
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors given to ``save_for_backward``, in their order."""
+        return self._unpack()
+
+    def _unpack(self) -> tuple[Tensor | None, ...]:
+        return self._to_save  # replaced on the instance once a node holds the tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Says which arguments forward has changed in place; each must be among its outputs."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Says which outputs have no gradient, such as indices; backward gets zeros for them."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for an output that nothing depended on."""
+        self._materialize_grads = value
+
+
+class Function:
+    """An operation with its own gradient: subclass it, give static ``forward`` and ``backward``, call ``apply``.
+
+    Two styles: ``forward(ctx, *args)``, or ``forward(*args)`` with ``setup_context(ctx, inputs, output)``.
+    ``backward(ctx, *grad_outputs)`` returns one gradient for each argument of forward, ``None`` for what has none.
+
+    Example::
+
+        >>> import vesta
+        >>> class Cube(vesta.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return grad * 3 * x * x
+        >>> x = vesta.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad
+        tensor(12.)
+    """
+
+    _context: type[FunctionCtx] = FunctionCtx
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"{type(self).__name__}: a Function is not instantiated (its forward is static). "
+            f"Call {type(self).__name__}.apply(...)."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the result; every subclass gives its own."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Saves what backward needs, for a ``forward`` without ``ctx``."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Computes the gradients of the arguments from those of the outputs; every subclass gives its own."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Runs forward and records it on the tape."""
+        if cls._separate_context():
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        elif kwargs:
+            raise TypeError(
+                f"{cls.__name__}.apply() takes no keyword arguments. Pass {next(iter(kwargs))!r} by position."
+            )
+        return _C._function_apply(cls, args)
+
+    @classmethod
+    def _separate_context(cls) -> bool:
+        return cls.setup_context is not Function.setup_context
+
+    @classmethod
+    def _forward(cls, ctx: FunctionCtx, args: tuple[Any, ...]) -> Any:
+        """Runs forward in the style the class is written in."""
+        if not cls._separate_context():
+            return cls.forward(ctx, *args)
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
+        return output
+
+    @classmethod
+    def _backward(cls, ctx: FunctionCtx, *grads: Tensor | None) -> Any:
+        """Runs backward under whichever of its two names the class has it."""
+        has_backward, has_vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
+        if has_backward and has_vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
+        return (cls.vjp if has_vjp else cls.backward)(ctx, *grads)
+
+
+class _Refusal(Function):
+    """The identity, which refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(tensor.detach() for tensor in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a ``backward`` whose own operations are not to be differentiated; a second derivative then raises.
+
+    Example::
+
+        >>> import vesta
+        >>> class Twice(vesta.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     @vesta.autograd.function.once_differentiable
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+    """
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        with vesta.no_grad():
+            outputs = fn(ctx, *args)
+        tracked = any(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        if not (vesta.is_grad_enabled() and tracked):
+            return outputs
+        listed = list(outputs) if isinstance(outputs, tuple) else [outputs]
+        places = [i for i, output in enumerate(listed) if isinstance(output, Tensor)]
+        refused = _Refusal.apply(*(listed[i].detach().requires_grad_() for i in places)) if places else ()
+        for i, tensor in zip(places, refused):
+            listed[i] = tensor
+        return tuple(listed) if isinstance(outputs, tuple) else listed[0]
+
+    return wrapper

@@ -1,0 +1,311 @@
+"""Layers as functions: PyTorch's argument order in front of the functions of ``nn/functional`` in C++.
+
+What takes the same arguments there is bound directly, so that a call costs nothing in Python.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from vesta import Tensor
+from vesta._C import _nn
+
+__all__ = [
+    "batch_norm",
+    "conv2d",
+    "cross_entropy",
+    "dropout",
+    "embedding",
+    "gelu",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "max_pool2d",
+    "mse_loss",
+    "nll_loss",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "tanh",
+]
+
+linear = _nn.linear
+gelu = _nn.gelu
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(input, 0), elementwise; in ``input`` itself if ``inplace``. Any shape.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.relu(vesta.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
+    return input.relu_() if inplace else input.relu()
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``negative_slope * input`` elsewhere; in ``input`` itself if ``inplace``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.leaky_relu(vesta.tensor([-1.0, 2.0]), 0.5)
+        tensor([-0.5000,  2.0000])
+    """
+    return input.leaky_relu_(negative_slope) if inplace else _nn.leaky_relu(input, negative_slope)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-input)), elementwise."""
+    return input.sigmoid()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """Hyperbolic tangent, elementwise."""
+    return input.tanh()
+
+
+def _implicit_dim(name: str, dims: int) -> int:
+    """PyTorch's choice of a dimension that was left out, with its warning."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=3,
+    )
+    return 0 if dims in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """exp(input) over its sum along ``dim``; computed in ``dtype`` if given.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.softmax(vesta.zeros(2, 4), dim=1)
+        tensor([[0.2500, 0.2500, 0.2500, 0.2500],
+                [0.2500, 0.2500, 0.2500, 0.2500]])
+    """
+    return _nn.softmax(input, _implicit_dim("softmax", input.dim()) if dim is None else dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of ``softmax(input, dim)``, without its loss of digits."""
+    return _nn.log_softmax(input, _implicit_dim("log_softmax", input.dim()) if dim is None else dim, dtype)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeroes each element with probability ``p`` and scales the rest by 1 / (1 - p); the identity unless ``training``.
+
+    Raises:
+        ValueError: ``p`` is not in [0, 1].
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.dropout(vesta.ones(2), p=0.5, training=False)
+        tensor([1., 1.])
+    """
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    result = _nn.dropout(input, p, training)
+    return input.copy_(result) if inplace else result
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """2-d cross-correlation of ``input`` [N, C, H, W] with ``weight`` [O, C / groups, kH, kW], plus ``bias`` [O].
+
+    Args:
+        padding: rows and columns of zeros on each side, or ``"valid"`` (none) or ``"same"`` (output as large as input).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.conv2d(vesta.zeros(1, 3, 8, 8), vesta.zeros(4, 3, 3, 3), padding=1).shape
+        vesta.Size([1, 4, 8, 8])
+    """
+    if not isinstance(padding, str):
+        return _nn.conv2d(input, weight, bias, stride, padding, dilation, groups)
+    if padding == "valid":
+        return _nn.conv2d(input, weight, bias, stride, 0, dilation, groups)
+    if padding != "same":
+        raise ValueError(f"conv2d: expected padding 'valid', 'same' or integers, got {padding!r} (padding).")
+    strides = (stride, stride) if isinstance(stride, int) else tuple(stride)
+    if any(step != 1 for step in strides):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    dilations = (dilation, dilation) if isinstance(dilation, int) else tuple(dilation)
+    total = [step * (size - 1) for step, size in zip(dilations, weight.shape[2:])]
+    # An odd total goes on the far side. The op pads both sides alike: take one more there and drop what it added.
+    output = _nn.conv2d(input, weight, bias, stride, [(zeros + 1) // 2 for zeros in total], dilation, groups)
+    for dim, zeros in zip((-2, -1), total):
+        if zeros % 2:
+            output = output.narrow(dim, 1, output.size(dim) - 1)
+    return output
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window of ``input`` [N, C, H, W]; with ``return_indices`` also where it was in H * W.
+
+    Args:
+        stride: from window to window; ``kernel_size`` when missing.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.max_pool2d(vesta.ones(1, 1, 4, 4), 2)
+        tensor([[[[1., 1.],
+                  [1., 1.]]]])
+    """
+    op = _nn.max_pool2d_with_indices if return_indices else _nn.max_pool2d
+    return op(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises ``input`` [N, C, ...] per channel: by its own statistics if ``training``, else by the running ones.
+
+    Args:
+        running_mean, running_var: [C]; updated in place by ``momentum`` if ``training``.
+        weight, bias: [C]; scale and shift afterwards.
+
+    Raises:
+        ValueError: ``training`` with a single value per channel, whose variance is not defined.
+    """
+    if training and input.dim() > 1 and input.numel() == input.size(1):
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+    return _nn.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of ``weight`` [V, E] at the integers of ``input`` [...]: result [..., E].
+
+    Args:
+        padding_idx: a row that gets no gradient.
+        max_norm, scale_grad_by_freq, sparse: not available; anything but the default raises.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.embedding(vesta.tensor([[0, 2]]), vesta.zeros(3, 5)).shape
+        vesta.Size([1, 2, 5])
+    """
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise NotImplementedError(
+            f"embedding: expected max_norm=None, scale_grad_by_freq=False and sparse=False, got max_norm={max_norm}, "
+            f"scale_grad_by_freq={scale_grad_by_freq}, sparse={sparse}. Leave them at their defaults."
+        )
+    rows = weight.size(0)
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return _nn.embedding(weight, input, -1 if padding_idx is None else padding_idx % rows)
+
+
+def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """Turns the two arguments that ``reduction`` replaced into one, with PyTorch's warning."""
+    if size_average is None and reduce is None:
+        return reduction
+    mean, reduced = size_average is not False, reduce is not False
+    chosen = "none" if not reduced else "mean" if mean else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.", stacklevel=3
+    )
+    return chosen
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """-log softmax(input)[target], averaged: the loss of a classifier.
+
+    Args:
+        input: logits [C], [N, C] or [N, C, d1, ...].
+        target: class numbers, [], [N] or [N, d1, ...], or probabilities of ``input``'s shape.
+        weight: [C], a factor for each class.
+        ignore_index: a class number that counts nothing.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        label_smoothing: share of the target spread over all classes, in [0, 1].
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.cross_entropy(vesta.zeros(2, 4), vesta.tensor([1, 3]))
+        tensor(1.3863)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = _reduction(size_average, reduce, reduction)
+    return _nn.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-input[target], averaged: ``cross_entropy`` for log-probabilities, with the same shapes."""
+    if size_average is not None or reduce is not None:
+        reduction = _reduction(size_average, reduce, reduction)
+    return _nn.nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """(input - target) ** 2, averaged.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.mse_loss(vesta.zeros(2), vesta.tensor([1.0, 3.0]))
+        tensor(5.)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = _reduction(size_average, reduce, reduction)
+    return _nn.mse_loss(input, target, reduction)

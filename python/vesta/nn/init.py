@@ -1,0 +1,249 @@
+"""Initial values for parameters; every function fills its tensor in place, outside of the tape, and returns it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import vesta
+from vesta import Tensor
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Returns the factor by which an activation shrinks its input's deviation, inverted.
+
+    1 for linear layers and sigmoid, 5/3 for tanh, sqrt(2) for relu, sqrt(2 / (1 + slope**2)) for leaky_relu (He et al.,
+    "Delving deep into rectifiers", 2015), 3/4 for selu.
+
+    Args:
+        param: the slope of ``leaky_relu`` (0.01 when missing).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.calculate_gain("leaky_relu", 1.0)
+        1.0
+    """
+    gains = {"sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75, **dict.fromkeys(_LINEAR, 1)}
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains[nonlinearity]
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Fills ``tensor`` from the uniform distribution on [a, b).
+
+    Example::
+
+        >>> import vesta
+        >>> bool((vesta.nn.init.uniform_(vesta.empty(100), -1, 1).abs() <= 1).all())
+        True
+    """
+    with vesta.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Fills ``tensor`` from the normal distribution."""
+    with vesta.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
+    """Fills ``tensor`` from the normal distribution cut off outside of [a, b].
+
+    By rejection: what falls outside is drawn again, from the normal distribution where [a, b] holds a good part of it,
+    else uniformly from [a, b] and kept with probability density(x) / max density (Robert, "Simulation of truncated
+    normal variables", 1995).
+
+    Example::
+
+        >>> import vesta
+        >>> values = vesta.nn.init.trunc_normal_(vesta.empty(100), a=1.0, b=1.5)
+        >>> bool(((values >= 1.0) & (values <= 1.5)).all())
+        True
+    """
+    if not a < b:
+        raise ValueError(f"trunc_normal_: expected a < b, got {a} and {b} (a, b). Swap them.")
+    lower, upper = ((bound - mean) / (std * math.sqrt(2.0)) for bound in (a, b))
+    wide = math.erf(upper) - math.erf(lower) > 0.5  # twice the share of normal draws that falls inside
+    mode = min(max(mean, a), b)
+
+    def draw() -> tuple[Tensor, Tensor]:
+        if wide:
+            x = vesta.empty_like(tensor).normal_(mean, std, generator=generator)
+            return x, (x >= a) & (x <= b)
+        x = vesta.empty_like(tensor).uniform_(a, b, generator=generator)
+        share = ((mode - mean) ** 2 - (x - mean) ** 2) / (2.0 * std**2)
+        return x, vesta.empty_like(tensor).uniform_(0.0, 1.0, generator=generator) <= share.exp()
+
+    with vesta.no_grad():
+        values, accepted = draw()
+        while not bool(accepted.all()):
+            again, inside = draw()
+            values = vesta.where(accepted, values, again)
+            accepted = accepted | inside
+        return tensor.copy_(values)
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fills ``tensor`` with ``val``."""
+    with vesta.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fills ``tensor`` with 1."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fills ``tensor`` with 0."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Fills a matrix with the identity.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.eye_(vesta.empty(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with vesta.no_grad():
+        return tensor.copy_(vesta.eye(*tensor.shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fills a convolution's weight [O, C, ...] so that it passes channels through, in each of ``groups``."""
+    if tensor.dim() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.size(0) % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    per_group = tensor.size(0) // groups
+    center = tuple(size // 2 for size in tensor.shape[2:])
+    with vesta.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(per_group, tensor.size(1))):
+                tensor[(group * per_group + channel, channel, *center)] = 1
+    return tensor
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    """Returns how many inputs reach an output (fan in) and how many outputs an input reaches (fan out)."""
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.shape[2:])
+    return tensor.size(1) * field, tensor.size(0) * field
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    modes = ("fan_in", "fan_out")
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {list(modes)}")
+    return _fans(tensor)[modes.index(mode.lower())]
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Fills ``tensor`` uniformly from [-l, l], l = gain * sqrt(6 / (fan_in + fan_out)).
+
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+
+    Example::
+
+        >>> import vesta
+        >>> bool((vesta.nn.init.xavier_uniform_(vesta.empty(3, 3)).abs() <= 1).all())
+        True
+    """
+    limit = gain * math.sqrt(6.0 / sum(_fans(tensor)))
+    return uniform_(tensor, -limit, limit, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Fills ``tensor`` from N(0, s**2), s = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
+    """Fills ``tensor`` uniformly from [-l, l], l = gain * sqrt(3 / fan) (He et al., 2015).
+
+    Args:
+        a: the slope of the leaky_relu that follows.
+        mode: ``"fan_in"`` keeps the deviation of the forward pass, ``"fan_out"`` that of the backward pass.
+
+    Example::
+
+        >>> import vesta
+        >>> bool((vesta.nn.init.kaiming_uniform_(vesta.empty(3, 6)).abs() <= 1).all())
+        True
+    """
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    limit = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return uniform_(tensor, -limit, limit, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
+    """Fills ``tensor`` from N(0, s**2), s = gain / sqrt(fan) (He et al., 2015)."""
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        return tensor
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Fills a matrix from N(0, std**2) and zeroes the share ``sparsity`` of each column (Martens, 2010)."""
+    if tensor.dim() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    normal_(tensor, 0.0, std, generator)
+    with vesta.no_grad():
+        for column in range(columns):
+            tensor[vesta.randperm(rows, generator=generator)[:zeros], column] = 0
+    return tensor

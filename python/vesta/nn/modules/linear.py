@@ -1,0 +1,84 @@
+"""Layers that multiply by a matrix, and the one that does nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import vesta
+from vesta import Tensor
+from vesta.nn import functional as F
+from vesta.nn import init
+from vesta.nn.modules.module import Module
+from vesta.nn.parameter import Parameter
+
+__all__ = ["Identity", "Linear"]
+
+
+class Identity(Module):
+    """Returns its input; takes any arguments, to stand in for another layer.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.Identity(54, unused=True)(vesta.zeros(2))
+        tensor([0., 0.])
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Returns ``input``."""
+        return input
+
+
+class Linear(Module):
+    """input @ weight.T + bias, on the last dimension.
+
+    Args:
+        in_features: size of the input's last dimension.
+        out_features: size of the output's last dimension.
+        bias: whether something is added.
+
+    Shapes: input [..., in_features], output [..., out_features], ``weight`` [out_features, in_features],
+    ``bias`` [out_features]; both start uniform in [-k, k], k = 1 / sqrt(in_features).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.Linear(20, 30)(vesta.zeros(128, 20)).shape
+        vesta.Size([128, 30])
+    """
+
+    in_features: int
+    out_features: int
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(vesta.empty((out_features, in_features), device=device, dtype=dtype))
+        self.register_parameter(
+            "bias", Parameter(vesta.empty((out_features,), device=device, dtype=dtype)) if bias else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Returns input @ weight.T + bias."""
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Returns the constructor's arguments."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -1,0 +1,582 @@
+"""``Module``: the base class of layers and models.
+
+A module owns parameters, buffers and submodules under names. What it adds to a call of ``forward`` is one test for
+hooks and, while an error is on its way up, the name of the layer it came from. State dicts are in ``state_dict.py``,
+hooks in ``hooks.py``, the tables behind the names in ``registry.py`` (read its Note first).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import vesta
+from vesta import Tensor
+from vesta.nn.modules.hooks import HooksMixin, any_global
+from vesta.nn.modules.registry import Registry
+from vesta.nn.modules.state_dict import StateDictMixin
+from vesta.nn.modules.unwinding import name_module
+from vesta.nn.parameter import Buffer, Parameter
+
+__all__ = ["Module"]
+
+T = TypeVar("T", bound="Module")
+_MISSING = object()
+_TABLES = ("_parameters", "_buffers", "_modules")
+_HOOK_TABLES = (
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_state_dict_pre_hooks",
+    "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
+class Module(HooksMixin, StateDictMixin):
+    """Base of all layers and models: subclass it, create layers in ``__init__``, compute in ``forward``.
+
+    Example::
+
+        >>> import vesta
+        >>> class Twice(vesta.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = vesta.nn.Linear(4, 4)
+        ...     def forward(self, x):
+        ...         return self.layer(self.layer(x))
+        >>> Twice()(vesta.zeros(2, 4)).shape
+        vesta.Size([2, 4])
+    """
+
+    training: bool
+
+    def __init__(self) -> None:
+        state = self.__dict__
+        state["training"] = True
+        state["_has_hooks"] = False
+        state["_non_persistent_buffers_set"] = set()
+        for table in _HOOK_TABLES:
+            state[table] = OrderedDict()
+        for table in _TABLES:
+            state[table] = Registry(self)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Computes the module's output; every subclass gives its own."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function. '
+            "Define forward(self, ...) in the class."
+        )
+
+    def __call__(self, input: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if args or kwargs or self._has_hooks or any_global or input is _MISSING:
+                if input is not _MISSING:
+                    args = (input, *args)
+                if self._has_hooks or any_global:
+                    return self._call_with_hooks(args, kwargs)
+                return self.forward(*args, **kwargs)
+            return self.forward(input)  # one argument, no hooks: the way that is taken nearly always
+        except Exception as error:
+            name_module(error, self)
+            raise
+
+    # ---- names ----
+
+    def _table(self, table: str) -> Any:
+        """Returns one of the three tables; an error that says what to do before ``__init__`` made them."""
+        try:
+            return self.__dict__[table]
+        except KeyError:
+            kind = {"_parameters": "parameters", "_buffers": "buffers", "_modules": "module"}[table]
+            raise AttributeError(
+                f"cannot assign {kind} before Module.__init__() call. Call super().__init__() first."
+            ) from None
+
+    def _checked_name(self, kind: str, name: Any, table: Any) -> str:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain ".", got: {name}')
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in table:
+            raise KeyError(f"attribute '{name}' already exists")
+        return name
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter, or ``None`` for one that the layer could have but does not.
+
+        Example::
+
+            >>> import vesta
+            >>> module = vesta.nn.Module()
+            >>> module.register_parameter("scale", vesta.nn.Parameter(vesta.ones(3)))
+            >>> module.scale.shape
+            vesta.Size([3])
+        """
+        table = self._table("_parameters")
+        self._checked_name("parameter", name, table)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{_typename(param)}' object to parameter '{name}' (vesta.nn.Parameter or None required)"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        table[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Adds a tensor that moves and is saved with the module but is not trained.
+
+        Args:
+            persistent: whether it is part of ``state_dict``.
+
+        Example::
+
+            >>> import vesta
+            >>> module = vesta.nn.Module()
+            >>> module.register_buffer("mean", vesta.zeros(3))
+            >>> [name for name, _ in module.named_buffers()]
+            ['mean']
+        """
+        table = self._table("_buffers")
+        self._checked_name("buffer", name, table)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (vesta.Tensor or None required)"
+            )
+        table[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a submodule under ``name``.
+
+        Example::
+
+            >>> import vesta
+            >>> model = vesta.nn.Module()
+            >>> model.add_module("act", vesta.nn.ReLU())
+            >>> model.act
+            ReLU()
+        """
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_typename(module)} is not a Module subclass")
+        table = self._table("_modules")
+        self._checked_name("module", name, table)
+        table[name] = module
+
+    register_module = add_module
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        state = self.__dict__
+        if name in _TABLES:  # somebody replaces a table as a whole
+            self._replace_table(name, value)
+        elif isinstance(value, Parameter):
+            self._table("_parameters")
+            self._forget(name, "_parameters")
+            self.register_parameter(name, value)
+        elif name in state.get("_parameters", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as parameter '{name}' (vesta.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self._table("_modules")
+            self._forget(name, "_modules")
+            state["_modules"][name] = value
+        elif name in state.get("_modules", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as child module '{name}' (vesta.nn.Module or None expected)"
+                )
+            state["_modules"][name] = value
+        elif isinstance(value, Buffer):
+            self._table("_buffers")
+            self._forget(name, "_buffers")
+            self.register_buffer(name, value, value.persistent)
+        elif name in state.get("_buffers", ()):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as buffer '{name}' (vesta.Tensor or None expected)"
+                )
+            state["_buffers"][name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        for table in _TABLES:
+            if name in self.__dict__.get(table, ()):
+                del self.__dict__[table][name]
+                self._non_persistent_buffers_set.discard(name)
+                self.__dict__.pop(name, None)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in super().__dir__() if not name[:1].isdigit())
+
+    def _forget(self, name: str, keep: str) -> None:
+        """Removes ``name`` from wherever it is stored, except from the table ``keep``."""
+        for table in _TABLES:
+            if table != keep and name in self.__dict__.get(table, ()):
+                del self.__dict__[table][name]
+        if keep != "_buffers":
+            self.__dict__.get("_non_persistent_buffers_set", set()).discard(name)
+        if name not in self.__dict__.get(keep, ()):
+            self.__dict__.pop(name, None)
+
+    def _replace_table(self, table: str, entries: Any) -> None:
+        old = self.__dict__.get(table)
+        if isinstance(old, Registry):
+            old.clear()
+        self.__dict__[table] = Registry(self, entries)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for table in _HOOK_TABLES:
+            self.__dict__.setdefault(table, OrderedDict())
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        self.__dict__.setdefault("_has_hooks", True)  # the first call finds out
+        for table in _TABLES:  # tables travel as plain dicts
+            self.__dict__[table] = Registry(self, state.get(table, {}))
+
+    # ---- walking ----
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Yields (qualified name, module) for this module ("") and all below, parents first, each module once.
+
+        Example::
+
+            >>> import vesta
+            >>> [name for name, _ in vesta.nn.Sequential(vesta.nn.ReLU()).named_modules()]
+            ['', '0']
+        """
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, below, remove_duplicate)
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """Yields this module and all below it."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Yields (name, module) for the direct submodules, each module once."""
+        memo: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in memo:
+                memo.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """Yields the direct submodules."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named_members(
+        self, entries: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        memo: set[int] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for module_prefix, module in modules:
+            for name, value in entries(module):
+                if value is None or id(value) in memo:
+                    continue
+                if remove_duplicate:
+                    memo.add(id(value))
+                yield (f"{module_prefix}.{name}" if module_prefix else name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yields (qualified name, parameter); a shared parameter once, under its first name, if ``remove_duplicate``.
+
+        Example::
+
+            >>> import vesta
+            >>> [name for name, _ in vesta.nn.Linear(2, 2).named_parameters()]
+            ['weight', 'bias']
+        """
+        return self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Yields the parameters: what an optimizer takes."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yields (qualified name, buffer)."""
+        return self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yields the buffers."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target: str) -> Module:
+        """Returns the submodule with a qualified name such as ``"encoder.layers.3"``; itself for ``""``.
+
+        Example::
+
+            >>> import vesta
+            >>> vesta.nn.Sequential(vesta.nn.ReLU()).get_submodule("0")
+            ReLU()
+        """
+        module: Any = self
+        for name in target.split(".") if target else []:
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts ``module`` at a qualified name; ``strict`` demands that something is there already."""
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("Cannot set the submodule without a target name!")
+        parent = self.get_submodule(path)
+        if strict and name not in parent._modules:
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        if hasattr(parent, name) and name not in parent._modules:
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        parent._modules[name] = module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """Returns the parameter with a qualified name."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if not isinstance(getattr(module, name), Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return getattr(module, name)
+
+    def get_buffer(self, target: str) -> Tensor:
+        """Returns the buffer with a qualified name."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return getattr(module, name)
+
+    # ---- changing everything below ----
+
+    def apply(self: T, fn: Callable[[Module], Any]) -> T:
+        """Calls ``fn`` on every submodule, children first, then on this module; returns the module.
+
+        Example::
+
+            >>> import vesta
+            >>> model = vesta.nn.Sequential(vesta.nn.Linear(2, 2), vesta.nn.ReLU())
+            >>> _ = model.apply(lambda module: print(type(module).__name__))
+            Linear
+            ReLU
+            Sequential
+        """
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self: T, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> T:
+        """Replaces every parameter's, gradient's and buffer's values by ``fn`` of them; parameters keep their identity."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            grad = parameter.grad
+            with vesta.no_grad():
+                changed = fn(parameter)
+                if changed is not parameter:
+                    parameter.grad = None  # dtype and device of value and gradient must agree at all times
+                    parameter.data = changed
+                if grad is not None:
+                    changed_grad = fn(grad)
+                    parameter.grad = grad if changed_grad is grad else changed_grad.requires_grad_(grad.requires_grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self: T, *args: Any, **kwargs: Any) -> T:
+        """Moves and casts in place: ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
+
+        Args:
+            device: where parameters and buffers go.
+            dtype: a floating or complex dtype; integer buffers keep theirs.
+            non_blocking: whether a copy from pinned memory may go on while Python continues.
+
+        Example::
+
+            >>> import vesta
+            >>> vesta.nn.Linear(2, 2).to(vesta.float64).weight.dtype
+            vesta.float64
+        """
+        device, dtype, non_blocking = _parse_to(*args, **kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
+
+        def convert(tensor: Tensor) -> Tensor:
+            target: dict[str, Any] = {"non_blocking": True} if non_blocking else {}
+            if device is not None:
+                target["device"] = device
+            if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
+                target["dtype"] = dtype
+            return tensor.to(**target) if target else tensor
+
+        return self._apply(convert)
+
+    def _cast_floating(self: T, dtype: Any) -> T:
+        return self._apply(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
+
+    def float(self: T) -> T:
+        """Casts floating parameters and buffers to float32 in place."""
+        return self._cast_floating(vesta.float32)
+
+    def double(self: T) -> T:
+        """Casts floating parameters and buffers to float64 in place."""
+        return self._cast_floating(vesta.float64)
+
+    def half(self: T) -> T:
+        """Casts floating parameters and buffers to float16 in place."""
+        return self._cast_floating(vesta.float16)
+
+    def bfloat16(self: T) -> T:
+        """Casts floating parameters and buffers to bfloat16 in place."""
+        return self._cast_floating(vesta.bfloat16)
+
+    def type(self: T, dst_type: Any) -> T:
+        """Casts all parameters and buffers, integer ones too, to a dtype in place."""
+        return self._apply(lambda tensor: tensor.to(dst_type))
+
+    def cpu(self: T) -> T:
+        """Moves parameters and buffers to the CPU in place."""
+        return self._apply(lambda tensor: tensor.cpu())
+
+    def cuda(self: T, device: Any = None) -> T:
+        """Moves parameters and buffers to a GPU (the current one when missing) in place."""
+        return self._apply(lambda tensor: tensor.cuda(device))
+
+    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
+        """Moves parameters and buffers to ``device`` without copying their values."""
+        return self._apply(lambda tensor: vesta.empty_like(tensor, device=device), recurse=recurse)
+
+    def train(self: T, mode: bool = True) -> T:
+        """Switches this module and all below to training (or evaluation): dropout and batch norm behave differently."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self: T) -> T:
+        """Switches to evaluation; ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Freezes or unfreezes all parameters in place."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets all gradients; ``set_to_none=False`` fills them with zeros instead."""
+        for parameter in self.parameters():
+            if parameter.grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+            else:
+                parameter.grad = parameter.grad.detach()
+                parameter.grad.zero_()
+
+    # ---- printing ----
+
+    def _get_name(self) -> str:
+        return self.__class__.__name__
+
+    def extra_repr(self) -> str:
+        """Returns the arguments to show in ``repr``; may span lines."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        extra_lines = extra.split("\n") if extra else []
+        child_lines = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        if len(extra_lines) == 1 and not child_lines:
+            return f"{self._get_name()}({extra})"
+        lines = extra_lines + child_lines
+        body = "\n  " + "\n  ".join(lines) + "\n" if lines else ""
+        return f"{self._get_name()}({body})"
+
+
+def _indented(text: str) -> str:
+    """Indents every line but the first by two columns."""
+    return text.replace("\n", "\n  ")
+
+
+def _typename(value: Any) -> str:
+    cls = type(value)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    """Sorts the arguments of ``Module.to`` into (device, dtype, non_blocking)."""
+    tensor = kwargs.pop("tensor", None)
+    device, dtype, non_blocking = (
+        kwargs.pop("device", None),
+        kwargs.pop("dtype", None),
+        kwargs.pop("non_blocking", False),
+    )
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        tensor = rest.pop(0)
+    if tensor is not None:
+        device, dtype = tensor.device, tensor.dtype
+    else:
+        if rest and not isinstance(rest[0], vesta.dtype):
+            device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], vesta.dtype)):
+            dtype = rest.pop(0)
+    if rest:
+        non_blocking = rest.pop(0)
+    if rest or not isinstance(non_blocking, bool):
+        raise TypeError(
+            "to() received an invalid combination of arguments. "
+            "Expected to(device), to(dtype), to(device, dtype) or to(tensor), each with non_blocking=False."
+        )
+    return (vesta.device(device) if isinstance(device, (str, int)) else device), dtype, bool(non_blocking)

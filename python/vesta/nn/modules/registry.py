@@ -1,0 +1,90 @@
+"""The tables in which a module keeps parameters, buffers and submodules.
+
+Note [Registered tensors are plain attributes]
+PyTorch keeps them in side tables only and finds ``self.weight`` through ``Module.__getattr__``, which costs more than a
+small kernel. Here each table writes every change through to the module's ``__dict__``, so that ``self.weight`` is an
+ordinary attribute, and ``Module`` needs no ``__getattr__`` at all (defining one slows every attribute of the class).
+Invariant: ``module.__dict__[name] is table[name]`` for every name in a table, unless somebody writes into ``__dict__``
+directly; then that attribute wins, as it does in PyTorch. The table knows its module weakly: a strong reference would
+make every module a cycle, and a model's memory would wait for the garbage collector after ``del model``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+_MISSING = object()
+
+
+class Registry(dict):
+    """A dict that mirrors its entries as attributes of one module; pickles and copies as a plain dict."""
+
+    __slots__ = ("__weakref__", "_owner")
+
+    def __init__(self, owner: Any, items: Any = ()) -> None:
+        super().__init__()
+        self._owner = weakref.ref(owner)
+        self.update(items)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        owner = self._owner()
+        if owner is not None:
+            owner.__dict__[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        owner = self._owner()
+        if owner is not None:
+            owner.__dict__.pop(name, None)
+
+    def pop(self, name: str, default: Any = _MISSING) -> Any:
+        """Removes and returns the entry; ``KeyError`` without one and without a default."""
+        if name not in self:
+            if default is _MISSING:
+                raise KeyError(name)
+            return default
+        value = self[name]
+        del self[name]
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """Removes and returns the last (name, value)."""
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    def clear(self) -> None:
+        """Removes every entry."""
+        for name in list(self):
+            del self[name]
+
+    def update(self, items: Any = (), **more: Any) -> None:
+        """Sets every (name, value) of a mapping or an iterable of pairs."""
+        for name, value in dict(items, **more).items():
+            self[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """Returns the entry, set to ``default`` where there was none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, items: Any) -> Registry:  # type: ignore[override,misc]
+        self.update(items)
+        return self
+
+    def copy(self) -> dict[str, Any]:
+        """Returns the entries as a plain dict, which mirrors nothing."""
+        return dict(self)
+
+    def replace(self, items: Iterable[tuple[str, Any]]) -> None:
+        """Makes ``items`` the whole content, in their order."""
+        items = list(items)
+        self.clear()
+        self.update(items)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        entries: Iterator[tuple[str, Any]] = iter(dict(self).items())
+        return dict, (), None, None, entries

@@ -1,0 +1,349 @@
+"""How a module's values leave and enter it: ``state_dict`` and ``load_state_dict``, in PyTorch's layout."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import vesta
+from vesta import Tensor
+from vesta.nn.parameter import Parameter
+from vesta.utils.hooks import RemovableHandle
+
+__all__ = ["EXTRA_STATE_KEY", "IncompatibleKeys", "StateDictMixin"]
+
+EXTRA_STATE_KEY = "_extra_state"
+_PENDING = "_pending_copies"  # key of local_metadata under which a load collects what it will copy
+
+
+class IncompatibleKeys(NamedTuple):
+    """What ``load_state_dict`` did not find, and what it did not know."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+
+    __str__ = __repr__
+
+
+class _Copy(NamedTuple):
+    """One value of a checkpoint on its way into a module."""
+
+    module: Any
+    name: str
+    key: str
+    target: Tensor
+    source: Tensor
+    assign: bool
+
+    def commit(self, errors: list[str]) -> None:
+        """Copies or assigns; what goes wrong becomes a message in ``errors``."""
+        try:
+            with vesta.no_grad():
+                if not self.assign:
+                    self.target.copy_(self.source)
+                elif not isinstance(self.target, Parameter):
+                    setattr(self.module, self.name, self.source)
+                elif isinstance(self.source, Parameter):
+                    self.source.requires_grad_(self.target.requires_grad)
+                    setattr(self.module, self.name, self.source)
+                else:
+                    setattr(self.module, self.name, Parameter(self.source, self.target.requires_grad))
+        except Exception as error:
+            action = "assigning" if self.assign else "copying"
+            errors.append(
+                f'While {action} the parameter named "{self.key}", whose dimensions in the model are '
+                f"{self.target.size()} and whose dimensions in the checkpoint are {self.source.size()}, "
+                f"an exception occurred : {error.args}."
+            )
+
+
+class StateDictMixin:
+    """The part of ``Module`` that saves and loads."""
+
+    _version: int = 1
+    _load_defers: bool = True  # set beside a _load_from_state_dict that does not look at the values it has loaded
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+
+    def get_extra_state(self) -> Any:
+        """Returns what the module wants in its ``state_dict`` besides tensors; override with ``set_extra_state``."""
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called. "
+            "Override it together with set_extra_state()."
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes back what ``get_extra_state`` returned."""
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called. "
+            "Override it together with get_extra_state()."
+        )
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Registers ``hook(module, prefix, keep_vars)`` to run before ``state_dict`` collects."""
+        return _store(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Registers ``hook(module, state_dict, prefix, local_metadata)``, which may change ``state_dict`` in place."""
+        hook._from_public_api = True  # type: ignore[attr-defined]
+        return _store(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Registers a hook as above, which may also return another ``state_dict``."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
+        return _store(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Registers ``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)``.
+
+        It runs before the module loads and may change the arguments in place.
+        """
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., None], with_module: bool = False
+    ) -> RemovableHandle:
+        return _store(self._load_state_dict_pre_hooks, (hook, with_module))
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Registers ``hook(module, incompatible_keys)``, which may change both lists of keys in place."""
+        return _store(self._load_state_dict_post_hooks, hook)
+
+    def _persistent_state(self) -> dict[str, Any]:
+        """Names and values of this module alone (parameters, then persistent buffers) that are not ``None``."""
+        buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
+        return {k: v for k, v in {**self._parameters, **buffers}.items() if v is not None}
+
+    def _has_extra_state(self) -> bool:
+        return type(self).get_extra_state is not StateDictMixin.get_extra_state
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """Puts this module's own values into ``destination``, without its children's."""
+        for name, value in self._persistent_state().items():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if self._has_extra_state():
+            destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
+
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+        """Returns every parameter and persistent buffer by its qualified name; the values share memory with the module.
+
+        Args:
+            destination: a dict to fill; a new one when missing.
+            prefix: put before every name.
+            keep_vars: give the parameters themselves instead of detached views.
+
+        Example::
+
+            >>> import vesta
+            >>> list(vesta.nn.Linear(2, 3).state_dict())
+            ['weight', 'bias']
+        """
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        local_metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local_metadata
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._state_dict_hooks.values():
+            result = hook(self, destination, prefix, local_metadata)
+            if result is None:
+                continue
+            if getattr(hook, "_from_public_api", False):
+                raise RuntimeError("state_dict post-hook must return None")
+            destination = result
+        return destination
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Loads this module's own values, without its children's; problems go into the three lists."""
+        for hook, with_module in self._load_state_dict_pre_hooks.values():
+            head = (self,) if with_module else ()
+            hook(*head, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        own = self._persistent_state()
+        pending = local_metadata.get(_PENDING)
+        for name, target in own.items():
+            if prefix + name not in state_dict:
+                if strict:
+                    missing_keys.append(prefix + name)
+                continue
+            assign = local_metadata.get("assign_to_params_buffers", False)
+            copy = self._checked_copy(name, prefix + name, target, state_dict[prefix + name], assign, error_msgs)
+            if copy is not None and pending is not None:
+                pending.append(copy)
+            elif copy is not None:
+                copy.commit(error_msgs)
+        self._load_extra_state(state_dict, prefix + EXTRA_STATE_KEY, strict, missing_keys, unexpected_keys)
+        if strict:
+            unexpected_keys.extend(self._unknown_keys(state_dict, prefix, own))
+
+    def _checked_copy(
+        self, name: str, key: str, target: Tensor, source: Any, assign: bool, error_msgs: list[str]
+    ) -> _Copy | None:
+        if not isinstance(source, Tensor):
+            error_msgs.append(
+                f'While copying the parameter named "{key}", expected vesta.Tensor or Tensor-like object from '
+                f"checkpoint but received {type(source)}"
+            )
+            return None
+        if target.dim() == 0 and source.dim() == 1 and source.numel() == 1:
+            source = source[0]  # checkpoints written before 0-d tensors existed
+        if source.shape != target.shape:
+            error_msgs.append(
+                f"size mismatch for {key}: copying a param with shape {source.shape} from checkpoint, the shape in "
+                f"current model is {target.shape}."
+            )
+            return None
+        return _Copy(self, name, key, target, source, assign)
+
+    def _load_extra_state(
+        self, state_dict: dict[str, Any], key: str, strict: bool, missing: list[str], unexpected: list[str]
+    ) -> None:
+        if type(self).set_extra_state is not StateDictMixin.set_extra_state:
+            if key in state_dict:
+                self.set_extra_state(state_dict[key])
+            elif strict:
+                missing.append(key)
+        elif strict and key in state_dict:
+            unexpected.append(key)
+
+    def _unknown_keys(self, state_dict: dict[str, Any], prefix: str, own: dict[str, Any]) -> list[str]:
+        unknown = []
+        for key in state_dict:
+            if key.startswith(prefix) and key != prefix + EXTRA_STATE_KEY:
+                head, dot, _ = key[len(prefix) :].partition(".")
+                if head not in (self._modules if dot else own):
+                    unknown.append(key)
+        return unknown
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copies the values of ``state_dict`` into the module; either all of them, or on an error none.
+
+        Args:
+            state_dict: tensors by qualified name, each of the shape the module has.
+            strict: whether a missing or an unknown name is an error.
+            assign: put the given tensors, with their dtype and device, in place of the module's instead of copying.
+
+        Raises:
+            RuntimeError: names or shapes do not match; the message lists all of them.
+            TypeError: ``state_dict`` is no mapping.
+
+        Example::
+
+            >>> import vesta
+            >>> a, b = vesta.nn.Linear(2, 2), vesta.nn.Linear(2, 2)
+            >>> a.load_state_dict(b.state_dict())
+            <All keys matched successfully>
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        metadata = getattr(state_dict, "_metadata", None)
+        state_dict = OrderedDict(state_dict)
+        load = _Load(metadata, strict, assign)
+        load.visit(self, state_dict, "")
+        if strict:
+            load.errors[:0] = [
+                f"{what} key(s) in state_dict: {', '.join(map(_quoted, keys))}. "
+                for what, keys in (("Missing", load.keys.missing_keys), ("Unexpected", load.keys.unexpected_keys))
+                if keys
+            ]
+        if not load.errors:
+            load.commit()
+        if load.errors:
+            messages = "\n\t".join([*load.errors, *_advice(load.keys, strict)])
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{messages}")
+        return load.keys
+
+
+class _Load:
+    """One ``load_state_dict``: walks the modules, collects copies and problems, copies at the end."""
+
+    def __init__(self, metadata: Any, strict: bool, assign: bool) -> None:
+        self.metadata, self.strict, self.assign = metadata or {}, strict, assign
+        self.keys = IncompatibleKeys([], [])
+        self.errors: list[str] = []
+        self.pending: list[_Copy] = []
+
+    def visit(self, module: Any, state_dict: dict[str, Any], prefix: str) -> None:
+        """Loads ``module`` and what is below it from the part of ``state_dict`` that starts with ``prefix``."""
+        local_metadata = dict(self.metadata.get(prefix[:-1], {}))
+        if self.assign:
+            local_metadata["assign_to_params_buffers"] = True
+        # A class with a _load_from_state_dict of its own may look at its values afterwards: there they go in at once.
+        definer = next(cls for cls in type(module).__mro__ if "_load_from_state_dict" in vars(cls))
+        if vars(definer).get("_load_defers"):
+            local_metadata[_PENDING] = self.pending
+        module._load_from_state_dict(
+            state_dict, prefix, local_metadata, True, self.keys.missing_keys, self.keys.unexpected_keys, self.errors
+        )
+        for name, child in module._modules.items():
+            if child is not None:
+                below = f"{prefix}{name}."
+                self.visit(child, {k: v for k, v in state_dict.items() if k.startswith(below)}, below)
+        for hook in module._load_state_dict_post_hooks.values():
+            if not self.errors:
+                self.commit()  # a hook may look at the values
+            if hook(module, self.keys) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                    "values, if incompatible_keys need to be modified, it should be done inplace."
+                )
+
+    def commit(self) -> None:
+        """Copies what was collected."""
+        for copy in self.pending:
+            copy.commit(self.errors)
+        self.pending.clear()
+
+
+def _quoted(key: str) -> str:
+    """Quotes a name as PyTorch's messages do."""
+    return f'"{key}"'
+
+
+def _advice(keys: IncompatibleKeys, strict: bool) -> list[str]:
+    """Says how to repair the mistakes that are seen most, given the names that did not match."""
+    missing, unexpected = set(keys.missing_keys), keys.unexpected_keys
+    for prefix in ("module.", "_orig_mod.", "model."):
+        stripped = {key[len(prefix) :] for key in unexpected if key.startswith(prefix)}
+        if stripped and stripped & missing:
+            return [
+                f'The names in the checkpoint start with "{prefix}", the module\'s do not. '
+                f"Load {{k.removeprefix({prefix!r}): v for k, v in state_dict.items()}}."
+            ]
+    if strict and (missing or unexpected):
+        return ["Pass strict=False to load what has a match and leave the rest as it is."]
+    return []
+
+
+def _store(table: OrderedDict[int, Any], hook: Any) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle

@@ -1,0 +1,118 @@
+"""Bounds gradients before an optimizer's step."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import vesta
+from vesta import Tensor
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    if isinstance(parameters, Tensor):
+        parameters = [parameters]
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def _norm(tensor: Tensor, norm_type: float) -> Tensor:
+    """The p-norm of all elements; float32 at least, since the squares of 16-bit floats overflow."""
+    if tensor.dtype in (vesta.float16, vesta.bfloat16):
+        tensor = tensor.to(vesta.float32)
+    if norm_type == math.inf:
+        return tensor.abs().amax() if tensor.numel() else tensor.sum()
+    if norm_type == 2.0 and not tensor.is_complex():
+        return (tensor * tensor).sum().sqrt()
+    return (tensor.abs() ** norm_type).sum() ** (1.0 / norm_type)
+
+
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """Returns the norm of all tensors as if they were one vector, a 0-d tensor.
+
+    Args:
+        norm_type: p of the p-norm, or ``inf``.
+        error_if_nonfinite: raise ``RuntimeError`` on NaN or infinity.
+        foreach: accepted for PyTorch's sake; makes no difference.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.utils.get_total_norm([vesta.tensor([3.0]), vesta.tensor([4.0])])
+        tensor(5.)
+    """
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not tensors:
+        return vesta.tensor(0.0)
+    norm_type = float(norm_type)
+    device = tensors[0].device
+    norms = [_norm(tensor.detach(), norm_type).to(device) for tensor in tensors]
+    total = norms[0] if len(norms) == 1 else _norm(vesta.stack(norms), norm_type)
+    if error_if_nonfinite and not math.isfinite(float(total)):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scales all gradients in place so that their total norm is at most ``max_norm``; returns the norm they had.
+
+    Args:
+        parameters: an iterable of tensors, or one; those without a gradient are skipped.
+        norm_type, error_if_nonfinite, foreach: as for ``get_total_norm``.
+
+    Example::
+
+        >>> import vesta
+        >>> weight = vesta.nn.Parameter(vesta.zeros(2))
+        >>> weight.grad = vesta.tensor([3.0, 4.0])
+        >>> vesta.nn.utils.clip_grad_norm_(weight, 1.0)
+        tensor(5.)
+    """
+    if not isinstance(parameters, (Tensor, Iterable)):
+        raise TypeError(f"clip_grad_norm_: expected tensors, got {type(parameters).__name__} (parameters).")
+    grads = _gradients(parameters)
+    with vesta.no_grad():
+        total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # stays a tensor: no wait for the device
+        for grad in grads:
+            grad.mul_(factor.to(device=grad.device, dtype=grad.dtype))
+    return total
+
+
+def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """The old name of ``clip_grad_norm_``; warns."""
+    warnings.warn("clip_grad_norm is deprecated, use clip_grad_norm_ instead.", FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, *args, **kwargs)
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Clamps every element of every gradient to [-clip_value, clip_value], in place.
+
+    Example::
+
+        >>> import vesta
+        >>> weight = vesta.nn.Parameter(vesta.zeros(2))
+        >>> weight.grad = vesta.tensor([3.0, -0.5])
+        >>> vesta.nn.utils.clip_grad_value_(weight, 1.0)
+        >>> weight.grad
+        tensor([ 1.0000, -0.5000])
+    """
+    bound = float(clip_value)
+    with vesta.no_grad():
+        for grad in _gradients(parameters):
+            grad.copy_(grad.clamp(-bound, bound))
