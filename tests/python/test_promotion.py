@@ -1,0 +1,206 @@
+"""Result dtypes of mixed operands, exhaustively: 12 dtypes against 12 dtypes (tensors and 0-d tensors) and 4 numbers.
+
+The rule is PyTorch's. Three categories (bool, integers, floats, complex being a fourth) and three priorities: tensors
+with dimensions, 0-d tensors, Python numbers. An operand of lower priority changes the result only when its category is
+higher, and a number then brings the default dtype of its category.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import op_db_check as check
+import pytest
+import vesta
+
+LETTERS = dict(
+    zip(
+        "bu1234hgfdcz",
+        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split(),
+    )
+)
+NUMBERS = (True, 1, 1.0, 1j)
+
+# left: with a tensor of each dtype in LETTERS' order, with a 0-d tensor of each, with each of NUMBERS
+TABLE = {
+    "b": "bu1234hgfdcz bu1234hgfdcz b4fc",
+    "u": "uu2234hgfdcz uuuuuuhgfdcz uufc",
+    "1": "121234hgfdcz 111111hgfdcz 11fc",
+    "2": "222234hgfdcz 222222hgfdcz 22fc",
+    "3": "333334hgfdcz 333333hgfdcz 33fc",
+    "4": "444444hgfdcz 444444hgfdcz 44fc",
+    "h": "hhhhhhhffdcz hhhhhhhhhhcc hhhc",
+}
+
+
+def tensor(letter: str, *shape: int):
+    return vesta.ones(shape, dtype=check.vdtype(LETTERS[letter]))
+
+
+def is_half_with_complex(left: str, right: str) -> bool:
+    return {left, right} == {"h", "c"} or (left == "h" and right == "z")
+
+
+def expect(result, letter: str, note: str) -> None:
+    assert check.name_of(result.dtype) == LETTERS[letter], f"{note}: {result.dtype} instead of {LETTERS[letter]}"
+
+
+@pytest.mark.parametrize("left", LETTERS, ids=LETTERS.get)
+def test_tensor_with_tensor(left: str) -> None:
+    """add, mul and where give the table's dtype in both orders; div its float; two 0-d tensors count like two tensors."""
+    for right, result in zip(LETTERS, TABLE[left].split()[0]):
+        note = f"{LETTERS[left]} with {LETTERS[right]}"
+        for shape in ((2,), ()):
+            a, b = tensor(left, *shape), tensor(right, *shape)
+            expect(a + b, result, note)
+            expect(b + a, result, note)
+            expect(a * b, result, note)
+            expect(vesta.where(a == b, a, b), result, note)
+            expect(a / b, result if result in "hgfdcz" else "f", note)
+
+
+@pytest.mark.parametrize("left", LETTERS, ids=LETTERS.get)
+def test_tensor_with_0d_tensor(left: str) -> None:
+    for right, result in zip(LETTERS, TABLE[left].split()[1]):
+        if left == "h" and right in "cz":
+            continue  # test_half_with_complex
+        note = f"{LETTERS[left]} with 0-d {LETTERS[right]}"
+        a, b = tensor(left, 2), tensor(right)
+        expect(a + b, result, note)
+        expect(b + a, result, note)
+        expect(a * b, result, note)
+        expect(a / b, result if result in "hgfdcz" else "f", note)
+        expect(tensor(left, 0) + b, result, f"{note}, empty")
+
+
+@pytest.mark.parametrize("left", LETTERS, ids=LETTERS.get)
+def test_tensor_with_number(left: str) -> None:
+    for number, result in zip(NUMBERS, TABLE[left].split()[2]):
+        if left == "h" and isinstance(number, complex):
+            continue  # test_half_with_complex
+        for shape in ((2,), ()):
+            a, note = tensor(left, *shape), f"{LETTERS[left]} {list(shape)} with {number}"
+            expect(a + number, result, note)
+            expect(number + a, result, note)
+            expect(a * number, result, note)
+            expect(vesta.add(a, number), result, note)
+            expect(a / number, result if result in "hgfdcz" else "f", note)
+            expect(vesta.where(a == a, a, number), result, note)
+
+
+@pytest.mark.differs
+def test_half_with_complex() -> None:
+    """There is no 32-bit complex dtype here: float16 with a complex 0-d tensor or number gives complex64."""
+    for other in (tensor("c"), tensor("z"), 1j):
+        expect(tensor("h", 2) + other, "c", "float16 with complex")
+        expect(other * tensor("h", 2), "c", "complex with float16")
+
+
+@pytest.mark.parametrize("left", LETTERS, ids=LETTERS.get)
+def test_comparisons_give_bool(left: str) -> None:
+    """Comparisons answer bool for every pair; ordering of complex numbers raises."""
+    for right in LETTERS:
+        for shape in ((2,), ()):
+            a, b = tensor(left, 2), tensor(right, *shape)
+            if left == "h" and right in "cz" and shape == ():
+                continue  # as above: PyTorch compares in a dtype that does not exist here
+            assert (a == b).dtype == (b != a).dtype == vesta.bool and bool((a == b).all())
+            for ordering in (operator.lt, operator.le, operator.gt, operator.ge):
+                if left in "cz" or right in "cz":
+                    with pytest.raises((RuntimeError, TypeError)):
+                        ordering(a, b)
+                else:
+                    assert ordering(a, b).dtype == vesta.bool
+    for number in NUMBERS[:3]:
+        assert (tensor(left, 2) == number).dtype == (number == tensor(left, 2)).dtype == vesta.bool
+
+
+@pytest.mark.parametrize(
+    "left, right, less",
+    [
+        ("uint8", "int8", [200, -1]),
+        ("int64", "float32", [3, 3.5]),
+        ("int8", "float16", [1, 1.5]),
+        ("bool", "int32", [1, 2]),
+        ("float32", "float64", [1, 1 + 2**-40]),
+    ],
+)
+def test_comparisons_happen_in_the_common_dtype(left: str, right: str, less: list) -> None:
+    """Neither side is narrowed: 200 as uint8 is above -1 as int8."""
+    a, b = vesta.tensor([less[0]], dtype=check.vdtype(left)), vesta.tensor([less[1]], dtype=check.vdtype(right))
+    assert bool(a < b) == (less[0] < less[1]) and bool(a > b) == (less[0] > less[1])
+    assert bool(b > a) == (less[1] > less[0]) and not bool(a == b)
+
+
+@pytest.mark.parametrize("target", LETTERS, ids=LETTERS.get)
+def test_in_place_keeps_its_dtype(target: str) -> None:
+    """An in-place result is cast back to the tensor's dtype, unless that would lower the category, which raises."""
+    order = {letter: category for category, group in enumerate(("b", "u1234", "hgfd", "cz")) for letter in group}
+    for other in LETTERS:
+        a, b = tensor(target, 2), tensor(other, 2)
+        result = TABLE[target].split()[0][list(LETTERS).index(other)]
+        if order[result] <= order[target]:
+            a += b
+            expect(a, target, f"{LETTERS[target]} += {LETTERS[other]}")
+        else:
+            with pytest.raises(RuntimeError) as caught:
+                a += b
+            check.check_message(caught.value, LETTERS[result], LETTERS[target])
+            assert bool((a == tensor(target, 2)).all())
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize(
+    "dtype, number", [("int8", 300), ("int8", -129), ("uint8", -1), ("uint8", 256), ("int16", 2**15), ("int32", 2**31)]
+)
+@pytest.mark.parametrize("shape", [(2,), ()], ids=["tensor", "0-d"])
+def test_number_out_of_range_raises(dtype: str, number: int, shape: tuple) -> None:
+    """A Python int that the tensor's dtype cannot hold raises instead of wrapping around."""
+    x = vesta.ones(shape, dtype=check.vdtype(dtype))
+    for call in (lambda: x + number, lambda: x * number, lambda: number - x, lambda: x.add_(number)):
+        with pytest.raises((RuntimeError, OverflowError)) as caught:
+            call()
+        check.check_message(caught.value, str(number), dtype)
+    assert bool((x == 1).all())
+
+
+@pytest.mark.parametrize("number", [pytest.param(2**63, marks=pytest.mark.differs), -(2**63) - 1, 2**200])
+def test_number_beyond_int64_raises(number: int) -> None:
+    for dtype in ("int64", "float32"):
+        with pytest.raises((RuntimeError, OverflowError)):
+            vesta.ones(2, dtype=check.vdtype(dtype)) + number
+
+
+@pytest.mark.parametrize(
+    "dtype, number",
+    [("int8", 300), pytest.param("uint8", -1, marks=pytest.mark.differs), ("int32", 2**31), ("bool", 2)],
+)
+def test_factories_refuse_numbers_out_of_range(dtype: str, number: int) -> None:
+    if dtype != "bool":
+        for call in (
+            lambda d: vesta.full((2,), number, dtype=d),
+            lambda d: vesta.tensor([number], dtype=d),
+            lambda d: vesta.zeros(2, dtype=d).fill_(number),
+        ):
+            with pytest.raises((RuntimeError, OverflowError)):
+                call(check.vdtype(dtype))
+    else:
+        assert vesta.full((2,), number, dtype=vesta.bool).all()
+
+
+def test_cat_and_stack_promote() -> None:
+    """A list promotes like operands with dimensions."""
+    a, b, c = tensor("1", 2), tensor("f", 1), tensor("b", 3)
+    expect(vesta.cat([a, b, c]), "f", "cat")
+    expect(vesta.cat([a, c]), "1", "cat")
+    expect(vesta.stack([tensor("u", 2), tensor("1", 2)]), "2", "stack")
+
+
+def test_sum_and_mean_dtypes() -> None:
+    """``dtype=`` is the dtype that is accumulated in and returned; sums of integers are int64."""
+    x = vesta.full((300,), 100, dtype=vesta.int8)
+    assert x.sum().dtype == vesta.int64 and int(x.sum()) == 30000
+    assert x.sum(dtype=vesta.float32).dtype == vesta.float32 and float(x.sum(dtype=vesta.float32)) == 30000
+    assert float(x.mean(dtype=vesta.float64)) == 100
+    half = vesta.full((100_000,), 10.0, dtype=vesta.float16)
+    assert float(half.mean()) == 10.0, "16-bit floats accumulate in float32"
