@@ -1,7 +1,6 @@
 """`cmake --install` gives a tree that can be moved and that another CMake project uses with find_package(vesta)."""
 
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -51,7 +50,7 @@ def test_another_project_finds_builds_and_runs(installed, tmp_path):
     run("cmake", "-S", tmp_path / "source", "-B", tmp_path / "build", prefix, "-DCMAKE_BUILD_TYPE=Debug")
     run("cmake", "--build", tmp_path / "build")
     output = run(tmp_path / "build" / "consumer")
-    assert re.search(r"gradient.*2, 4, 6", output), output
+    assert output == "gradient: tensor([2., 4., 6.])\n"
 
 
 def test_the_umbrella_header_compiles_quickly(installed, tmp_path):
