@@ -5,6 +5,7 @@ AVX-512 runs zmm code.
 """
 
 import os
+import platform
 import re
 import subprocess
 from pathlib import Path
@@ -74,6 +75,24 @@ def test_shared_inline_functions_are_taken_from_code_that_runs_everywhere():
     objects = re.findall(r"CMakeFiles/vesta_(\w+)\.dir/", line.split("|")[0])
     first_high = next((i for i, name in enumerate(objects) if "_avx" in name), len(objects))
     assert objects and all("_avx" in name for name in objects[first_high:]), objects
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86-64 instructions")
+def test_code_outside_those_namespaces_runs_on_any_machine():
+    """Every instruction of AVX and later is spelled v...; initialisers that run at load are outside and so are checked."""
+    command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(LIBRARY)]
+    function, inside, outside = "", 0, set()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.endswith(">:\n"):
+                function = line.split("<", 1)[1]
+            elif line.split("\t", 2)[1:2] and line.split("\t", 2)[1].startswith("v"):
+                if re.search(r"(^|[:<_])avx(2|512)\b", function):
+                    inside += 1
+                else:
+                    outside.add(function)
+    assert inside, "no code for AVX2 or AVX-512 in the library"
+    assert not outside, "\n".join(sorted(outside)[:20])
 
 
 def test_only_our_own_names_leave_the_library():
