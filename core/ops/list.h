@@ -164,18 +164,34 @@
   FUNCTION(Tensor, conv2d, (const Tensor& input, const Tensor& weight, const MaybeTensor& bias = {},              \
            IntList stride = 1, IntList padding = 0, IntList dilation = 1, int64_t groups = 1),                    \
            (input, weight, bias, stride, padding, dilation, groups))                                              \
+  FUNCTION(Tensor, conv2d_input_gradient, (const Tensor& grad, const Tensor& weight, IntList input_size,          \
+           IntList stride, IntList padding, IntList dilation, int64_t groups),                                    \
+           (grad, weight, input_size, stride, padding, dilation, groups))                                         \
+  FUNCTION(Tensor, conv2d_weight_gradient, (const Tensor& grad, const Tensor& input, IntList weight_size,         \
+           IntList stride, IntList padding, IntList dilation, int64_t groups),                                    \
+           (grad, input, weight_size, stride, padding, dilation, groups))                                         \
   FUNCTION(TensorPair, max_pool2d_with_indices, (const Tensor& input, IntList kernel_size, IntList stride = {},   \
            IntList padding = 0, IntList dilation = 1, bool ceil_mode = false),                                    \
            (input, kernel_size, stride, padding, dilation, ceil_mode))                                            \
+  FUNCTION(Tensor, max_pool2d_gradient, (const Tensor& grad, const Tensor& indices, IntList input_size),          \
+           (grad, indices, input_size))                                                                           \
   METHOD(Tensor, softmax_float, (int64_t dim), (dim))                                                             \
   METHOD(Tensor, log_softmax_float, (int64_t dim), (dim))                                                         \
+  FUNCTION(Tensor, softmax_gradient, (const Tensor& grad, const Tensor& output, int64_t dim, bool log),           \
+           (grad, output, dim, log))                                                                              \
   FUNCTION(TensorPair, cross_entropy_rows, (const Tensor& input, const Tensor& target,                            \
            const MaybeTensor& weight, int64_t ignore_index, double label_smoothing),                              \
            (input, target, weight, ignore_index, label_smoothing))                                                \
+  FUNCTION(Tensor, cross_entropy_gradient, (const Tensor& grad, const Tensor& input, const Tensor& target,        \
+           const MaybeTensor& weight, const Tensor& logsumexp, int64_t ignore_index, double label_smoothing),     \
+           (grad, input, target, weight, logsumexp, ignore_index, label_smoothing))                               \
   FUNCTION(TensorTriple, native_batch_norm, (const Tensor& input, const MaybeTensor& weight,                      \
            const MaybeTensor& bias, const MaybeTensor& running_mean, const MaybeTensor& running_var,              \
            bool training, double momentum, double eps),                                                           \
-           (input, weight, bias, running_mean, running_var, training, momentum, eps))
+           (input, weight, bias, running_mean, running_var, training, momentum, eps))                             \
+  FUNCTION(TensorTriple, batch_norm_gradient, (const Tensor& grad, const Tensor& input, const MaybeTensor& weight, \
+           const Tensor& mean, const Tensor& invstd, bool training),                                              \
+           (grad, input, weight, mean, invstd, training))
 
 #define VESTA_OPTIM_OPS(METHOD, FUNCTION)                                                                         \
   FUNCTION(void, _fused_sgd_, (TensorList params, TensorList grads, TensorList momentum_buffer_list,              \

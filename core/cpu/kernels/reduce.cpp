@@ -1,0 +1,243 @@
+// Kernels of reductions: contiguous runs in vectors, columns side by side, and the search for an extremum.
+#include <vesta/core/cpu/reduce.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include <vesta/core/cpu/simd.h>
+#include <vesta/core/ops/math.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+struct Sum {
+  template <class A> static A identity() { return A(0); }
+  template <class A> VESTA_INLINE static A combine(A a, A b) { return A(a + b); }
+};
+struct Max {
+  template <class A> static A identity() {
+    if constexpr (std::is_same_v<A, bool>) return false;
+    else if constexpr (std::numeric_limits<A>::has_infinity) return -std::numeric_limits<A>::infinity();
+    else return std::numeric_limits<A>::min();
+  }
+  template <class A> VESTA_INLINE static A combine(A a, A b) { return math::maximum(a, b); }
+};
+struct Min {
+  template <class A> static A identity() {
+    if constexpr (std::is_same_v<A, bool>) return true;
+    else if constexpr (std::numeric_limits<A>::has_infinity) return std::numeric_limits<A>::infinity();
+    else return std::numeric_limits<A>::max();
+  }
+  template <class A> VESTA_INLINE static A combine(A a, A b) { return math::minimum(a, b); }
+};
+struct Any {
+  template <class A> static A identity() { return false; }
+  template <class A> VESTA_INLINE static A combine(A a, A b) { return a | b; }
+};
+struct All {
+  template <class A> static A identity() { return true; }
+  template <class A> VESTA_INLINE static A combine(A a, A b) { return a & b; }
+};
+
+/// Chooses the accumulator: int64 for sums of integers, float for 16-bit floats, bool for any and all.
+template <class Op, class T>
+struct Accumulator {
+  using type = compute_t<T>;
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct Accumulator<Sum, T> { using type = int64_t; };
+template <class T>
+struct Accumulator<Any, T> { using type = bool; };
+template <class T>
+struct Accumulator<All, T> { using type = bool; };
+template <class Op, class T>
+using acc_t = typename Accumulator<Op, T>::type;
+
+template <class A, class T>
+VESTA_INLINE A widen(T v) {
+  if constexpr (std::is_same_v<A, bool>) return v != T(0);
+  else return static_cast<A>(v);
+}
+
+/// Combines partial results like the carries of a binary counter: a balanced tree in the order of arrival.
+template <class Op, class V>
+struct Carries {
+  V level[48];
+  uint64_t count = 0;
+  VESTA_INLINE void add(V v) {
+    int i = 0;
+    for (uint64_t c = count; c & 1; c >>= 1) v = Op::combine(level[i++], v);
+    level[i] = v;
+    ++count;
+  }
+  VESTA_INLINE V result(V identity) const {
+    V v = identity;
+    bool any = false;
+    int i = 0;
+    for (uint64_t c = count; c; c >>= 1, ++i) {
+      if (!(c & 1)) continue;
+      v = any ? Op::combine(level[i], v) : level[i];
+      any = true;
+    }
+    return v;
+  }
+};
+
+constexpr int kWays = 8;          // independent chains: hides the latency of an add
+constexpr int64_t kBlockSteps = 16;  // vectors a chain adds up before the block joins the tree
+
+template <class Op, class T>
+void run_vector(const char* bytes, int64_t n, char* out) {
+  using C = compute_t<T>;
+  using V = Vec<C>;
+  constexpr int64_t N = V::N, kBlock = N * kWays * kBlockSteps;
+  const T* x = reinterpret_cast<const T*>(bytes);
+  const V identity = V(Op::template identity<C>());
+  Carries<Op, V> tree;
+  int64_t i = 0;
+  while (i < n) {
+    V chain[kWays];
+    for (int w = 0; w < kWays; ++w) chain[w] = identity;
+    int64_t end = std::min(n, i + kBlock);
+    for (; i + N * kWays <= end; i += N * kWays) {
+      for (int w = 0; w < kWays; ++w) chain[w] = Op::combine(chain[w], load_convert<C, T>(x + i + w * N));
+    }
+    for (int w = 0; i + N <= end; i += N, ++w) chain[w] = Op::combine(chain[w], load_convert<C, T>(x + i));
+    if (i < end) {
+      C rest[N];
+      std::fill_n(rest, N, Op::template identity<C>());
+      for (int64_t k = 0; i + k < end; ++k) rest[k] = static_cast<C>(x[i + k]);
+      chain[kWays - 1] = Op::combine(chain[kWays - 1], V::load(rest));
+      i = end;
+    }
+    for (int half = kWays / 2; half; half /= 2) {
+      for (int w = 0; w < half; ++w) chain[w] = Op::combine(chain[w], chain[w + half]);
+    }
+    tree.add(chain[0]);
+  }
+  C lanes[N];
+  tree.result(identity).store(lanes);
+  for (int64_t half = N / 2; half; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + half]);
+  }
+  *reinterpret_cast<C*>(out) = lanes[0];
+}
+
+template <class Op, class T>
+void run_scalar(const char* bytes, int64_t n, char* out) {
+  using A = acc_t<Op, T>;
+  const T* x = reinterpret_cast<const T*>(bytes);
+  constexpr int64_t kBlock = 128;
+  Carries<Op, A> tree;
+  for (int64_t i = 0; i < n; i += kBlock) {
+    A a = Op::template identity<A>();
+    for (int64_t k = i; k < std::min(n, i + kBlock); ++k) a = Op::template combine<A>(a, widen<A>(x[k]));
+    tree.add(a);
+  }
+  *reinterpret_cast<A*>(out) = tree.result(Op::template identity<A>());
+}
+
+/// Reduces down the columns: blocks of rows first, then the blocks as a tree, for a strip of columns at a time.
+template <class Op, class T>
+void columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char* out) {
+  using A = acc_t<Op, T>;
+  constexpr int64_t kStrip = 64, kRows = 32;
+  A* to = reinterpret_cast<A*>(out);
+  for (int64_t c = 0; c < cols; c += kStrip) {
+    const int64_t w = std::min(kStrip, cols - c);
+    A level[16][kStrip];
+    uint64_t count = 0;
+    for (int64_t r = 0; r < rows; r += kRows) {
+      A block[kStrip];
+      std::fill_n(block, kStrip, Op::template identity<A>());
+      for (int64_t k = r; k < std::min(rows, r + kRows); ++k) {
+        const T* x = reinterpret_cast<const T*>(bytes + k * stride) + c;
+        if (w == kStrip) {
+          for (int64_t j = 0; j < kStrip; ++j) block[j] = Op::template combine<A>(block[j], widen<A>(x[j]));
+        } else {
+          for (int64_t j = 0; j < w; ++j) block[j] = Op::template combine<A>(block[j], widen<A>(x[j]));
+        }
+      }
+      int i = 0;
+      for (uint64_t carry = count; carry & 1; carry >>= 1, ++i) {
+        for (int64_t j = 0; j < kStrip; ++j) block[j] = Op::template combine<A>(level[i][j], block[j]);
+      }
+      std::copy_n(block, kStrip, level[i]);
+      ++count;
+    }
+    bool first = true;
+    int i = 0;
+    A result[kStrip];
+    std::fill_n(result, kStrip, Op::template identity<A>());
+    for (uint64_t carry = count; carry; carry >>= 1, ++i) {
+      if (!(carry & 1)) continue;
+      for (int64_t j = 0; j < kStrip; ++j) result[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], result[j]);
+      first = false;
+    }
+    std::copy_n(result, w, to + c);
+  }
+}
+static_assert(kReduceRows <= (32 << 15), "columns() keeps 16 levels of blocks of 32 rows");
+
+template <class Op, class A>
+void combine(char* into, const char* from, int64_t n) {
+  A* a = reinterpret_cast<A*>(into);
+  const A* b = reinterpret_cast<const A*>(from);
+  for (int64_t i = 0; i < n; ++i) a[i] = Op::template combine<A>(a[i], b[i]);
+}
+
+template <class Op, class A>
+void identity(char* acc, int64_t n) {
+  std::fill_n(reinterpret_cast<A*>(acc), n, Op::template identity<A>());
+}
+
+/// Finds the extremum's value in vectors, then its first place.
+template <class Op, class T>
+int64_t find(const char* bytes, int64_t n) {
+  const T* x = reinterpret_cast<const T*>(bytes);
+  using C = compute_t<T>;
+  alignas(64) char best_bytes[64];
+  if constexpr (std::is_floating_point_v<C>) run_vector<Op, T>(bytes, n, best_bytes);
+  else run_scalar<Op, T>(bytes, n, best_bytes);
+  C best;
+  std::memcpy(&best, best_bytes, sizeof best);
+  for (int64_t i = 0; i < n; ++i) {
+    C v = static_cast<C>(x[i]);
+    if (v == best || (v != v)) return i;
+  }
+  return 0;
+}
+
+template <class Op, class T>
+void enter(ReduceKernels& k) {
+  using A = acc_t<Op, T>;
+  k.acc = dtype_of<A>;
+  if constexpr (std::is_floating_point_v<A>) k.run = &run_vector<Op, T>;
+  else k.run = &run_scalar<Op, T>;
+  k.columns = &columns<Op, T>;
+  k.combine = &combine<Op, A>;
+  k.identity = &identity<Op, A>;
+  if constexpr (std::is_same_v<Op, Max> || std::is_same_v<Op, Min>) k.find = &find<Op, T>;
+}
+
+}  // namespace
+
+void register_reduce(ReduceKernels (&table)[kNumReductions][kNumDTypes]) {
+  auto one = [&]<class T>() {
+    int d = int(dtype_of<T>);
+    enter<Sum, T>(table[int(Reduction::sum)][d]);
+    enter<Any, T>(table[int(Reduction::any)][d]);
+    enter<All, T>(table[int(Reduction::all)][d]);
+    if constexpr (!is_complex(dtype_of<T>)) {
+      enter<Max, T>(table[int(Reduction::max)][d]);
+      enter<Min, T>(table[int(Reduction::min)][d]);
+    }
+  };
+#define VESTA_X(name, type, text) one.template operator()<type>();
+  VESTA_DTYPES(VESTA_X)
+#undef VESTA_X
+}
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

@@ -1,0 +1,262 @@
+// Kernels over contiguous rows: softmax and cross-entropy, the sums and maps of batch normalisation, optimizer steps.
+// Sums run in a fixed order that depends on the length of the row alone.
+#include <vesta/core/cpu/row_kernels.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <vesta/core/cpu/simd.h>
+#include <vesta/core/ops/math.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+/// Calls f(i, n) for each vector of a row: n is N but for the last.
+template <class C, class F>
+VESTA_INLINE void each_vector(int64_t n, F f) {
+  constexpr int64_t N = Vec<C>::N;
+  int64_t i = 0;
+  for (; i + N <= n; i += N) f(i, N);
+  if (i < n) f(i, n - i);
+}
+template <class C, class T>
+VESTA_INLINE Vec<C> load_row(const T* p, int64_t n) {
+  return n == Vec<C>::N ? load_convert<C, T>(p) : load_convert_partial<C, T>(p, n);
+}
+template <class C, class T>
+VESTA_INLINE void store_row(Vec<C> v, T* p, int64_t n) {
+  if (n == Vec<C>::N) store_convert(v, p);
+  else store_convert_partial(v, p, n);
+}
+
+/// Adds up f(i, n) over the vectors of a row in four chains of at most kBlock vectors, the blocks in double.
+template <class C, class F>
+VESTA_INLINE double sum_vectors(int64_t n, F f) {
+  constexpr int64_t N = Vec<C>::N, kBlock = 64;
+  double total = 0;
+  for (int64_t i = 0; i < n;) {
+    Vec<C> chain[4] = {Vec<C>(C(0)), Vec<C>(C(0)), Vec<C>(C(0)), Vec<C>(C(0))};
+    const int64_t end = std::min(n, i + N * kBlock);
+    for (; i + 4 * N <= end; i += 4 * N) {
+      for (int w = 0; w < 4; ++w) chain[w] = chain[w] + f(i + w * N, N);
+    }
+    for (int w = 0; i + N <= end; i += N, ++w) chain[w] = chain[w] + f(i, N);
+    C rest[N];
+    int64_t left = end - i;
+    if (left > 0) {  // lanes past the end must not count, whatever f makes of their zeros
+      f(i, left).store(rest);
+      for (int64_t k = left; k < N; ++k) rest[k] = C(0);
+      chain[3] = chain[3] + Vec<C>::load(rest);
+      i = end;
+    }
+    ((chain[0] + chain[2]) + (chain[1] + chain[3])).store(rest);
+    for (int64_t half = N / 2; half; half /= 2) {
+      for (int64_t k = 0; k < half; ++k) rest[k] += rest[k + half];
+    }
+    total += double(rest[0]);
+  }
+  return total;
+}
+
+template <class T>
+compute_t<T> row_max(const T* x, int64_t n) {
+  using C = compute_t<T>;
+  constexpr int64_t N = Vec<C>::N;
+  const C lowest = -std::numeric_limits<C>::infinity();
+  Vec<C> best = Vec<C>(lowest);
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    if (w == N) {
+      best = math::maximum(best, load_row<C>(x + i, w));
+    } else {
+      C rest[N];
+      std::fill_n(rest, N, lowest);
+      for (int64_t k = 0; k < w; ++k) rest[k] = static_cast<C>(x[i + k]);
+      best = math::maximum(best, Vec<C>::load(rest));
+    }
+  });
+  C lanes[N];
+  best.store(lanes);
+  C m = lanes[0];
+  for (int64_t k = 1; k < N; ++k) m = lanes[k] > m || lanes[k] != lanes[k] ? lanes[k] : m;
+  return m;
+}
+
+/// Returns the row's maximum, or 0 where it is -inf (then every exp(x - 0) is 0 and not NaN).
+template <class C>
+C finite_max(C m) { return m == -std::numeric_limits<C>::infinity() ? C(0) : m; }
+
+template <class T>
+double logsumexp(const char* bytes, int64_t n) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(bytes);
+  if (n == 0) return -std::numeric_limits<double>::infinity();
+  const C m = finite_max(row_max(x, n));
+  const Vec<C> shift(m);
+  double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
+  return double(m) + std::log(sum);
+}
+
+template <class T>
+void softmax(const char* xb, char* yb, int64_t n, bool log) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(xb);
+  T* y = reinterpret_cast<T*>(yb);
+  if (n == 0) return;
+  const C top = row_max(x, n);
+  if (log) {
+    const C m = finite_max(top);
+    const Vec<C> shift(m);
+    double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
+    const Vec<C> rest{C(std::log(sum))};
+    each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(load_row<C>(x + i, w) - shift - rest, y + i, w); });
+    return;
+  }
+  const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 is
+  double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
+  const Vec<C> scale{C(1.0 / sum)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(math::exp(load_row<C>(x + i, w) - shift) * scale, y + i, w); });
+}
+
+template <class T>
+void softmax_gradient(const char* gb, const char* yb, char* out, int64_t n, bool log) {
+  using C = compute_t<T>;
+  const T *g = reinterpret_cast<const T*>(gb), *y = reinterpret_cast<const T*>(yb);
+  T* gx = reinterpret_cast<T*>(out);
+  if (log) {
+    const Vec<C> sum{C(sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w); }))};
+    each_vector<C>(n, [&](int64_t i, int64_t w) {
+      store_row<C>(load_row<C>(g + i, w) - math::exp(load_row<C>(y + i, w)) * sum, gx + i, w);
+    });
+    return;
+  }
+  const Vec<C> sum{C(sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w) * load_row<C>(y + i, w); }))};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    store_row<C>(load_row<C>(y + i, w) * (load_row<C>(g + i, w) - sum), gx + i, w);
+  });
+}
+
+template <class T>
+double dot(const char* xb, const char* wb, int64_t n) {
+  using C = compute_t<T>;
+  const T *x = reinterpret_cast<const T*>(xb), *v = reinterpret_cast<const T*>(wb);
+  if (!v) return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w); });
+  return sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w) * load_row<C>(v + i, w); });
+}
+
+template <class T>
+void exp_minus(const char* xb, double lse, double scale, double smooth, const char* wb, char* out, int64_t n) {
+  using C = compute_t<T>;
+  const T *x = reinterpret_cast<const T*>(xb), *v = reinterpret_cast<const T*>(wb);
+  T* gx = reinterpret_cast<T*>(out);
+  const Vec<C> shift{C(lse)}, factor{C(scale)}, less{C(smooth)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    Vec<C> r = math::exp(load_row<C>(x + i, w) - shift) * factor;
+    if (smooth != 0) r = r - (v ? less * load_row<C>(v + i, w) : less);
+    store_row<C>(r, gx + i, w);
+  });
+}
+
+template <class T>
+void moments(const char* xb, int64_t n, double shift, double* sum, double* squares) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(xb);
+  const Vec<C> s{C(shift)};
+  *sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w) - s; });
+  *squares = sum_vectors<C>(n, [&](int64_t i, int64_t w) {
+    Vec<C> d = load_row<C>(x + i, w) - s;
+    return d * d;
+  });
+}
+
+template <class T>
+void affine(const char* xb, double scale, double shift, char* out, int64_t n) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(xb);
+  T* y = reinterpret_cast<T*>(out);
+  const Vec<C> a{C(scale)}, b{C(shift)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(load_row<C>(x + i, w) * a + b, y + i, w); });
+}
+
+template <class T>
+void gradient_sums(const char* gb, const char* xb, double mean, int64_t n, double* sum, double* product) {
+  using C = compute_t<T>;
+  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
+  const Vec<C> m{C(mean)};
+  *sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w); });
+  *product = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w) * (load_row<C>(x + i, w) - m); });
+}
+
+template <class T>
+void combine(const char* gb, const char* xb, double a, double b, double c, char* out, int64_t n) {
+  using C = compute_t<T>;
+  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
+  T* gx = reinterpret_cast<T*>(out);
+  const Vec<C> va{C(a)}, vb{C(b)}, vc{C(c)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    store_row<C>(load_row<C>(g + i, w) * va + load_row<C>(x + i, w) * vb + vc, gx + i, w);
+  });
+}
+
+template <class T>
+void sgd(char* pb, const char* gb, char* mb, int64_t n, const SgdStep& s) {
+  using C = compute_t<T>;
+  T *p = reinterpret_cast<T*>(pb), *m = reinterpret_cast<T*>(mb);
+  const T* g = reinterpret_cast<const T*>(gb);
+  const Vec<C> lr{C(s.lr)}, decay{C(s.weight_decay)}, momentum{C(s.momentum)}, fresh{C(1 - s.dampening)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    Vec<C> x = load_row<C>(p + i, w), d = load_row<C>(g + i, w);
+    if (s.maximize) d = -d;
+    if (s.weight_decay != 0) d = d + x * decay;
+    if (m) {
+      Vec<C> v = s.first ? d : load_row<C>(m + i, w) * momentum + d * fresh;
+      store_row<C>(v, m + i, w);
+      d = s.nesterov ? d + v * momentum : v;
+    }
+    store_row<C>(x - d * lr, p + i, w);
+  });
+}
+
+template <class T>
+void adam(char* pb, const char* gb, char* mb, char* vb, char* xb, int64_t n, const AdamStep& s) {
+  using C = compute_t<T>;
+  T *p = reinterpret_cast<T*>(pb), *m = reinterpret_cast<T*>(mb), *v = reinterpret_cast<T*>(vb);
+  T* top = reinterpret_cast<T*>(xb);
+  const T* g = reinterpret_cast<const T*>(gb);
+  const Vec<C> decay{C(s.weight_decay)}, keep{C(1 - s.lr * s.weight_decay)}, rest1{C(1 - s.beta1)}, beta2{C(s.beta2)},
+      rest2{C(1 - s.beta2)}, eps{C(s.eps)}, step{C(s.lr / s.bias1)}, root{C(s.bias2_sqrt)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    Vec<C> x = load_row<C>(p + i, w), d = load_row<C>(g + i, w);
+    if (s.maximize) d = -d;
+    if (s.weight_decay != 0) {
+      if (s.decoupled) x = x * keep;
+      else d = d + x * decay;
+    }
+    Vec<C> mean = load_row<C>(m + i, w), square = load_row<C>(v + i, w);
+    mean = mean + (d - mean) * rest1;
+    square = square * beta2 + d * d * rest2;
+    store_row<C>(mean, m + i, w);
+    store_row<C>(square, v + i, w);
+    if (s.amsgrad) {
+      square = math::maximum(load_row<C>(top + i, w), square);
+      store_row<C>(square, top + i, w);
+    }
+    store_row<C>(x - step * mean / (math::sqrt(square) / root + eps), p + i, w);
+  });
+}
+
+}  // namespace
+
+void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTypes]) {
+  auto one = [&]<class T>() {
+    int d = int(dtype_of<T>);
+    rows[d] = {&softmax<T>, &softmax_gradient<T>, &logsumexp<T>, &dot<T>, &exp_minus<T>,
+               &moments<T>, &affine<T>, &gradient_sums<T>, &combine<T>};
+    optim[d] = {&sgd<T>, &adam<T>};
+  };
+  one.template operator()<float>();
+  one.template operator()<double>();
+  one.template operator()<Half>();
+  one.template operator()<BFloat16>();
+}
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

@@ -1,0 +1,287 @@
+// The driver of reductions. A tour: Geometry splits the dimensions into kept and reduced ones and merges each kind; a
+// Task is one leaf of the tree (a run, or a block of rows over a strip of columns); results are combined in the order of
+// the leaves. See Note [Trees of reductions] in core/ops/reduce.h.
+#include <vesta/core/cpu/reduce.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/isa.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce.h>
+
+VESTA_DECLARE_ON_ISA(void register_reduce(
+    vesta::cpu::ReduceKernels (&table)[vesta::cpu::kNumReductions][vesta::kNumDTypes]))
+
+namespace vesta::cpu {
+namespace {
+
+ReduceKernels kernels[kNumReductions][kNumDTypes];
+
+constexpr int64_t kGrainBytes = 1 << 17;  // a thread's share below which a second one does not pay
+
+struct Axis {
+  int64_t size, stride;  // stride in bytes
+};
+using Axes = SmallVector<Axis, 8>;
+
+/// Merges neighbouring axes that run on into each other.
+void merge(Axes& axes) {
+  size_t m = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (m && axes[m - 1].stride == axes[i].stride * axes[i].size) axes[m - 1] = {axes[m - 1].size * axes[i].size, axes[i].stride};
+    else axes[m++] = axes[i];
+  }
+  axes.resize(m, Axis{});
+}
+
+/// Returns the byte offset of element `i` of the axes, row-major.
+int64_t offset_of(const Axes& axes, int64_t i) {
+  int64_t o = 0;
+  for (size_t d = axes.size(); d-- > 0;) {
+    o += i % axes[d].size * axes[d].stride;
+    i /= axes[d].size;
+  }
+  return o;
+}
+
+int64_t count_of(const Axes& axes) {
+  int64_t n = 1;
+  for (const Axis& a : axes) n *= a.size;
+  return n;
+}
+
+class Reduce {
+ public:
+  Reduce(const ReduceKernels& k, const Tensor& x, uint64_t mask) : k_(k), x_(x.impl()->data()), dtype_(x.dtype()) {
+    item_ = itemsize(dtype_), acc_ = itemsize(k.acc);
+    for (int64_t d = 0; d < x.dim(); ++d) {
+      Axis a{x.sizes()[size_t(d)], x.strides()[size_t(d)] * item_};
+      if (a.size == 1) continue;
+      (mask >> d & 1 ? reduced_ : kept_).push_back(a);
+    }
+    // Reduced axes may go in any order: by stride, which is that of memory. Kept ones stay in the result's order.
+    std::sort(reduced_.begin(), reduced_.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+    merge(reduced_);
+    merge(kept_);
+    // The inner kept axis may become columns: then results of one strip lie side by side, in the result as well.
+    if (!kept_.empty() && kept_.back().stride == item_ && !(reduced_.size() && reduced_.back().stride == item_)) {
+      columns_ = kept_.back().size;
+      kept_.pop_back();
+    }
+    inner_ = reduced_.empty() ? Axis{1, item_} : reduced_.back();
+    if (!reduced_.empty()) reduced_.pop_back();
+  }
+
+  /// Writes the accumulators of all results to `out`, row-major.
+  void run(char* out) {
+    const int64_t results = count_of(kept_), width = columns_;
+    leaf_ = columns_ > 1 || by_columns() ? kReduceRows : kReduceRun;
+    leaves_ = (inner_.size + leaf_ - 1) / leaf_ * count_of(reduced_);
+    const int64_t result_bytes = width * acc_;
+    int64_t bytes_per_result = std::max<int64_t>(1, inner_.size * count_of(reduced_) * width * item_);
+    bool wide = results * width >= 8 || leaves_ == 1;
+    if (by_columns() && results == 1 && leaves_ == 1 && width > 64) return columns_in_strips(out);
+    if (wide && results > 1) {
+      parallel_for(results, std::max<int64_t>(1, kGrainBytes / bytes_per_result), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) one_result(x_ + offset_of(kept_, r), out + r * result_bytes, false);
+      });
+    } else {
+      for (int64_t r = 0; r < results; ++r) one_result(x_ + offset_of(kept_, r), out + r * result_bytes, true);
+    }
+  }
+
+ private:
+  bool by_columns() const { return columns_ > 1; }
+
+  void columns_in_strips(char* out) {
+    constexpr int64_t kStrip = 64;
+    int64_t strips = (columns_ + kStrip - 1) / kStrip;
+    parallel_for(strips, std::max<int64_t>(1, kGrainBytes / (inner_.size * kStrip * item_)), [&](int64_t b, int64_t e) {
+      int64_t first = b * kStrip, last = std::min(columns_, e * kStrip);
+      k_.columns(x_ + first * item_, inner_.stride, inner_.size, last - first, out + first * acc_);
+    });
+  }
+
+  /// Reduces leaf number i of the result at `x`.
+  void leaf(const char* x, int64_t i, char* out) const {
+    int64_t per_run = (inner_.size + leaf_ - 1) / leaf_;
+    const char* at = x + offset_of(reduced_, i / per_run);
+    int64_t begin = i % per_run * leaf_, n = std::min(leaf_, inner_.size - begin);
+    at += begin * inner_.stride;
+    if (by_columns()) {
+      k_.columns(at, inner_.stride, n, columns_, out);
+    } else if (inner_.stride == item_) {
+      k_.run(at, n, out);
+    } else {
+      std::unique_ptr<char[]> buffer(new char[size_t(n * item_)]);
+      convert(dtype_, dtype_)(at, inner_.stride, buffer.get(), item_, n);
+      k_.run(buffer.get(), n, out);
+    }
+  }
+
+  void one_result(const char* x, char* out, bool parallel) const {
+    if (leaves_ == 1) return leaf(x, 0, out);
+    const int64_t bytes = columns_ * acc_;
+    std::unique_ptr<char[]> partial(new char[size_t(leaves_ * bytes)]);
+    auto range = [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) leaf(x, i, partial.get() + i * bytes);
+    };
+    int64_t leaf_bytes = std::max<int64_t>(1, std::min(leaf_, inner_.size) * columns_ * item_);
+    if (parallel) parallel_for(leaves_, std::max<int64_t>(1, kGrainBytes / leaf_bytes), range);
+    else range(0, leaves_);
+    // neighbours first, then neighbours of neighbours: a balanced tree over the leaves
+    for (int64_t step = 1; step < leaves_; step *= 2) {
+      for (int64_t i = 0; i + step < leaves_; i += 2 * step) {
+        k_.combine(partial.get() + i * bytes, partial.get() + (i + step) * bytes, columns_);
+      }
+    }
+    std::memcpy(out, partial.get(), size_t(bytes));
+  }
+
+  const ReduceKernels& k_;
+  const char* x_;
+  DType dtype_;
+  int64_t item_, acc_;
+  Axes kept_, reduced_;
+  Axis inner_;
+  int64_t columns_ = 1, leaf_ = 0, leaves_ = 1;
+};
+
+/// Reduces to a tensor of the accumulator's dtype.
+Tensor reduce(Reduction op, const Tensor& x, const ReduceShape& shape) {
+  const ReduceKernels& k = kernels[int(op)][int(x.dtype())];
+  Tensor out = empty_tensor(shape.sizes, k.acc, x.device());
+  if (out.numel() == 0) return out;
+  char* to = out.impl()->data();
+  if (shape.count == 0) {
+    k.identity(to, out.numel());
+  } else if (out.numel() == 1 && x.is_contiguous() && x.numel() <= kReduceRun) {
+    k.run(x.impl()->data(), x.numel(), to);  // the smallest case: no geometry
+  } else {
+    Reduce(k, x, shape.mask).run(to);
+  }
+  return out;
+}
+
+Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : to_copy(t, d); }
+
+Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  DType out = dtype ? *dtype : is_differentiable(input.dtype()) ? input.dtype() : DType::int64;
+  // A wider type is wanted: add up in it. A narrower one: the accumulator is converted once.
+  Tensor x = dtype && is_differentiable(out) && promote(out, input.dtype()) != input.dtype() ? cast(input, out) : input;
+  return cast(reduce(Reduction::sum, x, reduce_shape(input, dim, keepdim, "sum")), out);
+}
+
+Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  DType out = dtype.value_or(input.dtype());
+  VESTA_CHECK(is_differentiable(out), type, "mean: could not infer output dtype. Input dtype must be either a floating "
+              "point or complex dtype. Got: ", out, ".");
+  Tensor x = cast(input, promote(out, input.dtype()));
+  ReduceShape shape = reduce_shape(input, dim, keepdim, "mean");
+  Tensor total = reduce(Reduction::sum, x, shape);
+  double count = double(shape.count);
+  visit<kFloats | kComplexes>(total.dtype(), [&]<class T>() {
+    if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>) {
+      T* p = total.data_ptr<T>();
+      for (int64_t i = 0; i < total.numel(); ++i) {
+        if constexpr (is_complex(dtype_of<T>)) p[i] /= typename T::value_type(count);
+        else p[i] = T(double(p[i]) / count);  // in double: a count above 2^24 is no float
+      }
+    }
+  });
+  return cast(total, out);
+}
+
+template <Reduction op>
+Tensor extremum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  const char* name = op == Reduction::max ? "amax" : "amin";
+  VESTA_CHECK(!is_complex(input.dtype()), type, name, ": expected a real dtype, got ", input.dtype(), " (input).");
+  ReduceShape shape = reduce_shape(input, dim, keepdim, name);
+  VESTA_CHECK(shape.count > 0, index, name, ": Expected reduction dim to have non-zero size, got shape ", input.sizes(),
+              ". Specify a dim that is not empty.");
+  return cast(reduce(op, input, shape), input.dtype());
+}
+
+template <Reduction op>
+Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  Tensor r = reduce(op, input, reduce_shape(input, dim, keepdim, op == Reduction::any ? "any" : "all"));
+  return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as PyTorch has it
+}
+
+/// Finds the places of the extrema along one dimension.
+void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
+  const ReduceKernels& k = kernels[int(op)][int(x.dtype())];
+  const int64_t item = itemsize(x.dtype());
+  int64_t n = x.dim() ? x.sizes()[size_t(dim)] : 1;
+  int64_t stride = x.dim() ? x.strides()[size_t(dim)] * item : item;
+  Axes kept;
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    if (d != dim) kept.push_back({x.sizes()[size_t(d)], x.strides()[size_t(d)] * item});
+  }
+  const char* base = x.impl()->data();
+  parallel_for(count_of(kept), std::max<int64_t>(1, kGrainBytes / (n * item)), [&](int64_t begin, int64_t end) {
+    std::unique_ptr<char[]> buffer(stride == item ? nullptr : new char[size_t(n * item)]);
+    for (int64_t r = begin; r < end; ++r) {
+      const char* at = base + offset_of(kept, r);
+      if (buffer) {
+        convert(x.dtype(), x.dtype())(at, stride, buffer.get(), item, n);
+        at = buffer.get();
+      }
+      indices[r] = k.find(at, n);
+    }
+  });
+}
+
+template <Reduction op>
+Tensor places(const Tensor& input, int64_t dim, bool keepdim, const char* name) {
+  VESTA_CHECK(!is_complex(input.dtype()), type, name, ": expected a real dtype, got ", input.dtype(), " (input).");
+  ReduceShape shape = reduce_shape(input, dim, keepdim, name);
+  VESTA_CHECK(shape.count > 0 || input.numel() != 0 || numel_of(shape.sizes, name) == 0, index, name,
+              ": Expected reduction dim ", dim, " to have non-zero size.");
+  Tensor indices = empty_tensor(shape.sizes, DType::int64, input.device());
+  if (indices.numel()) find_along(op, input, wrap_dim(dim, input.dim(), name), indices.data_ptr<int64_t>());
+  return indices;
+}
+
+template <Reduction op>
+TensorPair extremum_dim_kernel(const Tensor& input, int64_t dim, bool keepdim) {
+  const char* name = op == Reduction::max ? "max" : "min";
+  Tensor indices = places<op>(input, dim, true, name);
+  Tensor values = input.dim() ? gather(input, dim, indices) : clone(input);
+  if (!keepdim && input.dim()) return {squeeze(values, dim), squeeze(indices, dim)};
+  return {values, input.dim() ? indices : reshape(indices, IntList())};
+}
+
+template <Reduction op>
+Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
+  const char* name = op == Reduction::max ? "argmax" : "argmin";
+  if (dim) return places<op>(input, *dim, keepdim, name);
+  VESTA_CHECK(input.numel() > 0, index, name, ": Expected reduction dim to be specified for input.numel() == 0.");
+  Tensor flat = reshape(input, {-1});
+  Tensor r = places<op>(flat, 0, false, name);
+  return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;
+}
+
+}  // namespace
+
+void register_reductions() {
+  VESTA_ON_ISA(register_reduce, kernels);
+  constexpr auto cpu = DeviceType::cpu;
+  ops::sum.set_kernel(cpu, sum_kernel);
+  ops::mean.set_kernel(cpu, mean_kernel);
+  ops::amax.set_kernel(cpu, extremum_kernel<Reduction::max>);
+  ops::amin.set_kernel(cpu, extremum_kernel<Reduction::min>);
+  ops::any.set_kernel(cpu, logical_kernel<Reduction::any>);
+  ops::all.set_kernel(cpu, logical_kernel<Reduction::all>);
+  ops::max_dim.set_kernel(cpu, extremum_dim_kernel<Reduction::max>);
+  ops::min_dim.set_kernel(cpu, extremum_dim_kernel<Reduction::min>);
+  ops::argmax.set_kernel(cpu, arg_kernel<Reduction::max>);
+  ops::argmin.set_kernel(cpu, arg_kernel<Reduction::min>);
+}
+
+}  // namespace vesta::cpu

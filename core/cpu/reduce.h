@@ -1,0 +1,31 @@
+// What the reduction driver asks of its kernels, per operation and dtype.
+#pragma once
+#include <cstdint>
+
+#include <vesta/core/dtype.h>
+
+namespace vesta::cpu {
+
+enum class Reduction : uint8_t { sum, max, min, any, all };
+inline constexpr int kNumReductions = 5;
+
+/// Longest run that one call of `run` reduces, and most rows that one call of `columns` does: the leaves of the tree.
+inline constexpr int64_t kReduceRun = 65536;
+inline constexpr int64_t kReduceRows = 1024;
+
+/// Reduces runs of elements to accumulators of type `acc`.
+struct ReduceKernels {
+  DType acc = DType::float32;
+  /// Reduces n contiguous elements to one accumulator.
+  void (*run)(const char* x, int64_t n, char* acc) = nullptr;
+  /// Reduces `rows` rows of `cols` contiguous elements, `stride` bytes apart, to `cols` accumulators.
+  void (*columns)(const char* x, int64_t stride, int64_t rows, int64_t cols, char* acc) = nullptr;
+  /// Combines n accumulators: into[i] = into[i] op from[i].
+  void (*combine)(char* into, const char* from, int64_t n) = nullptr;
+  /// Writes the result of reducing nothing, n times.
+  void (*identity)(char* acc, int64_t n) = nullptr;
+  /// Finds the first extremum of n contiguous elements (max and min only): its index; NaN wins.
+  int64_t (*find)(const char* x, int64_t n) = nullptr;
+};
+
+}  // namespace vesta::cpu

@@ -1,0 +1,48 @@
+// What the drivers of softmax, cross-entropy, batch normalisation and the optimizers ask of their kernels, per dtype.
+#pragma once
+#include <cstdint>
+
+#include <vesta/core/dtype.h>
+
+namespace vesta::cpu {
+
+/// Works on one contiguous row of n elements. Statistics are double for float64, else float, passed as double.
+struct RowKernels {
+  void (*softmax)(const char* x, char* y, int64_t n, bool log) = nullptr;
+  /// gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
+  void (*softmax_gradient)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
+  /// Returns log(sum(exp(x))); `sum` gets sum(w * x) (w may be null: ones) for label smoothing.
+  double (*logsumexp)(const char* x, int64_t n) = nullptr;
+  double (*dot)(const char* x, const char* w, int64_t n) = nullptr;
+  /// gx[j] = scale * exp(x[j] - lse) - smooth * w[j] (w may be null: ones).
+  void (*exp_minus)(const char* x, double lse, double scale, double smooth, const char* w, char* gx, int64_t n) = nullptr;
+  /// Returns sum(x - shift) and sum((x - shift)^2) of a run.
+  void (*moments)(const char* x, int64_t n, double shift, double* sum, double* squares) = nullptr;
+  /// y = x * scale + shift.
+  void (*affine)(const char* x, double scale, double shift, char* y, int64_t n) = nullptr;
+  /// Returns sum(g) and sum(g * (x - mean)).
+  void (*gradient_sums)(const char* g, const char* x, double mean, int64_t n, double* sum, double* dot) = nullptr;
+  /// gx = g * a + x * b + c.
+  void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
+};
+
+/// Is one step of SGD over n elements (Sutskever et al. 2013 as PyTorch writes it).
+struct SgdStep {
+  double lr, weight_decay, momentum, dampening;
+  bool nesterov, maximize, first;
+};
+/// Is one step of Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019, `decoupled`) over n elements.
+struct AdamStep {
+  double lr, beta1, beta2, weight_decay, eps, bias1, bias2_sqrt;
+  bool amsgrad, maximize, decoupled;
+};
+struct OptimKernels {
+  void (*sgd)(char* p, const char* g, char* momentum, int64_t n, const SgdStep&) = nullptr;
+  void (*adam)(char* p, const char* g, char* m, char* v, char* vmax, int64_t n, const AdamStep&) = nullptr;
+};
+
+/// Returns the kernels of a floating dtype for the instruction set in use; Error(type) for any other dtype.
+const RowKernels& row_kernels(DType d);
+const OptimKernels& optim_kernels(DType d);
+
+}  // namespace vesta::cpu

@@ -1,0 +1,148 @@
+// Softmax along a dimension and cross-entropy over rows: drivers of the row kernels.
+#include <cmath>
+
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/row_kernels.h>
+#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::cpu {
+namespace {
+
+constexpr int64_t kGrain = 8192;  // elements of exp that pay for a thread
+
+int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)); }
+
+void check_float(const Tensor& t, const char* op) {
+  VESTA_CHECK(is_float(t.dtype()), type, op, ": expected a floating-point dtype, got ", t.dtype(), " (input).");
+}
+
+/// Runs `row(x row, y row, n)` along `dim`: over contiguous memory, the dimension moved last where it is not.
+template <class F>
+Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op, F row) {
+  check_float(x, op);
+  int64_t d = wrap_dim(dim, x.dim(), op);
+  bool last = x.dim() == 0 || d == x.dim() - 1;
+  auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
+  Tensor a = ready(x), b = second.defined() ? ready(second) : Tensor();
+  Tensor y = empty_tensor(a.sizes(), x.dtype(), x.device());
+  int64_t n = a.dim() ? a.sizes()[size_t(a.dim() - 1)] : 1;
+  if (y.numel()) {
+    const char *p = a.impl()->data(), *q = b.defined() ? b.impl()->data() : nullptr;
+    char* to = y.impl()->data();
+    const int64_t bytes = n * itemsize(x.dtype());
+    parallel_for(y.numel() / n, rows_per_piece(n), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) row(p + r * bytes, q ? q + r * bytes : nullptr, to + r * bytes, n);
+    });
+  }
+  return last ? y : contiguous(transpose(y, d, -1));
+}
+
+template <bool log>
+Tensor softmax_kernel(const Tensor& x, int64_t dim) {
+  auto f = row_kernels(x.dtype()).softmax;
+  return along(x, {}, dim, log ? "log_softmax" : "softmax", [f](const char* a, const char*, char* y, int64_t n) { f(a, y, n, log); });
+}
+
+Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
+  auto f = row_kernels(output.dtype()).softmax_gradient;
+  return along(grad, output, dim, "softmax_gradient",
+               [f, log](const char* g, const char* y, char* gx, int64_t n) { f(g, y, gx, n, log); });
+}
+
+/// Reads class numbers with their check: returns -1 for ignored rows.
+struct Targets {
+  const Tensor numbers;
+  int64_t classes, ignore;
+  Targets(const Tensor& target, int64_t c, int64_t ignore_index)
+      : numbers(contiguous(target.to(DType::int64))), classes(c), ignore(ignore_index) {
+    const int64_t* t = numbers.data_ptr<int64_t>();
+    for (int64_t i = 0; i < numbers.numel(); ++i) {
+      VESTA_CHECK(t[i] == ignore || (t[i] >= 0 && t[i] < classes), index, "cross_entropy: Target ", t[i],
+                  " is out of bounds (row ", i, "; classes are 0 to ", classes - 1, ").");
+    }
+  }
+  int64_t operator[](int64_t i) const {
+    int64_t t = numbers.data_ptr<int64_t>()[i];
+    return t == ignore ? -1 : t;
+  }
+};
+
+template <class T>
+double weight_at(const Tensor& w, int64_t c) { return w.defined() ? double(w.data_ptr<T>()[c]) : 1.0; }
+
+// Loss of a row with class t, weights w and smoothing e (Szegedy et al. 2016):
+//   (1 - e) * w[t] * (lse - x[t]) + e / C * sum_j w[j] * (lse - x[j])
+TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore,
+                                double smoothing) {
+  check_float(input, "cross_entropy");
+  check_class_target(input, target, weight, "cross_entropy");
+  VESTA_CHECK(smoothing >= 0 && smoothing <= 1, value, "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ",
+              smoothing, ".");
+  const int64_t rows = input.sizes()[0], c = input.sizes()[1];
+  Targets classes(target, c, ignore);
+  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : weight;
+  Tensor loss = empty_tensor({&rows, 1}, input.dtype(), input.device()), lse = empty_tensor({&rows, 1}, DType::float64);
+  const RowKernels& k = row_kernels(input.dtype());
+  visit<kFloats>(input.dtype(), [&]<class T>() {
+    const char* base = x.impl()->data();
+    const char* wp = w.defined() ? w.impl()->data() : nullptr;
+    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, c) : double(c);
+    parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const char* row = base + i * c * int64_t(sizeof(T));
+        double l = k.logsumexp(row, c), value = 0;
+        if (int64_t t = classes[i]; t >= 0) {
+          value = (1 - smoothing) * weight_at<T>(w, t) * (l - double(reinterpret_cast<const T*>(row)[t]));
+          if (smoothing != 0) value += smoothing / double(c) * (total_weight * l - k.dot(row, wp, c));
+        }
+        loss.data_ptr<T>()[i] = T(static_cast<compute_t<T>>(value));
+        lse.data_ptr<double>()[i] = l;
+      }
+    });
+  });
+  return {loss, lse};
+}
+
+Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, const Tensor& weight,
+                                     const Tensor& lse, int64_t ignore, double smoothing) {
+  const int64_t rows = input.sizes()[0], c = input.sizes()[1];
+  Targets classes(target, c, ignore);
+  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : weight, g = contiguous(grad);
+  Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
+  const RowKernels& k = row_kernels(input.dtype());
+  visit<kFloats>(input.dtype(), [&]<class T>() {
+    const char* wp = w.defined() ? w.impl()->data() : nullptr;
+    double total_weight = w.defined() && smoothing != 0 ? k.dot(wp, nullptr, c) : double(c);
+    parallel_for(rows, rows_per_piece(c), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* to = gx.data_ptr<T>() + i * c;
+        int64_t t = classes[i];
+        if (t < 0) {
+          std::fill_n(to, c, T(compute_t<T>(0)));
+          continue;
+        }
+        double gi = double(g.data_ptr<T>()[i]), direct = gi * (1 - smoothing) * weight_at<T>(w, t);
+        double smooth = gi * smoothing / double(c);
+        k.exp_minus(x.impl()->data() + i * c * int64_t(sizeof(T)), lse.data_ptr<double>()[i], direct + smooth * total_weight,
+                    smooth, wp, reinterpret_cast<char*>(to), c);
+        to[t] = T(static_cast<compute_t<T>>(static_cast<compute_t<T>>(to[t]) - compute_t<T>(direct)));
+      }
+    });
+  });
+  return gx;
+}
+
+}  // namespace
+
+void register_softmax() {
+  constexpr auto cpu = DeviceType::cpu;
+  ops::softmax_float.set_kernel(cpu, softmax_kernel<false>);
+  ops::log_softmax_float.set_kernel(cpu, softmax_kernel<true>);
+  ops::softmax_gradient.set_kernel(cpu, softmax_gradient_kernel);
+  ops::cross_entropy_rows.set_kernel(cpu, cross_entropy_kernel);
+  ops::cross_entropy_gradient.set_kernel(cpu, cross_entropy_gradient_kernel);
+}
+
+}  // namespace vesta::cpu

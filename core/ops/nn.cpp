@@ -1,0 +1,87 @@
+#include <vesta/core/ops/nn.h>
+
+#include <algorithm>
+
+namespace vesta {
+
+std::array<int64_t, 2> pair_of(IntList v, const char* op, const char* argument) {
+  VESTA_CHECK(v.size() == 1 || v.size() == 2, value, op, ": expected one or two integers for ", argument, ", got ",
+              IntSpan(v), ".");
+  return {v[0], v[v.size() - 1]};
+}
+
+namespace {
+void check_at_least(const std::array<int64_t, 2>& v, int64_t low, const char* op, const char* argument) {
+  VESTA_CHECK(v[0] >= low && v[1] >= low, value, op, ": expected ", argument, " >= ", low, ", got [", v[0], ", ", v[1], "].");
+}
+}  // namespace
+
+Window2d conv2d_window(IntSpan input, IntSpan weight, IntList stride, IntList padding, IntList dilation, int64_t groups,
+                       const char* op) {
+  VESTA_CHECK(input.size() == 4, value, op, ": Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ",
+              input, ".");
+  VESTA_CHECK(weight.size() == 4, value, op, ": expected a 4-d weight [out, in / groups, kh, kw], got ", weight, ".");
+  Window2d w{{weight[2], weight[3]}, pair_of(stride, op, "stride"), pair_of(padding, op, "padding"),
+             pair_of(dilation, op, "dilation"), {input[2], input[3]}, {}};
+  check_at_least(w.kernel, 1, op, "a kernel size");
+  check_at_least(w.stride, 1, op, "stride");
+  check_at_least(w.padding, 0, op, "padding");
+  check_at_least(w.dilation, 1, op, "dilation");
+  VESTA_CHECK(groups >= 1, value, op, ": expected groups >= 1, got ", groups, ".");
+  VESTA_CHECK(weight[0] % groups == 0 && weight[0] >= 0, value, op, ": expected out_channels divisible by groups, got ",
+              weight[0], " and ", groups, ".");
+  VESTA_CHECK(input[1] == weight[1] * groups, value, op, ": Given groups=", groups, ", weight of size ", weight,
+              ", expected input", input, " to have ", weight[1] * groups, " channels, but got ", input[1],
+              " channels instead.");
+  for (size_t d = 0; d < 2; ++d) {
+    int64_t reach = checked_add(checked_mul(w.dilation[d], w.kernel[d] - 1, op), 1, op);
+    int64_t padded = checked_add(w.in[d], checked_mul(2, w.padding[d], op), op);
+    VESTA_CHECK(padded >= reach, value, op, ": Calculated padded input size per channel: (", w.in[0] + 2 * w.padding[0],
+                " x ", w.in[1] + 2 * w.padding[1], "). Kernel size: (", w.kernel[0], " x ", w.kernel[1],
+                "). Kernel size can't be greater than actual input size.");
+    w.out[d] = (padded - reach) / w.stride[d] + 1;
+  }
+  return w;
+}
+
+Window2d pool2d_window(IntSpan input, IntList kernel, IntList stride, IntList padding, IntList dilation, bool ceil_mode,
+                       const char* op) {
+  VESTA_CHECK(input.size() == 4, value, op, ": expected a 3-d or 4-d input, got ", input, ".");
+  Window2d w;
+  w.kernel = pair_of(kernel, op, "kernel_size");
+  w.stride = stride.empty() ? w.kernel : pair_of(stride, op, "stride");
+  w.padding = pair_of(padding, op, "padding");
+  w.dilation = pair_of(dilation, op, "dilation");
+  w.in = {input[2], input[3]};
+  check_at_least(w.kernel, 1, op, "kernel_size");
+  check_at_least(w.stride, 1, op, "stride");
+  check_at_least(w.padding, 0, op, "padding");
+  check_at_least(w.dilation, 1, op, "dilation");
+  for (size_t d = 0; d < 2; ++d) {
+    VESTA_CHECK(w.padding[d] <= w.kernel[d] / 2, value, op, ": pad should be at most half of effective kernel size, but got pad=",
+                w.padding[d], ", kernel_size=", w.kernel[d], ".");
+    int64_t reach = checked_add(checked_mul(w.dilation[d], w.kernel[d] - 1, op), 1, op);
+    int64_t room = w.in[d] + 2 * w.padding[d] - reach;
+    VESTA_CHECK(w.in[d] > 0 && room >= 0, value, op, ": Output size is too small: input ", input, ", kernel_size [",
+                w.kernel[0], ", ", w.kernel[1], "].");
+    w.out[d] = (room + (ceil_mode ? w.stride[d] - 1 : 0)) / w.stride[d] + 1;
+    // a window that starts in the padding behind the input has no element
+    if (ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.padding[d]) --w.out[d];
+  }
+  return w;
+}
+
+void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op) {
+  VESTA_CHECK(input.dim() == 2 && target.dim() == 1 && input.sizes()[0] == target.sizes()[0], value, op,
+              ": Expected input [N, C] and target [N], got ", input.sizes(), " and ", target.sizes(), ".");
+  VESTA_CHECK(target.dtype() == DType::int64 || target.dtype() == DType::uint8, type, op,
+              ": expected target of int64 class numbers, got ", target.dtype(), ". Use target.long().");
+  if (!weight.defined()) return;
+  VESTA_CHECK(weight.dim() == 1 && weight.sizes()[0] == input.sizes()[1], value, op,
+              ": weight tensor should be defined either for all ", input.sizes()[1], " classes or no classes, got ",
+              weight.sizes(), ".");
+  VESTA_CHECK(weight.dtype() == input.dtype(), type, op, ": expected weight of dtype ", input.dtype(), ", got ",
+              weight.dtype(), ".");
+}
+
+}  // namespace vesta

@@ -1,0 +1,64 @@
+// Ops of neural networks that are no pointwise formula: products, convolution, pooling, softmax, losses, normalisation,
+// and the fused optimizer steps. Docs, and the checks that all devices share.
+#pragma once
+#include <array>
+
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+namespace doc {
+inline constexpr char matmul[] =
+    "matmul(input, other): matrix product. 1-d with 1-d gives the dot product, 2-d with 2-d the matrix product; a 1-d "
+    "operand is a row (input) or a column (other); leading dimensions broadcast. Error: inner sizes or dtypes differ.";
+inline constexpr char linear[] =
+    "linear(input, weight, bias=None): input @ weight.T + bias. input [*, in], weight [out, in], bias [out]; gives [*, out].";
+inline constexpr char conv2d[] =
+    "conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 2-d cross-correlation. input [N, C, H, W] "
+    "or [C, H, W], weight [O, C / groups, KH, KW], bias [O]; gives [N, O, HO, WO].";
+inline constexpr char conv2d_input_gradient[] =
+    "conv2d_input_gradient(grad, weight, input_size, stride, padding, dilation, groups): gradient of conv2d's input.";
+inline constexpr char conv2d_weight_gradient[] =
+    "conv2d_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups): gradient of conv2d's weight.";
+inline constexpr char max_pool2d_with_indices[] =
+    "max_pool2d_with_indices(input, kernel_size, stride=kernel_size, padding=0, dilation=1, ceil_mode=False): (values, "
+    "indices into the flattened H x W plane) of the largest in each window; NaN wins. input [N, C, H, W] or [C, H, W].";
+inline constexpr char max_pool2d_gradient[] =
+    "max_pool2d_gradient(grad, indices, input_size): adds each gradient to the place its maximum came from.";
+inline constexpr char softmax_float[] = "softmax_float(input, dim): exp(x) / sum(exp(x)) along dim, for floating dtypes.";
+inline constexpr char log_softmax_float[] = "log_softmax_float(input, dim): x - log(sum(exp(x))) along dim, for floating dtypes.";
+inline constexpr char softmax_gradient[] =
+    "softmax_gradient(grad, output, dim, log): gradient of softmax (or log-softmax) from its output.";
+inline constexpr char cross_entropy_rows[] =
+    "cross_entropy_rows(input, target, weight, ignore_index, label_smoothing): (loss [N], logsumexp [N]) of logits [N, C] "
+    "and class numbers [N]. Error: a class outside [0, C) that is not ignore_index.";
+inline constexpr char cross_entropy_gradient[] =
+    "cross_entropy_gradient(grad, input, target, weight, logsumexp, ignore_index, label_smoothing): gradient of the logits.";
+inline constexpr char native_batch_norm[] =
+    "native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): (output, mean [C], 1 / "
+    "sqrt(var + eps) [C]) over all dimensions but 1; updates the running statistics in training (Ioffe and Szegedy 2015).";
+inline constexpr char batch_norm_gradient[] =
+    "batch_norm_gradient(grad, input, weight, mean, invstd, training): gradients of input, weight [C] and bias [C].";
+inline constexpr char _fused_sgd_[] =
+    "_fused_sgd_(params, grads, momentum_buffer_list, ...): one SGD step over lists of tensors, in place.";
+inline constexpr char _fused_adam_[] =
+    "_fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): one Adam step over lists of "
+    "tensors, in place; decoupled=True is AdamW. state_steps are one-element float tensors, counted up here.";
+}  // namespace doc
+
+/// Is one 2-d window operation: sizes, strides and so on per dimension, checked.
+struct Window2d {
+  std::array<int64_t, 2> kernel, stride, padding, dilation, in, out;
+};
+/// Expands one number to two; raises unless there are one or two.
+VESTA_API std::array<int64_t, 2> pair_of(IntList v, const char* op, const char* argument);
+/// Checks the arguments of a convolution and works out the window.
+VESTA_API Window2d conv2d_window(IntSpan input, IntSpan weight, IntList stride, IntList padding, IntList dilation,
+                                 int64_t groups, const char* op);
+/// Checks the arguments of a pooling and works out the window.
+VESTA_API Window2d pool2d_window(IntSpan input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                                 bool ceil_mode, const char* op);
+/// Checks logits [N, C], class numbers [N] and class weights [C].
+VESTA_API void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op);
+
+}  // namespace vesta

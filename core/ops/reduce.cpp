@@ -1,0 +1,18 @@
+#include <vesta/core/ops/reduce.h>
+
+namespace vesta {
+
+ReduceShape reduce_shape(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op) {
+  ReduceShape r{dim_mask(dim ? IntSpan(*dim) : IntSpan(), input.dim(), op), 1, {}};
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (r.mask >> d & 1) {
+      r.count *= input.sizes()[size_t(d)];
+      if (keepdim) r.sizes.push_back(1);
+    } else {
+      r.sizes.push_back(input.sizes()[size_t(d)]);
+    }
+  }
+  return r;
+}
+
+}  // namespace vesta
