@@ -1,0 +1,425 @@
+"""Hooks on tensors, nodes, leaves and saved tensors; custom Functions in both styles."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import vesta
+from vesta import autograd
+
+
+def leaf(*values: float):
+    return vesta.tensor(list(values), dtype=vesta.float64, requires_grad=True)
+
+
+def values(tensor) -> list:
+    return tensor.detach().tolist()
+
+
+# ---- tensor hooks ----
+
+
+def test_tensor_hooks_run_in_order_and_may_replace() -> None:
+    """Each hook sees what the one before returned; None keeps the gradient."""
+    x, seen = leaf(1.0), []
+    x.register_hook(lambda g: seen.append(values(g)))
+    x.register_hook(lambda g: g * 10)
+    x.register_hook(lambda g: seen.append(values(g)))
+    (x * 3).sum().backward()
+    assert seen == [[3.0], [30.0]] and values(x.grad) == [30.0]
+
+
+def test_hook_handles_remove() -> None:
+    x, seen = leaf(1.0), []
+    handle = x.register_hook(lambda g: seen.append(1))
+    (x * 3).sum().backward()
+    handle.remove()
+    handle.remove()
+    (x * 3).sum().backward()
+    with x.register_hook(lambda g: seen.append(2)):
+        (x * 3).sum().backward()
+    (x * 3).sum().backward()
+    assert seen == [1, 2]
+
+
+def test_hook_on_an_intermediate_sees_the_whole_gradient() -> None:
+    x, seen = leaf(2.0), []
+    y = x * 3
+    y.register_hook(lambda g: seen.append(values(g)))
+    (y * y + y).sum().backward()
+    assert seen == [[13.0]] and values(x.grad) == [39.0]
+
+
+def test_hooks_refuse_what_is_no_gradient() -> None:
+    x = leaf(1.0, 2.0)
+    for bad in (vesta.ones(3, dtype=vesta.float64), "text"):
+        handle = x.register_hook(lambda g, bad=bad: bad)
+        with pytest.raises((RuntimeError, TypeError)):
+            (x * 2).sum().backward()
+        handle.remove()
+    with pytest.raises(RuntimeError, match="require"):
+        vesta.ones(1).register_hook(lambda g: g)
+    assert x.grad is None
+
+
+def test_hooks_apply_to_autograd_grad() -> None:
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda g: g * 5)
+    assert values(autograd.grad(y.sum(), x)[0]) == [10.0]
+
+
+def test_hook_before_an_in_place_write_belongs_to_the_old_value() -> None:
+    """A hook registered before an in-place op keeps watching the value it was registered on."""
+    x, seen = leaf(1.0), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(("before", values(g))))
+    y.mul_(3)
+    y.register_hook(lambda g: seen.append(("after", values(g))))
+    y.sum().backward()
+    assert seen == [("after", [1.0]), ("before", [3.0])] and values(x.grad) == [6.0]
+
+
+# ---- post-accumulate hooks ----
+
+
+def test_post_accumulate_grad_hook() -> None:
+    """Runs once the gradient is in ``.grad``; may step and drop it at once."""
+    x, y, order = leaf(1.0), leaf(2.0), []
+
+    def step(parameter) -> None:
+        order.append(values(parameter.grad))
+        with vesta.no_grad():
+            parameter.sub_(parameter.grad)
+        parameter.grad = None
+
+    handle = x.register_post_accumulate_grad_hook(step)
+    (x * y * 3).sum().backward()
+    assert order == [[6.0]] and values(x) == [-5.0] and x.grad is None and values(y.grad) == [3.0]
+    handle.remove()
+    (x * 2).sum().backward()
+    assert values(x.grad) == [2.0]
+    with pytest.raises(RuntimeError, match="leaf"):
+        (x * 2).register_post_accumulate_grad_hook(step)
+
+
+# ---- node hooks ----
+
+
+def test_node_hooks() -> None:
+    """A post hook gets (grad inputs, grad outputs), a prehook grad outputs; both may replace what they are given."""
+    x, seen = leaf(2.0), []
+    y = x * 5
+    node = y.grad_fn
+    post = node.register_hook(lambda inputs, outputs: seen.append((values(inputs[0]), values(outputs[0]))))
+    pre = node.register_prehook(lambda outputs: (outputs[0] * 2,))
+    y.sum().backward(retain_graph=True)
+    assert seen == [([10.0], [2.0])] and values(x.grad) == [10.0]
+    post.remove()
+    pre.remove()
+    y.sum().backward()
+    assert len(seen) == 1 and values(x.grad) == [15.0]
+
+
+def test_node_metadata() -> None:
+    y = leaf(1.0).exp()
+    y.grad_fn.metadata["origin"] = "here"
+    assert y.grad_fn.metadata == {"origin": "here"}
+
+
+# ---- saved-tensor hooks ----
+
+
+def test_saved_tensors_hooks_pack_and_unpack() -> None:
+    """Everything that is saved goes through pack; backward asks unpack for it; double backward too."""
+    packed, unpacked = [], []
+
+    def pack(tensor):
+        packed.append(tensor.shape)
+        return tensor.numpy().copy() if not tensor.requires_grad else tensor.detach().numpy().copy()
+
+    def unpack(array):
+        unpacked.append(array.shape)
+        return vesta.from_numpy(array)
+
+    x, y = leaf(1.0, 2.0), leaf(3.0, 5.0)
+    with autograd.graph.saved_tensors_hooks(pack, unpack):
+        z = (x * y).sum()
+    assert len(packed) == 2 and not unpacked
+    z.backward()
+    assert len(unpacked) == 2 and values(x.grad) == [3.0, 5.0] and values(y.grad) == [1.0, 2.0]
+    before = len(packed)
+    (x * y).sum()
+    assert len(packed) == before
+
+
+def test_saved_tensors_hooks_nest_and_are_checked() -> None:
+    """The innermost pair counts; an unpack that returns no tensor raises."""
+    x, seen = leaf(2.0), []
+    with autograd.graph.saved_tensors_hooks(lambda t: seen.append("outer") or t, lambda t: t):
+        with autograd.graph.saved_tensors_hooks(lambda t: seen.append("inner") or t, lambda t: t):
+            (x * x).sum()
+        x.exp()
+    assert set(seen[:-1]) == {"inner"} and seen[-1] == "outer"
+    with autograd.graph.saved_tensors_hooks(lambda t: 3, lambda packed: packed):
+        y = x.exp()
+    with pytest.raises((TypeError, RuntimeError)):
+        y.sum().backward()
+
+
+def test_save_on_cpu_and_disable() -> None:
+    x = leaf(2.0)
+    with autograd.graph.save_on_cpu():
+        y = x * x
+    y.sum().backward()
+    assert values(x.grad) == [4.0]
+    hooks = autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+    with autograd.graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"), hooks:
+        x.exp()
+
+
+# ---- custom Functions ----
+
+
+class Scale(autograd.Function):
+    """x * factor, in the style where forward gets the context."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        ctx.save_for_backward(x)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        assert x.requires_grad == ctx.needs_input_grad[0]
+        return g * ctx.factor, None
+
+
+class Product(autograd.Function):
+    """x * y, in the style of forward and setup_context."""
+
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (g * y if ctx.needs_input_grad[0] else None), (g * x if ctx.needs_input_grad[1] else None)
+
+
+def test_function_with_context_in_forward() -> None:
+    x = leaf(1.0, 2.0)
+    y = Scale.apply(x, 3.0)
+    assert y.requires_grad and "Scale" in y.grad_fn.name()
+    y.sum().backward()
+    assert values(x.grad) == [3.0, 3.0]
+    assert not Scale.apply(vesta.ones(2), 2.0).requires_grad
+    with vesta.no_grad():
+        assert not Scale.apply(x, 2.0).requires_grad
+
+
+def test_function_with_setup_context() -> None:
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    Product.apply(x, y).sum().backward()
+    assert values(x.grad) == [3.0, 4.0] and values(y.grad) == [1.0, 2.0]
+    x.grad = None
+    Product.apply(x, vesta.ones(2, dtype=vesta.float64)).sum().backward()
+    assert values(x.grad) == [1.0, 1.0]
+    assert autograd.gradcheck(Product.apply, (x, y)) and autograd.gradgradcheck(Product.apply, (x, y))
+
+
+def test_forward_of_a_function_does_not_record() -> None:
+    recorded = []
+
+    class Look(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            recorded.append((vesta.is_grad_enabled(), (x * 2).requires_grad))
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            recorded.append(vesta.is_grad_enabled())
+            return g * 2
+
+    x = leaf(1.0)
+    Look.apply(x).sum().backward()
+    autograd.grad(Look.apply(x).sum(), x, create_graph=True)
+    assert recorded == [(False, False), False, (False, False), True]
+
+
+def test_once_differentiable() -> None:
+    class Once(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x = leaf(3.0)
+    (g,) = autograd.grad((Once.apply(x) * x).sum(), x, create_graph=True)
+    assert values(g) == [27.0]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        g.sum().backward()
+
+
+def test_function_with_several_outputs() -> None:
+    """A missing output gradient arrives as zeros, or as None where the Function asks for that."""
+    seen = []
+
+    def make(materialize: bool):
+        class Two(autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(materialize)
+                return x * 2, x * 3
+
+            @staticmethod
+            def backward(ctx, first, second):
+                seen.append(None if second is None else values(second))
+                return first * 2
+
+        return Two
+
+    for materialize in (True, False):
+        x = leaf(1.0)
+        first, _ = make(materialize).apply(x)
+        first.sum().backward()
+        assert values(x.grad) == [2.0]
+    assert seen == [[0.0], None]
+
+
+def test_function_marks() -> None:
+    """mark_non_differentiable outputs do not record; mark_dirty makes an in-place Function count the version."""
+
+    class Sorted(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            places = vesta.argmax(x)
+            ctx.mark_non_differentiable(places)
+            return x * 1, places
+
+        @staticmethod
+        def backward(ctx, g, unused):
+            return g
+
+    class Double(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(1.0, 2.0)
+    kept, places = Sorted.apply(x)
+    assert kept.requires_grad and not places.requires_grad
+    y = x * 1
+    version = y._version
+    z = Double.apply(y)
+    assert z is y and y._version > version
+    y.sum().backward()
+    assert values(x.grad) == [2.0, 2.0]
+
+
+def test_function_mistakes() -> None:
+    """A wrong number of gradients, a gradient of another shape, no tensor at all: errors that name the Function."""
+
+    def returning(result):
+        class Mistaken(autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return result(g)
+
+        return Mistaken
+
+    x = leaf(1.0, 2.0)
+    for result in (lambda g: (g, g), lambda g: vesta.ones(3, dtype=vesta.float64)):
+        with pytest.raises(RuntimeError, match="Mistaken"):
+            returning(result).apply(x).sum().backward()
+    with pytest.raises((RuntimeError, TypeError)):
+        returning(lambda g: "text").apply(x).sum().backward()
+    with pytest.raises(RuntimeError):
+        Scale()(x)
+
+    class Alone(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    with pytest.raises((NotImplementedError, RuntimeError)):
+        Alone.apply(x).sum().backward()
+
+
+def test_saved_tensors_of_a_function_are_version_checked() -> None:
+    x = leaf(1.0)
+    y = x * 2
+    z = Product.apply(y, y.detach().clone())
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an in-?place"):
+        z.sum().backward()
+
+
+def test_save_for_backward_makes_no_cycle() -> None:
+    """Saving input and output by the context keeps nothing alive once the results are gone."""
+
+    class Exponential(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            _, y = ctx.saved_tensors
+            return g * y
+
+    x = leaf(0.5)
+    y = Exponential.apply(x)
+    watch = weakref.ref(y)
+    y.sum().backward()
+    np.testing.assert_allclose(values(x.grad), np.exp([0.5]), rtol=1e-15)
+    del y
+    gc.collect()
+    assert watch() is None
+
+
+def test_functions_take_anything() -> None:
+    """Arguments that are no tensors pass through; None gradients are fine for them."""
+
+    class Anything(autograd.Function):
+        @staticmethod
+        def forward(ctx, x, text, things, nothing):
+            assert text == "a" and things == [1, 2] and nothing is None
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            assert ctx.needs_input_grad == (True, False, False, False)
+            return g * 2, None, None, None
+
+    x = leaf(1.0)
+    Anything.apply(x, "a", [1, 2], None).sum().backward()
+    assert values(x.grad) == [2.0]
