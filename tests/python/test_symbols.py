@@ -79,7 +79,7 @@ def test_shared_inline_functions_are_taken_from_code_that_runs_everywhere():
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86-64 instructions")
 def test_code_outside_those_namespaces_runs_on_any_machine():
-    """Every instruction of AVX and later is spelled v...; initialisers that run at load are outside and so are checked."""
+    """Every instruction of AVX and later is spelled v...; what runs at load is outside, and so is checked."""
     command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(LIBRARY)]
     function, inside, outside = "", 0, set()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
