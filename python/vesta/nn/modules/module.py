@@ -406,7 +406,7 @@ class Module(HooksMixin, StateDictMixin):
         return self
 
     def _apply(self: T, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> T:
-        """Replaces every parameter's, gradient's and buffer's values by ``fn`` of them; parameters keep their identity."""
+        """Replaces values of parameters, gradients and buffers by ``fn`` of them; parameters keep their identity."""
         if recurse:
             for module in self.children():
                 module._apply(fn)

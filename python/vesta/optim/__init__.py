@@ -1,0 +1,11 @@
+"""Optimizers and schedules of their learning rates: PyTorch's ``torch.optim`` over fused steps."""
+
+from __future__ import annotations
+
+from . import lr_scheduler
+from .adam import Adam
+from .adamw import AdamW
+from .optimizer import Optimizer
+from .sgd import SGD
+
+__all__ = ["Adam", "AdamW", "Optimizer", "SGD", "lr_scheduler"]

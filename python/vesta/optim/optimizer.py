@@ -1,0 +1,351 @@
+"""``Optimizer``: parameter groups, state, and a step that hands whole lists of tensors to one fused operation.
+
+Note [Plans]
+A fused step wants lists: parameters, gradients, moments. Collecting the moments through ``state[p]["exp_avg"]`` costs
+more in Python than the update of a small model, so each group keeps a plan: the lists as they were at the last step. A
+plan is used again while the group holds the same parameters (by identity), the same ones have a gradient, the options
+that decide about state are the same, and nobody wrote into ``state`` (which counts its writes). Gradients are collected
+every time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from operator import is_
+from typing import Any
+
+import vesta
+from vesta import _C, Tensor
+from vesta.optim.state import State
+from vesta.optim.state_dict import StateDictMixin
+from vesta.utils.hooks import RemovableHandle
+
+__all__ = [
+    "Optimizer",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+    "required",
+]
+
+required: Any = object()  # the default of a hyperparameter that has none
+
+_global_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Registers ``hook(optimizer, args, kwargs)`` to run before every optimizer's step."""
+    return _store(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Registers ``hook(optimizer, args, kwargs)`` to run after every optimizer's step."""
+    return _store(_global_post_hooks, hook)
+
+
+def _store(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+class _Bucket:
+    """Parameters of one dtype and device that are updated by one call, with their state."""
+
+    __slots__ = ("first", "params", "places", "states")
+
+    def __init__(self, places: list[int], params: list[Tensor], states: tuple[list[Tensor], ...], first: bool) -> None:
+        self.places, self.params, self.states, self.first = places, params, states, first
+
+
+class _Plan:
+    """What a group's last step found, for the next one."""
+
+    __slots__ = ("buckets", "options", "params", "present", "version")
+
+    def __init__(
+        self, params: list[Tensor], present: list[bool], options: Any, version: int, buckets: list[_Bucket]
+    ) -> None:
+        self.params, self.present, self.options, self.version = params, present, options, version
+        self.buckets = buckets
+
+
+class Optimizer(StateDictMixin):
+    """Base of all optimizers.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts that each hold such an iterable under ``"params"`` beside
+            options of their own.
+        defaults: the options of a group that gives none.
+
+    Raises:
+        TypeError: ``params`` is a tensor, a set, or holds something that is no tensor.
+        ValueError: ``params`` is empty, names a tensor twice, or holds one that is no leaf.
+
+    A subclass either gives ``step``, as in PyTorch, or the three functions that the fused step is made of:
+    ``_options``, ``_states`` and ``_fused``; see ``sgd.py``.
+    """
+
+    _opt_called = False
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state: State = State()
+        self.param_groups: list[dict[str, Any]] = []
+        self._make_runtime()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{type(params).__name__}. Put it in a list."
+            )
+        if isinstance(params, (set, frozenset)):
+            raise TypeError(_UNORDERED)
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):  # a step of the user's own gets its hooks here
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+
+    def _make_runtime(self) -> None:
+        """Creates what is neither saved nor copied: hooks and plans."""
+        self._optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._make_state_dict_hooks()
+        self._plans: dict[int, _Plan] = {}
+        self._in_step = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_plans" not in self.__dict__:
+            self._make_runtime()
+        self.defaults = self.__dict__.setdefault("defaults", {})
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+    # ---- groups ----
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group of parameters with options of its own, such as layers that are unfrozen later.
+
+        Raises:
+            TypeError, ValueError: as for the constructor; the optimizer is unchanged then.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        group = dict(param_group)
+        group["params"], names = _listed(group["params"])
+        if names is not None:
+            group["param_names"] = names
+        for name, default in self.defaults.items():
+            if default is required and name not in group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            group.setdefault(name, default)
+        if len({id(param) for param in group["params"]}) != len(group["params"]):
+            raise ValueError(
+                "optimizer contains a parameter group with duplicate parameters: a step would update them twice. "
+                "Remove the repeated ones."
+            )
+        others = {id(param) for other in self.param_groups for param in other["params"]}
+        if any(id(param) in others for param in group["params"]):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and ("param_names" in self.param_groups[0]) != (names is not None):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group with names to the "
+                "optimizer with no names, or the other way round"
+            )
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters; ``set_to_none=False`` fills them with zeros instead."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if set_to_none:
+                    param.grad = None
+                elif param.grad is not None:
+                    param.grad = param.grad.detach()
+                    param.grad.zero_()
+
+    # ---- the step ----
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates every parameter that has a gradient.
+
+        Args:
+            closure: computes the loss and its gradients anew; called first.
+
+        Returns:
+            what ``closure`` returned.
+        """
+        if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or _global_pre_hooks or _global_post_hooks:
+            return _run_with_hooks(self, type(self)._step, (closure,) if closure is not None else (), {})
+        return self._step(closure)
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = None
+        if closure is not None:
+            with vesta.enable_grad():
+                loss = closure()
+        recording = _C.is_grad_enabled()
+        _C.set_grad_enabled(False)
+        try:
+            for group in self.param_groups:
+                self._update(group)
+        finally:
+            _C.set_grad_enabled(recording)
+        self._opt_called = True
+        return loss
+
+    def _update(self, group: dict[str, Any]) -> None:
+        """Updates one group: finds its plan, or makes it, and runs the fused operation on each of its buckets."""
+        params = group["params"]
+        grads = [param.grad for param in params]
+        present = [grad is not None for grad in grads]
+        plan = self._plans.get(id(group))
+        if (
+            plan is None
+            or plan.version != self.state.version
+            or plan.present != present
+            or plan.options != self._options(group)
+            or not all(map(is_, params, plan.params))
+        ):
+            plan = self._plans[id(group)] = self._make_plan(group, params, present)
+        for bucket in plan.buckets:
+            dense = len(bucket.places) == len(grads)
+            self._fused(group, bucket, grads if dense else [grads[i] for i in bucket.places])
+            bucket.first = False
+
+    def _make_plan(self, group: dict[str, Any], params: list[Tensor], present: list[bool]) -> _Plan:
+        options = self._options(group)
+        places: dict[Any, list[int]] = {}
+        for i, param in enumerate(params):
+            if present[i]:
+                key = (str(param.device), param.dtype, self._is_new(param))
+                places.setdefault(key, []).append(i)
+        buckets = []
+        for (_, _, first), where in places.items():
+            chosen = [params[i] for i in where]
+            buckets.append(_Bucket(where, chosen, self._states(group, chosen), first))
+        return _Plan(list(params), present, options, self.state.version, buckets)
+
+    def _is_new(self, param: Tensor) -> bool:
+        """Whether ``param`` was never updated: some rules start differently."""
+        return not self.state.get(param)
+
+    def _options(self, group: dict[str, Any]) -> Any:
+        """Returns those options of a group that decide which state its parameters have."""
+        return None
+
+    def _states(self, group: dict[str, Any], params: list[Tensor]) -> tuple[list[Tensor], ...]:
+        """Returns the state of ``params`` as lists, one for each kind, and creates what is missing."""
+        raise NotImplementedError
+
+    def _fused(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
+        """Updates the parameters and states of one bucket."""
+        raise NotImplementedError(
+            f"{type(self).__name__}: expected a step() of its own, found none. Define step(self)."
+        )
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Registers ``hook(optimizer, args, kwargs)`` to run before ``step``; it may return new (args, kwargs)."""
+        return _store(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Registers ``hook(optimizer, args, kwargs)`` to run after ``step``."""
+        return _store(self._optimizer_step_post_hooks, hook)
+
+
+_UNORDERED = (
+    "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
+    "between runs. Please use a list instead."
+)
+
+
+def _listed(params: Any) -> tuple[list[Tensor], list[str] | None]:
+    """Returns the tensors of a group as a list, and their names if they came with names."""
+    if isinstance(params, Tensor):
+        params = [params]
+    if isinstance(params, (set, frozenset)):
+        raise TypeError(_UNORDERED)
+    if not isinstance(params, Iterable):
+        raise TypeError(f"optimizer: expected an iterable of tensors, got {type(params).__name__} (params).")
+    entries = list(params)
+    named = [isinstance(entry, tuple) for entry in entries]
+    if any(named) and not all(named):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    tensors = [entry[1] for entry in entries] if any(named) else entries
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(tensor).__name__}")
+        if not tensor.is_leaf:
+            raise ValueError("can't optimize a non-leaf Tensor")
+    return tensors, [entry[0] for entry in entries] if any(named) else None
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a subclass's ``step`` so that hooks run around it."""
+
+    @functools.wraps(step)
+    def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        return _run_with_hooks(self, step, args, kwargs)
+
+    return wrapper
+
+
+def _run_with_hooks(
+    optimizer: Optimizer, step: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Runs ``step`` between the hooks, once: a step that calls its base class's step is still one step."""
+    if optimizer._in_step:
+        return step(optimizer, *args, **kwargs)
+    optimizer._in_step = True
+    try:
+        for hook in (*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()):
+            changed = hook(optimizer, args, kwargs)
+            if changed is None:
+                continue
+            if not (isinstance(changed, tuple) and len(changed) == 2):
+                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+            args, kwargs = changed
+        result = step(optimizer, *args, **kwargs)
+        optimizer._opt_called = True
+        for hook in (*optimizer._optimizer_step_post_hooks.values(), *_global_post_hooks.values()):
+            hook(optimizer, args, kwargs)
+        return result
+    finally:
+        optimizer._in_step = False
+
+
+def check(name: str, value: Any, valid: bool, what: str | None = None) -> None:
+    """Raises ``ValueError`` in PyTorch's words unless a hyperparameter is valid; NaN never is."""
+    if not valid:
+        raise ValueError(f"Invalid {what or name + ' value'}: {value}")
+
+
+def refuse(name: str, given: Any) -> None:
+    """Raises for an option of PyTorch's that has no counterpart here, instead of ignoring it."""
+    if given:
+        raise NotImplementedError(f"optimizer: expected {name}=False, got {given} ({name}). It is not available.")
+
+
+def number(value: Any) -> float:
+    """Returns a hyperparameter, which may be a 0-d tensor, as a Python number."""
+    return value.item() if isinstance(value, Tensor) else value

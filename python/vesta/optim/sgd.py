@@ -1,0 +1,101 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import vesta
+from vesta import _C, Tensor
+from vesta.optim.optimizer import Optimizer, _Bucket, check, number, refuse
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent: p -= lr * g, with momentum b = momentum * b + (1 - dampening) * g in place of g.
+
+    Nesterov: g + momentum * b in place of g (Sutskever et al., "On the importance of initialization and momentum in
+    deep learning", 2013). ``weight_decay`` adds weight_decay * p to g. The first step sets b = g.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts of them with options of their own.
+        lr: step size.
+        momentum, dampening: as above.
+        weight_decay: strength of the L2 penalty.
+        nesterov: needs a momentum and no dampening.
+        maximize: climb instead of descending.
+        foreach, fused: accepted for PyTorch's sake; the step is always fused.
+
+    Example::
+
+        >>> import vesta
+        >>> weight = vesta.nn.Parameter(vesta.ones(1))
+        >>> optimizer = vesta.optim.SGD([weight], lr=0.1, momentum=0.9)
+        >>> (weight * 3).sum().backward()
+        >>> optimizer.step()
+        >>> weight.data
+        tensor([0.7000])
+    """
+
+    _shaped_like_param = ("momentum_buffer",)
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check("lr", lr, number(lr) >= 0.0, "learning rate")
+        check("momentum", momentum, momentum >= 0.0)
+        check("weight_decay", weight_decay, number(weight_decay) >= 0.0)
+        refuse("differentiable", differentiable)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+
+    def _options(self, group: dict[str, Any]) -> Any:
+        return group["momentum"] != 0
+
+    def _is_new(self, param: Tensor) -> bool:
+        return self.state.get(param, {}).get("momentum_buffer") is None
+
+    def _states(self, group: dict[str, Any], params: list[Tensor]) -> tuple[list[Tensor], ...]:
+        if group["momentum"] == 0:
+            return ([],)
+        for param in params:
+            if self.state[param].get("momentum_buffer") is None:
+                self.state[param]["momentum_buffer"] = vesta.zeros_like(param).detach()
+        return ([self.state[param]["momentum_buffer"] for param in params],)
+
+    def _fused(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
+        _C._fused_sgd_(
+            bucket.params,
+            grads,
+            bucket.states[0],
+            weight_decay=number(group["weight_decay"]),
+            momentum=group["momentum"],
+            lr=number(group["lr"]),
+            dampening=group["dampening"],
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+            is_first_step=bucket.first,
+        )

@@ -1,0 +1,94 @@
+"""An optimizer's state: a dict of dicts that counts how often it was written to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["State"]
+
+
+class _Counted(dict):
+    """A dict that tells ``_changed`` of every write, and pickles as a plain dict."""
+
+    __slots__ = ()
+
+    def _changed(self) -> None:
+        raise NotImplementedError
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._changed()
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        self._changed()
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """Removes and returns the entry, or the default."""
+        self._changed()
+        return super().pop(key, *default)
+
+    def popitem(self) -> tuple[Any, Any]:
+        """Removes and returns the last (key, value)."""
+        self._changed()
+        return super().popitem()
+
+    def clear(self) -> None:
+        """Removes every entry."""
+        super().clear()
+        self._changed()
+
+    def update(self, *items: Any, **more: Any) -> None:
+        """Sets every (key, value) of a mapping or an iterable of pairs."""
+        for key, value in dict(*items, **more).items():
+            self[key] = value
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Returns the entry, set to ``default`` where there was none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def __ior__(self, items: Any) -> Any:  # type: ignore[override,misc]
+        self.update(items)
+        return self
+
+
+class _Entry(_Counted):
+    """The state of one parameter."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: State, items: Any = ()) -> None:
+        super().__init__(items)
+        self._owner = owner
+
+    def _changed(self) -> None:
+        self._owner.version += 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (), None, None, iter(dict(self).items())
+
+
+class State(_Counted):
+    """Maps parameters to dicts; a missing one is created when asked for, as in PyTorch's defaultdict."""
+
+    __slots__ = ("version",)
+
+    def __init__(self, items: Any = ()) -> None:
+        super().__init__()
+        self.version = 0
+        self.update(items)
+
+    def _changed(self) -> None:
+        self.version += 1
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, _Entry(self, value) if isinstance(value, dict) else value)
+
+    def __missing__(self, key: Any) -> Any:
+        self[key] = {}
+        return self[key]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return State, (), None, None, iter(dict(self).items())

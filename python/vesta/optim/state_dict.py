@@ -1,0 +1,189 @@
+"""How an optimizer's state leaves and enters it, in PyTorch's layout: parameters are numbers, in order."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from vesta import Tensor
+from vesta.optim.state import State
+from vesta.utils.hooks import RemovableHandle
+
+__all__ = ["StateDictMixin"]
+
+
+class StateDictMixin:
+    """The part of ``Optimizer`` that saves and loads."""
+
+    defaults: dict[str, Any]
+    state: State
+    param_groups: list[dict[str, Any]]
+    _plans: dict[int, Any]
+    _shaped_like_param: tuple[str, ...] = ()  # names of state tensors that have their parameter's shape
+
+    def _make_state_dict_hooks(self) -> None:
+        self._optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._optimizer_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
+        """Registers ``hook(optimizer)`` to run before ``state_dict``."""
+        return _store(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Registers ``hook(optimizer, state_dict)``, which may return another one."""
+        return _store(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Registers ``hook(optimizer, state_dict)`` to run before loading; it may return another one."""
+        return _store(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
+        """Registers ``hook(optimizer)`` to run after loading."""
+        return _store(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns ``{"state": {number: {...}}, "param_groups": [...]}``; tensors share memory with the optimizer.
+
+        Example::
+
+            >>> import vesta
+            >>> layer = vesta.nn.Linear(2, 2)
+            >>> vesta.optim.SGD(layer.parameters(), lr=0.1).state_dict()["param_groups"][0]["params"]
+            [0, 1]
+        """
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for param in group["params"]:
+                numbers.setdefault(id(param), len(numbers))
+            packed = {key: value for key, value in group.items() if key != "params"}
+            groups.append({**packed, "params": [numbers[id(param)] for param in group["params"]]})
+        state = {
+            numbers[id(key)] if isinstance(key, Tensor) else key: dict(value) if isinstance(value, dict) else value
+            for key, value in self.state.items()
+        }
+        result: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            changed = hook(self, result)
+            result = result if changed is None else changed
+        return result
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Takes over what ``state_dict`` returned; checks all of it first, and changes nothing if anything is wrong.
+
+        Tensors are copied, and cast to the dtype and device of their parameter (``step`` keeps its own).
+
+        Raises:
+            ValueError: groups, numbers of parameters, names or shapes do not match.
+            TypeError: it is not such a dict.
+        """
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
+            raise TypeError(
+                f"{type(self).__name__}.load_state_dict: expected a dict with 'state' and 'param_groups', got "
+                f"{sorted(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__} (state_dict)."
+            )
+        state_dict = dict(state_dict)
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        saved_groups = state_dict["param_groups"]
+        self._check_groups(saved_groups)
+        params = {
+            number: param
+            for saved, own in zip(saved_groups, self.param_groups)
+            for number, param in zip(saved["params"], own["params"])
+        }
+        self._check_state(state_dict["state"], params)
+        state = {params.get(key, key): _loaded(value, params.get(key)) for key, value in state_dict["state"].items()}
+        groups = [self._merged(own, _copied(saved)) for own, saved in zip(self.param_groups, saved_groups)]
+        self._plans.clear()
+        self.__setstate__({"state": State(state), "param_groups": groups})  # type: ignore[attr-defined]
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def _merged(self, own: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
+        """A group's saved options over this optimizer's defaults, with this optimizer's parameters."""
+        merged = {**self.defaults, **saved, "params": own["params"]}
+        if "param_names" in own:
+            merged["param_names"] = own["param_names"]
+        return merged
+
+    def _check_groups(self, saved_groups: Any) -> None:
+        if len(saved_groups) != len(self.param_groups):
+            raise ValueError(
+                "loaded state dict has a different number of parameter groups: "
+                f"{len(saved_groups)} instead of {len(self.param_groups)}"
+            )
+        for i, (saved, own) in enumerate(zip(saved_groups, self.param_groups)):
+            if len(saved["params"]) != len(own["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
+                    f"{len(saved['params'])} instead of {len(own['params'])} in group {i}"
+                )
+            names, own_names = saved.get("param_names"), own.get("param_names")
+            if names and own_names and names != own_names and set(names) == set(own_names):
+                raise ValueError(
+                    f"{type(self).__name__}.load_state_dict: expected the parameters of group {i} in the order "
+                    f"they were saved in, got {own_names[:3]}... instead of {names[:3]}... "
+                    f"(state_dict). State is matched by "
+                    "place and would go to the wrong parameters: create the optimizer with the saved order."
+                )
+
+    def _check_state(self, saved_state: Mapping[Any, Any], params: dict[Any, Tensor]) -> None:
+        for number, entries in saved_state.items():
+            if number not in params:
+                if isinstance(number, int):
+                    raise ValueError(
+                        f"{type(self).__name__}.load_state_dict: expected state for parameters 0 to {len(params) - 1}, "
+                        f"got some for {number} (state_dict)."
+                    )
+                continue
+            for name in self._shaped_like_param:
+                value = entries.get(name)
+                if isinstance(value, Tensor) and value.shape != params[number].shape:
+                    raise ValueError(
+                        f"{type(self).__name__}.load_state_dict: expected {name} of {self._name_of(params[number])} "
+                        f"with shape {list(params[number].shape)}, got {list(value.shape)} (state_dict). "
+                        "Was it saved for another model?"
+                    )
+
+    def _name_of(self, param: Tensor) -> str:
+        """Returns how to speak of a parameter: by its name if the optimizer knows it, else by its place."""
+        for i, group in enumerate(self.param_groups):
+            for j, other in enumerate(group["params"]):
+                if other is param:
+                    return f"'{group['param_names'][j]}'" if "param_names" in group else f"parameter {j} of group {i}"
+        return "a parameter"
+
+
+def _loaded(value: Any, param: Tensor | None, key: str | None = None) -> Any:
+    """Copies a value of a state dict; its tensors get the parameter's device, and its dtype unless it counts steps."""
+    if isinstance(value, Tensor):
+        if key == "step" or param is None:
+            return value.detach().clone()
+        dtype = param.dtype if param.is_floating_point() or param.is_complex() else value.dtype
+        return value.detach().to(device=param.device, dtype=dtype).clone()
+    if isinstance(value, dict):
+        return {name: _loaded(entry, param, name) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_loaded(entry, param, key) for entry in value)
+    return value
+
+
+def _copied(group: Mapping[str, Any]) -> dict[str, Any]:
+    """Copies a saved group, so that a later change of it does not reach the optimizer."""
+    return {key: deepcopy(value) for key, value in group.items() if key != "params"}
+
+
+def _store(table: OrderedDict[int, Any], hook: Any, prepend: bool) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
