@@ -44,6 +44,32 @@ inline constexpr char _fused_sgd_[] =
 inline constexpr char _fused_adam_[] =
     "_fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): one Adam step over lists of "
     "tensors, in place; decoupled=True is AdamW. state_steps are one-element float tensors, counted up here.";
+
+inline constexpr char mm[] = "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
+inline constexpr char bmm[] = "bmm(input, mat2): products of two batches of matrices [b, n, k] and [b, k, m].";
+inline constexpr char addmm[] = "addmm(input, mat1, mat2, *, beta=1, alpha=1): beta * input + alpha * (mat1 @ mat2).";
+inline constexpr char softmax[] =
+    "softmax(input, dim, dtype=None): exp(x) / sum(exp(x)) along dim; rows sum to 1. Integers need a dtype.";
+inline constexpr char log_softmax[] =
+    "log_softmax(input, dim, dtype=None): x - log(sum(exp(x))) along dim, without overflow. Integers need a dtype.";
+inline constexpr char max_pool2d[] =
+    "max_pool2d(input, kernel_size, stride=kernel_size, padding=0, dilation=1, ceil_mode=False): the largest value of each "
+    "window. input [N, C, H, W] or [C, H, W].";
+inline constexpr char dropout[] =
+    "dropout(input, p=0.5, training=True): zeroes each element with probability p and scales the rest by 1 / (1 - p) "
+    "(Srivastava et al. 2014); the input itself when not training.";
+inline constexpr char batch_norm[] =
+    "batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5): (x - mean) "
+    "/ sqrt(var + eps) * weight + bias per channel (dimension 1); Ioffe and Szegedy 2015.";
+inline constexpr char cross_entropy[] =
+    "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0): cross-entropy of "
+    "logits. input [N, C], [C] or [N, C, d1, ...]; target class numbers (int64) without the C dimension, or probabilities of "
+    "input's shape.";
+inline constexpr char nll_loss[] =
+    "nll_loss(input, target, weight=None, ignore_index=-100, reduction='mean'): -weight[target] * input[target] of "
+    "log-probabilities [N, C], [C] or [N, C, d1, ...].";
+inline constexpr char mse_loss[] =
+    "mse_loss(input, target, reduction='mean'): (input - target)^2, its mean, or its sum. Error: shapes that differ.";
 }  // namespace doc
 
 /// Is one 2-d window operation: sizes, strides and so on per dimension, checked.

@@ -1,0 +1,128 @@
+// Max pooling: a window slides over each plane; the place of the maximum is kept for the gradient.
+#include <limits>
+
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::cpu {
+namespace {
+
+constexpr DTypeSet kPooled = kReals;
+
+/// Pools one plane. NaN wins over everything, the first of equals otherwise.
+template <class T>
+void pool_plane(const T* x, const Window2d& w, T* y, int64_t* indices) {
+  using C = compute_t<T>;
+  for (int64_t i = 0; i < w.out[0]; ++i) {
+    for (int64_t j = 0; j < w.out[1]; ++j) {
+      const int64_t top = i * w.stride[0] - w.padding[0], left = j * w.stride[1] - w.padding[1];
+      int64_t best_at = -1;
+      C best{};
+      for (int64_t ki = 0; ki < w.kernel[0]; ++ki) {
+        const int64_t r = top + ki * w.dilation[0];
+        if (r < 0 || r >= w.in[0]) continue;
+        for (int64_t kj = 0; kj < w.kernel[1]; ++kj) {
+          const int64_t c = left + kj * w.dilation[1];
+          if (c < 0 || c >= w.in[1]) continue;
+          const C v = static_cast<C>(x[r * w.in[1] + c]);
+          if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = r * w.in[1] + c;
+        }
+      }
+      y[i * w.out[1] + j] = best_at < 0 ? T(C(-std::numeric_limits<double>::infinity())) : x[best_at];
+      indices[i * w.out[1] + j] = best_at;
+    }
+  }
+}
+
+/// Pools one plane by 2 x 2 windows side by side: no bounds to check, no branch.
+template <class T>
+void pool_plane_2x2(const T* x, const Window2d& w, T* y, int64_t* indices) {
+  using C = compute_t<T>;
+  auto wins = [](C v, C best) { return (v > best) | ((v != v) & (best == best)); };
+  for (int64_t i = 0; i < w.out[0]; ++i) {
+    const int64_t row = 2 * i * w.in[1];
+    const T *a = x + row, *b = a + w.in[1];
+    for (int64_t j = 0; j < w.out[1]; ++j) {
+      C best = static_cast<C>(a[2 * j]);
+      int64_t at = 0;
+      const C v1 = static_cast<C>(a[2 * j + 1]), v2 = static_cast<C>(b[2 * j]), v3 = static_cast<C>(b[2 * j + 1]);
+      bool m = wins(v1, best);
+      best = m ? v1 : best, at = m ? 1 : at;
+      m = wins(v2, best);
+      best = m ? v2 : best, at = m ? w.in[1] : at;
+      m = wins(v3, best);
+      best = m ? v3 : best, at = m ? w.in[1] + 1 : at;
+      y[i * w.out[1] + j] = T(best);
+      indices[i * w.out[1] + j] = row + 2 * j + at;
+    }
+  }
+}
+
+bool is_2x2(const Window2d& w) {
+  return w.kernel == std::array<int64_t, 2>{2, 2} && w.stride == w.kernel && w.padding[0] == 0 && w.padding[1] == 0 &&
+         w.dilation[0] == 1 && w.dilation[1] == 1 && w.out[0] * 2 <= w.in[0] && w.out[1] * 2 <= w.in[1];
+}
+
+TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                           bool ceil_mode) {
+  if (input.dim() == 3) {
+    auto [values, indices] = max_pool_kernel(unsqueeze(input, 0), kernel, stride, padding, dilation, ceil_mode);
+    return {squeeze(values, 0), squeeze(indices, 0)};
+  }
+  Window2d w = pool2d_window(input.sizes(), kernel, stride, padding, dilation, ceil_mode, "max_pool2d");
+  VESTA_CHECK(kPooled.has(input.dtype()), type, "max_pool2d: expected a real dtype, got ", input.dtype(), " (input).");
+  Tensor x = contiguous(input);
+  Dims sizes{x.sizes()[0], x.sizes()[1], w.out[0], w.out[1]};
+  Tensor y = empty_tensor(sizes, x.dtype()), indices = empty_tensor(sizes, DType::int64);
+  const int64_t in = w.in[0] * w.in[1], out = w.out[0] * w.out[1];
+  if (out == 0 || y.numel() == 0) return {y, indices};
+  visit<kPooled>(x.dtype(), [&]<class T>() {
+    const T* from = x.data_ptr<T>();
+    auto plane = is_2x2(w) ? &pool_plane_2x2<T> : &pool_plane<T>;
+    parallel_for(y.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
+      for (int64_t p = b; p < e; ++p) plane(from + p * in, w, y.data_ptr<T>() + p * out, indices.data_ptr<int64_t>() + p * out);
+    });
+  });
+  return {y, indices};
+}
+
+Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
+  constexpr const char* op = "max_pool2d_gradient";
+  VESTA_CHECK(std::ranges::equal(grad.sizes(), indices.sizes()), value, op, ": expected indices of the shape of grad ",
+              grad.sizes(), ", got ", indices.sizes(), ".");
+  VESTA_CHECK(input_size.size() == size_t(grad.dim()) && grad.dim() >= 2, value, op, ": expected an input_size of ",
+              grad.dim(), " numbers, got ", IntSpan(input_size), ".");
+  VESTA_CHECK(indices.dtype() == DType::int64, type, op, ": expected int64 indices, got ", indices.dtype(), ".");
+  Tensor g = contiguous(grad), at = contiguous(indices), gx = zeros(input_size, grad.dtype());
+  const int64_t out = grad.size(-1) * grad.size(-2), in = gx.size(-1) * gx.size(-2);
+  if (g.numel() == 0) return gx;
+  VESTA_CHECK(in > 0 && gx.numel() / in == g.numel() / out, value, op, ": expected grad ", grad.sizes(),
+              " to have the planes of the input ", IntSpan(input_size), ".");
+  visit<kFloats>(g.dtype(), [&]<class T>() {
+    using C = compute_t<T>;
+    parallel_for(g.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
+      for (int64_t p = b; p < e; ++p) {
+        const T* from = g.data_ptr<T>() + p * out;
+        const int64_t* i = at.data_ptr<int64_t>() + p * out;
+        T* to = gx.data_ptr<T>() + p * in;
+        for (int64_t k = 0; k < out; ++k) {
+          if (i[k] < 0) continue;  // a window that saw padding only
+          VESTA_CHECK(i[k] < in, index, op, ": index ", i[k], " is out of bounds for a plane of ", in, " elements.");
+          to[i[k]] = T(static_cast<C>(to[i[k]]) + static_cast<C>(from[k]));
+        }
+      }
+    });
+  });
+  return gx;
+}
+
+}  // namespace
+
+void register_pool() {
+  ops::max_pool2d_with_indices.set_kernel(DeviceType::cpu, max_pool_kernel);
+  ops::max_pool2d_gradient.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
+}
+
+}  // namespace vesta::cpu

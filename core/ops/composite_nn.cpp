@@ -1,0 +1,157 @@
+// Ops of neural networks that are made of other ops: their gradients come from those.
+#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta {
+namespace {
+
+enum class Reduce { none, mean, sum };
+
+Reduce reduction_of(Text t, const char* op) {
+  if (t == "none") return Reduce::none;
+  if (t == "mean") return Reduce::mean;
+  VESTA_CHECK(t == "sum", value, op, ": expected reduction 'none', 'mean' or 'sum', got '", t, "'.");
+  return Reduce::sum;
+}
+
+Tensor reduced(const Tensor& loss, Reduce r) { return r == Reduce::none ? loss : r == Reduce::mean ? mean(loss) : sum(loss); }
+
+/// Brings [C] and [N, C, d1, ...] to rows [M, C], and class numbers to [M].
+struct Rows {
+  Tensor input, target;
+  Dims shape;  // of the losses
+  Rows(const Tensor& x, const Tensor& t, const char* op) : input(x), target(t), shape(t.sizes()) {
+    VESTA_CHECK(x.dim() >= 1, value, op, ": expected an input of at least 1 dimension, got a 0-d tensor.");
+    if (x.dim() == 1) {
+      VESTA_CHECK(t.dim() == 0, value, op, ": expected a 0-d target for input ", x.sizes(), ", got ", t.sizes(), ".");
+      input = unsqueeze(x, 0), target = unsqueeze(t, 0);
+    } else if (x.dim() > 2) {
+      Dims want(x.sizes());
+      want.erase(1);
+      VESTA_CHECK(std::ranges::equal(IntSpan(want), t.sizes()), value, op, ": expected a target of shape ", IntSpan(want),
+                  " for input ", x.sizes(), ", got ", t.sizes(), ".");
+      Dims order;
+      for (int64_t d = 0; d < x.dim(); ++d) {
+        if (d != 1) order.push_back(d);
+      }
+      order.push_back(1);
+      input = reshape(permute(x, order), {numel_of(want, op), x.sizes()[1]});
+      target = reshape(t, {-1});
+    }
+  }
+};
+
+/// Returns the weight of each row's class: 0 where the class is ignored.
+Tensor row_weights(const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
+  Tensor counted = ne(target, ignore_index);
+  if (!weight.defined()) return counted.to(dtype);
+  Tensor w = index_select(weight, 0, where(counted, target, wrapped(int64_t(0))));
+  return mul(w, counted.to(dtype));
+}
+
+Tensor class_loss(const Tensor& rows_loss, const Rows& rows, const Tensor& weight, int64_t ignore_index, Reduce r) {
+  if (r == Reduce::sum) return sum(rows_loss);
+  if (r == Reduce::none) return reshape(rows_loss, rows.shape);
+  NoGrad off;
+  bool plain = !weight.defined();
+  if (plain) {  // the usual case: count the rows that are not ignored, on the host
+    Tensor counted = ne(rows.target, ignore_index).sum();
+    EnableGrad on;
+    return true_divide(sum(rows_loss), Scalar(double(counted.item<int64_t>())));
+  }
+  Tensor total = sum(row_weights(rows.target, weight, ignore_index, rows_loss.dtype()));
+  EnableGrad on;
+  return true_divide(sum(rows_loss), total);
+}
+
+/// Cross-entropy against probabilities of the input's shape.
+Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, Reduce r, double smoothing) {
+  const int64_t dim = input.dim() == 1 ? 0 : 1, classes = input.size(dim);
+  Tensor p = target;
+  if (smoothing != 0) p = add(mul(p, 1 - smoothing), smoothing / double(classes));
+  Tensor terms = mul(p, log_softmax(input, dim));
+  if (weight.defined()) {
+    Dims sizes(size_t(input.dim()), 1);
+    sizes[size_t(dim)] = classes;
+    terms = mul(terms, reshape(weight, sizes));
+  }
+  Tensor loss = neg(sum(terms, dim));
+  if (r == Reduce::none) return loss;
+  Tensor total = sum(loss);
+  return r == Reduce::sum ? total : true_divide(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
+}
+
+}  // namespace
+
+Tensor mm(const Tensor& a, const Tensor& b) {
+  VESTA_CHECK(a.dim() == 2 && b.dim() == 2, value, "mm: expected two matrices, got ", a.sizes(), " and ", b.sizes(), ".");
+  return matmul(a, b);
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
+              "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
+  return matmul(a, b);
+}
+
+Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
+  Tensor product = mm(mat1, mat2);
+  if (alpha != 1) product = mul(product, alpha);
+  if (beta == 0) return product;  // as BLAS has it: NaN of an ignored input does not count
+  return add(product, input, beta);
+}
+
+Tensor softmax(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  return softmax_float(dtype ? input.to(*dtype) : input, dim);
+}
+
+Tensor log_softmax(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  return log_softmax_float(dtype ? input.to(*dtype) : input, dim);
+}
+
+Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+  return std::get<0>(max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
+}
+
+Tensor dropout(const Tensor& input, double p, bool training) {
+  VESTA_CHECK(p >= 0 && p <= 1, value, "dropout: dropout probability has to be between 0 and 1, but got ", p, ".");
+  if (!training || p == 0 || input.numel() == 0) return input;
+  return std::get<0>(native_dropout(input, p, true));
+}
+
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+                  const Tensor& bias, bool training, double momentum, double eps) {
+  return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+}
+
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index, Text reduction,
+                     double label_smoothing) {
+  Reduce r = reduction_of(reduction, "cross_entropy");
+  if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
+    return soft_cross_entropy(input, target, weight, r, label_smoothing);
+  }
+  Rows rows(input, target, "cross_entropy");
+  Tensor loss = std::get<0>(cross_entropy_rows(rows.input, rows.target, weight, ignore_index, label_smoothing));
+  return class_loss(loss, rows, weight, ignore_index, r);
+}
+
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index, Text reduction) {
+  Reduce r = reduction_of(reduction, "nll_loss");
+  Rows rows(input, target, "nll_loss");
+  check_class_target(rows.input, rows.target, weight, "nll_loss");
+  Tensor counted = ne(rows.target, ignore_index);
+  Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
+  Tensor picked = squeeze(gather(rows.input, 1, unsqueeze(classes, 1)), 1);
+  Tensor loss = where(counted, neg(picked), wrapped(0.0));
+  if (weight.defined()) loss = mul(loss, row_weights(rows.target, weight, ignore_index, loss.dtype()));
+  return class_loss(loss, rows, weight, ignore_index, r);
+}
+
+Tensor mse_loss(const Tensor& input, const Tensor& target, Text reduction) {
+  Reduce r = reduction_of(reduction, "mse_loss");
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, "mse_loss: expected input and target of the same shape, got ",
+              input.sizes(), " and ", target.sizes(), ". Reshape one; broadcasting here is nearly always a mistake.");
+  return reduced(square(sub(input, target)), r);
+}
+
+}  // namespace vesta
