@@ -38,8 +38,14 @@ Tensor wrapped(Scalar value) {
 
 Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, const char* op) {
   Tensor r(TensorImpl::make(t.impl()->storage(), sizes, strides, offset, t.dtype(), op));
-  r.impl()->inference = t.impl()->inference;
-  r.impl()->view_without_grad = t.impl()->layers & bit(Layer::autograd);  // recording, where on, clears it
+  const TensorImpl& source = *t.impl();
+  TensorImpl& view = *r.impl();
+  view.inference = source.inference;
+  if (is_differentiable(t.dtype()) && !source.inference) {  // Note [Views and in-place] in autograd/views.cpp
+    view.base = source.base ? source.base : t.ptr();
+    view.view_without_grad = source.view_without_grad || !layer_state.grad_enabled;
+    view.layers = bit(Layer::autograd);  // its base may come to require grad, and then so does it
+  }
   return r;
 }
 
@@ -69,7 +75,9 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
 
 Tensor Tensor::detach() const {
   Tensor r = alias(*this, sizes(), strides(), storage_offset(), "detach");
+  r.impl()->base.reset();
   r.impl()->view_without_grad = false;
+  r.impl()->layers = 0;
   return r;
 }
 

@@ -54,11 +54,12 @@ class TensorImpl : public RefCounted {
   uint8_t layers = 0;            // the layers this tensor wakes up
   bool wrapped_number = false;   // made from a Python number: takes part in promotion weakly
   bool inference = false;        // made in inference mode
-  bool view_without_grad = false;  // a view of a recorded tensor, made where recording was off
+  bool view_without_grad = false;  // a view made where recording was off
   bool unsettled = false;        // reserved: values in another physical order than the strides say
   bool owns_pyobject = false;    // the wrapper died first: this side keeps it alive now
   AutogradSlot* autograd = nullptr;  // owned
   void* pyobject = nullptr;      // the Python wrapper; borrowed unless owns_pyobject
+  intrusive_ptr<TensorImpl> base;  // of a view: the tensor that owns the history (never itself a view)
 
  private:
   TensorImpl() = default;
@@ -78,6 +79,6 @@ class TensorImpl : public RefCounted {
   int64_t* dims_ = inline_;  // sizes, then strides
   int64_t inline_[10];       // enough for five dimensions
 };
-static_assert(sizeof(TensorImpl) <= 192, "three cache lines: 16 handle state, 24 slots, 40 geometry, 88 dims");
+static_assert(sizeof(TensorImpl) <= 192, "three cache lines: 16 handle state, 24 slots, 32 geometry, 88 dims");
 
 }  // namespace vesta

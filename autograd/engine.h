@@ -1,0 +1,53 @@
+// The engine: runs the tape backwards. A tour of a run stands in engine.cpp.
+#pragma once
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <vesta/autograd/node.h>
+
+namespace vesta::autograd {
+
+/// Says what a backward run is to do.
+struct BackwardOptions {
+  bool retain_graph = false;   // keep saved tensors for another run
+  bool create_graph = false;   // record the run itself: gradients of gradients
+  bool accumulate = true;      // add into grad; false: return the gradients of `inputs`
+  bool allow_unused = false;   // an input that was not used gives an undefined gradient instead of an error
+};
+
+/// Runs backwards from `roots` with the incoming gradients `grads` (same length or empty; an undefined one means one,
+/// for one-element roots). With `inputs`, only they get gradients: accumulated into their grad, or returned in order
+/// where `accumulate` is false. Errors: a root without history, a gradient of a wrong shape, an unused input.
+/// Callable from hooks and custom functions, and from several threads at once.
+VESTA_API std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const BackwardOptions& options = {},
+                                           TensorList inputs = {});
+/// As above for callers that spell every choice.
+inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool retain_graph, bool create_graph,
+                                        TensorList inputs, bool accumulate, bool allow_unused) {
+  return run_backward(roots, grads, BackwardOptions{retain_graph, create_graph, accumulate, allow_unused}, inputs);
+}
+
+/// Calls `f` when the backward run that is under way on this thread ends without error. Error outside a run.
+VESTA_API void queue_callback(std::function<void()> f);
+
+/// Switches anomaly detection: errors carry the node's name, and (with check_nan) a NaN gradient raises.
+VESTA_API void set_detect_anomaly(bool enabled, bool check_nan = true);
+VESTA_API bool detect_anomaly();
+
+/// Sums `t` to `sizes` (which broadcasts to its shape), converts it to `dtype` and takes the real part if that is real.
+VESTA_API Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype);
+
+}  // namespace vesta::autograd
+
+namespace vesta {
+
+/// Adds d(tensors)/d(leaf) into every leaf's grad (only those of `inputs` if given). As torch.autograd.backward.
+VESTA_API void backward(TensorList tensors, TensorList grad_tensors = {}, std::optional<bool> retain_graph = {},
+                        bool create_graph = false, TensorList inputs = {});
+/// Returns d(outputs)/d(inputs), summed over outputs; undefined (or zeros) for unused ones. As torch.autograd.grad.
+VESTA_API std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_outputs = {},
+                                   std::optional<bool> retain_graph = {}, bool create_graph = false,
+                                   std::optional<bool> allow_unused = {}, bool materialize_grads = false);
+
+}  // namespace vesta

@@ -1,0 +1,247 @@
+// Node: one step of the tape. An op that records makes a node; its edges point at the nodes its inputs came from.
+//
+// A node gets the gradients of the op's outputs and returns those of the op's inputs. Nodes are made on every recorded
+// call, so they come from the pool, keep up to four edges and one output's shape inline, and are counted by hand.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <vesta/core/pool.h>
+#include <vesta/core/tensor.h>
+
+namespace vesta::autograd {
+
+class Node;
+struct NodeHooks;  // <vesta/autograd/hooks.h>
+using NodePtr = intrusive_ptr<Node>;
+
+/// Says which inputs want a gradient. Past 64 inputs the answer is always yes; what is not wanted is dropped.
+struct Needs {
+  uint64_t mask = ~uint64_t(0);
+  constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
+};
+
+/// Holds the gradients that enter or leave a node; an undefined tensor is a gradient of zero. Three fit inline.
+class VESTA_API GradList {
+ public:
+  GradList() = default;
+  explicit GradList(size_t n) { grow(n); }
+  explicit GradList(Tensor one) : size_(1) { inline_[0] = std::move(one); }
+  GradList(GradList&& o) noexcept { take(o); }
+  GradList& operator=(GradList&& o) noexcept {
+    if (this != &o) clear(), take(o);
+    return *this;
+  }
+  ~GradList() {
+    if (data_ != inline_) delete[] data_;
+  }
+  size_t size() const { return size_; }
+  Tensor& operator[](size_t i) { return data_[i]; }
+  const Tensor& operator[](size_t i) const { return data_[i]; }
+  Tensor* begin() { return data_; }
+  Tensor* end() { return data_ + size_; }
+  const Tensor* begin() const { return data_; }
+  const Tensor* end() const { return data_ + size_; }
+  operator std::span<const Tensor>() const { return {data_, size_}; }
+  /// Extends the list to n entries; new ones are undefined.
+  void grow(size_t n);
+  void clear();
+  bool any_defined() const;
+
+ private:
+  void take(GradList& o) noexcept;
+  Tensor inline_[3];
+  Tensor* data_ = inline_;
+  uint32_t size_ = 0, capacity_ = 3;
+};
+
+/// Is an edge of the tape: gradients flow to input `input_nr` of `node`. A null node wants none.
+struct Edge {
+  NodePtr node;
+  uint32_t input_nr = 0;
+  explicit operator bool() const { return bool(node); }
+};
+
+/// Describes an output of the recorded op, so that the engine can bring its gradient into the same form.
+class VESTA_API TensorMeta {
+ public:
+  TensorMeta() = default;
+  explicit TensorMeta(const Tensor& t) { set(t); }
+  TensorMeta(const TensorMeta&) = delete;
+  ~TensorMeta() {
+    if (ndim_ > kInline) delete[] heap_;
+  }
+  void set(const Tensor& t) {
+    ndim_ = uint8_t(t.dim()), dtype_ = t.dtype(), device_ = t.device();
+    int64_t* to = ndim_ <= kInline ? inline_ : heap_ = new int64_t[ndim_];
+    for (int i = 0; i < ndim_; ++i) to[i] = t.sizes()[size_t(i)];
+  }
+  IntSpan sizes() const { return {ndim_ <= kInline ? inline_ : heap_, ndim_}; }
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  /// Tells whether `t` has this shape, dtype and device.
+  bool fits(const Tensor& t) const {
+    return t.dtype() == dtype_ && t.device() == device_ && t.dim() == ndim_ &&
+           std::memcmp(t.sizes().data(), sizes().data(), size_t(ndim_) * 8) == 0;
+  }
+
+ private:
+  static constexpr int kInline = 4;
+  DType dtype_ = DType::float32;
+  Device device_;
+  uint8_t ndim_ = 0;
+  union {
+    int64_t inline_[kInline];
+    int64_t* heap_;
+  };
+};
+
+/// Is a step of the tape. Subclasses implement apply() and name(), and release_saved() where they hold tensors.
+///
+/// Note [How a chain dies]
+/// A node owns its edges' nodes, saved tensors own tensors, tensors own their nodes: freeing a long chain by nested
+/// destructors would need a stack as deep as the chain. Every path passes through Node::destroy, so that is where it is
+/// cut: a destroy inside a destroy only queues the node in a thread-local list, which the outermost one works off.
+class VESTA_API Node : public pool::Pooled {
+ public:
+  virtual ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// Returns the gradients of the inputs (those that `needs` wants) given those of the outputs. Grad mode says whether
+  /// this call itself is to be recorded.
+  virtual GradList apply(GradList grads, Needs needs) = 0;
+  /// Returns PyTorch's name of the step: MulBackward0.
+  virtual std::string name() const = 0;
+  /// Drops what was saved for apply(); called after it unless the graph is retained.
+  virtual void release_saved() {}
+
+  std::span<const Edge> edges() const { return {edges_, num_edges_}; }
+  /// Returns the number of the op's outputs: gradients that apply() gets.
+  uint32_t num_inputs() const { return num_metas_; }
+  const TensorMeta& input_meta(uint32_t i) const { return i == 0 ? meta_ : more_metas_[i - 1]; }
+  /// Orders execution: of the nodes that are ready the one made last runs first; accumulation runs at once.
+  uint64_t sequence_nr() const { return sequence_nr_; }
+  /// Runs the node even where no gradient reaches it (custom functions see zeros).
+  bool runs_without_gradient() const { return runs_without_gradient_; }
+  /// True of the node that adds into a leaf's grad.
+  bool accumulates() const { return accumulates_; }
+
+  /// Returns the hooks of this node, null where there are none.
+  NodeHooks* hooks() const { return hooks_; }
+  /// Returns the hooks of this node, made when first asked for.
+  NodeHooks& ensure_hooks();
+
+  // Building: called once, before anybody else sees the node.
+  /// Makes room for n edges.
+  void set_num_edges(size_t n) {
+    if (n > kInlineEdges) edges_ = new Edge[n];
+    num_edges_ = uint32_t(n);
+  }
+  Edge& edge(size_t i) { return edges_[i]; }
+  /// Notes the shape, dtype and device of output `i` of `count`.
+  void set_input_meta(uint32_t i, uint32_t count, const Tensor& output);
+
+  // Reference counting, for intrusive_ptr.
+  void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  bool release() const noexcept {
+    if (!accumulates_ && refs_.load(std::memory_order_acquire) == 1) {  // a leaf may revive its accumulator: no shortcut
+      refs_.store(0, std::memory_order_relaxed);
+      return true;
+    }
+    return refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
+  /// Takes a reference unless the node is dying.
+  bool try_retain() const noexcept;
+  uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
+  static void destroy(Node* n) noexcept;
+
+  /// Begins a use of saved state; false where it has been released. Note [Sharing a graph between threads] in engine.cpp
+  bool enter() noexcept { return !keeps_state_ || (uses_.fetch_add(1, std::memory_order_acquire) & kReleased) == 0; }
+  /// Ends a use; `release` frees what was saved as soon as nobody else is in there.
+  void leave(bool release) noexcept;
+
+  void* pyobject = nullptr;  // the Python wrapper, borrowed: whoever makes one clears it
+
+ protected:
+  Node() : sequence_nr_(next_sequence_nr()) {}
+  explicit Node(uint64_t sequence_nr) : sequence_nr_(sequence_nr) {}
+  static constexpr size_t kInlineEdges = 4;
+  static constexpr uint64_t kRunsAtOnce = ~uint64_t(0);
+
+  bool keeps_state_ = false;           // a second backward needs what the first released: enter() and leave() count
+  bool releases_ = false;              // release_saved() is to be called, without that protocol
+  bool runs_without_gradient_ = false;
+  bool accumulates_ = false;
+  bool borrows_hooks_ = false;         // hooks_ belongs to the leaf
+
+  NodeHooks* hooks_ = nullptr;
+
+ private:
+  static constexpr uint32_t kReleased = 0xffff0000u, kOneRelease = 0x10000u;
+  static uint64_t next_sequence_nr();
+
+  mutable std::atomic<uint32_t> refs_{0};
+  std::atomic<uint32_t> uses_{0};  // running applies below, releases above
+  union {
+    uint64_t sequence_nr_;
+    Node* next_dying_;
+  };
+  Edge inline_edges_[kInlineEdges];
+  Edge* edges_ = inline_edges_;
+  uint32_t num_edges_ = 0;
+  uint32_t num_metas_ = 0;
+  TensorMeta meta_;
+  TensorMeta* more_metas_ = nullptr;
+};
+
+/// Counts the nodes this thread has made; PyTorch numbers per thread too, so that threads do not share a counter.
+extern VESTA_API constinit thread_local uint64_t sequence_counter __attribute__((tls_model("initial-exec")));
+inline uint64_t Node::next_sequence_nr() { return sequence_counter++; }
+
+/// Makes PyTorch's node name of an op's name: index_select gives IndexSelectBackward0.
+VESTA_API std::string node_name(const char* op);
+
+/// Returns the node whose apply() is running on this thread; saved tensors name it in errors. Null outside.
+VESTA_API Node* running_node() noexcept;
+/// Declares a node to be running while it lives: for a look at saved tensors from outside the engine, too.
+class VESTA_API RunningNode {
+ public:
+  explicit RunningNode(Node* n) noexcept;
+  ~RunningNode();
+  RunningNode(const RunningNode&) = delete;
+
+ private:
+  Node* saved_;
+};
+
+/// Adds what reaches it into the grad of a leaf. There is one at a time per leaf: the leaf points at it weakly, it owns
+/// the leaf, so hooks and bucketed reducers can rely on its identity as long as they hold it.
+class VESTA_API AccumulateGrad final : public Node {
+ public:
+  explicit AccumulateGrad(Tensor variable);
+  ~AccumulateGrad() override;
+  GradList apply(GradList grads, Needs needs) override;
+  std::string name() const override { return "AccumulateGrad"; }
+  const Tensor& variable() const { return variable_; }
+  /// Lets the first gradient be copied into `target` (same shape and dtype), which becomes the leaf's grad: the way a
+  /// bucket of gradients stays one piece of memory. An undefined tensor ends that.
+  void set_target(Tensor target);
+
+ private:
+  Tensor variable_, target_;
+};
+
+/// Is what a language binding subclasses for custom functions: see record_function() in <vesta/autograd/function.h>.
+/// apply() sees undefined gradients as they are; the subclass replaces them by zeros where it promises so.
+class VESTA_API FunctionNode : public Node {
+ protected:
+  FunctionNode() {
+    runs_without_gradient_ = true;
+    releases_ = true;
+  }
+};
+
+}  // namespace vesta::autograd
