@@ -1,0 +1,187 @@
+#include <vesta/core/cpu/conv_weights.h>
+#include <vesta/core/cpu/parallel.h>
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <new>
+#include <typeinfo>
+
+namespace vesta::cpu {
+namespace {
+
+using std::int64_t;
+
+int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
+
+// What one entry was packed from; the shape's batch and image sizes matter only through the products' taps.
+struct Identity {
+  WeightKey key;
+  WeightUse use;
+  const std::type_info* type;
+  Isa isa;
+  int64_t out_channels, in_channels, groups;
+  Spatial kernel, stride, dilation;
+
+  bool same_place(const Identity& o) const { return key.id == o.key.id && use == o.use && *type == *o.type; }
+  bool operator==(const Identity& o) const {
+    return same_place(o) && key.version == o.key.version && isa == o.isa && out_channels == o.out_channels &&
+           in_channels == o.in_channels && groups == o.groups && kernel == o.kernel && stride == o.stride &&
+           dilation == o.dilation;
+  }
+};
+
+// Least recently used last. At most one entry per weight, use and type: a new version takes the place of the old.
+class WeightCache {
+ public:
+  static WeightCache& instance() {
+    static WeightCache* cache = [] {
+      // Another thread may hold the lock while this one forks; the child must find it free.
+      pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                     [] { instance().mutex_.unlock(); });
+      return new WeightCache;  // never destroyed: convolutions may run while the process ends
+    }();
+    return *cache;
+  }
+
+  std::shared_ptr<const void> find(const Identity& wanted) {
+    const std::lock_guard lock(mutex_);
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      if (!(it->identity == wanted)) continue;
+      entries_.splice(entries_.begin(), entries_, it);
+      return it->packed;
+    }
+    return nullptr;
+  }
+
+  void keep(const Identity& identity, std::shared_ptr<const void> packed, int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    for (auto it = entries_.begin(); it != entries_.end();) {
+      if (it->identity.same_place(identity)) {
+        bytes_ -= it->bytes;
+        it = entries_.erase(it);
+      } else {
+        ++it;
+      }
+    }
+    entries_.push_front({identity, std::move(packed), bytes});
+    bytes_ += bytes;
+    while (entries_.size() > 1 && (bytes_ > kMostBytes || entries_.size() > kMostEntries)) {
+      bytes_ -= entries_.back().bytes;
+      entries_.pop_back();
+    }
+  }
+
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    entries_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kMostBytes = int64_t{256} << 20;
+  static constexpr std::size_t kMostEntries = 512;
+  struct Entry {
+    Identity identity;
+    std::shared_ptr<const void> packed;
+    int64_t bytes;
+  };
+  std::mutex mutex_;
+  std::list<Entry> entries_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+PackedWeights<T>::PackedWeights(const GemmKernels<T>& kernels, int64_t groups, int64_t rows,
+                                const std::vector<Taps>& products)
+    : kernels_(kernels), groups_(groups), rows_(rows), padded_rows_(round_up(rows, kernels.tile_rows)) {
+  for (const Taps& taps : products) {
+    product_at_.push_back(group_size_);
+    group_size_ += padded_rows_ * static_cast<int64_t>(taps.table.size());
+  }
+  const std::size_t count = static_cast<std::size_t>(std::max<int64_t>(groups_ * group_size_, 1));
+  data_.reset(static_cast<T*>(::operator new[](count * sizeof(T), std::align_val_t{64})));
+}
+
+// One tile of rows, for all blocks of taps. Forward rows are output channels and lie dense in w; a row of the data
+// gradient is an input channel, whose taps lie apart.
+template <class T>
+void PackedWeights<T>::pack_tile(const ConvShape& shape, WeightUse use, const Taps& taps, int64_t group,
+                                 int64_t first_row, const T* w, T* out) const {
+  const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
+  const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
+  const int64_t k_end = static_cast<int64_t>(taps.table.size()), tile = kernels_.tile_rows;
+  const int64_t count = std::min(tile, rows_ - first_row);
+  if (use == WeightUse::forward) {
+    const T* const from = w + (group * outputs + first_row) * k_end;
+    for (int64_t k0 = 0; k0 < k_end; k0 += kBlockK) {
+      const int64_t length = std::min(kBlockK, k_end - k0);
+      kernels_.pack_a(count, length, from + k0, k_end, 1, out + k0 * padded_rows_ + first_row * length);
+    }
+    return;
+  }
+  const int64_t tap_count = static_cast<int64_t>(taps.tap.size());
+  for (int64_t k0 = 0; k0 < k_end; k0 += kBlockK) {
+    const int64_t length = std::min(kBlockK, k_end - k0);
+    T* to = out + k0 * padded_rows_ + first_row * length;
+    int64_t o = k0 / tap_count, t = k0 % tap_count;
+    for (int64_t k = 0; k < length; ++k, to += tile) {
+      const T* const from = w + ((group * outputs + o) * inputs + first_row) * kernel + taps.tap[t];
+      for (int64_t r = 0; r < count; ++r) to[r] = from[r * kernel];
+      for (int64_t r = count; r < tile; ++r) to[r] = T(0);
+      if (++t == tap_count) {
+        t = 0;
+        ++o;
+      }
+    }
+  }
+}
+
+template <class T>
+void PackedWeights<T>::pack(const ConvShape& shape, WeightUse use, const std::vector<Taps>& products, const T* w) {
+  const int64_t tiles = padded_rows_ / kernels_.tile_rows;
+  const int64_t per_tile = std::max<int64_t>(1, group_size_ / std::max<int64_t>(tiles, 1));
+  parallel_for(groups_ * tiles, std::max<int64_t>(1, 65536 / per_tile), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t group = t / tiles, first_row = t % tiles * kernels_.tile_rows;
+      for (std::size_t p = 0; p < products.size(); ++p) {
+        pack_tile(shape, use, products[p], group, first_row, w, data_.get() + group * group_size_ + product_at_[p]);
+      }
+    }
+  });
+}
+
+template <class T>
+std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, WeightUse use,
+                                                       const std::vector<Taps>& products, const T* values,
+                                                       WeightKey key) {
+  const Identity identity{
+      key,          use,          &typeid(T),   gemm_isa(),    shape.out_channels, shape.in_channels,
+      shape.groups, shape.kernel, shape.stride, shape.dilation};
+  if (key.id != 0) {
+    if (auto found = WeightCache::instance().find(identity)) {
+      return std::static_pointer_cast<const PackedWeights<T>>(found);
+    }
+  }
+  const int64_t rows = (use == WeightUse::forward ? shape.out_channels : shape.in_channels) / shape.groups;
+  auto packed = std::make_shared<PackedWeights<T>>(gemm_kernels<T>(), shape.groups, rows, products);
+  packed->pack(shape, use, products, values);
+  if (key.id != 0) WeightCache::instance().keep(identity, packed, packed->bytes());
+  return packed;
+}
+
+void clear_weight_cache() { WeightCache::instance().clear(); }
+
+template class PackedWeights<float>;
+template class PackedWeights<double>;
+template std::shared_ptr<const PackedWeights<float>> packed_weights(const ConvShape&, WeightUse,
+                                                                    const std::vector<Taps>&, const float*, WeightKey);
+template std::shared_ptr<const PackedWeights<double>> packed_weights(const ConvShape&, WeightUse,
+                                                                     const std::vector<Taps>&, const double*,
+                                                                     WeightKey);
+
+}  // namespace vesta::cpu

@@ -1,0 +1,52 @@
+// Weights packed for the block kernels, kept from call to call by their key. Internal to convolution.cpp.
+#pragma once
+
+#include <vesta/core/cpu/conv_canvas.h>
+#include <vesta/core/cpu/gemm_kernel.h>
+
+#include <memory>
+#include <vector>
+
+namespace vesta::cpu {
+
+/// Tells for which product weights are packed.
+enum class WeightUse : unsigned char { forward, backward_data };
+
+/// Holds, for every group and product, the left matrix of the product in tiles; blocks of kBlockK taps follow each
+/// other.
+template <class T>
+class PackedWeights {
+ public:
+  /// Lays out room for `groups` times the products of `products`, each with `rows` rows.
+  PackedWeights(const GemmKernels<T>& kernels, std::int64_t groups, std::int64_t rows,
+                const std::vector<Taps>& products);
+
+  /// Points at the tiles of taps [k0, k0 + kBlockK) of one group's product.
+  const T* block(std::int64_t group, std::size_t product, std::int64_t k0) const {
+    return data_.get() + group * group_size_ + product_at_[product] + k0 * padded_rows_;
+  }
+  /// Packs w (dense, [out_channels, in_channels / groups, kernel...]) for `use`, on several threads.
+  void pack(const ConvShape& shape, WeightUse use, const std::vector<Taps>& products, const T* w);
+
+  std::int64_t bytes() const { return groups_ * group_size_ * static_cast<std::int64_t>(sizeof(T)); }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  void pack_tile(const ConvShape& shape, WeightUse use, const Taps& taps, std::int64_t group, std::int64_t first_row,
+                 const T* w, T* out) const;
+
+  const GemmKernels<T>& kernels_;
+  std::int64_t groups_, rows_, padded_rows_, group_size_ = 0;
+  std::vector<std::int64_t> product_at_;
+  std::unique_ptr<T[], Free> data_;
+};
+
+/// Returns w packed, from the cache if the key is known there with this version and shape. `values` points at w as T.
+template <class T>
+std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, WeightUse use,
+                                                       const std::vector<Taps>& products, const T* values,
+                                                       WeightKey key);
+
+}  // namespace vesta::cpu

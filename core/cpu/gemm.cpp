@@ -1,0 +1,577 @@
+// Matrix products. A tour: gemm() picks the element type. Floats go to Product<T>, which folds the batch, turns a
+// single column into a row, and chooses between
+//   - inline: small products, on this thread, straight from the operands;
+//   - independent tasks: a grid of (batch, rows, columns), each task packing what it needs;
+//   - shared panels: one large product; B is packed once by all threads, then row blocks are computed from it;
+//   - split k: few elements and a long k; the blocks of k are computed apart and added in order.
+// All of them give the same bits: Note [One chain of sums] in gemm_kernel.h. 16-bit floats are widened to float and
+// rounded at the end; integers and complex numbers are plain loops.
+#include <vesta/core/cpu/gemm.h>
+#include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/scratch.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <type_traits>
+
+namespace vesta::cpu {
+namespace {
+
+using std::int64_t;
+
+// Tuned with benchmarks/cpp/dnn_bench (matmul section).
+constexpr int64_t kRowsPerBlock = 96;            // a packed block of A, 96 KiB of floats, stays in L2
+constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a second thread costs more than it gives
+constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
+constexpr int64_t kSharedElements = 16 << 20;    // most elements of B packed at a time
+constexpr int64_t kPartialElements = 4 << 20;    // most elements of partial sums alive when k is split
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// One product of floats with typed pointers.
+template <class T>
+struct Matrices {
+  int64_t m, n, k;
+  const T* a;
+  int64_t a_row, a_col;
+  const T* b;
+  int64_t b_row, b_col;
+  T* c;
+  int64_t c_row;
+  const T* bias;
+  bool accumulate;
+
+  Matrices rows(int64_t begin, int64_t end) const {
+    Matrices part = *this;
+    part.m = end - begin;
+    part.a += begin * a_row;
+    part.c += begin * c_row;
+    return part;
+  }
+  Matrices columns(int64_t begin, int64_t end) const {
+    Matrices part = *this;
+    part.n = end - begin;
+    part.b += begin * b_col;
+    part.c += begin;
+    if (bias != nullptr) part.bias += begin;
+    return part;
+  }
+};
+
+// Fills in a Block for the k block starting at k0; operands are set by the caller.
+template <class T>
+Block<T> block_at(const Matrices<T>& p, int64_t k0) {
+  Block<T> block{};
+  block.m = p.m;
+  block.n = p.n;
+  block.k = std::min(kBlockK, p.k - k0);
+  block.c = p.c;
+  block.c_row = p.c_row;
+  block.accumulate = p.accumulate || k0 > 0;
+  block.bias = k0 + block.k == p.k ? p.bias : nullptr;
+  return block;
+}
+
+// Points the block at A as it lies; A must have a unit stride (or a single row).
+template <class T>
+void read_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t k0, Block<T>& block) {
+  const bool by_rows = p.a_col == 1 || p.k == 1;
+  block.a = p.a + k0 * p.a_col;
+  block.a_row = by_rows ? p.a_row : 1;
+  block.a_col = by_rows ? 1 : p.a_col;
+  block.a_tile = kernels.tile_rows * p.a_row;
+}
+
+template <class T>
+void pack_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t k0, T* room, Block<T>& block) {
+  kernels.pack_a(p.m, block.k, p.a + k0 * p.a_col, p.a_row, p.a_col, room);
+  block.a = room;
+  block.a_row = 1;
+  block.a_col = kernels.tile_rows;
+  block.a_tile = kernels.tile_rows * block.k;
+}
+
+template <class T>
+void use_packed_b(const GemmKernels<T>& kernels, const T* packed, Block<T>& block) {
+  block.b = packed;
+  block.b_row = kernels.tile_cols;
+  block.b_tile = kernels.tile_cols * block.k;
+}
+
+// A is read in place unless both its strides are long, or so many panels pass over it that packing repays: its columns
+// touch a page each when A is transposed, and rows a page apart compete for the same lines of L1.
+template <class T>
+bool reads_a_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  constexpr int64_t kPage = 4096;
+  if (p.m == 1 || p.k == 1) return true;
+  const bool by_rows = p.a_col == 1;
+  if (!by_rows && p.a_row != 1) return false;
+  const bool awkward = !by_rows || p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0;
+  return !awkward || p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
+}
+
+// B is read in place when its rows have unit stride and a block of it is used once or lies within L1.
+template <class T>
+bool reads_b_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  if (p.b_col != 1 && p.n != 1) return false;
+  const int64_t span = std::min(p.k, kBlockK) * std::max(std::abs(p.b_row), p.n) * static_cast<int64_t>(sizeof(T));
+  return p.m <= kernels.tile_rows || span <= kDirectBytes;
+}
+
+// Computes one product on this thread.
+template <class T>
+void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  const bool a_in_place = reads_a_in_place(kernels, p), b_in_place = reads_b_in_place(kernels, p);
+  const int64_t depth = std::min(p.k, kBlockK), nc = kernels.tile_cols;
+  T* const a_room =
+      a_in_place ? nullptr
+                 : static_cast<T*>(thread_scratch(
+                       Scratch::pack_a, sizeof(T) * depth * round_up(std::min(p.m, kRowsPerBlock), kernels.tile_rows)));
+  // Where A is read in place a strip of B need only outlive L1; packed blocks of A are worth more panels each.
+  const int64_t strip = std::min(round_up(p.n, nc), (a_in_place ? 8 : 64) * nc);
+  T* const b_room = b_in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * depth * strip));
+  const int64_t columns = b_in_place ? p.n : strip;
+  for (int64_t j = 0; j < p.n; j += columns) {
+    const Matrices<T> q = p.columns(j, std::min(p.n, j + columns));
+    for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
+      const int64_t k_len = std::min(kBlockK, p.k - k0);
+      if (!b_in_place) kernels.pack_b(q.n, k_len, q.b + k0 * q.b_row, q.b_row, q.b_col, b_room);
+      const int64_t rows = a_in_place ? p.m : kRowsPerBlock;
+      for (int64_t i = 0; i < p.m; i += rows) {
+        const Matrices<T> r = q.rows(i, std::min(p.m, i + rows));
+        Block<T> block = block_at(r, k0);
+        if (a_in_place) {
+          read_a(kernels, r, k0, block);
+        } else {
+          pack_a(kernels, r, k0, a_room, block);
+        }
+        if (b_in_place) {
+          block.b = r.b + k0 * r.b_row;
+          block.b_row = r.b_row;
+          block.b_tile = nc;
+        } else {
+          use_packed_b(kernels, static_cast<const T*>(b_room), block);
+        }
+        kernels.block(block);
+      }
+    }
+  }
+}
+
+// How a product is cut into row blocks of equal height, a multiple of four of them where it is long enough.
+struct Cut {
+  int64_t step, count;
+};
+
+Cut cut(int64_t size, int64_t most, int64_t unit) {
+  int64_t count = ceil_div(size, most);
+  if (count > 1) count = round_up(count, 4);
+  const int64_t step = round_up(ceil_div(size, count), unit);
+  return {step, ceil_div(size, step)};
+}
+
+// One large product: all threads pack B, then all compute row blocks from it.
+template <class T>
+void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  const int64_t nc = kernels.tile_cols, k_blocks = ceil_div(p.k, kBlockK);
+  const int64_t width = std::max(nc, std::min(round_up(p.n, nc), kSharedElements / p.k / nc * nc));
+  ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>(width * p.k));
+  const Cut rows = cut(p.m, kRowsPerBlock, kernels.tile_rows);
+  const bool in_place = reads_a_in_place(kernels, p);
+  const int64_t depth = std::min(p.k, kBlockK);
+  for (int64_t j = 0; j < p.n; j += width) {
+    const Matrices<T> q = p.columns(j, std::min(p.n, j + width));
+    const int64_t padded = round_up(q.n, nc);
+    const int64_t strip = 8 * nc, strips = ceil_div(q.n, strip);
+    parallel_for(strips * k_blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t k0 = t / strips * kBlockK, c0 = t % strips * strip, k_len = std::min(kBlockK, p.k - k0);
+        kernels.pack_b(std::min(strip, q.n - c0), k_len, q.b + k0 * q.b_row + c0 * q.b_col, q.b_row, q.b_col,
+                       packed.data() + k0 * padded + c0 * k_len);
+      }
+    });
+    // Few row blocks: cut the columns as well, so that there is work for more threads.
+    const Cut columns = cut(q.n, rows.count >= 8 ? q.n : std::max<int64_t>(8 * nc, ceil_div(q.n, 4)), nc);
+    parallel_for(rows.count * columns.count, 1, [&](int64_t begin, int64_t end) {
+      T* const room =
+          in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * depth * rows.step));
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t i = t / columns.count * rows.step, c0 = t % columns.count * columns.step;
+        const Matrices<T> r = q.rows(i, std::min(p.m, i + rows.step)).columns(c0, std::min(q.n, c0 + columns.step));
+        for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
+          Block<T> block = block_at(r, k0);
+          if (in_place) {
+            read_a(kernels, r, k0, block);
+          } else {
+            pack_a(kernels, r, k0, room, block);
+          }
+          use_packed_b(kernels, packed.data() + k0 * padded + c0 * block.k, block);
+          kernels.block(block);
+        }
+      }
+    });
+  }
+}
+
+// Few elements and a long k: every block of k is a product of its own, and they are added in the order of k.
+template <class T>
+void multiply_split(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  const int64_t k_blocks = ceil_div(p.k, kBlockK), size = p.m * p.n;
+  const int64_t wave = std::max<int64_t>(1, std::min(k_blocks, kPartialElements / size));
+  ScratchArray<T> partial(Scratch::partial, static_cast<std::size_t>(wave * size));
+  for (int64_t first = 0; first < k_blocks; first += wave) {
+    const int64_t count = std::min(wave, k_blocks - first);
+    parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        Matrices<T> part = p;
+        const int64_t k0 = (first + t) * kBlockK;
+        part.k = std::min(kBlockK, p.k - k0);
+        part.a += k0 * p.a_col;
+        part.b += k0 * p.b_row;
+        part.c = partial.data() + t * size;
+        part.c_row = p.n;
+        part.bias = nullptr;
+        part.accumulate = false;
+        multiply(kernels, part);
+      }
+    });
+    const bool last = first + count == k_blocks;
+    parallel_for(p.m, std::max<int64_t>(1, 16384 / p.n / count), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* const c = p.c + i * p.c_row;
+        for (int64_t t = 0; t < count; ++t) {
+          const T* const in = partial.data() + t * size + i * p.n;
+          if (first + t == 0 && !p.accumulate) {
+            std::copy(in, in + p.n, c);
+          } else {
+            for (int64_t j = 0; j < p.n; ++j) c[j] = c[j] + in[j];
+          }
+        }
+        if (last && p.bias != nullptr) {
+          for (int64_t j = 0; j < p.n; ++j) c[j] = c[j] + p.bias[j];
+        }
+      }
+    });
+  }
+}
+
+// A batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces to share out.
+template <class T, class At>
+void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape, const At& at) {
+  Cut rows{shape.m, 1}, columns{shape.n, 1};
+  constexpr int64_t kTasks = 16;
+  const int64_t work = shape.m * shape.n * shape.k;
+  if (batch < kTasks && work > kSerialWork / 8) {
+    const int64_t pieces = std::min(ceil_div(kTasks, batch), std::max<int64_t>(1, work / (kSerialWork / 8)));
+    const int64_t unit = kernels.tile_cols;
+    const int64_t across = std::min(pieces, ceil_div(shape.n, unit));
+    columns.step = round_up(ceil_div(shape.n, across), unit);
+    columns.count = ceil_div(shape.n, columns.step);
+    const int64_t down = std::min(ceil_div(pieces, columns.count), ceil_div(shape.m, 4 * kernels.tile_rows));
+    rows.step = round_up(ceil_div(shape.m, down), kernels.tile_rows);
+    rows.count = ceil_div(shape.m, rows.step);
+  }
+  const int64_t per_product = rows.count * columns.count;
+  const int64_t grain = std::max<int64_t>(1, kSerialWork / 8 * per_product / std::max<int64_t>(work, 1));
+  parallel_for(batch * per_product, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t piece = t % per_product, i = piece / columns.count * rows.step,
+                    j = piece % columns.count * columns.step;
+      multiply(kernels, at(t / per_product)
+                            .rows(i, std::min(shape.m, i + rows.step))
+                            .columns(j, std::min(shape.n, j + columns.step)));
+    }
+  });
+}
+
+template <class T>
+void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  const int64_t work = p.m * p.n * p.k;
+  if (work <= kSerialWork) return multiply(kernels, p);
+  const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, 4 * kernels.tile_cols);
+  if (tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4) return multiply_split(kernels, p);
+  if (p.m > kRowsPerBlock) return multiply_shared(kernels, p);
+  multiply_grid(kernels, 1, p, [&](int64_t) { return p; });
+}
+
+// Splits a linear batch index into the operands' offsets.
+struct BatchSteps {
+  std::span<const BatchDim> dims;
+  struct Offsets {
+    int64_t a = 0, b = 0, c = 0;
+  };
+  Offsets at(int64_t index) const {
+    Offsets offsets;
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      const int64_t i = index % dims[d].size;
+      index /= dims[d].size;
+      offsets.a += i * dims[d].a;
+      offsets.b += i * dims[d].b;
+      offsets.c += i * dims[d].c;
+    }
+    return offsets;
+  }
+  int64_t count() const {
+    int64_t n = 1;
+    for (const BatchDim& dim : dims) n *= dim.size;
+    return n;
+  }
+};
+
+// A batch whose matrices of A and C follow each other under one B is one taller product.
+template <class T>
+bool fold_batch(std::span<const BatchDim>& batch, Matrices<T>& p) {
+  while (!batch.empty()) {
+    const BatchDim& inner = batch.back();
+    if (inner.size != 1) {
+      const bool stacked = inner.b == 0 && inner.c == p.m * p.c_row && inner.a == p.m * p.a_row;
+      if (!stacked) return false;
+      p.m *= inner.size;
+    }
+    batch = batch.first(batch.size() - 1);
+  }
+  return true;
+}
+
+// c[m, 1] = a @ b is the row b^T @ a^T: its vectors run along m instead of holding one column each.
+template <class T>
+void multiply_column(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  Matrices<T> row = p;
+  row.m = 1;
+  row.n = p.m;
+  row.a = p.b;
+  row.a_row = p.b_col;
+  row.a_col = p.b_row;
+  row.b = p.a;
+  row.b_row = p.a_col;
+  row.b_col = p.a_row;
+  row.bias = nullptr;
+  if (p.c_row == 1 && p.bias == nullptr) return multiply_one(kernels, row);
+  ScratchArray<T> out(Scratch::result, static_cast<std::size_t>(p.m));
+  row.c = out.data();
+  if (p.accumulate) {
+    for (int64_t i = 0; i < p.m; ++i) out.data()[i] = p.c[i * p.c_row];
+  }
+  multiply_one(kernels, row);
+  for (int64_t i = 0; i < p.m; ++i) {
+    p.c[i * p.c_row] = p.bias != nullptr ? out.data()[i] + p.bias[0] : out.data()[i];
+  }
+}
+
+// k = 0: nothing to add up.
+template <class T>
+void fill_empty(const Matrices<T>& p) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      T& c = p.c[i * p.c_row + j];
+      if (!p.accumulate) c = T(0);
+      if (p.bias != nullptr) c = c + p.bias[j];
+    }
+  }
+}
+
+template <class T>
+Matrices<T> typed(const Gemm& args) {
+  return {args.m,
+          args.n,
+          args.k,
+          static_cast<const T*>(args.a),
+          args.a_row,
+          args.a_col,
+          static_cast<const T*>(args.b),
+          args.b_row,
+          args.b_col,
+          static_cast<T*>(args.c),
+          args.c_row,
+          static_cast<const T*>(args.bias),
+          args.accumulate};
+}
+
+template <class T>
+Matrices<T> shifted(Matrices<T> p, const BatchSteps::Offsets& by) {
+  p.a += by.a;
+  p.b += by.b;
+  p.c += by.c;
+  return p;
+}
+
+template <class T>
+void float_gemm(const Gemm& args) {
+  const GemmKernels<T>& kernels = gemm_kernels<T>();
+  Matrices<T> p = typed<T>(args);
+  std::span<const BatchDim> batch = args.batch;
+  const bool one = fold_batch(batch, p);
+  if (one && p.k != 0) return p.n == 1 && p.m > 1 ? multiply_column(kernels, p) : multiply_one(kernels, p);
+  const BatchSteps steps{batch};
+  const int64_t count = steps.count();
+  const auto at = [&](int64_t index) { return shifted(p, steps.at(index)); };
+  if (p.k == 0) {
+    for (int64_t i = 0; i < count; ++i) fill_empty(at(i));
+  } else if (p.n == 1 && p.m > 1) {
+    parallel_for(count, std::max<int64_t>(1, kSerialWork / 8 / (p.m * p.k)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) multiply_column(kernels, at(i));
+    });
+  } else if (count < 4 && p.m * p.n * p.k > kSerialWork) {
+    for (int64_t i = 0; i < count; ++i) multiply_one(kernels, at(i));
+  } else {
+    multiply_grid(kernels, count, p, at);
+  }
+}
+
+// ---- integers and complex numbers -----------------------------------------------------------------------------------
+
+// Integers wrap around: their arithmetic is that of the unsigned type of the same width.
+template <class T>
+struct Arithmetic {
+  using U = std::make_unsigned_t<T>;
+  static void multiply_add(T& sum, T a, T b) {
+    sum = static_cast<T>(static_cast<U>(static_cast<U>(sum) + static_cast<std::uint64_t>(static_cast<U>(a)) *
+                                                                  static_cast<std::uint64_t>(static_cast<U>(b))));
+  }
+  static T add(T a, T b) { return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b))); }
+};
+
+template <class T>
+struct Arithmetic<std::complex<T>> {
+  using C = std::complex<T>;
+  static void multiply_add(C& sum, C a, C b) {
+    sum = C(sum.real() + (a.real() * b.real() - a.imag() * b.imag()),
+            sum.imag() + (a.real() * b.imag() + a.imag() * b.real()));
+  }
+  static C add(C a, C b) { return a + b; }
+};
+
+// One row of a product: c[j] += a[k] * b[k, j] for k in order.
+template <class T>
+void multiply_row(const Matrices<T>& p, int64_t i) {
+  T* const c = p.c + i * p.c_row;
+  if (!p.accumulate) std::fill(c, c + p.n, T(0));
+  for (int64_t k = 0; k < p.k; ++k) {
+    const T a = p.a[i * p.a_row + k * p.a_col];
+    const T* const b = p.b + k * p.b_row;
+    if (p.b_col == 1) {
+      for (int64_t j = 0; j < p.n; ++j) Arithmetic<T>::multiply_add(c[j], a, b[j]);
+    } else {
+      for (int64_t j = 0; j < p.n; ++j) Arithmetic<T>::multiply_add(c[j], a, b[j * p.b_col]);
+    }
+  }
+  if (p.bias != nullptr) {
+    for (int64_t j = 0; j < p.n; ++j) c[j] = Arithmetic<T>::add(c[j], p.bias[j]);
+  }
+}
+
+template <class T>
+void exact_gemm(const Gemm& args) {
+  const Matrices<T> p = typed<T>(args);
+  const BatchSteps steps{args.batch};
+  const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(p.n * p.k, 1));
+  parallel_for(steps.count() * p.m, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) multiply_row(shifted(p, steps.at(t / p.m)), t % p.m);
+  });
+}
+
+// ---- 16-bit floats --------------------------------------------------------------------------------------------------
+
+using Widen = void (*)(int64_t, const std::uint16_t*, float*);
+using Narrow = void (*)(int64_t, const float*, std::uint16_t*);
+
+// Widens a rows x cols matrix of any strides to a dense one, whose unit stride is where the source's is.
+void widen_matrix(Widen widen, int64_t rows, int64_t cols, const std::uint16_t* in, int64_t row, int64_t col,
+                  float* out) {
+  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(cols, 1));
+  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (col == 1) {
+        widen(cols, in + i * row, out + i * cols);
+      } else {
+        for (int64_t j = 0; j < cols; ++j) widen(1, in + i * row + j * col, out + i * cols + j);
+      }
+    }
+  });
+}
+
+struct Widened {
+  const float* data;
+  int64_t row, col;
+};
+
+Widened widen_operand(Widen widen, Scratch slot, int64_t rows, int64_t cols, const std::uint16_t* in, int64_t row,
+                      int64_t col) {
+  float* const room = static_cast<float*>(thread_scratch(slot, sizeof(float) * static_cast<std::size_t>(rows * cols)));
+  if (col != 1 && row == 1) {
+    widen_matrix(widen, cols, rows, in, col, row, room);
+    return {room, 1, rows};
+  }
+  widen_matrix(widen, rows, cols, in, row, col, room);
+  return {room, cols, 1};
+}
+
+// One product: widen A and B, multiply as floats, round into C.
+void half_product(Widen widen, Narrow narrow, const Matrices<std::uint16_t>& p) {
+  // Scratch::operand_b belongs to multiply_shared.
+  const Widened a = widen_operand(widen, Scratch::operand_a, p.m, p.k, p.a, p.a_row, p.a_col);
+  const Widened b = widen_operand(widen, Scratch::weights, p.k, p.n, p.b, p.b_row, p.b_col);
+  ScratchArray<float> bias(Scratch::input, static_cast<std::size_t>(p.n));
+  if (p.bias != nullptr) widen(p.n, p.bias, bias.data());
+  ScratchArray<float> c(Scratch::output, static_cast<std::size_t>(p.m * p.n));
+  if (p.accumulate) widen_matrix(widen, p.m, p.n, p.c, p.c_row, 1, c.data());
+  const Gemm wide{.m = p.m,
+                  .n = p.n,
+                  .k = p.k,
+                  .a = a.data,
+                  .a_row = a.row,
+                  .a_col = a.col,
+                  .b = b.data,
+                  .b_row = b.row,
+                  .b_col = b.col,
+                  .c = c.data(),
+                  .c_row = p.n,
+                  .batch = {},
+                  .bias = p.bias != nullptr ? bias.data() : nullptr,
+                  .accumulate = p.accumulate};
+  float_gemm<float>(wide);
+  parallel_for(p.m, std::max<int64_t>(1, 16384 / p.n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) narrow(p.n, c.data() + i * p.n, p.c + i * p.c_row);
+  });
+  trim_scratch(Scratch::operand_a);
+  trim_scratch(Scratch::weights);
+}
+
+void half_gemm(Widen widen, Narrow narrow, const Gemm& args) {
+  Matrices<std::uint16_t> p = typed<std::uint16_t>(args);
+  std::span<const BatchDim> batch = args.batch;
+  fold_batch(batch, p);
+  const BatchSteps steps{batch};
+  const int64_t count = steps.count(), work = p.m * p.n * std::max<int64_t>(p.k, 1);
+  const int64_t grain = work > 8 * kSerialWork && count < 16 ? count : std::max<int64_t>(1, kSerialWork / 8 / work);
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) half_product(widen, narrow, shifted(p, steps.at(i)));
+  });
+}
+
+}  // namespace
+
+void gemm(Elem elem, const Gemm& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  for (const BatchDim& dim : args.batch) {
+    if (dim.size <= 0) return;
+  }
+  switch (elem) {
+    case Elem::f32: return float_gemm<float>(args);
+    case Elem::f64: return float_gemm<double>(args);
+    case Elem::bf16: return half_gemm(bf16_to_f32, f32_to_bf16, args);
+    case Elem::f16: return half_gemm(f16_to_f32, f32_to_f16, args);
+    case Elem::c64: return exact_gemm<std::complex<float>>(args);
+    case Elem::c128: return exact_gemm<std::complex<double>>(args);
+    case Elem::u8: return exact_gemm<std::uint8_t>(args);
+    case Elem::i8: return exact_gemm<std::int8_t>(args);
+    case Elem::i16: return exact_gemm<std::int16_t>(args);
+    case Elem::i32: return exact_gemm<std::int32_t>(args);
+    case Elem::i64: return exact_gemm<std::int64_t>(args);
+  }
+}
+
+}  // namespace vesta::cpu

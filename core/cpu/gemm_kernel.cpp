@@ -1,0 +1,34 @@
+#include <vesta/core/cpu/gemm_kernel.h>
+
+#include <algorithm>
+
+namespace vesta::cpu {
+namespace { Isa limit = Isa::avx512; }  // namespace
+
+Isa gemm_isa() { return std::min(isa(), limit); }
+
+void limit_gemm_isa(Isa isa) { limit = isa; }
+
+template <>
+const GemmKernels<float>& gemm_kernels() {
+  switch (gemm_isa()) {
+#if defined(__x86_64__)
+    case Isa::avx512: return avx512::float_kernels();
+    case Isa::avx2: return avx2::float_kernels();
+#endif
+    default: return baseline::float_kernels();
+  }
+}
+
+template <>
+const GemmKernels<double>& gemm_kernels() {
+  switch (gemm_isa()) {
+#if defined(__x86_64__)
+    case Isa::avx512: return avx512::double_kernels();
+    case Isa::avx2: return avx2::double_kernels();
+#endif
+    default: return baseline::double_kernels();
+  }
+}
+
+}  // namespace vesta::cpu

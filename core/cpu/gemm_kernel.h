@@ -1,0 +1,61 @@
+// The inner block of a matrix product, compiled once per instruction set. Internal to gemm.cpp and convolution.cpp.
+#pragma once
+
+#include <vesta/core/cpu/isa.h>
+
+#include <cstdint>
+
+namespace vesta::cpu {
+
+/// Note [One chain of sums]
+/// Element (i, j) of a product is the same sequence of operations however it is computed: k is cut into blocks of
+/// kBlockK, each block is one chain of fused multiply-adds from zero in the order of k, and the blocks are added in
+/// order. Tile shapes, packing, the path chosen, the number of threads and the rows around it change which register an
+/// element sits in and nothing else. So rows do not depend on M, results do not depend on threads or on strides, and
+/// paths may be chosen by speed alone. (The baseline without FMA rounds the products too: other bits, same invariance.)
+/// Rejected: asking oneDNN for the same; it splits k by M and by the number of threads.
+constexpr std::int64_t kBlockK = 256;  // benchmarks/cpp/dnn_bench: a panel of B, 16 KiB, stays in a 32 KiB L1
+
+/// Describes c[m, n] (+)= a[m, k] @ b[k, n] for k <= kBlockK. Strides count elements.
+template <class T>
+struct Block {
+  std::int64_t m, n, k;
+  const T* a;  ///< element (i, k) at a[i * a_row + k * a_col]; one of the strides is 1
+  std::int64_t a_row, a_col;
+  std::int64_t a_tile;  ///< step between tiles of `tile_rows` rows: tile_rows * a_row, or that of a packed buffer
+  const std::int32_t* a_table = nullptr;  ///< if set, row i starts at a[a_table[i]] and a_col is 1 (a_row is unused)
+  const T* b;  ///< element (k, j) at b[k * b_row + j]
+  std::int64_t b_row;
+  std::int64_t b_tile;  ///< step between panels of `tile_cols` columns: tile_cols where b is a plain matrix
+  const std::int32_t* b_table = nullptr;  ///< if set, row k starts at b[b_table[k]] (b_row is unused)
+  T* c;
+  std::int64_t c_row;
+  bool accumulate = false;  ///< add to c instead of overwriting it
+  const T* bias = nullptr;  ///< [n], added after everything else
+  const T* row_bias = nullptr;  ///< [m], likewise
+};
+
+/// Holds the kernels of one instruction set for T = float or double.
+template <class T>
+struct GemmKernels {
+  int tile_rows, tile_cols;  ///< register tile: height of a packed tile of a, width of a packed panel of b
+  void (*block)(const Block<T>&);
+  /// Packs a[m, k] into tiles of tile_rows rows, each k-major; rows past m are zero.
+  void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, T* out);
+  /// Packs b[k, n] into panels of tile_cols columns, each k-major; columns past n are zero.
+  void (*pack_b)(std::int64_t n, std::int64_t k, const T* b, std::int64_t b_row, std::int64_t b_col, T* out);
+};
+
+/// Returns the kernels of the instruction set in use, T = float or double.
+template <class T>
+const GemmKernels<T>& gemm_kernels();
+
+/// Returns the instruction set that gemm_kernels answers for.
+VESTA_API Isa gemm_isa();
+
+/// Keeps gemm_kernels at or below `isa`, so that a test can compare instruction sets. No product may be running.
+VESTA_API void limit_gemm_isa(Isa isa);
+
+}  // namespace vesta::cpu
+
+VESTA_DECLARE_ON_ISA(const GemmKernels<float>& float_kernels(); const GemmKernels<double>& double_kernels())

@@ -1,0 +1,387 @@
+// The block kernels of the matrix product: register tiles, packing, and the walk over a block. One source for all
+// instruction sets; the vector structs at the top are all that differs.
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include <vesta/core/cpu/gemm_kernel.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+#if defined(VESTA_ISA_avx512)
+
+// 12 rows times 2 vectors: 24 of the 32 registers hold sums.
+struct VecF32 {
+  using T = float;
+  using V = __m512;
+  using Mask = __mmask16;
+  static constexpr int kWidth = 16, kRows = 12;
+  static V zero() { return _mm512_setzero_ps(); }
+  static Mask mask(int n) { return static_cast<Mask>((1u << n) - 1); }
+  static V load(const T* p) { return _mm512_loadu_ps(p); }
+  static V load(const T* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
+  static void store(T* p, V v) { _mm512_storeu_ps(p, v); }
+  static void store(T* p, V v, Mask m) { _mm512_mask_storeu_ps(p, m, v); }
+  static V broadcast(const T* p) { return _mm512_set1_ps(*p); }
+  static V add(V a, V b) { return _mm512_add_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+};
+
+struct VecF64 {
+  using T = double;
+  using V = __m512d;
+  using Mask = __mmask8;
+  static constexpr int kWidth = 8, kRows = 12;
+  static V zero() { return _mm512_setzero_pd(); }
+  static Mask mask(int n) { return static_cast<Mask>((1u << n) - 1); }
+  static V load(const T* p) { return _mm512_loadu_pd(p); }
+  static V load(const T* p, Mask m) { return _mm512_maskz_loadu_pd(m, p); }
+  static void store(T* p, V v) { _mm512_storeu_pd(p, v); }
+  static void store(T* p, V v, Mask m) { _mm512_mask_storeu_pd(p, m, v); }
+  static V broadcast(const T* p) { return _mm512_set1_pd(*p); }
+  static V add(V a, V b) { return _mm512_add_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
+};
+
+#elif defined(VESTA_ISA_avx2)
+
+// 6 rows times 2 vectors: 12 of the 16 registers hold sums.
+alignas(64) constexpr std::int32_t kOnes32[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+alignas(64) constexpr std::int64_t kOnes64[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
+
+struct VecF32 {
+  using T = float;
+  using V = __m256;
+  using Mask = __m256i;
+  static constexpr int kWidth = 8, kRows = 6;
+  static V zero() { return _mm256_setzero_ps(); }
+  static Mask mask(int n) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOnes32 + 8 - n)); }
+  static V load(const T* p) { return _mm256_loadu_ps(p); }
+  static V load(const T* p, Mask m) { return _mm256_maskload_ps(p, m); }
+  static void store(T* p, V v) { _mm256_storeu_ps(p, v); }
+  static void store(T* p, V v, Mask m) { _mm256_maskstore_ps(p, m, v); }
+  static V broadcast(const T* p) { return _mm256_broadcast_ss(p); }
+  static V add(V a, V b) { return _mm256_add_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+};
+
+struct VecF64 {
+  using T = double;
+  using V = __m256d;
+  using Mask = __m256i;
+  static constexpr int kWidth = 4, kRows = 6;
+  static V zero() { return _mm256_setzero_pd(); }
+  static Mask mask(int n) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOnes64 + 4 - n)); }
+  static V load(const T* p) { return _mm256_loadu_pd(p); }
+  static V load(const T* p, Mask m) { return _mm256_maskload_pd(p, m); }
+  static void store(T* p, V v) { _mm256_storeu_pd(p, v); }
+  static void store(T* p, V v, Mask m) { _mm256_maskstore_pd(p, m, v); }
+  static V broadcast(const T* p) { return _mm256_broadcast_sd(p); }
+  static V add(V a, V b) { return _mm256_add_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
+};
+
+#elif defined(__SSE2__)
+
+// 4 rows times 2 vectors. SSE has no masked load or store: the columns of a tail go one by one.
+template <class X>
+struct Tail {
+  using T = typename X::T;
+  static typename X::V load(const T* p, int n) {
+    alignas(16) T part[X::kWidth] = {};
+    for (int i = 0; i < n; ++i) part[i] = p[i];
+    return X::load(part);
+  }
+  static void store(T* p, typename X::V v, int n) {
+    alignas(16) T part[X::kWidth];
+    X::store(part, v);
+    for (int i = 0; i < n; ++i) p[i] = part[i];
+  }
+};
+
+struct VecF32 {
+  using T = float;
+  using V = __m128;
+  using Mask = int;
+  static constexpr int kWidth = 4, kRows = 4;
+  static V zero() { return _mm_setzero_ps(); }
+  static Mask mask(int n) { return n; }
+  static V load(const T* p) { return _mm_loadu_ps(p); }
+  static V load(const T* p, Mask n) { return Tail<VecF32>::load(p, n); }
+  static void store(T* p, V v) { _mm_storeu_ps(p, v); }
+  static void store(T* p, V v, Mask n) { Tail<VecF32>::store(p, v, n); }
+  static V broadcast(const T* p) { return _mm_set1_ps(*p); }
+  static V add(V a, V b) { return _mm_add_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
+};
+
+struct VecF64 {
+  using T = double;
+  using V = __m128d;
+  using Mask = int;
+  static constexpr int kWidth = 2, kRows = 4;
+  static V zero() { return _mm_setzero_pd(); }
+  static Mask mask(int n) { return n; }
+  static V load(const T* p) { return _mm_loadu_pd(p); }
+  static V load(const T* p, Mask n) { return Tail<VecF64>::load(p, n); }
+  static void store(T* p, V v) { _mm_storeu_pd(p, v); }
+  static void store(T* p, V v, Mask n) { Tail<VecF64>::store(p, v, n); }
+  static V broadcast(const T* p) { return _mm_set1_pd(*p); }
+  static V add(V a, V b) { return _mm_add_pd(a, b); }
+  static V fma(V a, V b, V c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+};
+
+#else
+#error "gemm_block: expected an x86-64 compiler. Write VecF32 and VecF64 for this machine here."
+#endif
+
+constexpr int kPanelVectors = 2;  // vectors per packed panel
+
+enum class ARows : unsigned char { contiguous, pointers };  // rows of a side by side, or one pointer each
+enum class BRows : unsigned char { stride, table };
+
+// One register tile: R rows times N vectors; the last vector holds `tail` columns where kMasked.
+template <class X, int R, int N, bool kMasked, ARows kA, BRows kB>
+void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int32_t* a_table, const typename X::T* b,
+          typename X::T* c, const typename X::T* bias, const typename X::T* row_bias, int tail) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth;
+  const typename X::Mask mask = X::mask(kMasked ? tail : W);
+  const T* rows[R];
+  if constexpr (kA == ARows::pointers) {
+    for (int r = 0; r < R; ++r) rows[r] = a_table != nullptr ? p.a + a_table[r] : a + r * p.a_row;
+  }
+  V sum[R][N];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < N; ++v) sum[r][v] = X::zero();
+  }
+  const std::int64_t k_end = p.k, a_col = p.a_col, b_row = p.b_row;
+  const std::int32_t* const b_table = p.b_table;
+#pragma GCC unroll 2
+  for (std::int64_t k = 0; k < k_end; ++k) {
+    V vb[N];
+    const T* const line = kB == BRows::table ? b + b_table[k] : b;
+#pragma GCC unroll 16
+    for (int v = 0; v < N; ++v) {
+      vb[v] = kMasked && v == N - 1 ? X::load(line + v * W, mask) : X::load(line + v * W);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const V va = X::broadcast(kA == ARows::pointers ? rows[r] + k : a + r);
+#pragma GCC unroll 16
+      for (int v = 0; v < N; ++v) sum[r][v] = X::fma(va, vb[v], sum[r][v]);
+    }
+    if constexpr (kA == ARows::contiguous) a += a_col;
+    if constexpr (kB == BRows::stride) b += b_row;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < N; ++v) {
+      T* const out = c + r * p.c_row + v * W;
+      V value = sum[r][v];
+      const bool part = kMasked && v == N - 1;
+      if (p.accumulate) value = X::add(part ? X::load(out, mask) : X::load(out), value);
+      if (bias != nullptr) value = X::add(value, part ? X::load(bias + v * W, mask) : X::load(bias + v * W));
+      if (row_bias != nullptr) value = X::add(value, X::broadcast(row_bias + r));
+      if (part) {
+        X::store(out, value, mask);
+      } else {
+        X::store(out, value);
+      }
+    }
+  }
+}
+
+template <class T>
+using TileFn = void (*)(const Block<T>&, const T*, const std::int32_t*, const T*, T*, const T*, const T*, int);
+
+// Tiles of 1 to kRows rows, 1 to N vectors, full and masked: index [rows - 1][vectors - 1][masked].
+template <class X, int kRows, int N, ARows kA, BRows kB>
+struct TileTable {
+  TileFn<typename X::T> at[kRows][N][2];
+  constexpr TileTable() : at{} { fill<1, 1>(); }
+  template <int R, int V>
+  constexpr void fill() {
+    at[R - 1][V - 1][0] = &tile<X, R, V, false, kA, kB>;
+    at[R - 1][V - 1][1] = &tile<X, R, V, true, kA, kB>;
+    if constexpr (V < N) {
+      fill<R, V + 1>();
+    } else if constexpr (R < kRows) {
+      fill<R + 1, 1>();
+    }
+  }
+};
+
+// Walks the tiles of a block, panel by panel: a panel of b stays in L1 while the tiles of a stream past it.
+template <class X, int kRows, int N, ARows kA, BRows kB>
+void walk(const Block<typename X::T>& p) {
+  using T = typename X::T;
+  static constexpr TileTable<X, kRows, N, kA, kB> table;
+  constexpr int W = X::kWidth;
+  // Where b is a plain matrix a step of N vectors may be wider than a packed panel.
+  const std::int64_t b_step = N == kPanelVectors ? p.b_tile : N * W;
+  const T* b = p.b;
+  for (std::int64_t j = 0; j < p.n; j += N * W, b += b_step) {
+    const int cols = static_cast<int>(p.n - j < N * W ? p.n - j : N * W);
+    const int vectors = (cols + W - 1) / W, tail = cols - (vectors - 1) * W;
+    const auto* const column = &table.at[0][vectors - 1][tail != W];
+    const T* a = p.a;
+    for (std::int64_t i = 0; i < p.m; i += kRows, a += p.a_tile) {
+      const int rows = static_cast<int>(p.m - i < kRows ? p.m - i : kRows);
+      column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
+                                 p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,
+                                 p.row_bias != nullptr ? p.row_bias + i : nullptr, tail);
+    }
+  }
+}
+
+// A single row times a wide plain matrix: reads kLines whole lines of b side by side, which the prefetcher follows, and
+// keeps the sums in memory. The chain of every sum is that of a tile.
+template <class X>
+void stream_row(const Block<typename X::T>& p) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, kLines = 8, kStrip = 128 * W;
+  alignas(64) T sums[kStrip];
+  for (std::int64_t j0 = 0; j0 < p.n; j0 += kStrip) {
+    const int cols = static_cast<int>(p.n - j0 < kStrip ? p.n - j0 : kStrip), full = cols / W * W;
+    const typename X::Mask mask = X::mask(cols - full);
+    for (int j = 0; j < cols; j += W) X::store(sums + j, X::zero());
+    for (std::int64_t k = 0; k < p.k; k += kLines) {
+      const int lines = static_cast<int>(p.k - k < kLines ? p.k - k : kLines);
+      V va[kLines];
+      for (int l = 0; l < lines; ++l) va[l] = X::broadcast(p.a + (k + l) * p.a_col);
+      const T* const b = p.b + k * p.b_row + j0;
+      if (lines == kLines) {
+        for (int j = 0; j < full; j += W) {
+          V sum = X::load(sums + j);
+#pragma GCC unroll 16
+          for (int l = 0; l < kLines; ++l) sum = X::fma(va[l], X::load(b + l * p.b_row + j), sum);
+          X::store(sums + j, sum);
+        }
+      } else {
+        for (int j = 0; j < full; j += W) {
+          V sum = X::load(sums + j);
+          for (int l = 0; l < lines; ++l) sum = X::fma(va[l], X::load(b + l * p.b_row + j), sum);
+          X::store(sums + j, sum);
+        }
+      }
+      if (full < cols) {
+        V sum = X::load(sums + full);
+        for (int l = 0; l < lines; ++l) sum = X::fma(va[l], X::load(b + l * p.b_row + full, mask), sum);
+        X::store(sums + full, sum);
+      }
+    }
+    T* const c = p.c + j0;
+    for (int j = 0; j < cols; ++j) {
+      T value = p.accumulate ? c[j] + sums[j] : sums[j];
+      if (p.bias != nullptr) value = value + p.bias[j0 + j];
+      if (p.row_bias != nullptr) value = value + p.row_bias[0];
+      c[j] = value;
+    }
+  }
+}
+
+template <class X>
+void block(const Block<typename X::T>& p) {
+  constexpr int kRows = X::kRows, kFlat = 3;  // up to kFlat rows, four vectors keep the adders busier than two
+  const bool plain_b = p.b_table == nullptr && p.b_tile == kPanelVectors * X::kWidth;
+  if (p.m == 1 && p.n >= 16 * X::kWidth && p.k > 1 && plain_b && p.a_table == nullptr) return stream_row<X>(p);
+  if (p.b_table != nullptr) return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::table>(p);
+  const bool pointers = p.a_table != nullptr || p.a_row != 1;
+  if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
+    return walk<X, kFlat, 4, ARows::pointers, BRows::stride>(p);
+  }
+  if (pointers) return walk<X, kRows, kPanelVectors, ARows::pointers, BRows::stride>(p);
+  return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::stride>(p);
+}
+
+// Writes the transpose of a 4 x 4 (float) corner read from four lines; doubles go one by one.
+inline void transpose4(const float* in, std::int64_t in_row, float* out, std::int64_t out_row) {
+  __m128 r0 = _mm_loadu_ps(in), r1 = _mm_loadu_ps(in + in_row), r2 = _mm_loadu_ps(in + 2 * in_row),
+         r3 = _mm_loadu_ps(in + 3 * in_row);
+  _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+  _mm_storeu_ps(out, r0);
+  _mm_storeu_ps(out + out_row, r1);
+  _mm_storeu_ps(out + 2 * out_row, r2);
+  _mm_storeu_ps(out + 3 * out_row, r3);
+}
+
+inline void transpose4(const double* in, std::int64_t in_row, double* out, std::int64_t out_row) {
+  for (int half = 0; half < 4; half += 2) {
+    const double* const top = in + half * in_row;
+    for (int k = 0; k < 4; k += 2) {
+      const __m128d r0 = _mm_loadu_pd(top + k), r1 = _mm_loadu_pd(top + in_row + k);
+      _mm_storeu_pd(out + k * out_row + half, _mm_unpacklo_pd(r0, r1));
+      _mm_storeu_pd(out + (k + 1) * out_row + half, _mm_unpackhi_pd(r0, r1));
+    }
+  }
+}
+
+// Packs `lines` lines of length k (element (l, k) at in[l * line + k * step]) k-major in groups of kGroup lines.
+template <class T, int kGroup>
+void pack(std::int64_t lines, std::int64_t k_end, const T* in, std::int64_t line, std::int64_t step, T* out) {
+  if (line == 1) {  // k outside: whole rows are read in one go
+    const std::int64_t full = lines / kGroup * kGroup;
+    for (std::int64_t k = 0; k < k_end; ++k) {
+      for (std::int64_t l = 0; l < full; l += kGroup) {
+        __builtin_memcpy(out + l * k_end + k * kGroup, in + k * step + l, kGroup * sizeof(T));
+      }
+    }
+    lines -= full;
+    in += full;
+    out += full * k_end;
+  }
+  for (std::int64_t l0 = 0; l0 < lines; l0 += kGroup, out += kGroup * k_end) {
+    const int count = static_cast<int>(lines - l0 < kGroup ? lines - l0 : kGroup);
+    const T* const group = in + l0 * line;
+    if (count < kGroup) {
+      for (std::int64_t i = 0; i < kGroup * k_end; ++i) out[i] = T(0);
+    }
+    int l = 0;
+    if (step == 1) {
+      for (; l + 4 <= count; l += 4) {
+        std::int64_t k = 0;
+        for (; k + 4 <= k_end; k += 4) transpose4(group + l * line + k, line, out + k * kGroup + l, kGroup);
+        for (; k < k_end; ++k) {
+          for (int r = 0; r < 4; ++r) out[k * kGroup + l + r] = group[(l + r) * line + k];
+        }
+      }
+    }
+    for (; l < count; ++l) {
+      for (std::int64_t k = 0; k < k_end; ++k) out[k * kGroup + l] = group[l * line + k * step];
+    }
+  }
+}
+
+template <class X>
+void pack_a(std::int64_t m, std::int64_t k, const typename X::T* a, std::int64_t a_row, std::int64_t a_col,
+            typename X::T* out) {
+  pack<typename X::T, X::kRows>(m, k, a, a_row, a_col, out);
+}
+
+template <class X>
+void pack_b(std::int64_t n, std::int64_t k, const typename X::T* b, std::int64_t b_row, std::int64_t b_col,
+            typename X::T* out) {
+  pack<typename X::T, kPanelVectors * X::kWidth>(n, k, b, b_col, b_row, out);
+}
+
+template <class X>
+constexpr GemmKernels<typename X::T> kernels_of() {
+  return {X::kRows, kPanelVectors * X::kWidth, &block<X>, &pack_a<X>, &pack_b<X>};
+}
+
+constexpr GemmKernels<float> kF32 = kernels_of<VecF32>();
+constexpr GemmKernels<double> kF64 = kernels_of<VecF64>();
+
+}  // namespace
+
+const GemmKernels<float>& float_kernels() { return kF32; }
+const GemmKernels<double>& double_kernels() { return kF64; }
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

@@ -1,0 +1,161 @@
+#include <vesta/core/cpu/parallel.h>
+
+#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace vesta::cpu {
+namespace {
+
+std::atomic<int> chosen_threads{0};  // 0: not settled yet
+std::atomic<PollHook> poll_hook{nullptr};
+std::atomic<bool> forked_child{false};
+thread_local bool inside_loop = false;
+
+// libgomp's worker threads do not survive fork(), and the child would wait for them for ever: it must never open a
+// region. The handler is installed when the library is loaded, before any thread of ours can exist.
+[[gnu::constructor]] void watch_for_fork() {
+  pthread_atfork(nullptr, nullptr, [] { forked_child.store(true, std::memory_order_relaxed); });
+}
+
+// Quota of one control group folder in CPUs, 0 when it has none.
+double quota_of(const std::string& folder) {
+  std::string first;
+  double period = 0;
+  if (std::ifstream v2(folder + "/cpu.max"); v2 >> first >> period) {
+    return first == "max" || period <= 0 ? 0 : std::atof(first.c_str()) / period;
+  }
+  double quota = 0;
+  std::ifstream v1_quota(folder + "/cpu.cfs_quota_us"), v1_period(folder + "/cpu.cfs_period_us");
+  if (v1_quota >> quota && v1_period >> period && quota > 0 && period > 0) return quota / period;
+  return 0;
+}
+
+// Smallest quota on the way from this process's group up to the root of the hierarchy mounted at `mount`.
+double tightest_quota(const std::string& mount, std::string path) {
+  double tightest = 0;
+  while (true) {
+    if (const double quota = quota_of(mount + path); quota > 0) {
+      tightest = tightest > 0 ? std::min(tightest, quota) : quota;
+    }
+    const auto slash = path.find_last_of('/');
+    if (slash == std::string::npos) return tightest;
+    path.resize(slash);
+  }
+}
+
+// Lines of /proc/self/cgroup are `id:controllers:path`; version 2 has no controllers.
+double cgroup_quota() {
+  double tightest = 0;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
+    std::string mount = "/sys/fs/cgroup";
+    if (!controllers.empty()) {
+      std::istringstream names(controllers);
+      bool has_cpu = false;
+      for (std::string name; std::getline(names, name, ',');) has_cpu |= name == "cpu";
+      if (!has_cpu) continue;
+      mount += "/cpu";
+    }
+    if (const double quota = tightest_quota(mount, path); quota > 0) {
+      tightest = tightest > 0 ? std::min(tightest, quota) : quota;
+    }
+  }
+  return tightest;
+}
+
+int default_threads() {
+  if (const char* text = std::getenv("OMP_NUM_THREADS")) {
+    if (const int n = std::atoi(text); n > 0) return n;
+  }
+  return available_cpus();
+}
+
+// What the threads of one loop share.
+struct Loop {
+  std::int64_t n, chunk, chunks;
+  RangeFn body;
+  std::atomic<std::int64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr error = nullptr;  // written by the one thread that turned `failed`
+
+  // Takes pieces until none is left. Only the thread that entered the loop polls: the hook may need to be on it.
+  void work(bool polls) noexcept {
+    const PollHook hook = polls ? poll_hook.load(std::memory_order_relaxed) : nullptr;
+    bool first = true;
+    while (!failed.load(std::memory_order_relaxed)) {
+      const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= chunks) return;
+      try {
+        if (hook != nullptr && !first) hook();
+        first = false;
+        body(i * chunk, std::min(n, (i + 1) * chunk));
+      } catch (...) {
+        if (!failed.exchange(true)) error = std::current_exception();
+      }
+    }
+  }
+};
+
+void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
+  const PollHook hook = in_parallel_region() ? nullptr : poll_hook.load(std::memory_order_relaxed);
+  for (std::int64_t begin = 0; begin < n; begin += chunk) {
+    if (hook != nullptr && begin > 0) hook();
+    body(begin, std::min(n, begin + chunk));
+  }
+}
+
+}  // namespace
+
+void detail::run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body) {
+  const std::int64_t chunks = n / chunk + (n % chunk != 0);
+  const int team = static_cast<int>(std::min<std::int64_t>(num_threads(), chunks));
+  if (team <= 1 || in_parallel_region() || is_forked_child()) return run_serially(n, chunk, body);
+  Loop loop{n, chunk, chunks, body};
+#pragma omp parallel num_threads(team)
+  {
+    inside_loop = true;
+    loop.work(omp_get_thread_num() == 0);
+    inside_loop = false;
+  }
+  if (loop.error) std::rethrow_exception(loop.error);
+}
+
+int available_cpus() {
+  cpu_set_t set;
+  int cpus = 0;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = CPU_COUNT(&set);
+  if (cpus < 1) cpus = omp_get_num_procs();
+  if (const double quota = cgroup_quota(); quota > 0) cpus = std::min(cpus, static_cast<int>(std::ceil(quota)));
+  return std::max(cpus, 1);
+}
+
+int num_threads() {
+  int n = chosen_threads.load(std::memory_order_relaxed);
+  if (n > 0) return n;
+  int unset = 0;
+  n = default_threads();
+  return chosen_threads.compare_exchange_strong(unset, n) ? n : unset;
+}
+
+void set_num_threads(int n) { chosen_threads.store(std::max(n, 1), std::memory_order_relaxed); }
+
+bool in_parallel_region() { return inside_loop || omp_in_parallel() != 0; }
+
+bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
+
+PollHook set_poll_hook(PollHook hook) { return poll_hook.exchange(hook); }
+
+}  // namespace vesta::cpu

@@ -1,0 +1,80 @@
+// Threads of the CPU backend: one loop over OpenMP whose results never depend on how many threads ran it.
+#pragma once
+
+#include <vesta/core/base/macros.h>
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace vesta::cpu {
+
+/// Refers to a callable `void(int64_t begin, int64_t end)` without owning or allocating anything.
+class RangeFn {
+ public:
+  /// Binds to `f`, which must outlive the RangeFn.
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, RangeFn>)
+  RangeFn(F&& f)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* object, std::int64_t begin, std::int64_t end) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(begin, end);
+        }) {}
+
+  /// Calls the function for [begin, end).
+  void operator()(std::int64_t begin, std::int64_t end) const { call_(object_, begin, end); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, std::int64_t, std::int64_t);
+};
+
+/// Returns the length of the pieces into which `parallel_for(n, grain, ...)` cuts its range: `grain`, or the smallest
+/// multiple of it that leaves at most 256 pieces. It depends on nothing else, so `begin / chunk_size(n, grain)` numbers
+/// the pieces and partial results may be kept one per piece.
+constexpr std::int64_t chunk_size(std::int64_t n, std::int64_t grain) {
+  constexpr std::int64_t kMaxChunks = 256;  // enough to balance 64 threads, few enough to make the counter free
+  if (grain < 1) grain = 1;
+  const std::int64_t grains = n / grain + (n % grain != 0);
+  return grain * (grains / kMaxChunks + (grains % kMaxChunks != 0) + (grains == 0));
+}
+
+namespace detail { VESTA_API void run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body); }
+
+/// Calls `body(begin, end)` over pieces of [0, n), on several threads when it pays.
+///
+/// The pieces depend on `n` and `grain` only (see chunk_size) and are handed out as threads come for them, so that a
+/// thread delayed by another process holds up one piece and not its share of the loop. The loop is serial, over the
+/// same pieces, when n <= grain, inside another parallel region, after fork() in the child, and with one thread.
+/// The first exception a piece throws stops the loop and is thrown here; pieces not begun are then skipped.
+inline void parallel_for(std::int64_t n, std::int64_t grain, RangeFn body) {
+  if (n <= 0) return;
+  if (n <= grain) return body(0, n);
+  detail::run_chunks(n, chunk_size(n, grain), body);
+}
+
+/// Returns how many threads a loop may use: what set_num_threads said, else OMP_NUM_THREADS, else the number of CPUs
+/// this process may run on, cut to the CPU quota of its control group.
+VESTA_API int num_threads();
+
+/// Sets how many threads loops may use, at least 1. It holds for every thread of the process, those born later
+/// included.
+VESTA_API void set_num_threads(int n);
+
+/// Returns the number of CPUs that affinity and the control group's quota (v1 or v2, rounded up) leave this process.
+VESTA_API int available_cpus();
+
+/// Tells whether the calling thread is inside a parallel region (ours or any OpenMP one).
+VESTA_API bool in_parallel_region();
+
+/// Tells whether this process was forked from one that had loaded the library: it then computes on one thread.
+VESTA_API bool is_forked_child();
+
+/// Is called by the thread that entered a loop before each of its pieces after the first; throw from it to end the
+/// loop.
+using PollHook = void (*)();
+
+/// Installs `hook` (nullptr: none) and returns the one before. The Python layer uses it to let Ctrl-C end a long loop.
+VESTA_API PollHook set_poll_hook(PollHook hook);
+
+}  // namespace vesta::cpu
