@@ -1,0 +1,48 @@
+// Activations, dropout and losses as modules.
+#pragma once
+#include <vesta/nn/module.h>
+
+namespace vesta::nn {
+
+/// Defines a module without arguments over the op of the same meaning.
+#define VESTA_ACTIVATION(Name, op)                                                             \
+  class VESTA_API Name : public Module {                                                       \
+   public:                                                                                     \
+    Tensor forward(const Tensor& input) override { return vesta::op(input); }                  \
+    std::string kind() const override { return #Name; }                                        \
+    std::shared_ptr<Module> clone() const override { return std::make_shared<Name>(); }        \
+  }
+VESTA_ACTIVATION(ReLU, relu);
+VESTA_ACTIVATION(Tanh, tanh);
+VESTA_ACTIVATION(Sigmoid, sigmoid);
+#undef VESTA_ACTIVATION
+
+/// Zeroes elements with probability p while training, scaling the rest by 1 / (1 - p).
+class VESTA_API Dropout : public Module {
+ public:
+  explicit Dropout(double p = 0.5);
+  Tensor forward(const Tensor& input) override { return dropout(input, p, is_training()); }
+  std::string kind() const override { return "Dropout"; }
+  std::string extra_repr() const override;
+  std::shared_ptr<Module> clone() const override;
+  const double p;
+};
+
+struct CrossEntropyLossOptions {
+  Tensor weight = {};
+  int64_t ignore_index = -100;
+  std::string reduction = "mean";
+  double label_smoothing = 0;
+};
+/// Computes the cross-entropy of logits [N, C] (or [C], [N, C, d1, ...]) against class numbers or probabilities.
+class VESTA_API CrossEntropyLoss : public Module {
+ public:
+  explicit CrossEntropyLoss(CrossEntropyLossOptions options = {});
+  using Module::forward;
+  Tensor forward(const Tensor& input, const Tensor& target);
+  Tensor operator()(const Tensor& input, const Tensor& target) { return forward(input, target); }
+  std::string kind() const override { return "CrossEntropyLoss"; }
+  const CrossEntropyLossOptions options;
+};
+
+}  // namespace vesta::nn

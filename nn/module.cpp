@@ -1,0 +1,240 @@
+#include <vesta/nn/module.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+namespace vesta::nn {
+
+Tensor Module::forward(const Tensor&) {
+  fail(Cause::not_implemented, kind(), ": Module is missing the required forward(const Tensor&). Override it, or call the ",
+       "forward of the module's own signature.");
+}
+
+Tensor Module::operator()(const Tensor& input) {
+  try {
+    Tensor x = input;
+    for (auto& [id, hook] : pre_hooks_) {
+      if (Tensor r = hook(*this, x); r.defined()) x = r;
+    }
+    Tensor y = forward(x);
+    for (auto& [id, hook] : hooks_) {
+      if (Tensor r = hook(*this, x, y); r.defined()) y = r;
+    }
+    return y;
+  } catch (const Error& e) {
+    if (e.message().find("\n  in ") != std::string::npos) throw;  // the innermost module has said it
+    throw Error(e.cause(), e.message() + "\n  in " + kind() + "(" + extra_repr() + ")");
+  }
+}
+
+std::shared_ptr<Module> Module::clone() const {
+  fail(Cause::not_implemented, kind(), ": expected a module with clone(), got one without. Override clone().");
+}
+
+void Module::check_name(const std::string& name) const {
+  VESTA_CHECK(!name.empty() && name.find('.') == std::string::npos, value, kind(),
+              ": expected a name that is not empty and has no dot, got '", name, "'.");
+  auto taken = [&](const auto& list) { return std::ranges::any_of(list, [&](const auto& e) { return e.first == name; }); };
+  bool buffer = std::ranges::any_of(buffers_, [&](const Buffer& b) { return b.name == name; });
+  VESTA_CHECK(!taken(parameters_) && !taken(modules_) && !buffer, value, kind(), ": attribute '", name, "' already exists.");
+}
+
+Tensor Module::register_parameter(std::string name, Tensor value) {
+  check_name(name);
+  if (value.defined()) value.set_requires_grad(true);
+  parameters_.emplace_back(std::move(name), value);
+  return value;
+}
+
+Tensor Module::register_buffer(std::string name, Tensor value, bool persistent) {
+  check_name(name);
+  buffers_.push_back({std::move(name), value, persistent});
+  return value;
+}
+
+void Module::add_module(std::string name, std::shared_ptr<Module> module) {
+  check_name(name);
+  VESTA_CHECK(module, value, kind(), ": expected a module, got a null pointer ('", name, "').");
+  modules_.emplace_back(std::move(name), std::move(module));
+}
+
+void Module::collect(const std::string& prefix, bool buffers, Named& into) const {
+  auto add = [&](const std::string& name, const Tensor& t) {
+    if (!t.defined()) return;
+    bool seen = std::ranges::any_of(into, [&](const auto& e) { return e.second.is_same(t); });
+    if (!seen) into.emplace_back(prefix + name, t);
+  };
+  if (buffers) {
+    for (const Buffer& b : buffers_) add(b.name, b.value);
+  } else {
+    for (const auto& [name, t] : parameters_) add(name, t);
+  }
+  for (const auto& [name, m] : modules_) m->collect(prefix + name + ".", buffers, into);
+}
+
+Module::Named Module::named_parameters(const std::string& prefix) const {
+  Named r;
+  collect(prefix.empty() ? "" : prefix + ".", false, r);
+  return r;
+}
+Module::Named Module::named_buffers(const std::string& prefix) const {
+  Named r;
+  collect(prefix.empty() ? "" : prefix + ".", true, r);
+  return r;
+}
+
+namespace {
+std::vector<Tensor> values(const Module::Named& named) {
+  std::vector<Tensor> r;
+  for (const auto& [name, t] : named) r.push_back(t);
+  return r;
+}
+/// Gives `t` the memory of `value`: the same object, another dtype or device.
+void replace(const Tensor& t, const Tensor& value) {
+  const TensorImpl& v = *value.impl();
+  t.impl()->set_storage(v.storage(), v.sizes(), v.strides(), v.offset(), v.dtype(), "to");
+}
+}  // namespace
+
+std::vector<Tensor> Module::parameters() const { return values(named_parameters()); }
+std::vector<Tensor> Module::buffers() const { return values(named_buffers()); }
+
+Module::NamedModules Module::named_modules(const std::string& prefix) {
+  NamedModules r{{prefix, this}};
+  for (auto& [name, m] : modules_) {
+    for (auto& e : m->named_modules(prefix.empty() ? name : prefix + "." + name)) {
+      if (std::ranges::none_of(r, [&](const auto& s) { return s.second == e.second; })) r.push_back(e);
+    }
+  }
+  return r;
+}
+
+void Module::train(bool on) {
+  training_ = on;
+  for (auto& [name, m] : modules_) m->train(on);
+}
+
+void Module::zero_grad(bool set_to_none) {
+  for (const Tensor& p : parameters()) {
+    Tensor g = p.grad();
+    if (!g.defined()) continue;
+    if (set_to_none) {
+      p.set_grad({});
+    } else {
+      NoGrad off;
+      g.detach().zero_();
+    }
+  }
+}
+
+void Module::to(DType dtype) {
+  VESTA_CHECK(is_differentiable(dtype), type, kind(), ": to() only accepts floating point or complex dtypes, got ", dtype, ".");
+  NoGrad off;
+  auto convert = [&](const Tensor& t) {
+    if (is_differentiable(t.dtype()) && t.dtype() != dtype) replace(t, t.detach().to(dtype));
+  };
+  for (const Tensor& t : parameters()) {
+    convert(t);
+    if (Tensor g = t.grad(); g.defined()) convert(g);
+  }
+  for (const Tensor& t : buffers()) convert(t);
+}
+
+void Module::to(Device device) {
+  NoGrad off;
+  for (const auto& list : {parameters(), buffers()}) {
+    for (const Tensor& t : list) {
+      if (t.device() != device) replace(t, t.detach().to(device));
+      if (Tensor g = t.grad(); g.defined() && g.device() != device) replace(g, g.detach().to(device));
+    }
+  }
+}
+
+void Module::requires_grad_(bool on) {
+  for (const Tensor& p : parameters()) p.set_requires_grad(on);
+}
+
+void Module::apply(const std::function<void(Module&)>& f) {
+  for (auto& [name, m] : modules_) m->apply(f);
+  f(*this);
+}
+
+StateDict Module::state_dict(const std::string& prefix) const {
+  StateDict r;
+  for (const auto& [name, t] : parameters_) {
+    if (t.defined()) r.emplace_back(prefix + name, t.detach());
+  }
+  for (const Buffer& b : buffers_) {
+    if (b.persistent && b.value.defined()) r.emplace_back(prefix + b.name, b.value.detach());
+  }
+  for (const auto& [name, m] : modules_) {
+    for (auto& e : m->state_dict(prefix + name + ".")) r.push_back(std::move(e));
+  }
+  return r;
+}
+
+void Module::load_state_dict(const StateDict& state, bool strict) {
+  StateDict own = state_dict();  // aliases of the parameters and buffers
+  auto find = [](const StateDict& in, const std::string& name) {
+    return std::ranges::find_if(in, [&](const auto& e) { return e.first == name; });
+  };
+  std::string problems;
+  for (const auto& [name, t] : own) {
+    auto given = find(state, name);
+    if (given == state.end()) {
+      if (strict) problems += "\n  missing key: " + name;
+    } else if (!std::ranges::equal(given->second.sizes(), t.sizes())) {
+      problems += text("\n  size mismatch for ", name, ": copying a param with shape ", given->second.sizes(),
+                       " from checkpoint, the shape in current model is ", t.sizes());
+    }
+  }
+  for (const auto& [name, t] : state) {
+    if (strict && find(own, name) == own.end()) problems += "\n  unexpected key: " + name;
+  }
+  VESTA_CHECK(problems.empty(), value, "load_state_dict: Error(s) in loading state_dict for ", kind(), ":", problems);
+  NoGrad off;
+  for (const auto& [name, t] : own) {
+    if (auto given = find(state, name); given != state.end()) t.copy_(given->second);
+  }
+}
+
+int Module::register_forward_pre_hook(ForwardPreHook hook) {
+  pre_hooks_.emplace_back(next_hook_, std::move(hook));
+  return next_hook_++;
+}
+int Module::register_forward_hook(ForwardHook hook) {
+  hooks_.emplace_back(next_hook_, std::move(hook));
+  return next_hook_++;
+}
+void Module::remove_hook(int id) {
+  std::erase_if(pre_hooks_, [&](const auto& e) { return e.first == id; });
+  std::erase_if(hooks_, [&](const auto& e) { return e.first == id; });
+}
+
+std::string Module::repr() const {
+  std::string extra = extra_repr();
+  if (modules_.empty()) return kind() + "(" + extra + ")";
+  std::ostringstream out;
+  out << kind() << "(\n";
+  if (!extra.empty()) out << "  " << extra << "\n";
+  for (const auto& [name, m] : modules_) {
+    std::istringstream lines(m->repr());
+    std::string line;
+    std::getline(lines, line);
+    out << "  (" << name << "): " << line << "\n";
+    while (std::getline(lines, line)) out << "  " << line << "\n";
+  }
+  out << ")";
+  return out.str();
+}
+
+void Module::copy_state(const Module& from) {
+  load_state_dict(from.state_dict());
+  auto mine = named_parameters(), theirs = from.named_parameters();
+  for (size_t i = 0; i < mine.size(); ++i) mine[i].second.set_requires_grad(theirs[i].second.requires_grad());
+  training_ = from.training_;
+  for (size_t i = 0; i < modules_.size(); ++i) modules_[i].second->copy_state(*from.modules_[i].second);
+}
+
+}  // namespace vesta::nn

@@ -1,0 +1,121 @@
+// Module: the base of layers and models. A tour:
+//
+//   struct Net : nn::Module {
+//     std::shared_ptr<nn::Linear> fc1 = register_module("fc1", nn::linear(784, 64));
+//     std::shared_ptr<nn::Linear> fc2 = register_module("fc2", nn::linear(64, 10));
+//     Tensor forward(const Tensor& x) override { return (*fc2)(relu((*fc1)(x))); }
+//   };
+//
+// A module is held by shared_ptr; calling it, `(*net)(x)`, runs its hooks around forward(). Names of parameters and
+// buffers, and so the state dict, are those of the Python package, and a checkpoint goes either way.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::nn {
+
+/// Is an ordered list of named tensors: what state_dict() gives and safetensors files hold.
+using StateDict = std::vector<std::pair<std::string, Tensor>>;
+
+class VESTA_API Module {
+ public:
+  using Named = std::vector<std::pair<std::string, Tensor>>;
+  using NamedModules = std::vector<std::pair<std::string, Module*>>;
+  /// Runs before forward(); a defined result replaces the input.
+  using ForwardPreHook = std::function<Tensor(Module&, const Tensor& input)>;
+  /// Runs after forward(); a defined result replaces the output.
+  using ForwardHook = std::function<Tensor(Module&, const Tensor& input, const Tensor& output)>;
+
+  Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module() = default;
+
+  /// Computes the output of one input. A module of several inputs has an overload of its own.
+  virtual Tensor forward(const Tensor& input);
+  /// Calls forward() between the hooks. An error on the way gets the module's repr added.
+  Tensor operator()(const Tensor& input);
+  /// Names the class as Python does ("Linear").
+  virtual std::string kind() const { return "Module"; }
+  /// Prints the arguments as Python does ("in_features=784, out_features=64, bias=True").
+  virtual std::string extra_repr() const { return ""; }
+  /// Makes an independent copy: own parameters, buffers and submodules. Layers of this library have it.
+  virtual std::shared_ptr<Module> clone() const;
+
+  /// Registers and returns a parameter (a leaf that requires grad); an undefined tensor registers its absence.
+  Tensor register_parameter(std::string name, Tensor value);
+  /// Registers and returns a buffer; a persistent one is part of the state dict.
+  Tensor register_buffer(std::string name, Tensor value, bool persistent = true);
+  /// Registers and returns a submodule.
+  template <class M>
+  std::shared_ptr<M> register_module(std::string name, std::shared_ptr<M> module) {
+    add_module(std::move(name), module);
+    return module;
+  }
+
+  std::vector<Tensor> parameters() const;
+  /// Lists parameters by qualified name ("fc1.weight"); one that is shared appears once, at its first place.
+  Named named_parameters(const std::string& prefix = "") const;
+  std::vector<Tensor> buffers() const;
+  Named named_buffers(const std::string& prefix = "") const;
+  /// Lists the direct submodules.
+  const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& named_children() const { return modules_; }
+  /// Lists this module (named `prefix`) and all below it.
+  NamedModules named_modules(const std::string& prefix = "");
+
+  /// Switches dropout, batch normalisation and the like to training (or evaluation), here and below.
+  virtual void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+  /// Clears the gradients of all parameters (or zeroes them in place).
+  void zero_grad(bool set_to_none = true);
+  /// Converts floating-point parameters and buffers in place: the tensors stay the same objects.
+  void to(DType dtype);
+  void to(Device device);
+  void requires_grad_(bool on = true);
+  /// Calls `f` on every submodule, then on this one.
+  void apply(const std::function<void(Module&)>& f);
+
+  /// Returns all parameters and persistent buffers, detached, under PyTorch's names.
+  StateDict state_dict(const std::string& prefix = "") const;
+  /// Copies values in by name. With `strict`, missing or unexpected names raise; a wrong shape always does. Everything is
+  /// checked before anything is written.
+  void load_state_dict(const StateDict& state, bool strict = true);
+
+  /// Returns a number that remove_hook takes.
+  int register_forward_pre_hook(ForwardPreHook hook);
+  int register_forward_hook(ForwardHook hook);
+  void remove_hook(int id);
+
+  /// Prints the tree of modules as Python does.
+  std::string repr() const;
+
+ protected:
+  void add_module(std::string name, std::shared_ptr<Module> module);
+  /// Copies parameters, buffers, mode (not hooks) from a module of the same structure; for clone().
+  void copy_state(const Module& from);
+
+ private:
+  struct Buffer {
+    std::string name;
+    Tensor value;
+    bool persistent;
+  };
+  void check_name(const std::string& name) const;
+  void collect(const std::string& prefix, bool buffers, Named& into) const;
+
+  Named parameters_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> modules_;
+  std::vector<std::pair<int, ForwardPreHook>> pre_hooks_;
+  std::vector<std::pair<int, ForwardHook>> hooks_;
+  int next_hook_ = 0;
+  bool training_ = true;
+};
+
+}  // namespace vesta::nn
