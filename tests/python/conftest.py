@@ -9,7 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+# The same examples on every run: a failure that nobody changed anything for is of no use.
+settings.register_profile(
+    "vesta", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("vesta")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 

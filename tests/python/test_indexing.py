@@ -1,0 +1,339 @@
+"""Indexing, broadcasting and reductions against NumPy on random programs, and the errors of bad indices."""
+
+from __future__ import annotations
+
+import numpy as np
+import op_db_check as check
+import pytest
+import vesta
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
+FILLED = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
+
+
+def numbered(shape: tuple) -> np.ndarray:
+    """An array in which every element says where it is."""
+    return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
+
+
+def tensor_of(array: np.ndarray):
+    return check.tensor_of(array, array.dtype.name)
+
+
+def forward_steps(index):
+    """Turns negative steps round: a tensor has no negative strides."""
+    if isinstance(index, tuple):
+        return tuple(forward_steps(part) for part in index)
+    if isinstance(index, slice) and (index.step or 1) < 0:
+        return slice(index.start, index.stop, -index.step)
+    return index
+
+
+def as_tensors(index):
+    """Replaces the arrays of an index by tensors."""
+    if isinstance(index, tuple):
+        return tuple(as_tensors(part) for part in index)
+    return tensor_of(index) if isinstance(index, np.ndarray) else index
+
+
+@st.composite
+def basic(draw):
+    shape = draw(SHAPES)
+    return shape, forward_steps(draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True)))
+
+
+@st.composite
+def advanced(draw):
+    """An index of integer arrays for some leading or trailing dimensions, full slices or None between them."""
+    shape = draw(FILLED)
+    count = draw(st.integers(1, len(shape)))
+    result = draw(hnp.broadcastable_shapes((2, 3), max_dims=2, max_side=3))
+    arrays = []
+    for _ in range(count):
+        arrays.append(draw(st.sampled_from([result, result[-1:], (1,)])))
+    dims = sorted(draw(st.permutations(range(len(shape))))[:count])
+    index = [slice(None)] * (dims[-1] + 1)
+    for dim, size in zip(dims, arrays):
+        index[dim] = draw(hnp.arrays(np.int64, size, elements=st.integers(-shape[dim], shape[dim] - 1)))
+    if draw(st.booleans()):
+        index.insert(draw(st.integers(0, len(index))), None)
+    return shape, tuple(index)
+
+
+@st.composite
+def masks(draw):
+    shape = draw(SHAPES.filter(len))
+    start = draw(st.integers(0, len(shape) - 1))
+    stop = draw(st.integers(start + 1, len(shape)))
+    return shape, (slice(None),) * start + (draw(hnp.arrays(bool, shape[start:stop])),)
+
+
+@given(basic())
+def test_basic_get(case) -> None:
+    """Numbers, slices, None and Ellipsis select what NumPy selects, as views."""
+    shape, index = case
+    array = numbered(shape)
+    tensor = tensor_of(array)
+    got, want = tensor[index], np.asarray(array[index])
+    assert tuple(got.shape) == want.shape
+    np.testing.assert_array_equal(got.numpy(), want)
+    if got.numel():
+        place = np.asarray(want).reshape(-1)[0]
+        assert got.data_ptr() == tensor.data_ptr() + 8 * int(place)
+
+
+@given(basic(), st.booleans())
+def test_basic_set(case, broadcast: bool) -> None:
+    """Assignment writes where NumPy writes, numbers and broadcast values alike."""
+    shape, index = case
+    array = numbered(shape)
+    tensor = tensor_of(array)
+    if broadcast:
+        value = np.asarray(-numbered(np.shape(array[index])[-1:]) - 1)
+        array[index], tensor[index] = value, tensor_of(value)
+    else:
+        array[index] = tensor[index] = -7
+    np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+@given(advanced())
+def test_advanced_get(case) -> None:
+    shape, index = case
+    array = numbered(shape)
+    got, want = tensor_of(array)[as_tensors(index)], array[index]
+    assert tuple(got.shape) == want.shape
+    np.testing.assert_array_equal(got.numpy(), want)
+
+
+@given(advanced())
+def test_advanced_get_of_a_strided_tensor(case) -> None:
+    """Gathering looks through strides."""
+    shape, index = case
+    array = numbered(shape)
+    tensor = (
+        check.layout_transposed(array, "int64", "cpu") if len(shape) > 1 else check.layout_sliced(array, "int64", "cpu")
+    )
+    np.testing.assert_array_equal(tensor[as_tensors(index)].numpy(), array[index])
+
+
+@given(advanced())
+def test_advanced_set(case) -> None:
+    """A number goes to every place; a tensor broadcasts (places named twice get the same value here)."""
+    shape, index = case
+    array = numbered(shape)
+    tensor = tensor_of(array)
+    array[index] = tensor[as_tensors(index)] = -3
+    np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+@given(advanced())
+def test_index_put_accumulates(case) -> None:
+    """Places named several times add up every time."""
+    shape, index = case
+    arrays = tuple(part % size for part, size in zip((p for p in index if isinstance(p, np.ndarray)), shape))
+    array = numbered(shape)
+    tensor = tensor_of(array)
+    np.add.at(array, arrays, 5)
+    tensor.index_put_(as_tensors(arrays), vesta.tensor(5), accumulate=True)
+    np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+@given(masks())
+def test_mask_get_and_set(case) -> None:
+    shape, index = case
+    array = numbered(shape)
+    tensor = tensor_of(array)
+    np.testing.assert_array_equal(tensor[as_tensors(index)].numpy(), array[index])
+    array[index] = tensor[as_tensors(index)] = -1
+    np.testing.assert_array_equal(tensor.numpy(), array)
+
+
+@given(advanced())
+def test_gradient_of_advanced_get(case) -> None:
+    """Each place gets the sum of the gradients of its copies."""
+    shape, index = case
+    tensor = vesta.zeros(shape, dtype=vesta.float64, requires_grad=True)
+    picked = tensor[as_tensors(index)]
+    weights = numbered(tuple(picked.shape)).astype(np.float64)
+    (picked * tensor_of(weights)).sum().backward()
+    want = np.zeros(shape)
+    np.add.at(want, index, weights)
+    np.testing.assert_array_equal(tensor.grad.numpy(), want)
+
+
+@given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, min_side=0, max_side=4))
+def test_broadcasting(shapes) -> None:
+    """Values, gradients and the shape of the result are NumPy's for any two shapes that broadcast."""
+    a, b = (np.asarray(numbered(shape), dtype=np.float64) + 1 for shape in shapes.input_shapes)
+    x, y = tensor_of(a).requires_grad_(), tensor_of(b).requires_grad_()
+    z = x * y
+    assert tuple(z.shape) == shapes.result_shape
+    np.testing.assert_array_equal(z.detach().numpy(), a * b)
+    z.sum().backward()
+    for leaf, other in ((x, b), (y, a)):
+        full = np.broadcast_to(other, shapes.result_shape)
+        extra = full.ndim - leaf.dim()
+        dims = tuple(i for i in range(full.ndim) if i < extra or leaf.shape[i - extra] != full.shape[i])
+        np.testing.assert_allclose(leaf.grad.numpy(), full.sum(axis=dims).reshape(leaf.shape))
+
+
+@given(FILLED, st.data())
+def test_sum_over_any_dims(shape, data) -> None:
+    dims = tuple(data.draw(st.permutations(range(len(shape))))[: data.draw(st.integers(1, len(shape)))])
+    dims = tuple(d - len(shape) if data.draw(st.booleans()) else d for d in dims)
+    keepdim = data.draw(st.booleans())
+    order = tuple(data.draw(st.permutations(range(len(shape)))))
+    array = numbered(shape).transpose(order)
+    tensor = tensor_of(numbered(shape)).permute(order)
+    np.testing.assert_array_equal(tensor.sum(dims, keepdim).numpy(), array.sum(axis=dims, keepdims=keepdim))
+    np.testing.assert_array_equal(tensor.amax(dims, keepdim).numpy(), array.max(axis=dims, keepdims=keepdim))
+
+
+@given(SHAPES, st.data())
+def test_reshape_of_any_strides(shape, data) -> None:
+    """permute then reshape gives NumPy's order, and view works exactly when no copy is needed."""
+    order = tuple(data.draw(st.permutations(range(len(shape)))))
+    array = numbered(shape).transpose(order)
+    tensor = tensor_of(numbered(shape)).permute(order)
+    flat = tensor.reshape(-1) if array.size else tensor.reshape(0)
+    np.testing.assert_array_equal(flat.numpy(), array.reshape(-1))
+    target = data.draw(st.sampled_from([array.shape, (array.size,), (1, array.size), (*array.shape, 1)]))
+    np.testing.assert_array_equal(tensor.reshape(target).numpy(), array.reshape(target))
+    try:
+        seen = tensor.view(target)
+    except RuntimeError:
+        assert tensor.reshape(target).data_ptr() != tensor.data_ptr()
+    else:
+        np.testing.assert_array_equal(seen.numpy(), array.reshape(target))
+
+
+PROGRAM = st.lists(st.tuples(st.sampled_from(["view", "write", "op"]), st.integers(0, 10**6)), min_size=3, max_size=12)
+
+
+@settings(max_examples=60)
+@given(PROGRAM)
+def test_view_programs(program) -> None:
+    """Random views of views with writes between them stay equal to NumPy's, as do the version counters."""
+    arrays = [numbered((4, 3, 2)).astype(np.float64)]
+    tensors = [tensor_of(arrays[0])]
+    for kind, seed in program:
+        pick = seed % len(arrays)
+        array, tensor = arrays[pick], tensors[pick]
+        if kind == "view":
+            seen = _look(array, tensor, seed // 7)
+            arrays.append(seen[0])
+            tensors.append(seen[1])
+        elif kind == "write":
+            version = tensors[0]._version
+            array += seed % 5
+            tensor.add_(seed % 5)
+            assert all(t._version == version + 1 for t in tensors)
+        else:
+            array[...] = array * 2 - array.sum()
+            tensor.copy_(tensor * 2 - tensor.sum())
+        for a, t in zip(arrays, tensors):
+            np.testing.assert_array_equal(t.numpy(), a)
+
+
+def _look(array: np.ndarray, tensor, seed: int):
+    """Takes the same view of both; the seed says which."""
+    kind = seed % 5
+    if array.ndim == 0:
+        return array[None], tensor[None]
+    dim = seed // 5 % array.ndim
+    size = array.shape[dim]
+    if kind == 0:
+        return np.swapaxes(array, 0, dim), tensor.transpose(0, dim)
+    if kind == 1 and size > 1:
+        pick = (slice(None),) * dim + (slice(1, None),)
+        return array[pick], tensor.narrow(dim, 1, size - 1)
+    if kind == 2:
+        pick = (slice(None),) * dim + (slice(None, None, 2),)
+        return array[pick], tensor[pick]
+    if kind == 3 and array.ndim > 1 and size:
+        pick = (slice(None),) * dim + (0,)
+        return array[pick], tensor.select(dim, 0)
+    return np.expand_dims(array, dim), tensor.unsqueeze(dim)
+
+
+# ---- what Python users write ----
+
+
+def test_index_types() -> None:
+    """Lists, ranges, NumPy numbers and arrays, 0-d tensors, bools: each means what it means in PyTorch."""
+    x = vesta.arange(24).view(2, 3, 4)
+    assert x[[0, 1]].shape == (2, 3, 4) and x[[]].shape == (0, 3, 4) and x[()].shape == (2, 3, 4)
+    assert x[[True, False]].shape == (1, 3, 4)
+    assert x[range(2)].shape == (2, 3, 4) and x[np.int64(1)].shape == (3, 4) and x[np.array([0, 1])].shape == (2, 3, 4)
+    assert x[vesta.tensor(1)].shape == (3, 4) and x[True].shape == (1, 2, 3, 4) and x[False].shape == (0, 2, 3, 4)
+    assert x[vesta.tensor([0], dtype=vesta.int32)].shape == (1, 3, 4)
+    assert x[vesta.tensor([[0], [1]]), :, vesta.tensor([0, 1, 2])].shape == (2, 3, 3)
+    assert x[0, :, vesta.tensor([0, 1])].shape == (3, 2), "a number selects first, as in PyTorch and unlike NumPy"
+    assert vesta.tensor(1)[None].shape == (1,) and vesta.tensor(1)[...].shape == ()
+    assert x[x > 100].shape == (0,) and x[x >= 0].shape == (24,)
+
+
+@pytest.mark.parametrize(
+    "index, error",
+    [
+        (2, IndexError),
+        (-3, IndexError),
+        ((0, 0, 0, 0), IndexError),
+        (1.5, (IndexError, TypeError)),
+        ("a", (IndexError, TypeError)),
+        ({}, (IndexError, TypeError)),
+        (slice("a", None), TypeError),
+        (slice(None, None, 0), ValueError),
+        (slice(None, None, -1), ValueError),
+        (10**30, (IndexError, ValueError, OverflowError)),
+        (lambda: vesta.tensor([2]), IndexError),
+        (lambda: vesta.tensor([-3]), IndexError),
+        (lambda: vesta.tensor([0.5]), IndexError),
+        (lambda: vesta.tensor([True]), IndexError),
+        (lambda: vesta.ones(2, 4, dtype=vesta.bool), IndexError),
+        (lambda: (vesta.tensor([0, 1]), vesta.tensor([0, 1, 2])), IndexError),
+        (lambda: (0, 0, 0, vesta.tensor([0])), IndexError),
+    ],
+    ids=str,
+)
+def test_bad_indices(index, error) -> None:
+    """Reading and writing by a bad index raise the same class, and nothing is written."""
+    x = vesta.arange(24).view(2, 3, 4)
+    index = index() if callable(index) else index
+    with pytest.raises(error):
+        x[index]
+    with pytest.raises(error):
+        x[index] = 1
+    assert x.tolist() == vesta.arange(24).view(2, 3, 4).tolist() and x._version == 0
+
+
+def test_bad_values() -> None:
+    x = vesta.arange(24).view(2, 3, 4)
+    for value in ("a", None, object()):
+        with pytest.raises(TypeError):
+            x[0] = value
+    for index, value in (
+        (0, vesta.ones(5)),
+        (x > 5, vesta.tensor([1, 2])),
+        (vesta.tensor([0, 1]), vesta.ones(2).long()),
+    ):
+        with pytest.raises(RuntimeError):
+            x[index] = value
+    with pytest.raises((RuntimeError, TypeError)):
+        x[0] = 1j
+    with pytest.raises(TypeError):
+        del x[0]
+    assert x.tolist() == vesta.arange(24).view(2, 3, 4).tolist()
+
+
+def test_boolean_mask_is_a_copy_and_a_slice_is_not() -> None:
+    x = vesta.arange(6)
+    x[x > 2].zero_()
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+    x[3:].zero_()
+    assert x.tolist() == [0, 1, 2, 0, 0, 0]
+    x[x == 0] += 7
+    assert x.tolist() == [7, 1, 2, 7, 7, 7]
