@@ -1,7 +1,7 @@
-"""What is neither a layer nor an optimizer: data loading (``vesta.utils.data``) and hook handles."""
+"""What is neither a layer nor an optimizer: data loading (``vesta.utils.data``) and the handles of hooks."""
 
 from __future__ import annotations
 
-from . import hooks
+from . import data, hooks
 
-__all__ = ["hooks"]
+__all__ = ["data", "hooks"]

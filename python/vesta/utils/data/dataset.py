@@ -1,0 +1,252 @@
+"""Datasets: what has samples by number, or one after the other."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import vesta
+from vesta import Tensor
+
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Dataset(Generic[T_co]):
+    """Base of datasets with numbered samples: give ``__getitem__``, and ``__len__`` for most samplers.
+
+    A ``__getitems__(indices)`` that returns a list of samples is used instead where it exists.
+
+    Example::
+
+        >>> import vesta
+        >>> class Squares(vesta.utils.data.Dataset):
+        ...     def __getitem__(self, index):
+        ...         return index * index
+        ...     def __len__(self):
+        ...         return 4
+        >>> [batch.tolist() for batch in vesta.utils.data.DataLoader(Squares(), batch_size=2)]
+        [[0, 1], [4, 9]]
+    """
+
+    def __getitem__(self, index: Any) -> T_co:
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other: Dataset[T_co]) -> ConcatDataset[T_co]:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co], Iterable[T_co]):
+    """Base of datasets that are streams: give ``__iter__``.
+
+    Example::
+
+        >>> import vesta
+        >>> class Count(vesta.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(3))
+        >>> [batch.tolist() for batch in vesta.utils.data.DataLoader(Count(), batch_size=2)]
+        [[0, 1], [2]]
+    """
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other: Dataset[T_co]) -> ChainDataset:  # type: ignore[override]
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Samples along the first dimension of tensors: sample i is the tuple of every tensor's row i.
+
+    Args:
+        tensors: of any shapes [N, ...] with the same N.
+
+    Example::
+
+        >>> import vesta
+        >>> data = vesta.utils.data.TensorDataset(vesta.zeros(3, 2), vesta.tensor([5, 6, 7]))
+        >>> data[1]
+        (tensor([0., 0.]), tensor(6))
+    """
+
+    tensors: tuple[Tensor, ...]
+
+    def __init__(self, *tensors: Tensor) -> None:
+        if not tensors:
+            raise ValueError("TensorDataset: expected one tensor or more, got none (tensors). Pass x or x, y.")
+        if any(tensor.size(0) != tensors[0].size(0) for tensor in tensors):
+            sizes = [tensor.size(0) for tensor in tensors]
+            raise ValueError(f"Size mismatch between tensors: their first dimensions are {sizes}")
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self) -> int:
+        return self.tensors[0].size(0)
+
+    def collated(self, indices: Sequence[int]) -> list[Tensor]:
+        """Returns what ``default_collate`` makes of these samples, with one lookup for each tensor."""
+        rows = vesta.tensor(indices, dtype=vesta.int64)
+        return [tensor.index_select(0, rows.to(tensor.device)) for tensor in self.tensors]
+
+
+class StackDataset(Dataset[Any]):
+    """Samples of several datasets side by side: a tuple, or a dict if the datasets have names."""
+
+    def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
+        if args and kwargs:
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but both "
+                "types are given."
+            )
+        if not args and not kwargs:
+            raise ValueError("At least one dataset should be passed")
+        self.datasets: Any = args or kwargs
+        sizes = [len(dataset) for dataset in (args or kwargs.values())]  # type: ignore[arg-type]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"Size mismatch between datasets: {sizes}")
+        self._length = sizes[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class ConcatDataset(Dataset[T_co]):
+    """Datasets one behind the other.
+
+    Args:
+        datasets: one or more, each with a length.
+
+    Example::
+
+        >>> import vesta
+        >>> both = vesta.utils.data.ConcatDataset([[1, 2], [3]])
+        >>> len(both), both[2], both[-3]
+        (3, 3, 1)
+    """
+
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> T_co:
+        if index < 0:
+            if -index > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            index += len(self)
+        which = bisect.bisect_right(self.cumulative_sizes, index)
+        if which == len(self.datasets):
+            raise IndexError(f"ConcatDataset: expected an index below {len(self)}, got {index} (index).")
+        return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class ChainDataset(IterableDataset[Any]):
+    """Streams one behind the other."""
+
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        super().__init__()
+        self.datasets = datasets
+
+    def __iter__(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(len(dataset) for dataset in self.datasets)  # type: ignore[arg-type]
+
+
+class Subset(Dataset[T_co]):
+    """Some samples of a dataset.
+
+    Args:
+        dataset: the whole.
+        indices: numbers of the samples in it.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.utils.data.Subset([10, 11, 12], [2, 0])[0]
+        12
+    """
+
+    def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index: Any) -> T_co:
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices: list[int]) -> list[T_co]:
+        """Returns the samples at ``indices``, by the dataset's own ``__getitems__`` if it has one."""
+        chosen = [self.indices[i] for i in indices]
+        many = getattr(self.dataset, "__getitems__", None)
+        return many(chosen) if callable(many) else [self.dataset[i] for i in chosen]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(dataset: Dataset[T], lengths: Sequence[int | float], generator: Any = None) -> list[Subset[T]]:
+    """Splits a dataset at random into subsets that do not overlap.
+
+    Args:
+        lengths: sizes that sum to the dataset's, or shares that sum to 1 (what rounding leaves goes to the first ones).
+        generator: of the permutation; the default one when missing.
+
+    Example::
+
+        >>> import vesta
+        >>> [len(part) for part in vesta.utils.data.random_split(range(10), [0.7, 0.3])]
+        [7, 3]
+    """
+    total = len(dataset)  # type: ignore[arg-type]
+    sizes = list(lengths)
+    if math.isclose(sum(sizes), 1) and sum(sizes) <= 1:
+        if any(not 0 <= share <= 1 for share in sizes):
+            raise ValueError(f"random_split: expected shares between 0 and 1, got {sizes} (lengths).")
+        sizes = [math.floor(total * share) for share in sizes]
+        for i in range(total - sum(sizes)):
+            sizes[i % len(sizes)] += 1
+        for i, size in enumerate(sizes):
+            if size == 0:
+                warnings.warn(
+                    f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2
+                )
+    if sum(sizes) != total:
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = vesta.randperm(total, generator=generator).tolist()
+    ends = list(itertools.accumulate(int(size) for size in sizes))
+    return [Subset(dataset, order[end - int(size) : end]) for size, end in zip(sizes, ends)]
