@@ -324,7 +324,7 @@ VESTA_INLINE void Vec<T>::stream(T* p) const {
 template <class T>
 VESTA_INLINE typename Vec<T>::Bits sign_bit() {
   typename Vec<T>::Bits bits{};
-  return bits + static_cast<IntOf<T>>(IntOf<T>(1) << (sizeof(T) * 8 - 2)) * 2;
+  return bits + static_cast<IntOf<T>>(std::uint64_t{1} << 63 >> (64 - 8 * sizeof(T)));
 }
 
 template <class T>
@@ -333,7 +333,7 @@ VESTA_INLINE Vec<T> abs(Vec<T> x) {
 }
 /// Gives |a| with the sign of b.
 template <class T>
-VESTA_INLINE Vec<T> copysign(Vec<T> a, std::type_identity_t<Vec<T>> b) {
+VESTA_INLINE Vec<T> copysign(Vec<T> a, Vec<T> b) {
   return Vec<T>::from_bits((a.bits() & ~sign_bit<T>()) | (b.bits() & sign_bit<T>()));
 }
 /// Tells where the sign bit is set, -0 and NaN included.
@@ -359,28 +359,60 @@ VESTA_INLINE Vec<T> sign(Vec<T> x) {
   const Vec<T> zero(T(0));
   return select(x > zero, Vec<T>(T(1)), select(x < zero, Vec<T>(T(-1)), zero));
 }
+/// Gives sign(x); of complex numbers, x / |x|.
 template <class T>
 VESTA_INLINE Vec<T> sgn(Vec<T> x) {
   return sign(x);
 }
+/// Gives b where a > b and a otherwise, NaN in either included: one instruction (minps, which answers its second
+/// operand unless the first one is smaller).
+template <class T>
+VESTA_INLINE Vec<T> lower_or_first(Vec<T> a, std::type_identity_t<Vec<T>> b) {
+  using Raw = typename Vec<T>::Raw;
+#if defined(VESTA_SIMD_AVX512)
+  if constexpr (sizeof(T) == 4) return Vec<T>((Raw)_mm512_maskz_min_ps(0xffff, (__m512)b.raw, (__m512)a.raw));
+  if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm512_maskz_min_pd(0xff, (__m512d)b.raw, (__m512d)a.raw));
+#elif defined(VESTA_SIMD_AVX2)
+  if constexpr (sizeof(T) == 4) return Vec<T>((Raw)_mm256_min_ps((__m256)b.raw, (__m256)a.raw));
+  if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm256_min_pd((__m256d)b.raw, (__m256d)a.raw));
+#else
+  if constexpr (sizeof(T) == 4) return Vec<T>((Raw)_mm_min_ps((__m128)b.raw, (__m128)a.raw));
+  if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm_min_pd((__m128d)b.raw, (__m128d)a.raw));
+#endif
+}
+/// Gives b where b > a and a otherwise, NaN in either included.
+template <class T>
+VESTA_INLINE Vec<T> higher_or_first(Vec<T> a, std::type_identity_t<Vec<T>> b) {
+  using Raw = typename Vec<T>::Raw;
+#if defined(VESTA_SIMD_AVX512)
+  if constexpr (sizeof(T) == 4) return Vec<T>((Raw)_mm512_maskz_max_ps(0xffff, (__m512)b.raw, (__m512)a.raw));
+  if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm512_maskz_max_pd(0xff, (__m512d)b.raw, (__m512d)a.raw));
+#elif defined(VESTA_SIMD_AVX2)
+  if constexpr (sizeof(T) == 4) return Vec<T>((Raw)_mm256_max_ps((__m256)b.raw, (__m256)a.raw));
+  if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm256_max_pd((__m256d)b.raw, (__m256d)a.raw));
+#else
+  if constexpr (sizeof(T) == 4) return Vec<T>((Raw)_mm_max_ps((__m128)b.raw, (__m128)a.raw));
+  if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm_max_pd((__m128d)b.raw, (__m128d)a.raw));
+#endif
+}
 /// Gives the larger operand, NaN if either is NaN, the first of two equal ones.
 template <class T>
-VESTA_INLINE Vec<T> maximum(Vec<T> a, std::type_identity_t<Vec<T>> b) {
-  return select((a >= b) | (a != a), a, b);
+VESTA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) {
+  return select(b != b, b, higher_or_first(a, b));
 }
 /// Gives the smaller operand, NaN if either is NaN, the first of two equal ones.
 template <class T>
-VESTA_INLINE Vec<T> minimum(Vec<T> a, std::type_identity_t<Vec<T>> b) {
-  return select((a <= b) | (a != a), a, b);
+VESTA_INLINE Vec<T> minimum(Vec<T> a, Vec<T> b) {
+  return select(b != b, b, lower_or_first(a, b));
 }
 /// Gives the larger operand; of a NaN and a number, the number.
 template <class T>
-VESTA_INLINE Vec<T> fmax(Vec<T> a, std::type_identity_t<Vec<T>> b) {
+VESTA_INLINE Vec<T> fmax(Vec<T> a, Vec<T> b) {
   return select((a >= b) | (b != b), a, b);
 }
 /// Gives the smaller operand; of a NaN and a number, the number.
 template <class T>
-VESTA_INLINE Vec<T> fmin(Vec<T> a, std::type_identity_t<Vec<T>> b) {
+VESTA_INLINE Vec<T> fmin(Vec<T> a, Vec<T> b) {
   return select((a <= b) | (b != b), a, b);
 }
 template <class T>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <vesta/core/cpu/simd.h>
+#include <vesta/core/cpu/simd_float.h>
 
 #include <sleef.h>
 
@@ -138,21 +139,14 @@ VESTA_INLINE Vec<T> rsqrt(Vec<T> x) {
   return Vec<T>(T(1)) / sqrt(x);
 }
 
-// ---- SLEEF as it is -------------------------------------------------------------------------------------------------
+// ---- SLEEF's functions as they are ----------------------------------------------------------------------------------
 
-#define VESTA_SIMD_TAKE1(name) \
-  VESTA_INLINE Vec<float> name(Vec<float> x) { return sleef::name(x); } \
+#define VESTA_SIMD_TAKE1(name)                                              \
+  VESTA_INLINE Vec<float> name(Vec<float> x) { return sleef::name(x); }     \
   VESTA_INLINE Vec<double> name(Vec<double> x) { return sleef::name(x); }
-#define VESTA_SIMD_TAKE2(name) \
-  VESTA_INLINE Vec<float> name(Vec<float> a, Vec<float> b) { return sleef::name(a, b); } \
-  VESTA_INLINE Vec<double> name(Vec<double> a, Vec<double> b) { return sleef::name(a, b); }
-VESTA_SIMD_TAKE1(exp)
 VESTA_SIMD_TAKE1(exp2)
-VESTA_SIMD_TAKE1(expm1)
-VESTA_SIMD_TAKE1(log)
 VESTA_SIMD_TAKE1(log2)
 VESTA_SIMD_TAKE1(log10)
-VESTA_SIMD_TAKE1(log1p)
 VESTA_SIMD_TAKE1(cbrt)
 VESTA_SIMD_TAKE1(sin)
 VESTA_SIMD_TAKE1(cos)
@@ -160,27 +154,143 @@ VESTA_SIMD_TAKE1(tan)
 VESTA_SIMD_TAKE1(asin)
 VESTA_SIMD_TAKE1(acos)
 VESTA_SIMD_TAKE1(atan)
-VESTA_SIMD_TAKE1(sinh)
-VESTA_SIMD_TAKE1(cosh)
-VESTA_SIMD_TAKE1(tanh)
-VESTA_SIMD_TAKE1(asinh)
-VESTA_SIMD_TAKE1(acosh)
 VESTA_SIMD_TAKE1(atanh)
-VESTA_SIMD_TAKE1(erf)
-VESTA_SIMD_TAKE1(erfc)
-VESTA_SIMD_TAKE1(lgamma)
-VESTA_SIMD_TAKE2(pow)
-VESTA_SIMD_TAKE2(atan2)
-VESTA_SIMD_TAKE2(hypot)
-VESTA_SIMD_TAKE2(fmod)
 #undef VESTA_SIMD_TAKE1
-#undef VESTA_SIMD_TAKE2
+// Those of float are in simd_float.h.
+VESTA_INLINE Vec<double> expm1(Vec<double> x) { return sleef::expm1(x); }
+VESTA_INLINE Vec<double> log(Vec<double> x) { return sleef::log(x); }
+VESTA_INLINE Vec<double> tanh(Vec<double> x) { return sleef::tanh(x); }
+VESTA_INLINE Vec<double> erf(Vec<double> x) { return sleef::erf(x); }
+VESTA_INLINE Vec<double> erfc(Vec<double> x) { return sleef::erfc(x); }
+VESTA_INLINE Vec<float> atan2(Vec<float> a, Vec<float> b) { return sleef::atan2(a, b); }
+VESTA_INLINE Vec<double> atan2(Vec<double> a, Vec<double> b) { return sleef::atan2(a, b); }
+VESTA_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) { return sleef::hypot(a, b); }
+VESTA_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) { return sleef::hypot(a, b); }
 
-/// Computes 1 / (1 + e^-x).
+// ---- SLEEF's functions with a repaired range ------------------------------------------------------------------------
+//
+// Note [Repairs]
+// Several of SLEEF's functions give infinity (fmod: NaN) where the result is still a number. The lanes concerned are
+// rare, so a repair is computed only when a vector holds one; a lane's bits depend on that lane alone either way.
+
+/// Computes e^x. SLEEF overflows at 709.78271115, 1.8e-6 too early.
+VESTA_INLINE Vec<double> exp(Vec<double> x) {
+  const Vec<double> y = sleef::exp(x);
+  const Mask<double> late = (x > Vec<double>(709.782711)) & (x < Vec<double>(709.782713));
+  if (!any(late)) [[likely]] return y;
+  return select(late, sleef::exp(x - Vec<double>(1.0)) * Vec<double>(2.71828182845904523536), y);
+}
+
+/// Computes log(1 + x). SLEEF overflows at 1e38 and 1e307.
+template <class T>
+VESTA_INLINE Vec<T> log1p(Vec<T> x) {
+  const Vec<T> y = sleef::log1p(x);
+  const Mask<T> large = x > Vec<T>(T(1e30));
+  if (!any(large)) [[likely]] return y;
+  return select(large, log(x), y);
+}
+
+/// Computes sinh x. SLEEF overflows where e^|x| does.
+template <class T>
+VESTA_INLINE Vec<T> sinh(Vec<T> x) {
+  const Vec<T> y = sleef::sinh(x);
+  const Mask<T> large = abs(x) > Vec<T>(sizeof(T) == 4 ? T(88) : T(709));
+  if (!any(large)) [[likely]] return y;
+  const Vec<T> root = exp(abs(x) * Vec<T>(T(0.5)));
+  return select(large, copysign(root * Vec<T>(T(0.5)) * root, x), y);
+}
+/// Computes cosh x. SLEEF overflows where e^|x| does.
+template <class T>
+VESTA_INLINE Vec<T> cosh(Vec<T> x) {
+  const Vec<T> y = sleef::cosh(x);
+  const Mask<T> large = abs(x) > Vec<T>(sizeof(T) == 4 ? T(88) : T(709));
+  if (!any(large)) [[likely]] return y;
+  const Vec<T> root = exp(abs(x) * Vec<T>(T(0.5)));
+  return select(large, root * Vec<T>(T(0.5)) * root, y);
+}
+/// Computes asinh x. SLEEF overflows where x^2 does; from there on it is log 2 |x|.
+template <class T>
+VESTA_INLINE Vec<T> asinh(Vec<T> x) {
+  const Vec<T> y = sleef::asinh(x);
+  const Mask<T> large = abs(x) > Vec<T>(T(1e15));
+  if (!any(large)) [[likely]] return y;
+  return select(large, copysign(log(abs(x)) + Vec<T>(T(0.693147180559945309417)), x), y);
+}
+/// Computes acosh x. SLEEF overflows where x^2 does; from there on it is log 2 x.
+template <class T>
+VESTA_INLINE Vec<T> acosh(Vec<T> x) {
+  const Vec<T> y = sleef::acosh(x);
+  const Mask<T> large = x > Vec<T>(T(1e15));
+  if (!any(large)) [[likely]] return y;
+  return select(large, log(x) + Vec<T>(T(0.693147180559945309417)), y);
+}
+/// Computes log |gamma(x)|. SLEEF's float overflows at 4.03e36; from 1e30 on Stirling's x (log x - 1) is exact enough.
+template <class T>
+VESTA_INLINE Vec<T> lgamma(Vec<T> x) {
+  const Vec<T> y = sleef::lgamma(x);
+  const Mask<T> large = x > Vec<T>(T(1e30));
+  if (!any(large)) [[likely]] return y;
+  return select(large, x * (log(x) - Vec<T>(T(1))), y);
+}
+
+/// Computes a^b by C's rules. SLEEF's double overflows 1.8e-6 of the result too early: there |a|^(b/2) is squared.
+template <class T>
+VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
+  const Vec<T> y = sleef::pow(a, b);
+  const Mask<T> infinite = isinf(y) & isfinite(a) & isfinite(b) & (a != Vec<T>(T(0)));
+  if (!any(infinite)) [[likely]] return y;
+  const Vec<T> root = sleef::pow(abs(a), b * Vec<T>(T(0.5)));
+  return select(infinite, copysign(root * root, y), y);
+}
+
+/// Computes the remainder of a / b with the sign of a, exactly. SLEEF gives up on quotients beyond its loop; such lanes
+/// go to the C library one by one.
+template <class T>
+VESTA_INLINE Vec<T> fmod(Vec<T> a, Vec<T> b) {
+  Vec<T> y = sleef::fmod(a, b);
+  const Mask<T> easy = abs(a) <= abs(b) * Vec<T>(sizeof(T) == 4 ? T(0x1p60) : T(0x1p200));
+  const Mask<T> hard = isfinite(a) & ~easy;
+  if (!any(hard)) [[likely]] return y;
+  for (int i = 0; i < Vec<T>::N; ++i) {
+    if (!hard[i]) continue;
+    if constexpr (sizeof(T) == 4) y.raw[i] = __builtin_fmodf(a[i], b[i]);
+    if constexpr (sizeof(T) == 8) y.raw[i] = __builtin_fmod(a[i], b[i]);
+  }
+  return y;
+}
+
+// ---- functions made of others ---------------------------------------------------------------------------------------
+
+/// Computes 1 / (1 + e^-x), for negative x as e^x / (1 + e^x), so that nothing overflows and tails keep their accuracy.
+/// Error below 2.5 ulp.
 template <class T>
 VESTA_INLINE Vec<T> sigmoid(Vec<T> x) {
-  const Vec<T> one(T(1));
-  return one / (one + exp(-x));
+  const Vec<T> one(T(1)), e = exp(-abs(x));
+  return select(x < Vec<T>(T(0)), e, one) / (one + e);
+}
+
+/// Gives the rounding error of a * b: a * b - product, exactly (barring overflow).
+VESTA_INLINE Vec<double> product_error(Vec<double> a, Vec<double> b, Vec<double> product) {
+  if constexpr (kHasFma) {
+    return mul_add(a, b, -product);
+  } else {  // Dekker's product of halves
+    const Vec<double> splitter(0x1.0000002p27);
+    const Vec<double> wide_a = splitter * a, wide_b = splitter * b;
+    const Vec<double> a1 = wide_a - (wide_a - a), b1 = wide_b - (wide_b - b), a2 = a - a1, b2 = b - b1;
+    return ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
+  }
+}
+
+/// Computes the standard normal distribution function, erfc(y) / 2 at y = -x / sqrt 2. Rounding y would cost x^2 ulp in
+/// the lower tail: erfc there is multiplied by 1 - 2 y error, its logarithm's slope.
+VESTA_INLINE Vec<double> normal_cdf(Vec<double> x) {
+  const Vec<double> limited = lower_or_first(higher_or_first(x, Vec<double>(-40.0)), Vec<double>(40.0));
+  const Vec<double> root(-0x1.6a09e667f3bcdp-1), root_rest(0x1.bdd3413b26456p-55);  // -sqrt(1/2) = root + root_rest
+  const Vec<double> y = limited * root;
+  const Vec<double> error = product_error(limited, root, y) + limited * root_rest;
+  const Vec<double> slope = Vec<double>(-2.0) * higher_or_first(y, Vec<double>(0.0));
+  const Vec<double> tail = erfc(y);
+  return Vec<double>(0.5) * (tail + tail * (slope * error));
 }
 
 #undef VESTA_SLEEF_F

@@ -73,9 +73,8 @@ namespace adl_call {
 #define VESTA_MATH_POISON(name) void name() = delete;
 #define VESTA_MATH_UNARY(X)                                                                                            \
   X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin)       \
-  X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(lgamma) X(sigmoid) X(floor)      \
-  X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf)      \
-  X(isfinite)
+  X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(normal_cdf) X(lgamma) X(sigmoid) \
+  X(floor) X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf) X(isfinite)
 #define VESTA_MATH_BINARY(X)                                                                                           \
   X(pow) X(atan2) X(fmod) X(hypot) X(copysign) X(maximum) X(minimum) X(fmax) X(fmin)
 VESTA_MATH_UNARY(VESTA_MATH_POISON)
@@ -194,10 +193,22 @@ VESTA_HD VESTA_INLINE T rsqrt(T x) {
   return T(1) / sqrt(x);
 }
 
-/// Computes 1 / (1 + e^-x). No overflow: e^-x becomes infinite where the result is 0.
+/// Computes 1 / (1 + e^-x), for negative x as e^x / (1 + e^x): nothing overflows and tails keep their accuracy.
 template <Real T>
 VESTA_HD VESTA_INLINE T sigmoid(T x) {
-  return T(1) / (T(1) + exp(-x));
+  const T e = exp(x < T(0) ? x : -x);
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
+/// Computes the standard normal distribution function, erfc(-x / sqrt 2) / 2. Exact gelu is x normal_cdf(x).
+template <Real T>
+VESTA_HD VESTA_INLINE T normal_cdf(T x) {
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(T) == 4) return ::normcdff(x);
+  if constexpr (sizeof(T) == 8) return ::normcdf(x);
+#else
+  return T(0.5) * erfc(x * T(-0.70710678118654752440));
+#endif
 }
 
 VESTA_HD VESTA_INLINE float abs(float x) { return ::fabsf(x); }

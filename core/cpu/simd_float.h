@@ -1,0 +1,204 @@
+// Own functions of Vec<float>: exp, log, tanh, sigmoid, erf, erfc, normal_cdf, expm1. Included by simd_math.h.
+//
+// Note [Own functions beside SLEEF]
+// These are the functions that activations, softmax and losses live on. An own one is here only because it was measured
+// at least twice as fast as SLEEF's on one core (benchmarks/simd_functions.cpp), at an error that simd_math_test.cpp
+// bounds. Each is branch-free, inlined into its loop, and makes the same steps with AVX2 and AVX-512: equal bits. The
+// baseline makes them without FMA: its last bit may differ. Polynomials are minimax (Remez exchange), computed for this
+// file; the error beside a polynomial is its own, before rounding.
+#pragma once
+
+#include <vesta/core/cpu/simd.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+
+/// Evaluates c0 + z c1 + z^2 c2 + ... by Horner's rule.
+template <class T>
+VESTA_INLINE Vec<T> horner(Vec<T>, T c) {
+  return Vec<T>(c);
+}
+template <class T, class... Rest>
+VESTA_INLINE Vec<T> horner(Vec<T> z, T c, Rest... rest) {
+  return mul_add(z, horner(z, rest...), Vec<T>(c));
+}
+
+/// Holds e^x as 2^n e^(r - n kLogLow); r is exact. n stands twice, as a float and in the low bits of `shifted`.
+struct ExpSplit {
+  Vec<float> r, n, shifted;
+};
+inline constexpr float kExpMagic = 0x1.8p23f;                           // leaves the nearest integer in the low bits
+inline constexpr float kLogHigh = 0x1.62e4p-1f, kLogLow = 0x1.7f7d1cp-20f;  // log 2, 15 bits first
+
+/// Splits e^x for |x| < 2^15.
+VESTA_INLINE ExpSplit split_exp(Vec<float> x) {
+  const Vec<float> shifted = mul_add(x, Vec<float>(0x1.715476p+0f), Vec<float>(kExpMagic));
+  const Vec<float> n = shifted - Vec<float>(kExpMagic);
+  return {mul_add(n, Vec<float>(-kLogHigh), x), n, shifted};
+}
+
+/// Gives the exponent that is left, |result| <= log(2) / 2, plus `low`, a small part of x that a float could not hold.
+VESTA_INLINE Vec<float> rest(const ExpSplit& s, Vec<float> low) {
+  return s.r + mul_add(s.n, Vec<float>(-kLogLow), low);
+}
+VESTA_INLINE Vec<float> rest(const ExpSplit& s) { return mul_add(s.n, Vec<float>(-kLogLow), s.r); }
+
+/// Computes e^r - 1 for |r| <= log(2) / 2 as r + r^2 q(r). Error 2^-28 of e^r.
+VESTA_INLINE Vec<float> exp_fraction(Vec<float> r) {
+  const Vec<float> q = horner(r, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f, 0x1.1239e2p-7f, 0x1.6a2432p-10f);
+  return mul_add(r * r, q, r);
+}
+
+/// Computes x * 2^n for n in [-250, 250], rounding once: denormals and infinity come out as they should.
+VESTA_INLINE Vec<float> scale(Vec<float> x, const ExpSplit& s) {
+#ifdef VESTA_SIMD_AVX512
+  return Vec<float>((Vec<float>::Raw)_mm512_maskz_scalef_ps(0xffff, (__m512)x.raw, (__m512)s.n.raw));
+#else
+  const Vec<float>::Bits n = s.shifted.bits() - Vec<float>(kExpMagic).bits(), half = n >> 1;
+  const Vec<float> first = Vec<float>::from_bits((half + 127) << 23);
+  const Vec<float> second = Vec<float>::from_bits((n - half + 127) << 23);
+  return x * first * second;
+#endif
+}
+
+/// Computes e^x. Error below 1 ulp, denormal results included.
+VESTA_INLINE Vec<float> exp(Vec<float> x) {
+  const Vec<float> limited = lower_or_first(higher_or_first(x, Vec<float>(-104.0f)), Vec<float>(89.0f));
+  const ExpSplit s = split_exp(limited);
+  return scale(exp_fraction(rest(s)) + Vec<float>(1.0f), s);
+}
+
+/// Computes e^(x + low) for x in [-87, 88], where one factor scales; low is small.
+VESTA_INLINE Vec<float> exp_normal(Vec<float> x, Vec<float> low) {
+  const ExpSplit s = split_exp(x);
+  const Vec<float> e = exp_fraction(rest(s, low)) + Vec<float>(1.0f);
+  return Vec<float>::from_bits(e.bits() + (s.shifted.bits() << 23));  // the magic number leaves at the top
+}
+
+/// Computes e^x - 1 as 2^n (e^r - 1) + (2^n - 1). Error below 1.5 ulp.
+VESTA_INLINE Vec<float> expm1(Vec<float> x) {
+  const Vec<float> limited = lower_or_first(higher_or_first(x, Vec<float>(-20.0f)), Vec<float>(89.0f));
+  const ExpSplit s = split_exp(limited);
+  const Vec<float> fraction = exp_fraction(rest(s));
+  // 2^128 is no float: everything is done at half size and doubled.
+  const Vec<float> power = Vec<float>::from_bits((s.shifted.bits() + 126) << 23);
+  const Vec<float> half = mul_add(fraction, power, power - Vec<float>(0.5f));
+  return select(x == Vec<float>(0.0f), x, half + half);
+}
+
+/// Computes log x: x = 2^e m with m in [2/3, 4/3), log m = f - f^2 / 2 + f^3 q(f), f = m - 1. Error of q 2^-27.7, in
+/// all below 1 ulp.
+VESTA_INLINE Vec<float> log(Vec<float> x) {
+  const Vec<float> tiny(0x1p-126f);
+  const Mask<float> denormal = x < tiny;
+  const Vec<float> scaled = select(denormal, x * Vec<float>(0x1p23f), x);
+  const Vec<float>::Bits bits = scaled.bits();
+  const Vec<float>::Bits e = (bits - 0x3f2aaaab) >> 23;
+  const Vec<float> m = Vec<float>::from_bits(bits - (e << 23));
+  const Vec<float> exponent = Vec<float>(__builtin_convertvector(e, Vec<float>::Raw)) -
+                              select(denormal, Vec<float>(23.0f), Vec<float>(0.0f));
+  const Vec<float> f = m - Vec<float>(1.0f);
+  const Vec<float> q = horner(f, 0x1.555506p-2f, -0x1.fffef0p-3f, 0x1.99d028p-3f, -0x1.559dccp-3f, 0x1.1ed716p-3f,
+                              -0x1.f3113ep-4f, 0x1.1e66bap-3f, -0x1.08058cp-3f);
+  const Vec<float> f2 = f * f;
+  // e log 2 in two parts, the first one exact; then the small terms before the large ones.
+  const Vec<float> low = mul_add(exponent, Vec<float>(0x1.7f7d1cp-20f), mul_add(f * q, f2, Vec<float>(-0.5f) * f2));
+  const Vec<float> result = mul_add(exponent, Vec<float>(0x1.62e4p-1f), f + low);
+  const Vec<float> infinity(__builtin_inff());
+  const Vec<float> special = select(x == Vec<float>(0.0f), -infinity, Vec<float>(__builtin_nanf("")));
+  return select(x < infinity, select(x > Vec<float>(0.0f), result, special), select(x == infinity, x, x + x));
+}
+
+/// Computes tanh x: x + x^3 q(x^2) up to 1 (error 2^-31), beyond 1 - 2 / (e^2x + 1). Error below 1 ulp.
+VESTA_INLINE Vec<float> tanh(Vec<float> x) {
+  const Vec<float> a = abs(x), one(1.0f);
+  const Vec<float> z = x * x;
+  const Vec<float> q = horner(z, -0x1.555552p-2f, 0x1.11105ep-3f, -0x1.b9fbdap-5f, 0x1.64ebcap-6f, -0x1.19a50ep-7f,
+                              0x1.938482p-9f, -0x1.b8ff94p-11f, 0x1.fd7c4ep-14f);
+  const Vec<float> small = mul_add(a * z, q, a);
+  const Vec<float> limited = lower_or_first(a, Vec<float>(10.0f));  // tanh 10 rounds to 1
+  const Vec<float> large = one - Vec<float>(2.0f) / (exp_normal(limited + limited, Vec<float>(0.0f)) + one);
+  return copysign(select(a < one, small, large), x);
+}
+
+/// Computes erf x: x + x p(x^2) below 1 (error 2^-34), beyond 1 - e^(t g(t) + c), a polynomial for log erfc x (error
+/// 2^-35 of the result). Error below 1 ulp. (Two polynomials are N. Juffa's idea; these coefficients are our own.)
+VESTA_INLINE Vec<float> erf(Vec<float> x) {
+  const Vec<float> a = abs(x), one(1.0f), z = x * x;
+  const Vec<float> p = horner(z, 0x1.06eba8p-3f, -0x1.812746p-2f, 0x1.ce2f08p-4f, -0x1.b829a8p-6f, 0x1.5628eep-8f,
+                              -0x1.bcbe9ap-11f, 0x1.d82692p-14f, -0x1.438406p-17f);
+  const Vec<float> small = mul_add(a, p, a);
+  const Vec<float> t = lower_or_first(a, Vec<float>(4.0f));  // erf 4 rounds to 1
+  const Vec<float> g = horner(t, -0x1.212bf6p+0f, -0x1.4435c4p-1f, -0x1.bc11e8p-4f, 0x1.9cfaf0p-6f, -0x1.1380d0p-8f,
+                              0x1.cea032p-12f, -0x1.6ba648p-16f);
+  const Vec<float> product = t * g;
+  Vec<float> low(0x1.89c16ap-13f);
+  if constexpr (kHasFma) low += mul_add(t, g, -product);  // what the product lost
+  const Vec<float> large = one - exp_normal(product, low);
+  return copysign(select(a < one, small, large), x);
+}
+
+/// Gives the rounding error of a * a, for a in [0, 16): a * a + error is the exact square.
+VESTA_INLINE Vec<float> square_error(Vec<float> a, Vec<float> square) {
+  if constexpr (kHasFma) {
+    return mul_add(a, a, -square);
+  } else {
+    // Without FMA: the square of the upper 12 bits is exact, and so is its distance from `square`.
+    const Vec<float> upper = Vec<float>::from_bits(a.bits() & ~0xfff), lower = a - upper;
+    return (upper * upper - square) + lower * (upper + a);
+  }
+}
+
+/// Computes e^(-square - error) f / (1 + slope a): the tail of erfc and of the normal distribution, scaled in one
+/// rounding. What the denominator and its reciprocal lost in rounding is a relative error, so it is given back to the
+/// exponent (with FMA; it cannot be had without).
+VESTA_INLINE Vec<float> gaussian_tail(Vec<float> square, Vec<float> error, Vec<float> f, Vec<float> a, float slope) {
+  const Vec<float> one(1.0f), product = a * slope;
+  const Vec<float> denominator = one + product;
+  const Vec<float> inverse = one / denominator;
+  const ExpSplit s = split_exp(-square);
+  Vec<float> low = -error;
+  if constexpr (kHasFma) {
+    const Vec<float> lost = mul_add(a, slope, one - denominator);
+    low += mul_add(-denominator, inverse, one) - lost * inverse;
+  }
+  const Vec<float> t = f * inverse;
+  return scale(mul_add(t, exp_fraction(rest(s, low)), t), s);
+}
+
+/// Computes erfc x: for x >= 0 as e^(-x^2) F(q) / (1 + 2 x), q = (x - 3) / (x + 3), F a polynomial for
+/// (1 + 2 x) e^(x^2) erfc x (error 2^-29), below 0 as 2 - erfc(-x), and for |x| < 0.75 as (1 - x) - x p(x^2) (2^-29).
+/// The square is carried with its rounding error, so the tail keeps its relative accuracy down to denormals. Error
+/// below 3 ulp, 4.2 without FMA.
+VESTA_INLINE Vec<float> erfc(Vec<float> x) {
+  const Vec<float> a = lower_or_first(abs(x), Vec<float>(10.2f));  // erfc 10.2 rounds to 0
+  const Vec<float> q = (a - Vec<float>(3.0f)) / (a + Vec<float>(3.0f));
+  const Vec<float> f = horner(q, 0x1.40c522p+0f, -0x1.15c08ap-3f, -0x1.85a19ap-5f, 0x1.098412p-3f, -0x1.e8887ep-4f,
+                              0x1.17bd48p-4f, -0x1.85ea4ep-6f, 0x1.506772p-9f, 0x1.06955ep-9f, -0x1.96624cp-11f,
+                              -0x1.182830p-12f);
+  const Vec<float> square = a * a;
+  const Vec<float> tail = gaussian_tail(square, square_error(a, square), f, a, 2.0f);
+  const Vec<float> p = horner(x * x, 0x1.06eba8p-3f, -0x1.81273ap-2f, 0x1.ce2ac8p-4f, -0x1.b7a892p-6f, 0x1.4f2c7cp-8f,
+                              -0x1.61de70p-11f);
+  const Vec<float> middle = mul_add(-x, p, Vec<float>(1.0f) - x);
+  return select(a < Vec<float>(0.75f), middle, select(x < Vec<float>(0.0f), Vec<float>(2.0f) - tail, tail));
+}
+
+/// Computes the standard normal distribution function, erfc(-x / sqrt 2) / 2, with the relative accuracy of erfc in the
+/// lower tail (rounding x / sqrt 2 would cost x^2 ulp). For a = |x|: e^(-a^2 / 2) G(q) / (1 + 1.5 a), q = (a - 4) /
+/// (a + 4), G a polynomial (error 2^-28.6); 1 - that for x > 0, and for a < 1 as 1/2 + x p(x^2) (2^-30). Error below
+/// 2.5 ulp, 3.5 without FMA. Exact gelu is x normal_cdf(x).
+VESTA_INLINE Vec<float> normal_cdf(Vec<float> x) {
+  const Vec<float> a = lower_or_first(abs(x), Vec<float>(14.5f)), half(0.5f);
+  const Vec<float> q = (a - Vec<float>(4.0f)) / (a + Vec<float>(4.0f));
+  const Vec<float> g = horner(q, 0x1.525e24p-1f, -0x1.ea57d4p-5f, -0x1.516e36p-5f, 0x1.429302p-4f, -0x1.0507d4p-4f,
+                              0x1.fe7f50p-6f, -0x1.fc8dc2p-8f, -0x1.9a1f46p-11f, 0x1.276916p-10f, -0x1.f4114ap-15f,
+                              -0x1.cb3f8ap-14f);
+  const Vec<float> square = a * a;
+  const Vec<float> tail = gaussian_tail(half * square, half * square_error(a, square), g, a, 1.5f);
+  const Vec<float> p = horner(x * x, 0x1.988454p-2f, -0x1.105832p-4f, 0x1.46ce4cp-7f, -0x1.36fd42p-10f, 0x1.dbff10p-14f,
+                              -0x1.00d528p-17f);
+  const Vec<float> middle = mul_add(x, p, half);
+  return select(a < Vec<float>(1.0f), middle, select(x > Vec<float>(0.0f), Vec<float>(1.0f) - tail, tail));
+}
+
+}  // namespace vesta::cpu::VESTA_ISA_NS
