@@ -133,7 +133,9 @@ def test_advanced_set(case) -> None:
 def test_index_put_accumulates(case) -> None:
     """Places named several times add up every time."""
     shape, index = case
-    arrays = tuple(part % size for part, size in zip((p for p in index if isinstance(p, np.ndarray)), shape))
+    arrays = tuple(
+        np.asarray(part % size) for part, size in zip((p for p in index if isinstance(p, np.ndarray)), shape)
+    )
     array = numbered(shape)
     tensor = tensor_of(array)
     np.add.at(array, arrays, 5)
