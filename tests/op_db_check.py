@@ -212,8 +212,16 @@ def assert_same_bits(got: Any, want: Any, note: str = "") -> None:
     assert got.dtype == want.dtype, f"{note}: dtype {got.dtype} instead of {want.dtype}"
     assert tuple(got.shape) == tuple(want.shape), f"{note}: shape {got.shape} instead of {want.shape}"
     a, b = array_of(got), array_of(want)
-    different = _bits(np.atleast_1d(a)) != _bits(np.atleast_1d(b))
-    assert not different.any(), f"{note}: {int(different.sum())} elements differ, e.g.\n{a}\ninstead of\n{b}"
+    a, b = np.atleast_1d(a), np.atleast_1d(b)
+    different = _bits(a) != _bits(b)
+    if different.any():
+        if np.iscomplexobj(a):
+            different = different.reshape(*a.shape, 2).any(axis=-1)
+        place = np.unravel_index(int(np.argmax(different)), different.shape)
+        raise AssertionError(
+            f"{note}: {int(different.sum())} of {different.size} elements differ, first at "
+            f"{[int(i) for i in place]}: {a[place]!r} instead of {b[place]!r}"
+        )
 
 
 def spacing(values: np.ndarray, dtype: Dtype) -> np.ndarray:

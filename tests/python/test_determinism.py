@@ -1,0 +1,209 @@
+"""Equal bits for 1, 2 and 4 threads and from run to run; a row's result does not depend on the batch around it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Callable
+
+import numpy as np
+import op_db_check as check
+import pytest
+import vesta
+from op_db import OPS
+from op_db_cases import COMPARED, single
+from op_db_row import DTYPES, Maker, Row
+
+F = vesta.nn.functional
+THREADS = (1, 2, 4)
+pytestmark = pytest.mark.differs
+
+
+@pytest.fixture(autouse=True)
+def restore_threads() -> Iterator[None]:
+    before = vesta.get_num_threads()
+    yield
+    vesta.set_num_threads(before)
+
+
+def random(*shape: int, seed: int = 0, dtype: str = "float32", requires_grad: bool = False):
+    values = np.random.default_rng(seed).normal(size=shape).astype(DTYPES[dtype].carrier)
+    return check.tensor_of(values, dtype).requires_grad_(requires_grad)
+
+
+def same_for_all_threads(work: Callable[[], Any]) -> None:
+    """Runs ``work`` twice with each number of threads; all its tensors must agree bit for bit."""
+    wanted = None
+    for threads in THREADS:
+        vesta.set_num_threads(threads)
+        for _ in range(2):
+            got = check.results(work())
+            wanted = got if wanted is None else wanted
+            for number, (a, b) in enumerate(zip(got, wanted)):
+                check.assert_same_bits(a, b, f"result {number} with {threads} threads")
+
+
+@pytest.mark.parametrize("row", single(r for r in OPS if r.kind in ("unary", "binary") and r.accepts("float32")))
+def test_pointwise(row: Row) -> None:
+    """Forward and gradient over sizes that are cut into several chunks."""
+    function, make = check.function_of(row), Maker(DTYPES["float32"], row.name)
+    sample = next(iter(row.samples(make)))
+    count = 1 if row.kind == "unary" else 2
+    operands = [random(300, 1001, seed=n).abs().add(0.1).detach() for n in range(count)]
+
+    def work():
+        leaves = [operand.clone().requires_grad_(row.grad) for operand in operands]
+        result = function(*leaves, *sample.args[count:], **sample.kwargs)
+        if row.grad:
+            result.backward(operands[0])
+        return [result, *(leaf.grad for leaf in leaves if row.grad)]
+
+    same_for_all_threads(work)
+
+
+def seeded() -> Any:
+    """Seeds the generator and returns the library, for use inside an expression."""
+    vesta.manual_seed(3)
+    return vesta
+
+
+LARGE: dict[str, Callable[[], Any]] = {
+    "sum of all": lambda: random(700, 1003).sum(),
+    "sum over rows": lambda: random(700, 1003).sum(1),
+    "sum over columns": lambda: random(700, 1003).sum(0),
+    "sum over columns, transposed": lambda: random(700, 1003).t().sum(0),
+    "sum over the middle": lambda: random(33, 257, 65).sum(1),
+    "mean of bfloat16": lambda: random(300, 1003, dtype="bfloat16").mean(),
+    "amax and argmax": lambda: [random(300, 1003).amax(1), random(300, 1003).argmax()],
+    "matmul": lambda: random(257, 515) @ random(515, 129, seed=1),
+    "matmul, tall": lambda: random(3, 20000) @ random(20000, 5, seed=1),
+    "matmul, batched": lambda: random(7, 65, 33) @ random(7, 33, 17, seed=1),
+    "matmul, transposed": lambda: random(515, 257).t() @ random(129, 515, seed=1).t(),
+    "matmul, float64": lambda: random(129, 65, dtype="float64") @ random(65, 33, seed=1, dtype="float64"),
+    "matmul, bfloat16": lambda: random(129, 65, dtype="bfloat16") @ random(65, 33, seed=1, dtype="bfloat16"),
+    "softmax": lambda: [random(300, 1003).softmax(1), random(300, 1003).log_softmax(0)],
+    "cat": lambda: vesta.cat([random(100, 1003), random(200, 1003, seed=1)]),
+    "index_put, accumulated": lambda: vesta.zeros(50).index_put(
+        (vesta.arange(100_000) % 50,), random(100_000), accumulate=True
+    ),
+    "index_add": lambda: vesta.zeros(50, 7).index_add(0, vesta.arange(20_000) % 50, random(20_000, 7)),
+    "scatter_add": lambda: vesta.zeros(50).scatter_add(0, vesta.arange(100_000) % 50, random(100_000)),
+    "random": lambda: [seeded().rand(300_001), vesta.randn(300_001), vesta.randperm(5000)],
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large(name: str) -> None:
+    same_for_all_threads(LARGE[name])
+
+
+def gradients(function: Callable[..., Any], *leaves: Any) -> list:
+    """Returns the result and the gradients of its weighted sum."""
+    leaves = tuple(leaf.detach().clone().requires_grad_() for leaf in leaves)
+    result = function(*leaves)
+    (result * random(*result.shape, seed=9)).sum().backward()
+    return [result, *(leaf.grad for leaf in leaves)]
+
+
+BACKWARD: dict[str, Callable[[], Any]] = {
+    "linear": lambda: gradients(F.linear, random(100, 65), random(33, 65, seed=1), random(33, seed=2)),
+    "conv 3x3": lambda: gradients(
+        lambda x, w, b: F.conv2d(x, w, b, padding=1), random(8, 16, 20, 20), random(32, 16, 3, 3), random(32)
+    ),
+    "conv 1x1": lambda: gradients(F.conv2d, random(9, 16, 14, 14), random(32, 16, 1, 1)),
+    "conv strided": lambda: gradients(lambda x, w: F.conv2d(x, w, stride=2), random(5, 3, 33, 33), random(8, 3, 5, 5)),
+    "conv grouped": lambda: gradients(lambda x, w: F.conv2d(x, w, groups=4), random(6, 8, 16, 16), random(8, 2, 3, 3)),
+    "conv of one channel": lambda: gradients(F.conv2d, random(64, 1, 28, 28), random(6, 1, 5, 5)),
+    "max_pool2d": lambda: gradients(lambda x: F.max_pool2d(x, 3, 2), random(8, 16, 21, 21)),
+    "batch_norm": lambda: gradients(
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), random(16, 33, 9, 9), random(33), random(33)
+    ),
+    "embedding": lambda: gradients(lambda w: F.embedding(vesta.arange(30_000) % 40, w), random(40, 17)),
+    "cross_entropy": lambda: gradients(lambda x: F.cross_entropy(x, vesta.arange(3000) % 10), random(3000, 10)),
+    "broadcast": lambda: gradients(lambda x, b: x * b, random(3000, 65), random(65, seed=1)),
+    "getitem": lambda: gradients(lambda x: x[vesta.arange(50_000) % 100], random(100, 3)),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARD)
+def test_backward(name: str) -> None:
+    same_for_all_threads(BACKWARD[name])
+
+
+ROWWISE: dict[str, Callable[[Any], Any]] = {
+    "linear": lambda x: F.linear(x, random(513, 77), random(513)),
+    "linear, wide": lambda x: F.linear(x, random(10, 77)),
+    "matmul": lambda x: x @ random(77, 64),
+    "linear, float64": lambda x: F.linear(x.to(vesta.float64), random(33, 77, dtype="float64")),
+    "linear, bfloat16": lambda x: F.linear(x.to(vesta.bfloat16), random(33, 77, dtype="bfloat16")),
+    "conv2d": lambda x: F.conv2d(x.reshape(-1, 1, 7, 11), random(6, 1, 3, 3), random(6), padding=1),
+    "conv2d of two layers": lambda x: F.conv2d(
+        F.conv2d(x.reshape(-1, 1, 7, 11), random(16, 1, 3, 3)).relu(), random(17, 16, 3, 3)
+    ),
+    "max_pool2d": lambda x: F.max_pool2d(x.reshape(-1, 1, 7, 11), 2),
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(1),
+    "sum": lambda x: x.sum(1),
+    "mean": lambda x: x.mean(1),
+    "batch_norm": lambda x: F.batch_norm(x, random(77), random(77).abs() + 0.1),
+    "gelu": lambda x: F.gelu(x),
+    "cross_entropy": lambda x: F.cross_entropy(x, vesta.zeros(x.shape[0], dtype=vesta.int64), reduction="none"),
+}
+
+
+@pytest.mark.parametrize("name", ROWWISE)
+def test_a_row_does_not_depend_on_its_batch(name: str) -> None:
+    """Each row alone, and in batches of several sizes and positions, has the bits it has in the batch of 64."""
+    function, batch = ROWWISE[name], random(64, 77, seed=4)
+    vesta.set_num_threads(2)
+    whole = function(batch)
+    for size in (1, 2, 3, 7, 8, 16, 33):
+        for start in (0, 5, 64 - size):
+            part = function(batch[start : start + size])
+            check.assert_same_bits(part, whole[start : start + size].clone(), f"{size} rows from {start}")
+
+
+def train(steps: int) -> str:
+    """Trains a small convolutional network and hashes its parameters and losses."""
+    vesta.manual_seed(0)
+    nn = vesta.nn
+    model = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 3), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.2), nn.Linear(144, 32), nn.ReLU(), nn.Linear(32, 10)
+    )  # fmt: skip
+    optimizer = vesta.optim.AdamW(model.parameters(), lr=1e-3)
+    loss_of, digest = nn.CrossEntropyLoss(), hashlib.sha256()
+    for step in range(steps):
+        x, target = random(32, 1, 16, 16, seed=step), vesta.arange(32) % 10
+        loss = loss_of(model(x), target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        digest.update(check.array_of(loss).tobytes())
+    for parameter in model.state_dict().values():
+        digest.update(check.array_of(parameter).tobytes())
+    return digest.hexdigest()
+
+
+def test_training_is_the_same_for_any_number_of_threads() -> None:
+    """100 steps of a convolutional network with dropout end in the same bits for 1, 2 and 4 threads."""
+    hashes = set()
+    for threads in THREADS:
+        vesta.set_num_threads(threads)
+        hashes.add(train(100))
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("row", single(row for row in COMPARED if row.accepts("float32")))
+def test_samples_are_the_same_for_any_number_of_threads(row: Row) -> None:
+    """Every row's own samples, so that no op of the table is left out."""
+    function, digests = check.function_of(row), set()
+    for threads in THREADS:
+        vesta.set_num_threads(threads)
+        digest = hashlib.sha256()
+        for sample in row.samples(Maker(DTYPES["float32"], row.name)):
+            args, kwargs = check.materialize(sample, "float32")
+            for tensor in check.results(function(*args, **kwargs)):
+                digest.update(check.array_of(tensor).tobytes())
+        digests.add(digest.hexdigest())
+    assert len(digests) == 1
