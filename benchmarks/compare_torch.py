@@ -1,0 +1,197 @@
+"""Times Vesta against PyTorch in one run and prints a table of ratios.
+
+    python benchmarks/compare_torch.py --torch-python /path/to/a/venv/with/torch/bin/python
+    python benchmarks/compare_torch.py --torch-python ... --family small --rounds 9
+
+Each library runs in a process of its own (PyTorch in its own environment: the project does not depend on it). A case is
+timed in both by turns, `--rounds` times, so that a change of the machine's speed meets both; a round's figure is the
+best of several repetitions, the table shows the median of the rounds and the ratio PyTorch / Vesta (above 1: Vesta is
+faster). A bar chart goes to --png where matplotlib is installed. See cases.py for what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from cases import CASES  # noqa: E402
+
+# What the issue of the frame asks: PyTorch's time / ours, at least.
+GOALS = {
+    "a + b": 4.0, "a + b, recorded": 2.5, "(w * x).sum().backward()": 3.5, "x * 2.0": 2.5, "x.view(2, 4)": 2.5,
+    "x[3]": 2.5, "8x8 @ 8x8": 2.5, "x.sum()": 2.5, "zeros(8)": 2.5, "nn.Linear(8, 8)(x)": 2.5,
+    "MLP 64-64-64-10, tanh, batch 32, Adam": 2.5, "LeNet 28x28, batch 64, Adam": 1.5,
+}  # fmt: skip
+
+
+def resident_mb() -> float:
+    """Returns the resident memory of this process in MB."""
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def best_time(run, budget: float) -> float:
+    """Returns seconds per call: the best of repetitions that fill `budget` seconds."""
+    run()
+    count, spent = 1, 0.0
+    while spent < budget / 10 and count < 1 << 24:  # how many calls fill a tenth of the budget?
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        spent = time.perf_counter() - start
+        if spent < budget / 10:
+            count *= 2
+    best, end = spent / count, time.perf_counter() + budget
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        best = min(best, (time.perf_counter() - start) / count)
+    return best
+
+
+def worker(name: str, threads: int) -> None:
+    """Answers one JSON line a request: {"family", "case", "budget"} -> {"seconds", "growth_mb"}."""
+    start = time.perf_counter()
+    lib = importlib.import_module(name)
+    imported = time.perf_counter() - start
+    import_mb = resident_mb()
+    lib.set_num_threads(threads)
+    version = getattr(lib, "__version__", "?")
+    print(json.dumps({"version": version, "import_seconds": imported, "import_mb": import_mb}), flush=True)
+    prepared = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        key = request["family"], request["case"]
+        try:
+            if key not in prepared:
+                lib.manual_seed(0)
+                prepared.clear()
+                prepared[key] = CASES[key[0]][key[1]](lib)
+            answer = {"seconds": best_time(prepared[key], request["budget"]), "growth_mb": resident_mb() - import_mb}
+        except Exception as e:  # a case that one library cannot run is a row of the table, not its end
+            answer = {"error": f"{type(e).__name__}: {e}".splitlines()[0]}
+        print(json.dumps(answer), flush=True)
+
+
+class Library:
+    """A worker process of one library."""
+
+    def __init__(self, name: str, python: str, threads: int):
+        command = [python, str(Path(__file__).resolve()), "--worker", name, "--threads", str(threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.about = self.read()
+
+    def read(self) -> dict:
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("a worker ended early; see its error above")
+        return json.loads(line)
+
+    def time(self, family: str, case: str, budget: float) -> dict:
+        self.process.stdin.write(json.dumps({"family": family, "case": case, "budget": budget}) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+
+def human(seconds: float) -> str:
+    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.2f} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def compare(options) -> list[dict]:
+    ours = Library("vesta", sys.executable, options.threads)
+    theirs = Library("torch", options.torch_python, options.threads)
+    for name, lib in (("vesta", ours), ("torch", theirs)):
+        about = lib.about
+        print(f"{name} {about['version']}: import {about['import_seconds']:.3f} s, {about['import_mb']:.0f} MB resident")
+    print(f"\n{'case':44} {'vesta':>11} {'torch':>11} {'ratio':>7} {'goal':>6}")
+    rows = []
+    for family, cases in CASES.items():
+        if options.family and family not in options.family:
+            continue
+        for name in cases:
+            if options.only and options.only not in name:
+                continue
+            rounds = [
+                (ours.time(family, name, options.budget), theirs.time(family, name, options.budget))
+                for _ in range(options.rounds)
+            ]
+            error = rounds[0][0].get("error") or rounds[0][1].get("error")
+            if error:
+                print(f"{name:44} {error}")
+                rows.append({"family": family, "case": name, "error": error})
+                continue
+            a, b = (statistics.median(r[i]["seconds"] for r in rounds) for i in (0, 1))
+            ratio = statistics.median(r[1]["seconds"] / r[0]["seconds"] for r in rounds)
+            goal = GOALS.get(name, 1.0)
+            growth = [rounds[-1][i]["growth_mb"] for i in (0, 1)]
+            mark = "" if ratio >= goal else "  below"
+            print(f"{name:44} {human(a):>11} {human(b):>11} {ratio:7.2f} {goal:6.1f}{mark}", flush=True)
+            rows.append({"family": family, "case": name, "vesta": a, "torch": b, "ratio": ratio, "goal": goal,
+                         "growth_mb": growth})  # fmt: skip
+            if family == "training":
+                print(f"{'  resident memory since import, MB':44} {growth[0]:11.0f} {growth[1]:11.0f}")
+    return rows
+
+
+def draw(rows: list[dict], path: str) -> None:
+    try:
+        import matplotlib
+    except ImportError:
+        print("no chart: matplotlib is not installed")
+        return
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = [r for r in rows if "ratio" in r][::-1]
+    figure, axes = plt.subplots(figsize=(9, 1 + 0.28 * len(rows)))
+    colours = ["#2a7f62" if r["ratio"] >= r["goal"] else "#c0504d" for r in rows]
+    axes.barh([r["case"] for r in rows], [r["ratio"] for r in rows], color=colours)
+    axes.plot([r["goal"] for r in rows], range(len(rows)), "|", color="black", markersize=9, label="goal")
+    axes.axvline(1, color="grey", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_xlabel("PyTorch's time / Vesta's time (higher is better)")
+    axes.legend(loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    print(f"chart: {path}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch-python", help="interpreter of an environment with PyTorch")
+    parser.add_argument("--family", action="append", help=f"one of {', '.join(CASES)}; may be repeated")
+    parser.add_argument("--only", help="cases whose name contains this")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--budget", type=float, default=0.15, help="seconds per case, library and round")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--json", help="writes the rows there")
+    parser.add_argument("--png", default="out/compare_torch.png")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        worker(options.worker, options.threads)
+        return
+    if not options.torch_python:
+        parser.error("--torch-python is needed: an interpreter with PyTorch installed")
+    rows = compare(options)
+    if options.json:
+        Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
+    Path(options.png).parent.mkdir(parents=True, exist_ok=True)
+    draw(rows, options.png)
+
+
+if __name__ == "__main__":
+    main()
