@@ -2,17 +2,125 @@
 
 from __future__ import annotations
 
-from . import function, grad_mode
+from collections.abc import Sequence
+from typing import Any
+
+from vesta import _C, Tensor
+
+from . import function, grad_mode, graph
 from .function import Function, once_differentiable
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
+    "backward",
     "enable_grad",
     "function",
+    "grad",
     "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
     "inference_mode",
     "no_grad",
     "once_differentiable",
     "set_grad_enabled",
 ]
+
+
+def _listed(name: str, value: Any) -> list[Any]:
+    """Returns one tensor or a sequence of them as a list."""
+    if isinstance(value, Tensor):
+        return [value]
+    tensors = list(value)
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"autograd: expected a Tensor, got {type(tensor).__name__} ({name}[{i}]).")
+    return tensors
+
+
+def _gradients(name: str, value: Any, roots: list[Tensor]) -> list[Tensor | None]:
+    """Returns the incoming gradients, one for each root; None stands for one."""
+    if value is None:
+        return [None] * len(roots)
+    grads = [value] if isinstance(value, Tensor) else list(value)
+    if len(grads) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
+    for i, gradient in enumerate(grads):
+        if gradient is not None and not isinstance(gradient, Tensor):
+            raise TypeError(f"autograd: expected a Tensor or None, got {type(gradient).__name__} ({name}[{i}]).")
+    return grads
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of ``tensors`` into ``grad`` of the leaves they depend on.
+
+    Args:
+        tensors: where to start.
+        grad_tensors: the incoming gradient of each, of its shape; may be None for a tensor of one element.
+        retain_graph: keep what is saved, for another run; ``create_graph`` when missing.
+        create_graph: record the run itself, for gradients of gradients.
+        inputs: only these get a gradient.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.ones(2, requires_grad=True)
+        >>> vesta.autograd.backward((x * 3).sum())
+        >>> x.grad
+        tensor([3., 3.])
+    """
+    if grad_variables is not None:
+        raise TypeError("backward: expected grad_tensors, got grad_variables, its old name. Use grad_tensors.")
+    roots = _listed("tensors", tensors)
+    wanted = None if inputs is None else _listed("inputs", inputs)
+    if wanted is not None and not wanted:
+        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    keep = create_graph if retain_graph is None else retain_graph
+    _C._backward(roots, _gradients("grad_tensors", grad_tensors, roots), keep, create_graph, wanted or [])
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Returns the gradients of ``outputs`` with respect to ``inputs``, one for each, and leaves every ``grad`` alone.
+
+    Args:
+        grad_outputs, retain_graph, create_graph: as for ``backward``.
+        allow_unused: None for an input that nothing depends on, instead of an error.
+        materialize_grads: zeros for such an input.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.tensor(3.0, requires_grad=True)
+        >>> vesta.autograd.grad(x * x, x)
+        (tensor(6.),)
+    """
+    if is_grads_batched:
+        raise NotImplementedError("grad: expected is_grads_batched=False, got True. Call grad once for each gradient.")
+    if not only_inputs:
+        raise ValueError("grad: expected only_inputs=True, got False. Use backward to accumulate into leaves.")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
+    roots, wanted = _listed("outputs", outputs), _listed("inputs", inputs)
+    incoming = _gradients("grad_outputs", grad_outputs, roots)
+    keep = create_graph if retain_graph is None else retain_graph
+    unused = bool(allow_unused) or materialize_grads
+    return tuple(_C._grad(roots, wanted, incoming, keep, create_graph, unused, materialize_grads))

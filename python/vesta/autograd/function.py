@@ -5,9 +5,10 @@ Note [What ``_C._function_apply(cls, args)`` does with a Function]
 2. ``output = cls._forward(ctx, args)`` with the grad mode off; a tensor or a tuple in which tensors are the results.
 3. Reads ``ctx._to_save`` (tensors or None), ``ctx._dirty``, ``ctx._non_differentiable`` (tensors, by identity) and
    ``ctx._materialize_grads``. If an argument requires grad (and the mode was on), it makes a node, saves the tensors in
-   it, sets ``ctx._unpack`` to a callable that returns them as a tuple (or raises when they are freed or were written
-   to), and records the outputs: a dirty argument is rebased on the node, one returned as it came becomes a view.
-   Without a node ``ctx._unpack`` stays as it is.
+   it, resets ``ctx._to_save`` to () (an output left there would keep its own node alive), sets ``ctx._unpack`` to a
+   callable that returns the tensors as a tuple (or raises when they are freed or were written to), and records the
+   outputs: a dirty argument is rebased on the node, one returned as it came becomes a view. Without a node nothing of
+   the context is changed.
 4. In the backward pass: ``cls._backward(ctx, *grads)``, one gradient for each output, zeros for a missing one if
    ``_materialize_grads``, else None; the grad mode is ``create_graph``. The result is a tuple with one entry for each
    of ``args``, or a single gradient.

@@ -1,0 +1,85 @@
+"""What may be done with the recorded graph: hooks on the tensors it saves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from vesta import _C, Tensor
+
+__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+
+_disabled = threading.local()
+
+
+class saved_tensors_hooks:
+    """While entered, every tensor saved for backward goes through ``pack_hook`` and comes back through ``unpack_hook``.
+
+    Args:
+        pack_hook: from the tensor to anything; must not change it in place.
+        unpack_hook: from that to a tensor with the same values.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.ones(2, requires_grad=True)
+        >>> with vesta.autograd.graph.saved_tensors_hooks(lambda t: print("saved") or t, lambda t: t):
+        ...     y = x.exp()
+        saved
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        message = getattr(_disabled, "message", None)
+        if message is not None:
+            raise RuntimeError(message)
+        _C._push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._pop_saved_tensors_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """While entered, tensors saved for backward wait in host memory, to leave the device's to others.
+
+    Args:
+        pin_memory: use memory that the device copies from without waiting.
+        device_type: accepted for PyTorch's sake; a tensor goes back to where it was.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.ones(2, requires_grad=True)
+        >>> with vesta.autograd.graph.save_on_cpu():
+        ...     y = (x * x).sum()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 2.])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack(tensor: Tensor) -> tuple[Any, Tensor]:
+            host = tensor.detach().cpu()
+            return tensor.device, host.pin_memory() if pin_memory and host is not tensor else host
+
+        def unpack(packed: tuple[Any, Tensor]) -> Tensor:
+            device, host = packed
+            return host.to(device=device)
+
+        super().__init__(pack, unpack)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """While entered, ``saved_tensors_hooks`` raises ``RuntimeError(error_message)``."""
+    before = getattr(_disabled, "message", None)
+    _disabled.message = error_message
+    try:
+        yield
+    finally:
+        _disabled.message = before
