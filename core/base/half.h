@@ -26,7 +26,7 @@ VESTA_HD VESTA_INLINE constexpr std::uint16_t float_to_half_bits(float value) {
   return device_bits;
 #else
 #if defined(__F16C__) && !defined(__CUDACC__)
-  if (!std::is_constant_evaluated()) {
+  if (!__builtin_is_constant_evaluated()) {
     return static_cast<std::uint16_t>(_cvtss_sh(value, 0));  // 0: _MM_FROUND_TO_NEAREST_INT
   }
 #endif
@@ -62,7 +62,7 @@ VESTA_HD VESTA_INLINE constexpr float half_bits_to_float(std::uint16_t bits) {
   return device_value;
 #else
 #if defined(__F16C__) && !defined(__CUDACC__)
-  if (!std::is_constant_evaluated()) return _cvtsh_ss(bits);
+  if (!__builtin_is_constant_evaluated()) return _cvtsh_ss(bits);
 #endif
   const std::uint32_t sign = (bits & 0x8000u) << 16;
   const std::uint32_t magnitude = bits & 0x7fffu;

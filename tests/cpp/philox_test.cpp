@@ -38,7 +38,8 @@ std::vector<T> fill(std::uint64_t seed, std::uint64_t offset, std::int64_t first
 template <class T, bool Normal>
 void check_elements() {
   // The fill of any range is the elements' values, whatever its start and length.
-  for (std::int64_t first : {std::int64_t{0}, std::int64_t{4}, std::int64_t{1} << 34}) {
+  const std::int64_t carry = (std::int64_t{1} << 34) - 64;  // the block number passes 2^32 (2^33) within the range
+  for (std::int64_t first : {std::int64_t{0}, std::int64_t{4}, std::int64_t{1} << 34, carry}) {
     for (std::int64_t n : {1, 2, 3, 4, 5, 63, 64, 65, 127, 128, 129, 1000}) {
       const auto values = fill<T, Normal>(42, 7, first, n);
       int wrong = 0;

@@ -50,12 +50,12 @@ struct Erfc {
   }
 };
 
-// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016. Written with erfc, because 1 + erf(x) cancels for x << 0.
+// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016. Not written with erf: 1 + erf(x) cancels for x << 0.
 struct GeluErf {
   static constexpr auto doc = "gelu_erf(input): x * P(X <= x) for a standard normal X: x / 2 * erfc(-x / sqrt(2)).";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x) {
-    return x * lit<V>(0.5) * math::erfc(x * lit<V>(-0.7071067811865476));
+    return x * math::normal_cdf(x);
   }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) {
     T density = lit<T>(0.3989422804014327) * math::exp(x * x * lit<T>(-0.5));  // 1 / sqrt(2 pi)
