@@ -1,0 +1,156 @@
+"""Trains a small convolutional network on 8x8 handwritten digits, in seconds on two cores.
+
+    python examples/digits/train.py [--epochs 6] [--out out]
+
+Writes into the output folder: digits.safetensors (the network), digits_logits.safetensors (what it says about the test
+digits, for a program in another language to compare with) and digits.png (loss curve, sixteen digits with predictions).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import struct
+import sys
+import time
+from pathlib import Path
+
+import picture
+import vesta
+from vesta import Tensor, nn
+from vesta.utils.data import DataLoader, TensorDataset
+
+HERE = Path(__file__).resolve().parent
+
+
+def read_idx(path: Path) -> Tensor:
+    """Reads a file of the MNIST IDX format (unsigned bytes, big-endian header) as a uint8 tensor."""
+    data = path.read_bytes()
+    zeros, kind, dims = struct.unpack_from(">HBB", data)
+    if zeros != 0 or kind != 8:
+        raise ValueError(f"{path.name}: expected an IDX file of unsigned bytes, got magic {data[:4].hex()}.")
+    shape = struct.unpack_from(f">{dims}I", data, 4)
+    return vesta.tensor(list(data[4 + 4 * dims :]), dtype=vesta.uint8).reshape(shape)
+
+
+def load(folder: Path, part: str) -> tuple[Tensor, Tensor]:
+    """Returns images [N, 1, 8, 8], float32 from 0 to 1, and labels [N], int64, of ``train`` or ``t10k`` (test)."""
+    images = read_idx(folder / f"{part}-images-idx3-ubyte")
+    labels = read_idx(folder / f"{part}-labels-idx1-ubyte")
+    return images.to(vesta.float32).unsqueeze(1) / 255, labels.to(vesta.int64)
+
+
+def with_shifts(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the digits and four copies of each, moved by one pixel up, down, left and right: other hands' digits."""
+    copies = [images]
+    for dim in (2, 3):
+        size = images.size(dim)
+        edge = vesta.zeros_like(images.narrow(dim, 0, 1))
+        copies.append(vesta.cat([images.narrow(dim, 1, size - 1), edge], dim))
+        copies.append(vesta.cat([edge, images.narrow(dim, 0, size - 1)], dim))
+    return vesta.cat(copies), vesta.cat([labels] * len(copies))
+
+
+def make_model() -> nn.Sequential:
+    """Two convolutions, a halving of the image, two linear layers: 36,222 parameters."""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.3),
+        nn.Linear(32 * 4 * 4, 60),
+        nn.ReLU(),
+        nn.Linear(60, 10),
+    )
+
+
+def show(epoch: int, epochs: int, share: float, loss: float, accuracy: float, seconds: float) -> None:
+    """Prints one line of progress over the last; where nobody watches, only that of a finished epoch."""
+    watched = sys.stdout.isatty()
+    if not watched and share < 1:
+        return
+    width = min(30, max(shutil.get_terminal_size().columns - 60, 5))
+    bar = "#" * int(width * share) + "." * (width - int(width * share))
+    line = f"epoch {epoch:2d}/{epochs} [{bar}] loss {loss:.4f}  accuracy {100 * accuracy:5.1f}%  {seconds:4.1f} s"
+    print(f"\r{line}" if watched else line, end="" if watched else "\n", flush=True)
+
+
+def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -> list[float]:
+    """Trains with Adam and a falling rate; returns the loss of every step."""
+    loader = DataLoader(data, batch_size=batch_size, shuffle=True)
+    optimizer = vesta.optim.Adam(model.named_parameters(), lr=3e-3)
+    schedule = vesta.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+    criterion = nn.CrossEntropyLoss()
+    losses: list[float] = []
+    start = time.perf_counter()
+    model.train()
+    for epoch in range(1, epochs + 1):
+        total = right = seen = 0.0
+        for step, (images, labels) in enumerate(loader, 1):
+            logits = model(images)
+            loss = criterion(logits, labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            total += losses[-1] * len(labels)
+            right += (logits.argmax(1) == labels).sum().item()
+            seen += len(labels)
+            show(epoch, epochs, step / len(loader), total / seen, right / seen, time.perf_counter() - start)
+        schedule.step()
+    if sys.stdout.isatty():
+        print()
+    return losses
+
+
+def evaluate(model: nn.Module, images: Tensor) -> Tensor:
+    """Returns the logits [N, 10] of all images at once."""
+    model.eval()
+    with vesta.inference_mode():
+        return model(images)
+
+
+def main() -> None:
+    """Trains, evaluates, and writes the checkpoint, the logits and the picture."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data", type=Path, default=HERE.parent / "data" / "digits")
+    parser.add_argument("--out", type=Path, default=HERE.parent.parent / "out")
+    options = parser.parse_args()
+
+    vesta.manual_seed(options.seed)
+    train_images, train_labels = load(options.data, "train")
+    test_images, test_labels = load(options.data, "t10k")
+    model = make_model()
+    count = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{len(train_labels)} digits to learn from, {len(test_labels)} to test with; {count:,} parameters")
+    losses = train(model, TensorDataset(*with_shifts(train_images, train_labels)), options.epochs, options.batch_size)
+
+    logits = evaluate(model, test_images)
+    predicted = logits.argmax(1)
+    accuracy = (predicted == test_labels).sum().item() / len(test_labels)
+    print(f"test accuracy {100 * accuracy:.2f}%")
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    vesta.save_file(model.state_dict(), options.out / "digits.safetensors")
+    vesta.save_file({"logits": logits}, options.out / "digits_logits.safetensors")
+    picture.draw(
+        options.out / "digits.png",
+        losses,
+        options.epochs,
+        test_images[:16, 0].tolist(),
+        predicted[:16].tolist(),
+        test_labels[:16].tolist(),
+        accuracy,
+    )
+    print(f"wrote digits.safetensors, digits_logits.safetensors and digits.png into {options.out}")
+
+
+if __name__ == "__main__":
+    main()
