@@ -7,9 +7,11 @@
 
 #include <vesta/core/cpu/allocator.h>
 #include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/copy.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/walker.h>
 #include <vesta/core/ops/ops.h>
 
 VESTA_DECLARE_ON_ISA(void register_convert(vesta::cpu::Convert (&table)[vesta::kNumDTypes][vesta::kNumDTypes]))
@@ -25,66 +27,6 @@ Convert conversions[kNumDTypes][kNumDTypes];
 constexpr int64_t kBuffer = 8192;  // bytes an operand may gather: stays in L1 with its neighbours
 constexpr int64_t kRow = 64;       // innermost runs at least this long are walked row by row
 constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
-
-/// Is a position in a plan's elements: an index per dimension, and the byte offset of each operand there.
-struct Walker {
-  const PointwisePlan& p;
-  int64_t index[kMaxDims];
-  int64_t offset[1 + kMaxInputs];  // [0] is the destination's
-
-  Walker(const PointwisePlan& plan, int64_t at) : p(plan) {
-    std::fill_n(offset, 1 + p.inputs, 0);
-    for (int d = 0; d < p.ndim; ++d) {
-      index[d] = at % p.sizes[d];
-      at /= p.sizes[d];
-      shift(d, index[d]);
-    }
-  }
-  void shift(int d, int64_t by) {
-    offset[0] += p.out.strides[d] * by;
-    for (int i = 0; i < p.inputs; ++i) offset[1 + i] += p.in[i].strides[d] * by;
-  }
-  int64_t left_in_row() const { return p.ndim ? p.sizes[0] - index[0] : 1; }
-  /// Steps n elements on, at most to the end of the row.
-  void step(int64_t n) {
-    if (p.ndim == 0) return;
-    index[0] += n;
-    shift(0, n);
-    for (int d = 0; index[d] == p.sizes[d] && d + 1 < p.ndim; ++d) {
-      shift(d, -index[d]);
-      index[d] = 0;
-      ++index[d + 1];
-      shift(d + 1, 1);
-    }
-  }
-};
-
-int64_t row_stride(const PointwisePlan& p, const PointwisePlan::Operand& o) { return p.ndim ? o.strides[0] : 0; }
-
-bool is_linear(const PointwisePlan& p, const PointwisePlan::Operand& o) {
-  int64_t step = itemsize(o.dtype);
-  for (int d = 0; d < p.ndim; ++d) {
-    if (o.strides[d] != step) return false;
-    step *= p.sizes[d];
-  }
-  return true;
-}
-bool is_constant(const PointwisePlan& p, const PointwisePlan::Operand& o) {
-  return std::all_of(o.strides, o.strides + p.ndim, [](int64_t s) { return s == 0; });
-}
-
-/// Copies with conversion: no loop, a conversion per row.
-void copy_range(const PointwisePlan& p, int64_t begin, int64_t end) {
-  Convert convert = conversions[int(p.in[0].dtype)][int(p.out.dtype)];
-  Walker w(p, begin);
-  int64_t from = row_stride(p, p.in[0]), to = row_stride(p, p.out);
-  while (begin < end) {
-    int64_t n = std::min(end - begin, w.left_in_row());
-    convert(p.in[0].data + w.offset[1], from, p.out.data + w.offset[0], to, n);
-    w.step(n);
-    begin += n;
-  }
-}
 
 /// Runs a loop over a range of a plan's elements. An operand that does not lie ready for the loop goes through a buffer.
 class Driver {
@@ -210,10 +152,7 @@ class CpuBackend final : public Backend {
     if (nbytes) std::memcpy(to, from, nbytes);
   }
   void run(const PointwisePlan& plan) override {
-    if (!plan.kernel) {
-      parallel_for(plan.numel, kGrain, [&](int64_t begin, int64_t end) { copy_range(plan, begin, end); });
-      return;
-    }
+    if (!plan.kernel) return run_copy(plan);
     Driver driver(plan);
     parallel_for(plan.numel, kGrain, [&](int64_t begin, int64_t end) { driver.run(begin, end); });
   }

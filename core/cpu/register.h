@@ -5,5 +5,26 @@ namespace vesta::cpu {
 
 void register_backend();
 void register_pointwise();
+void register_factories();
+void register_reductions();
+void register_softmax();
+void register_optim();
+void register_matmul();
+void register_conv();
+void register_norm();
+void register_pool();
+
+/// Registers the kernels of every topic; a new topic is a declaration above and a line here.
+inline void register_all() {
+  register_pointwise();
+  register_factories();
+  register_reductions();
+  register_softmax();
+  register_optim();
+  register_matmul();
+  register_conv();
+  register_norm();
+  register_pool();
+}
 
 }  // namespace vesta::cpu

@@ -22,6 +22,7 @@ struct OpBase {
   constexpr explicit OpBase(const char* n) : name(n) {}
   [[noreturn]] VESTA_API void refuse_layer(Layer l) const;
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
+  [[noreturn]] VESTA_API void refuse_undefined() const;
 };
 
 namespace dispatch {
@@ -37,10 +38,14 @@ inline uint8_t bits(const Out& o) { return o.tensor ? bits(*o.tensor) : uint8_t(
 template <class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
                 std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
-                std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> || std::is_same_v<T, DType> ||
+                std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> || std::is_same_v<T, DType> ||
                 std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text>;
 template <Plain T>
 constexpr uint8_t bits(const T&) { return 0; }
+
+/// Tells whether a call's first argument is a tensor that is missing (Python's None): no op has an optional first tensor.
+inline bool lacks_first(const Tensor& t, const auto&...) { return !t.defined(); }
+inline bool lacks_first(const auto&...) { return false; }
 
 /// Finds the device a call belongs to: the first that is not the CPU, so that 0-d CPU operands may join.
 struct DeviceOf {
@@ -84,6 +89,7 @@ class Op<R(A...)> : public OpBase {
   }
   /// Calls the kernel of the operands' device, below every layer.
   R kernel(A... a) const {
+    if (dispatch::lacks_first(a...)) [[unlikely]] refuse_undefined();
     dispatch::DeviceOf d;
     (d.see(a), ...);
     if (Fn f = kernels_[int(d.type)]) [[likely]] return f(static_cast<A>(a)...);

@@ -103,7 +103,7 @@
          (size, stride, storage_offset))
 
 #define VESTA_COPY_OPS(METHOD, FUNCTION)                                                             \
-  METHOD(Tensor, clone, (), ())                                                                      \
+  METHOD(Tensor, clone, (Text memory_format = "preserve_format"), (memory_format))                   \
   METHOD(Tensor, to_copy, (MaybeDType dtype = {}, MaybeDevice device = {}), (dtype, device))         \
   METHOD(Tensor, copy_, (const Tensor& src, bool non_blocking = false), (src, non_blocking))         \
   METHOD(Tensor, fill_, (Scalar value), (value))
@@ -152,7 +152,8 @@
 #define VESTA_RANDOM_OPS(METHOD, FUNCTION)                                                                        \
   METHOD(Tensor, uniform_, (double from = 0, double to = 1, Generator* generator = nullptr), (from, to, generator)) \
   METHOD(Tensor, normal_, (double mean = 0, double std = 1, Generator* generator = nullptr), (mean, std, generator)) \
-  METHOD(Tensor, random_, (int64_t from, int64_t to, Generator* generator = nullptr), (from, to, generator))      \
+  METHOD(Tensor, random_, (MaybeInt from = {}, MaybeInt to = {}, Generator* generator = nullptr),                 \
+         (from, to, generator))                                                                                   \
   METHOD(Tensor, bernoulli_, (double p = 0.5, Generator* generator = nullptr), (p, generator))                    \
   METHOD(Tensor, bernoulli, (Generator* generator = nullptr), (generator))                                        \
   FUNCTION(TensorPair, native_dropout, (const Tensor& input, double p, bool train), (input, p, train))
@@ -262,6 +263,11 @@
          (fill_value, dtype, device))                                                                                 \
   METHOD(Tensor, rand_like, (MaybeDType dtype = {}, MaybeDevice device = {}), (dtype, device))                        \
   METHOD(Tensor, randn_like, (MaybeDType dtype = {}, MaybeDevice device = {}), (dtype, device))                       \
+  METHOD(Tensor, new_empty, (IntList size, MaybeDType dtype = {}, MaybeDevice device = {}), (size, dtype, device))    \
+  METHOD(Tensor, new_zeros, (IntList size, MaybeDType dtype = {}, MaybeDevice device = {}), (size, dtype, device))    \
+  METHOD(Tensor, new_ones, (IntList size, MaybeDType dtype = {}, MaybeDevice device = {}), (size, dtype, device))     \
+  METHOD(Tensor, new_full, (IntList size, Scalar fill_value, MaybeDType dtype = {}, MaybeDevice device = {}),         \
+         (size, fill_value, dtype, device))                                                                           \
   METHOD(Tensor, sum_to_size, (IntList size), (size))                                                                 \
   FUNCTION(Tensor, max_pool2d, (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0,   \
            IntList dilation = 1, bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode)) \

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/pointwise/explog.h>
 #include <vesta/core/ops/pointwise/select.h>
 #include <vesta/core/ops/pointwise/trigonometric.h>
+#include <vesta/core/ops/register.h>
 
 namespace vesta {
 
@@ -21,6 +22,7 @@ void OpBase::refuse_layer(Layer) const {
   fail(Cause::not_implemented, name, ": expected an op with a gradient, got an input that requires grad. ", name,
        " has no gradient rule; call it under no_grad() or on x.detach().");
 }
+void OpBase::refuse_undefined() const { fail(Cause::type, name, ": expected a tensor, got None (input)."); }
 void OpBase::refuse_device(DeviceType d) const {
   backend(d);  // says so itself where the device is missing altogether
   fail(Cause::not_implemented, name, ": no ", d == DeviceType::cpu ? "CPU" : d == DeviceType::cuda ? "CUDA" : "such",

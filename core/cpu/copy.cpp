@@ -1,0 +1,90 @@
+#include <vesta/core/cpu/copy.h>
+
+#include <cstring>
+
+#include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/isa.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/walker.h>
+
+VESTA_DECLARE_ON_ISA(void transpose(const vesta::cpu::Transposition& t))
+VESTA_DECLARE_ON_ISA(void fill(char* to, const char* value, int64_t item, int64_t n))
+
+namespace vesta::cpu {
+namespace {
+
+constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
+constexpr int64_t kMinSide = 8;    // narrower matrices are copied row by row
+
+/// Copies a range of elements, a conversion per row.
+void copy_rows(const PointwisePlan& p, int64_t begin, int64_t end) {
+  Convert run = convert(p.in[0].dtype, p.out.dtype);
+  Walker w(p, begin);
+  int64_t from = row_stride(p, p.in[0]), to = row_stride(p, p.out);
+  while (begin < end) {
+    int64_t n = std::min(end - begin, w.left_in_row());
+    run(p.in[0].data + w.offset[1], from, p.out.data + w.offset[0], to, n);
+    w.step(n);
+    begin += n;
+  }
+}
+
+void run_fill(const PointwisePlan& p) {
+  alignas(16) char value[16];
+  convert(p.in[0].dtype, p.out.dtype)(p.in[0].data, 0, value, 0, 1);
+  int64_t item = itemsize(p.out.dtype);
+  parallel_for(p.numel, 4 * kGrain, [&](int64_t begin, int64_t end) {
+    VESTA_ON_ISA(fill, p.out.data + begin * item, value, item, end - begin);
+  });
+}
+
+/// Finds the dimension along which the input is dense while the destination is dense along dimension 0; 0 if none.
+int transposed_dim(const PointwisePlan& p) {
+  int64_t item = itemsize(p.out.dtype);
+  if (p.ndim < 2 || p.in[0].dtype != p.out.dtype || p.out.strides[0] != item || p.sizes[0] < kMinSide) return 0;
+  if (p.in[0].strides[0] == item || p.in[0].strides[0] == 0) return 0;
+  for (int d = 1; d < p.ndim; ++d) {
+    if (p.in[0].strides[d] == item && p.sizes[d] >= kMinSide) return d;
+  }
+  return 0;
+}
+
+/// Copies with dimension 0 (dense in the destination) and d (dense in the input) cut into bands of columns.
+void run_transposed(const PointwisePlan& p, int d) {
+  constexpr int64_t kBand = 64;  // a multiple of the kernel's tile
+  PointwisePlan outer = p;       // all dimensions but the two
+  int64_t sizes[kMaxDims], strides[2][kMaxDims];
+  outer.ndim = 0, outer.numel = 1;
+  for (int k = 1; k < p.ndim; ++k) {
+    if (k == d) continue;
+    sizes[outer.ndim] = p.sizes[k];
+    strides[0][outer.ndim] = p.out.strides[k];
+    strides[1][outer.ndim++] = p.in[0].strides[k];
+    outer.numel *= p.sizes[k];
+  }
+  outer.sizes = sizes, outer.out.strides = strides[0], outer.in[0].strides = strides[1];
+  int64_t bands = (p.sizes[d] + kBand - 1) / kBand, item = itemsize(p.out.dtype);
+  int64_t grain = std::max<int64_t>(1, kGrain / (kBand * p.sizes[0]));
+  parallel_for(outer.numel * bands, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Walker w(outer, i / bands);
+      int64_t column = i % bands * kBand;
+      Transposition t;
+      t.from = p.in[0].data + w.offset[1] + column * item;
+      t.to = p.out.data + w.offset[0] + column * p.out.strides[d];
+      t.from_row = p.in[0].strides[0], t.to_row = p.out.strides[d];
+      t.rows = p.sizes[0], t.columns = std::min(kBand, p.sizes[d] - column), t.item = item;
+      VESTA_ON_ISA(transpose, t);
+    }
+  });
+}
+
+}  // namespace
+
+void run_copy(const PointwisePlan& p) {
+  if (is_linear(p, p.out) && is_constant(p, p.in[0])) return run_fill(p);
+  if (int d = transposed_dim(p)) return run_transposed(p, d);
+  parallel_for(p.numel, kGrain, [&](int64_t begin, int64_t end) { copy_rows(p, begin, end); });
+}
+
+}  // namespace vesta::cpu

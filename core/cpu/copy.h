@@ -1,0 +1,20 @@
+// Copies: plans without a kernel.
+#pragma once
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta::cpu {
+
+/// Copies the plan's one input to its destination, converting; any strides.
+void run_copy(const PointwisePlan& plan);
+
+/// Is a matrix to be transposed: element (i, j) lies at `from + i * from_row + j * item` and goes to
+/// `to + j * to_row + i * item` (bytes).
+struct Transposition {
+  const char* from;
+  char* to;
+  int64_t from_row, to_row;
+  int64_t rows, columns;  // of `from`
+  int64_t item;           // 1, 2, 4, 8 or 16
+};
+
+}  // namespace vesta::cpu

@@ -1,0 +1,288 @@
+// Composites: every function here calls other ops only, and so has their gradients on every device.
+#include <vesta/core/ops/composite.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta {
+
+// ---- pointwise ----
+
+Tensor div(const Tensor& input, const Tensor& other, MaybeText rounding_mode) {
+  if (!rounding_mode) return true_divide(input, other);
+  if (*rounding_mode == "floor") return floor_divide(input, other);
+  VESTA_CHECK(*rounding_mode == "trunc", value, "div: expected rounding_mode to be one of None, 'trunc', or 'floor', got '",
+              *rounding_mode, "'.");
+  return trunc_divide(input, other);
+}
+
+Tensor clamp(const Tensor& input, const MaybeTensor& min, const MaybeTensor& max) {
+  VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
+  if (!max.defined()) return clamp_min(input, min);
+  if (!min.defined()) return clamp_max(input, max);
+  return clamp_between(input, min, max);
+}
+
+Tensor gelu(const Tensor& input, Text approximate) {
+  if (approximate == "tanh") return gelu_tanh(input);
+  VESTA_CHECK(approximate == "none", value, "gelu: expected approximate to be 'none' or 'tanh', got '", approximate, "'.");
+  return gelu_erf(input);
+}
+
+Tensor conj(const Tensor& input) {
+  check_defined(input, "conj", "input");
+  return input.is_complex() ? conj_physical(input) : input;
+}
+
+// ---- shape ----
+
+Tensor reshape(const Tensor& input, IntList shape) {
+  check_defined(input, "reshape", "input");
+  if (input.is_contiguous()) return view(input, shape);
+  Dims sizes = infer_size(shape, input.numel(), "reshape");
+  if (view_strides(input.sizes(), input.strides(), sizes)) return view(input, sizes);
+  return view(clone(input, "contiguous_format"), sizes);
+}
+
+Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
+  check_defined(input, "flatten", "input");
+  int64_t start = wrap_dim(start_dim, input.dim(), "flatten"), end = wrap_dim(end_dim, input.dim(), "flatten");
+  VESTA_CHECK(start <= end, runtime, "flatten: start_dim cannot come after end_dim, got ", start_dim, " and ", end_dim, ".");
+  if (input.dim() == 0) return reshape(input, 1);
+  if (start == end) return input;
+  Dims sizes;
+  int64_t joined = 1;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    int64_t n = input.sizes()[size_t(d)];
+    if (d < start || d > end) sizes.push_back(n);
+    else joined *= n;
+    if (d == end) sizes.push_back(joined);
+  }
+  return reshape(input, sizes);
+}
+
+Tensor t(const Tensor& input) {
+  check_defined(input, "t", "input");
+  VESTA_CHECK(input.dim() <= 2, runtime, "t: expected a tensor with <= 2 dimensions, but self is ", input.dim(), "D.");
+  return transpose(input, 0, input.dim() < 2 ? 0 : 1);
+}
+
+Tensor mT(const Tensor& input) {
+  check_defined(input, "mT", "input");
+  VESTA_CHECK(input.dim() >= 2, runtime, "mT: only supported on matrices or batches of matrices. Got ", input.dim(),
+              "-D tensor.");
+  return transpose(input, -2, -1);
+}
+
+Tensor contiguous(const Tensor& input) {
+  check_defined(input, "contiguous", "input");
+  return input.is_contiguous() ? input : clone(input, "contiguous_format");
+}
+
+Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+  check_defined(input, "narrow", "input");
+  VESTA_CHECK(input.dim() > 0, runtime, "narrow: cannot be applied to a 0-dim tensor.");
+  VESTA_CHECK(length >= 0, runtime, "narrow: length must be non-negative, got ", length, ".");
+  int64_t d = wrap_dim(dim, input.dim(), "narrow"), n = input.sizes()[size_t(d)];
+  VESTA_CHECK(start >= -n && start <= n, index, "narrow: start out of range (expected to be in range of [", -n, ", ", n,
+              "], but got ", start, ").");
+  if (start < 0) start += n;
+  VESTA_CHECK(length <= n - start, runtime, "narrow: start (", start, ") + length (", length,
+              ") exceeds dimension size (", n, ").");
+  return slice(input, d, start, start + length, 1);
+}
+
+TensorVector unbind(const Tensor& input, int64_t dim) {
+  check_defined(input, "unbind", "input");
+  VESTA_CHECK(input.dim() > 0, runtime, "unbind: Dimension specified as ", dim, " but tensor has no dimensions.");
+  int64_t d = wrap_dim(dim, input.dim(), "unbind");
+  TensorVector r;
+  for (int64_t i = 0; i < input.sizes()[size_t(d)]; ++i) r.push_back(select(input, d, i));
+  return r;
+}
+
+namespace {
+
+/// Cuts dimension d into pieces of `size`, the last one smaller; an empty dimension gives one empty piece.
+TensorVector pieces(const Tensor& input, int64_t d, int64_t size) {
+  int64_t n = input.sizes()[size_t(d)];
+  TensorVector r;
+  if (size == 0 || n == 0) return {slice(input, d, 0, n, 1)};
+  for (int64_t at = 0; at < n; at += std::min(size, n - at)) r.push_back(slice(input, d, at, at + std::min(size, n - at), 1));
+  return r;
+}
+
+}  // namespace
+
+TensorVector split(const Tensor& input, IntList split_size, int64_t dim) {
+  check_defined(input, "split", "input");
+  VESTA_CHECK(input.dim() > 0, runtime, "split: expects at least a 1-dimensional tensor.");
+  int64_t d = wrap_dim(dim, input.dim(), "split"), n = input.sizes()[size_t(d)];
+  if (split_size.size() == 1) {
+    int64_t size = split_size[0];
+    VESTA_CHECK(size >= 0, runtime, "split: expects split_size be non-negative, but got split_size=", size, ".");
+    VESTA_CHECK(size > 0 || n == 0, runtime, "split: split_size can only be 0 if dimension size is 0, but got dimension size of ",
+                n, ".");
+    return pieces(input, d, size);
+  }
+  int64_t sum = 0;
+  for (int64_t s : split_size) {
+    VESTA_CHECK(s >= 0, runtime, "split: expects split_sizes have only non-negative entries, but got split_sizes=",
+                IntSpan(split_size), ".");
+    sum = checked_add(sum, s, "split");
+  }
+  VESTA_CHECK(sum == n, runtime, "split: expects split_sizes to sum exactly to ", n,
+              " (input tensor's size at dimension ", d, "), but got split_sizes=", IntSpan(split_size), ".");
+  TensorVector r;
+  int64_t at = 0;
+  for (int64_t s : split_size) {
+    r.push_back(slice(input, d, at, at + s, 1));
+    at += s;
+  }
+  return r;
+}
+
+TensorVector chunk(const Tensor& input, int64_t chunks, int64_t dim) {
+  check_defined(input, "chunk", "input");
+  VESTA_CHECK(input.dim() > 0, runtime, "chunk: expects at least a 1-dimensional tensor.");
+  VESTA_CHECK(chunks > 0, runtime, "chunk: expects `chunks` to be greater than 0, got: ", chunks, ".");
+  int64_t d = wrap_dim(dim, input.dim(), "chunk"), n = input.sizes()[size_t(d)];
+  if (n == 0) return TensorVector(size_t(std::min<int64_t>(chunks, 1 << 20)), slice(input, d, 0, 0, 1));
+  return pieces(input, d, n / chunks + (n % chunks != 0));
+}
+
+Tensor stack(TensorList tensors, int64_t dim) {
+  VESTA_CHECK(!tensors.empty(), runtime, "stack: expects a non-empty list of tensors.");
+  TensorVector list;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    check_defined(tensors[i], "stack", "tensors");
+    VESTA_CHECK(std::ranges::equal(tensors[i].sizes(), tensors[0].sizes()), runtime,
+                "stack: expects each tensor to be equal size, but got ", tensors[0].sizes(), " at entry 0 and ",
+                tensors[i].sizes(), " at entry ", i, ".");
+    list.push_back(unsqueeze(tensors[i], dim));
+  }
+  return cat(list, wrap_dim(dim, tensors[0].dim() + 1, "stack"));
+}
+
+Tensor sum_to_size(const Tensor& input, IntList size) {
+  check_defined(input, "sum_to_size", "input");
+  const int64_t lead = input.dim() - int64_t(size.size());
+  bool expandable = lead >= 0;
+  Dims dims;
+  for (int64_t d = 0; d < input.dim() && expandable; ++d) {
+    int64_t have = input.sizes()[size_t(d)];
+    int64_t want = d < lead ? 1 : size[size_t(d - lead)];
+    expandable = d < lead || want == have || want == 1;
+    if (d < lead || (want == 1 && have != 1)) dims.push_back(d);
+  }
+  VESTA_CHECK(expandable, runtime, "sum_to_size: size ", IntSpan(size), " is not expandable to size ", input.sizes(), ".");
+  if (dims.empty()) return input;
+  Tensor r = sum(input, MaybeDims(dims), true, input.dtype());
+  return lead > 0 ? view(r, size) : r;
+}
+
+// ---- masks and indices ----
+
+namespace {
+
+/// Makes masked_fill's value one of the tensor's dtype; a number must fit it.
+Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& value, const char* op) {
+  check_defined(input, op, "input");
+  check_defined(mask, op, "mask");
+  check_defined(value, op, "value");
+  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, op, ": expected a bool mask, got ", mask.dtype(), " (mask).");
+  VESTA_CHECK(value.dim() == 0, runtime, op, ": expected a 0-dimensional value tensor, got one with ", value.dim(),
+              " dimension(s) (value).");
+  if (!value.impl()->wrapped_number) return value.to(input.dtype());
+  Tensor r = empty_tensor({}, input.dtype());
+  fill_values(r, value.item(), op);
+  return r;
+}
+
+}  // namespace
+
+Tensor masked_fill(const Tensor& input, const Tensor& mask, const Tensor& value) {
+  Tensor v = fill_value_of(input, mask, value, "masked_fill");
+  return where(mask, v, input);
+}
+
+Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Tensor& value) {
+  Tensor v = fill_value_of(input, mask, value, "masked_fill_");
+  return copy_(input, where(mask, v, input), false);
+}
+
+Tensor masked_select(const Tensor& input, const Tensor& mask) {
+  check_defined(input, "masked_select", "input");
+  check_defined(mask, "masked_select", "mask");
+  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_select: expected a bool mask, got ", mask.dtype(), " (mask).");
+  Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_select");
+  if (shape.empty()) return index_tensors(view(input, 1), {view(mask, 1)});
+  return index_tensors(expand(input, shape), {expand(mask, shape)});
+}
+
+Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
+  return index_add_(clone(input), dim, index, source, alpha);
+}
+Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
+  return index_put_(clone(input), indices, values, accumulate);
+}
+Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  return scatter_add_(clone(input), dim, index, src);
+}
+
+// ---- values ----
+
+Tensor zero_(const Tensor& input) { return fill_(input, 0); }
+
+Tensor zeros(IntList size, MaybeDType dtype, MaybeDevice device) {
+  return full(size, 0, dtype.value_or(default_dtype()), device);
+}
+Tensor ones(IntList size, MaybeDType dtype, MaybeDevice device) {
+  return full(size, 1, dtype.value_or(default_dtype()), device);
+}
+Tensor rand(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+  return uniform_(empty(size, dtype, device), 0, 1, generator);
+}
+Tensor randn(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+  return normal_(empty(size, dtype, device), 0, 1, generator);
+}
+Tensor randint(int64_t low, int64_t high, IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+  return random_(empty(size, dtype.value_or(DType::int64), device), low, high, generator);
+}
+
+Tensor empty_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+  check_defined(input, "empty_like", "input");
+  return empty_preserving(input, dtype.value_or(input.dtype()), device.value_or(input.device()));
+}
+Tensor full_like(const Tensor& input, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
+  return fill_(empty_like(input, dtype, device), fill_value);
+}
+Tensor zeros_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) { return full_like(input, 0, dtype, device); }
+Tensor ones_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) { return full_like(input, 1, dtype, device); }
+Tensor rand_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+  return uniform_(empty_like(input, dtype, device), 0, 1, nullptr);
+}
+Tensor randn_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+  return normal_(empty_like(input, dtype, device), 0, 1, nullptr);
+}
+
+Tensor new_empty(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
+  check_defined(input, "new_empty", "input");
+  return empty(size, dtype.value_or(input.dtype()), device.value_or(input.device()));
+}
+Tensor new_full(const Tensor& input, IntList size, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
+  check_defined(input, "new_full", "input");
+  return full(size, fill_value, dtype.value_or(input.dtype()), device.value_or(input.device()));
+}
+Tensor new_zeros(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
+  return new_full(input, size, 0, dtype, device);
+}
+Tensor new_ones(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
+  return new_full(input, size, 1, dtype, device);
+}
+
+}  // namespace vesta

@@ -1,0 +1,109 @@
+#include <vesta/core/ops/copy.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <vesta/core/backend.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/register.h>
+#include <vesta/core/ops/strided_iter.h>
+
+namespace vesta {
+
+namespace {
+
+// Below this many bytes a contiguous copy or fill is done here and now: no plan, no device port.
+constexpr int64_t kDirectBytes = 16384;
+
+bool direct(const Tensor& t) {
+  return t.is_contiguous() && t.device().type == DeviceType::cpu && t.numel() * t.element_size() <= kDirectBytes;
+}
+
+void run_copy(PlanBuilder& plan, const Tensor& to) {
+  PointwisePlan& p = plan.finish();
+  p.compute = p.result = to.dtype();
+  if (p.numel) backend(to.device().type).run(p);
+}
+
+}  // namespace
+
+Tensor empty_preserving(const Tensor& t, DType dtype, Device device) {
+  if (t.is_contiguous()) return empty_tensor(t.sizes(), dtype, device);
+  if (t.impl()->dense()) return empty_tensor_strided(t.sizes(), t.strides(), dtype, device);
+  const Tensor* one = &t;
+  return empty_tensor_strided(t.sizes(), strides_like(t.sizes(), {&one, 1}), dtype, device);
+}
+
+void copy_values(const Tensor& to, const Tensor& from) {
+  if (to.dtype() == from.dtype() && direct(to) && from.is_contiguous() && to.numel() == from.numel()) {
+    if (to.numel()) std::memcpy(to.data_ptr(), from.data_ptr(), size_t(to.numel() * to.element_size()));
+    return;
+  }
+  PlanBuilder plan(to.sizes(), to.device());
+  plan.set_out(to);
+  plan.add_input(from);
+  run_copy(plan, to);
+}
+
+void fill_values(const Tensor& to, Scalar value, const char* op) {
+  visit(to.dtype(), [&]<class T>() {
+    T v = value.to<T>(op);
+    if (direct(to)) {
+      std::fill_n(static_cast<T*>(to.data_ptr()), to.numel(), v);
+      return;
+    }
+    PlanBuilder plan(to.sizes(), to.device());
+    plan.set_out(to);
+    plan.add_immediate(reinterpret_cast<char*>(&v), to.dtype());
+    run_copy(plan, to);
+  });
+}
+
+namespace copy_ops {
+namespace {
+
+Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device) {
+  Device d = device.value_or(t.device());
+  VESTA_CHECK(d == t.device(), not_implemented, "to_copy: no kernel that copies from ", t.device(), " to ", d,
+              " in this build.");
+  Tensor r = empty_preserving(t, dtype.value_or(t.dtype()), d);
+  copy_values(r, t);
+  return r;
+}
+
+Tensor clone(const Tensor& t, Text memory_format) {
+  bool contiguous = memory_format == "contiguous_format";
+  VESTA_CHECK(contiguous || memory_format == "preserve_format", value,
+              "clone: expected preserve_format or contiguous_format, got ", memory_format, " (memory_format).");
+  Tensor r = contiguous ? empty_tensor(t.sizes(), t.dtype(), t.device()) : empty_preserving(t, t.dtype(), t.device());
+  copy_values(r, t);
+  return r;
+}
+
+Tensor copy_(const Tensor& to, const Tensor& src, bool) {
+  check_defined(src, "copy_", "src");
+  VESTA_CHECK(to.device() == src.device(), not_implemented, "copy_: no kernel that copies from ", src.device(), " to ",
+              to.device(), " in this build.");
+  if (to.is_same(src)) return to;
+  copy_into(to, src, "copy_");
+  return to;
+}
+
+Tensor fill_(const Tensor& t, Scalar value) {
+  check_writable(t, "fill_");
+  fill_values(t, value, "fill_");
+  t.impl()->storage()->bump("fill_");
+  return t;
+}
+
+}  // namespace
+}  // namespace copy_ops
+
+void register_copy_ops() {
+  ops::clone.set_kernel(&copy_ops::clone);
+  ops::to_copy.set_kernel(&copy_ops::to_copy);
+  ops::copy_.set_kernel(&copy_ops::copy_);
+  ops::fill_.set_kernel(&copy_ops::fill_);
+}
+
+}  // namespace vesta

@@ -1,0 +1,33 @@
+// Copies, casts and fills: values move, shapes stay.
+#pragma once
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+namespace doc {
+inline constexpr char clone[] =
+    "clone(memory_format='preserve_format'): a copy in memory of its own. preserve_format keeps the strides of a dense "
+    "tensor, contiguous_format makes them row-major.";
+inline constexpr char to_copy[] = "to_copy(dtype=None, device=None): a copy in another dtype or on another device.";
+inline constexpr char copy_[] =
+    "copy_(src, non_blocking=False): overwrites the tensor with src, which is converted and must broadcast to its "
+    "shape; both may share memory.";
+inline constexpr char fill_[] = "fill_(value): sets every element; a value outside the range of an integer type raises.";
+inline constexpr char zero_[] = "zero_(): sets every element to 0.";
+inline constexpr char contiguous[] = "contiguous(): the tensor itself where it is row-major, else such a copy.";
+}  // namespace doc
+
+/// Makes an uninitialised tensor of `t`'s shape: with `t`'s strides where those are dense, else in the order of its
+/// strides (PyTorch's preserve_format).
+VESTA_API Tensor empty_preserving(const Tensor& t, DType dtype, Device device);
+/// Writes `from`, which broadcasts to `to`'s shape, into `to`, converting. Nothing is checked and no version is raised:
+/// for memory that nobody else knows yet, on one device.
+VESTA_API void copy_values(const Tensor& to, const Tensor& from);
+/// Sets every element, like copy_values; `op` names the op where the value does not fit.
+VESTA_API void fill_values(const Tensor& to, Scalar value, const char* op);
+/// Raises a TypeError when an argument is missing (Python's None).
+inline void check_defined(const Tensor& t, const char* op, const char* argument) {
+  VESTA_CHECK(t.defined(), type, op, ": expected a tensor, got None (", argument, ").");
+}
+
+}  // namespace vesta
