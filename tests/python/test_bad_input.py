@@ -1,0 +1,259 @@
+"""Bad input never ends in a signal, a hang or a changed argument: mutated calls of every row, and chosen cruelties."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+import zlib
+from typing import Any, Callable
+
+import numpy as np
+import op_db_check as check
+import pytest
+import vesta
+from op_db import OPS
+from op_db_cases import single
+from op_db_row import DTYPES, Maker, Row
+
+#: Sizes that no machine has, and sizes that are merely wrong; nothing in between that an allocation could satisfy.
+INTEGERS = (0, 1, -1, 2, 7, -7, 63, -(2**31), 2**62, 2**63 - 1, -(2**63), 2**63, 10**30)
+NUMBERS = (math.nan, math.inf, -math.inf, -0.0, 1e-320, 1e308, 0.5, -1.5, 1j)
+STRANGERS = (
+    None,
+    "text",
+    b"bytes",
+    "",
+    object(),
+    {},
+    [],
+    (),
+    [None],
+    [[1], [2, 3]],
+    range(3),
+    True,
+    slice(1),
+    ...,
+    int,
+)
+
+
+def odd_tensors() -> list[Any]:
+    """Tensors of the wrong rank, size, dtype or layout for almost any place."""
+    return [
+        vesta.zeros(0),
+        vesta.ones(()),
+        vesta.ones(2, 0, 3),
+        vesta.ones(5, 4, 3, 2),
+        vesta.ones(1, 1, 1, 1, 1, 1),
+        vesta.ones(3, dtype=vesta.bool),
+        vesta.full((4,), -1, dtype=vesta.int64),
+        vesta.full((2, 2), 2**62, dtype=vesta.int64),
+        vesta.ones(3, dtype=vesta.complex128),
+        vesta.ones(2, dtype=vesta.bfloat16),
+        vesta.full((3, 3), math.nan),
+        vesta.ones(3, 4).t(),
+        vesta.ones(1).expand(4),
+        vesta.ones(3, requires_grad=True),
+        vesta.ones(2, 3, dtype=vesta.uint8),
+    ]
+
+
+def mutate(dice: random.Random, args: list[Any], kwargs: dict) -> tuple[list[Any], dict]:
+    """Replaces, drops, doubles or adds one to three of the arguments."""
+    args, kwargs = list(args), dict(kwargs)
+    for _ in range(dice.randint(1, 3)):
+        choice = dice.random()
+        pools: list[Any] = [INTEGERS, NUMBERS, STRANGERS, odd_tensors()]
+        value = dice.choice(dice.choice(pools))
+        if dice.random() < 0.15:
+            value = [value] * dice.randint(0, 3)
+        if choice < 0.7 and args:
+            args[dice.randrange(len(args))] = value
+        elif choice < 0.8 and args:
+            args.pop(dice.randrange(len(args)))
+        elif choice < 0.9:
+            args.insert(dice.randint(0, len(args)), value)
+        elif kwargs:
+            kwargs[dice.choice(sorted(kwargs))] = value
+        else:
+            kwargs[dice.choice(["dim", "out", "dtype", "keepdim", "nonsense"])] = value
+    return args, kwargs
+
+
+def snapshot(values: Any) -> list[Any]:
+    """Remembers every tensor's identity, shape, strides, version and contents."""
+    found = []
+    for value in values:
+        if isinstance(value, vesta.Tensor):
+            found.append((value, tuple(value.shape), value.stride(), value._version, check.array_of(value).tobytes()))
+        elif isinstance(value, (list, tuple)):
+            found += snapshot(value)
+    return found
+
+
+@pytest.mark.parametrize("row", single(row for row in OPS))
+def test_mutated_calls(row: Row) -> None:
+    """60 mutated calls each return or raise an ordinary exception within two seconds; what raises changes nothing."""
+    dtype = "float32" if row.accepts("float32") else "int64"
+    samples = list(row.samples(Maker(DTYPES[dtype], row.name)))
+    dice = random.Random(zlib.crc32(row.name.encode()))
+    function: Callable[..., Any] = check.function_of(row)
+    for _ in range(60):
+        args, kwargs = check.materialize(dice.choice(samples), dtype)
+        args, kwargs = mutate(dice, list(args), kwargs)
+        before = snapshot([*args, *kwargs.values()])
+        start = time.monotonic()
+        try:
+            function(*args, **kwargs)
+        except (SystemError, AssertionError) as error:
+            pytest.fail(f"{row.name}{args} {kwargs}: {error!r} is an internal error")
+        except Exception as error:
+            assert str(error) or isinstance(error, MemoryError), f"{row.name}: an exception without a message"
+            assert "INTERNAL ASSERT" not in str(error)
+            if row.fn is None:
+                assert snapshot([*args, *kwargs.values()]) == before, f"{row.name}: {error!r} changed an argument"
+        assert time.monotonic() - start < 2, f"{row.name}{args} {kwargs} took too long"
+
+
+METHODS = [name for name in dir(vesta.Tensor) if not name.startswith("_")]
+#: Methods that are not called blindly: they wait for something, or free what the test still needs.
+NOT_CALLED = {"share_memory_", "data_ptr"}
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in NOT_CALLED])
+def test_every_method_survives_nonsense(name: str) -> None:
+    """Every public method and property with arguments it was not made for: an exception or a value, never a signal."""
+    dice = random.Random(zlib.crc32(name.encode()))
+    for _ in range(8):
+        x = dice.choice(odd_tensors())
+        try:
+            target = getattr(x, name)
+            if callable(target):
+                args, kwargs = mutate(dice, [], {})
+                target(*args, **kwargs)
+        except (SystemError, AssertionError) as error:
+            pytest.fail(f"{name}: {error!r} is an internal error")
+        except Exception as error:
+            assert "INTERNAL ASSERT" not in str(error)
+
+
+F = vesta.nn.functional
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2**31, 2**62, -(2**63)])
+@pytest.mark.parametrize("name", ["stride", "padding", "dilation", "groups"])
+def test_hyper_parameters_of_conv2d(name: str, bad: int) -> None:
+    """Zero, negative and enormous strides, paddings, dilations and groups raise, except padding 0."""
+    if (name, bad) == ("padding", 0):
+        assert F.conv2d(vesta.ones(1, 2, 5, 5), vesta.ones(2, 2, 3, 3), padding=0).shape == (1, 2, 3, 3)
+        return
+    for value in (bad,) if name == "groups" else (bad, (1, bad), (bad, 1)):
+        if name == "stride" and bad > 0:
+            F.conv2d(vesta.ones(1, 2, 5, 5), vesta.ones(2, 2, 3, 3), stride=value)  # one place is left
+            continue
+        with pytest.raises((RuntimeError, ValueError, OverflowError, MemoryError)):
+            F.conv2d(vesta.ones(1, 2, 5, 5), vesta.ones(2, 2, 3, 3), **{name: value})
+
+
+@pytest.mark.parametrize(
+    "name, bad",
+    [
+        ("kernel_size", 0),
+        ("kernel_size", -1),
+        ("stride", 0),
+        ("stride", -2),
+        ("padding", -1),
+        ("dilation", 0),
+        ("dilation", -1),
+        ("kernel_size", 2**62),
+        ("padding", 2**62),
+    ],
+)
+def test_hyper_parameters_of_max_pool2d(name: str, bad: int) -> None:
+    with pytest.raises((RuntimeError, ValueError, OverflowError, MemoryError)):
+        F.max_pool2d(vesta.ones(1, 1, 5, 5), **{"kernel_size": 2, name: bad})
+
+
+def test_batch_norm_checks_each_buffer() -> None:
+    """Buffers one too short, one too long, of another dtype: an error each, nothing is written."""
+    x = vesta.ones(4, 3)
+    good = {
+        "running_mean": vesta.zeros(3),
+        "running_var": vesta.ones(3),
+        "weight": vesta.ones(3),
+        "bias": vesta.zeros(3),
+    }
+    for name in good:
+        for wrong in (vesta.ones(2), vesta.ones(4), vesta.ones(0), vesta.ones(3, 3), vesta.ones(3, dtype=vesta.int64)):
+            with pytest.raises((RuntimeError, ValueError, TypeError)):
+                F.batch_norm(x, **{**good, name: wrong}, training=True)
+    assert good["running_mean"].tolist() == [0.0] * 3
+
+
+def test_embedding_and_losses_check_their_indices() -> None:
+    weight = vesta.ones(5, 2)
+    for index in (5, -1, 2**62, -(2**63)):
+        with pytest.raises(IndexError):
+            F.embedding(vesta.tensor([0, index]), weight)
+        with pytest.raises((IndexError, RuntimeError)):
+            F.cross_entropy(vesta.ones(2, 5), vesta.tensor([0, index]))
+        for op in (lambda i: weight.index_select(0, i), lambda i: weight[i]):
+            if index != -1 or op(vesta.tensor([0])) is None:
+                with pytest.raises((IndexError, RuntimeError)):
+                    op(vesta.tensor([0, index]))
+    assert F.embedding(vesta.zeros(0, dtype=vesta.int64), weight).shape == (0, 2)
+
+
+def test_sizes_are_checked_arithmetic() -> None:
+    """Products of sizes and strides that overflow 64 bits raise; empty tensors with huge sizes do not."""
+    assert vesta.empty(0, 2**62).numel() == 0 and vesta.empty(2**31, 0).shape == (2**31, 0)
+    one = vesta.ones(1)
+    for call in (
+        lambda: vesta.empty(2**32, 2**32),
+        lambda: one.expand(2**32, 2**32),
+        lambda: one.expand(2**62).expand(4, 2**62),
+        lambda: vesta.empty(0, 2**62, 4),
+        lambda: one.as_strided((2**32, 2**32), (1, 1)),
+        lambda: one.as_strided((1,), (1,), 8_170_000_000_000_000_000),
+        lambda: vesta.cat([vesta.empty(0, 2**62), vesta.empty(0, 2**62)], 1).view(4, 2**62),
+    ):
+        with pytest.raises((RuntimeError, ValueError, MemoryError, OverflowError)):
+            call()
+    huge = one.expand(2**40)
+    assert huge.numel() == 2**40 and huge[2**39].item() == 1 and huge[:: 2**38].sum().item() == 4
+
+
+def test_nan_in_reductions_and_pooling() -> None:
+    """NaN wins in max, min, amax, argmax and max_pool2d, wherever it stands."""
+    for size in (1, 2, 17, 129, 1000):
+        for place in {0, size // 2, size - 1}:
+            values = np.arange(size, dtype=np.float32)
+            values[place] = np.nan
+            x = vesta.from_numpy(values)
+            assert math.isnan(x.max().item()) and math.isnan(x.min().item()) and math.isnan(x.amax().item())
+            assert x.argmax().item() == place == x.argmin().item()
+            assert math.isnan(x.max(0)[0].item()) and x.max(0)[1].item() == place
+    image = vesta.zeros(1, 1, 4, 4)
+    image[0, 0, 1, 2] = math.nan
+    assert vesta.isnan(F.max_pool2d(image, 2)).tolist() == [[[[False, True], [False, False]]]]
+
+
+def test_all_targets_ignored() -> None:
+    """The mean over no target is NaN as in PyTorch, its gradient is 0, and the sum is 0."""
+    x = vesta.ones(3, 4, requires_grad=True)
+    target = vesta.full((3,), -100, dtype=vesta.int64)
+    assert math.isnan(F.cross_entropy(x, target).item())
+    F.cross_entropy(x, target, reduction="sum").backward()
+    assert not x.grad.any()
+
+
+def test_rank_limits() -> None:
+    """64 dimensions work or raise cleanly; a rank that is absurd raises."""
+    for rank in (32, 64, 65, 100, 1000):
+        try:
+            x = vesta.ones((1,) * rank)
+        except (RuntimeError, ValueError):
+            assert rank > 32
+        else:
+            assert (x + x).sum().item() == 2 and x.dim() == rank

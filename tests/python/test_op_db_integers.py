@@ -1,0 +1,126 @@
+"""Integer arithmetic at its edges: each case has a defined answer or raises, in vector body, tail and in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import op_db_check as check
+import pytest
+import vesta
+from op_db_row import DTYPES
+
+SIGNED = ["int8", "int16", "int32", "int64"]
+INTEGERS = ["uint8", *SIGNED]
+SIZES = (1, 7, 64, 1023)
+
+
+def filled(dtype: str, value: int, size: int):
+    return vesta.full((size,), value, dtype=check.vdtype(dtype))
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("dtype", SIGNED)
+@pytest.mark.parametrize("size", SIZES)
+def test_lowest_by_minus_one(dtype: str, size: int) -> None:
+    """lowest // -1 wraps to lowest and lowest % -1 is 0, as two's complement has it; never a signal."""
+    lowest = np.iinfo(dtype).min
+    x = filled(dtype, lowest, size)
+    for divisor in (-1, filled(dtype, -1, size), filled(dtype, -1, 1)):
+        assert bool((vesta.div(x, divisor, rounding_mode="floor") == lowest).all())
+        assert bool((vesta.div(x, divisor, rounding_mode="trunc") == lowest).all())
+        assert bool((x // divisor == lowest).all()) and bool((x % divisor == 0).all())
+    y = x.clone()
+    y //= -1
+    y %= -1
+    assert bool((y == 0).all())
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("size", SIZES)
+def test_division_by_zero_raises(dtype: str, size: int) -> None:
+    """Integer division by zero has no value to give: it raises, wherever the zero is, and changes nothing."""
+    x = filled(dtype, 5, size)
+    zeros = vesta.ones(size, dtype=x.dtype)
+    zeros[-1] = 0
+    for divisor in (0, zeros):
+        for call in (
+            lambda d=divisor: x // d,
+            lambda d=divisor: x % d,
+            lambda d=divisor: vesta.div(x, d, rounding_mode="trunc"),
+            lambda d=divisor: x.remainder_(d),
+        ):
+            with pytest.raises((RuntimeError, ZeroDivisionError), match="(?i)zero"):
+                call()
+    assert bool((x == 5).all())
+    assert bool((x / 0 == float("inf")).all()), "true division is floating point"
+
+
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_floor_and_trunc_division(dtype: str) -> None:
+    """Floor division rounds down, trunc toward zero, remainder takes the divisor's sign: Python's rules."""
+    a, b = (v.reshape(-1) for v in np.meshgrid(np.arange(-9, 10), [-4, -3, -1, 1, 2, 5]))
+    x, y = (check.tensor_of(v.astype(dtype), dtype) for v in (a, b))
+    np.testing.assert_array_equal((x // y).numpy(), a // b)
+    np.testing.assert_array_equal((x % y).numpy(), a % b)
+    np.testing.assert_array_equal(vesta.div(x, y, rounding_mode="trunc").numpy(), np.trunc(a / b))
+    assert (x // y).dtype == (x % y).dtype == x.dtype
+    floats = x.to(vesta.float64)
+    np.testing.assert_array_equal((floats // y).numpy(), a // b)
+    np.testing.assert_array_equal((floats % y).numpy(), a % b)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_arithmetic_wraps(dtype: str) -> None:
+    """Sums, products, negation and abs wrap around as two's complement does."""
+    info = np.iinfo(dtype)
+    for size in SIZES:
+        top, bottom = filled(dtype, int(info.max), size), filled(dtype, int(info.min), size)
+        assert bool((top + 1 == bottom).all()) and bool((bottom - 1 == top).all())
+        assert bool((top * 2 == filled(dtype, 254 if dtype == "uint8" else -2, size)).all())
+        assert bool((-bottom == bottom).all()) and bool((bottom.abs() == bottom).all())
+
+
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_integer_powers(dtype: str) -> None:
+    """Powers wrap; a negative exponent in a tensor gives 0 except for bases 1 and -1; a negative number raises."""
+    x = vesta.tensor([-2, -1, 1, 2, 3], dtype=check.vdtype(dtype))
+    assert (x**3).tolist() == [-8, -1, 1, 8, 27] and (x**0).tolist() == [1] * 5
+    exponents = vesta.full((5,), -1, dtype=x.dtype)
+    assert (x**exponents).tolist() == [0, -1, 1, 0, 0]
+    with pytest.raises(RuntimeError, match="(?i)negative"):
+        x**-1
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("source", ["float32", "float64", "float16"])
+def test_float_to_integer_casts_saturate(source: str, dtype: str, size: int) -> None:
+    """Values beyond the target's range go to its end, NaN to 0, everything else rounds toward zero."""
+    info = np.iinfo(dtype)
+    cases = {np.nan: 0, np.inf: info.max, -np.inf: info.min, 1.9: 1, 3.0: 3, 60000.0: min(60000, info.max)}
+    if dtype != "uint8":
+        cases[-1.9] = -1
+    for value, want in cases.items():
+        x = vesta.full((size,), value, dtype=check.vdtype(source))
+        got = x.to(check.vdtype(dtype))
+        assert got.tolist() == [int(want)] * size, f"{value} as {dtype}"
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_casts_between_integers_wrap(dtype: str) -> None:
+    values = np.array([-(2**40) - 3, -129, -1, 0, 127, 128, 255, 256, 2**33 + 5], dtype=np.int64)
+    got = vesta.from_numpy(values.copy()).to(check.vdtype(dtype))
+    np.testing.assert_array_equal(got.numpy(), values.astype(DTYPES[dtype].carrier))
+
+
+def test_casts_to_bool() -> None:
+    """Everything but zero is True, NaN included."""
+    for values in ([0.0, -0.0, 1e-45, float("nan")], [0, 0, 256, -1], [0j, -0j, 1j, 1 + 0j]):
+        assert vesta.tensor(values).to(vesta.bool).tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_sums_of_integers_do_not_overflow_early(dtype: str) -> None:
+    x = filled(dtype, int(np.iinfo(dtype).max) if dtype != "int64" else 1 << 50, 1000)
+    assert int(x.sum()) == 1000 * int(x[0])
