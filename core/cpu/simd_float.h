@@ -2,12 +2,12 @@
 //
 // Note [Own functions beside SLEEF]
 // These are the functions that activations, softmax and losses live on. Each was measured at least twice as fast as
-// SLEEF's with AVX2 on a Zen 3 core (benchmarks/cpp/simd_functions.cpp; ns per element, SLEEF's first: expm1 2.08 / 0.37,
-// log 1.36 / 0.67, tanh 2.52 / 0.83, erf 3.94 / 0.97, erfc 5.35 / 1.36), exp, of which the others are made, 1.8 times
-// (0.71 / 0.39) with AVX2 and in half the instructions with AVX-512. simd_math_test.cpp bounds the errors. They are
-// branch-free, inlined into their loop, and make the same steps with AVX2 and AVX-512: equal bits. The baseline makes
-// them without FMA: its last bit may differ. Polynomials are minimax (Remez exchange), computed for this file; the error
-// beside a polynomial is its own, before rounding.
+// SLEEF's with AVX2 on a Zen 3 core (benchmarks/cpp/simd_functions.cpp; ns per element, SLEEF's first: expm1 2.08 and
+// 0.37, log 1.36 and 0.67, tanh 2.52 and 0.83, erf 3.94 and 0.97, erfc 5.35 and 1.36); exp, of which the others are
+// made, 1.8 times (0.71 and 0.39). simd_math_test.cpp bounds the errors. They are branch-free, inlined into their loop,
+// and make the same steps with AVX2 and AVX-512: equal bits. The baseline makes them without FMA: its last bit may
+// differ. Polynomials are minimax (Remez exchange), computed for this file; the error beside a polynomial is its own,
+// before rounding.
 #pragma once
 
 #include <vesta/core/cpu/simd.h>
