@@ -1,11 +1,7 @@
 // Times the vector functions of core/cpu/simd.h on one core, beside SLEEF's where ours is an own one: nanoseconds per
 // element, the best of many passes, over arrays that fit the first cache and over 2^20 numbers.
 //
-//   g++ -std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -mavx2 -mfma -mf16c -DVESTA_ISA=avx2
-//       -Ibuild/include benchmarks/cpp/simd_functions.cpp -lsleef -o simd_functions
-//   taskset -c 0 ./simd_functions [name]
-//
-// (AVX-512: -march=x86-64-v4 -DVESTA_ISA=avx512; baseline: -march=x86-64-v2.)
+//   cmake --build build --target benchmarks && taskset -c 0 build/bin/simd_functions_avx2 [name]
 #include <vesta/core/base/philox.h>
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/ops/math.h>
