@@ -80,3 +80,18 @@ class Buffer(Tensor):
         buffer = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
         buffer.persistent = persistent
         return buffer
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Buffer:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), persistent=self.persistent)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
+        return _rebuild_buffer, (type(self), self.detach(), dict(self.__dict__))
+
+
+def _rebuild_buffer(cls: type[Buffer], data: Tensor, attributes: dict[str, Any]) -> Buffer:
+    """Makes a buffer from its pickled parts: values and what was set on it."""
+    buffer = cls(data)
+    buffer.__dict__.update(attributes)
+    return buffer

@@ -1,0 +1,125 @@
+"""Datasets, samplers, collation and the loader."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import pytest
+import vesta
+from vesta.utils import data
+
+Point = namedtuple("Point", "x y")
+
+
+def numbers(count: int = 5) -> data.TensorDataset:
+    return data.TensorDataset(vesta.arange(2 * count).reshape(count, 2), vesta.arange(count))
+
+
+def listed(batches) -> list:
+    return [[part.tolist() for part in batch] for batch in batches]
+
+
+class Slow(data.TensorDataset):
+    """The same samples without the loader's short cut."""
+
+
+@pytest.mark.parametrize("options", [
+    {"batch_size": 2}, {"batch_size": 2, "drop_last": True}, {"batch_size": None}, {"batch_sampler": [[4, 0], [2]]},
+    {"sampler": [3, 1, 1], "batch_size": 2},
+])  # fmt: skip
+@pytest.mark.parametrize("part", [lambda d: d, lambda d: data.Subset(d, [4, 2, 0, 1, 3])])
+def test_the_short_cut_changes_nothing(options: dict, part) -> None:
+    fast, slow = (data.DataLoader(part(d), **options) for d in (numbers(), Slow(*numbers().tensors)))
+    assert listed(fast) == listed(slow) and len(fast) == len(slow) == len(list(fast))
+
+
+def test_batches_are_what_the_samples_were() -> None:
+    assert listed(data.DataLoader(numbers(3), batch_size=2)) == [[[[0, 1], [2, 3]], [0, 1]], [[[4, 5]], [2]]]
+    assert listed(data.DataLoader(numbers(3), batch_size=2, drop_last=True)) == [[[[0, 1], [2, 3]], [0, 1]]]
+
+
+def test_shuffling_follows_the_seed() -> None:
+    def order(generator=None) -> list[int]:
+        loader = data.DataLoader(numbers(50), batch_size=50, shuffle=True, generator=generator)
+        return next(iter(loader))[1].tolist()
+
+    vesta.manual_seed(3)
+    first, second = order(), order()
+    vesta.manual_seed(3)
+    assert order() == first != second and sorted(first) == list(range(50))
+    assert order(vesta.Generator().manual_seed(5)) == order(vesta.Generator().manual_seed(5))
+
+
+def test_collation() -> None:
+    batch = data.default_collate([Point(1, [2.0, "a"]), Point(3, [4.0, "b"])])
+    assert type(batch) is Point and batch.x.tolist() == [1, 3] and batch.x.dtype == vesta.int64
+    assert batch.y[0].dtype == vesta.float64 and batch.y[1] == ["a", "b"]
+    assert data.default_collate([{"k": True}, {"k": False}])["k"].tolist() == [True, False]
+    with pytest.raises(TypeError, match="batch must contain tensors, numpy arrays, numbers, dicts or lists"):
+        data.default_collate([object()])
+    with pytest.raises(RuntimeError, match="equal size"):
+        data.default_collate([[1, 2], [1]])
+
+
+def test_numpy_samples() -> None:
+    np = pytest.importorskip("numpy")
+    arrays = data.default_collate([np.ones(2, np.float32), np.zeros(2, np.float32)])
+    assert arrays.tolist() == [[1.0, 1.0], [0.0, 0.0]] and arrays.dtype == vesta.float32
+    assert data.default_collate([np.float32(1), np.float32(2)]).tolist() == [1.0, 2.0]
+
+
+def test_streams() -> None:
+    class Count(data.IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    assert [b.tolist() for b in data.DataLoader(Count(), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert [b.tolist() for b in data.DataLoader(Count(), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]
+    assert list(data.DataLoader(Count() + Count(), batch_size=None)) == [0, 1, 2, 3, 4] * 2
+    with pytest.raises(ValueError, match="unspecified shuffle"):
+        data.DataLoader(Count(), shuffle=True)
+
+
+def test_datasets_of_datasets() -> None:
+    both = numbers(2) + numbers(3)
+    assert len(both) == 5 and both[3][1].item() == 1 and both[-1][1].item() == 2
+    with pytest.raises(IndexError):
+        both[5]
+    assert data.StackDataset(a=[1, 2], b=[3, 4])[1] == {"a": 2, "b": 4}
+    with pytest.raises(ValueError, match="Size mismatch"):
+        data.TensorDataset(vesta.ones(2), vesta.ones(3))
+
+
+def test_random_split() -> None:
+    parts = data.random_split(range(11), [0.5, 0.3, 0.2])
+    assert [len(part) for part in parts] == [6, 3, 2]
+    assert sorted(sample for part in parts for sample in part) == list(range(11))
+    with pytest.raises(ValueError, match="Sum of input lengths"):
+        data.random_split(range(3), [1, 1])
+
+
+def test_samplers() -> None:
+    assert list(data.BatchSampler(range(5), 2, drop_last=True)) == [[0, 1], [2, 3]]
+    assert len(list(data.RandomSampler(range(3), num_samples=7))) == 7
+    assert set(data.RandomSampler(range(3), replacement=True, num_samples=50)) == {0, 1, 2}
+    drawn = list(data.WeightedRandomSampler([0.2, 0.0, 0.8], 4000))
+    assert 0 < drawn.count(0) < 1200 and 1 not in drawn
+    assert sorted(data.WeightedRandomSampler([0.2, 0.0, 0.8], 2, replacement=False)) == [0, 2]
+    assert sorted(data.SubsetRandomSampler([7, 9])) == [7, 9]
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"num_workers": 2}, "num_workers=0"), ({"num_workers": -1}, "num_workers=0"),
+    ({"shuffle": True, "sampler": [0]}, "mutually exclusive"), ({"batch_size": 0}, "positive integer"),
+    ({"batch_sampler": [[0]], "batch_size": 3}, "mutually exclusive"), ({"prefetch_factor": 2}, "prefetch_factor"),
+    ({"batch_size": None, "drop_last": True}, "mutually exclusive"), ({"timeout": -1}, "non-negative"),
+])  # fmt: skip
+def test_options_that_do_not_go_together(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        data.DataLoader([1, 2], **options)
+
+
+def test_a_loader_keeps_its_order() -> None:
+    loader = data.DataLoader([1, 2])
+    with pytest.raises(ValueError, match="should not be set after DataLoader is initialized"):
+        loader.batch_size = 3
