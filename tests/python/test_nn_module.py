@@ -303,7 +303,7 @@ def test_lists_and_dicts() -> None:
 
 def test_repr_as_pytorch_prints_it() -> None:
     net = nn.Sequential(
-        nn.Conv2d(4, 6, (3, 5), stride=2, padding=(1, 2), dilation=2, groups=2, bias=False),
+        nn.Conv2d(4, 6, (3, 5), stride=2, padding=(1, 2), groups=2, bias=False),
         nn.BatchNorm2d(6),
         nn.LeakyReLU(0.1, inplace=True),
         nn.MaxPool2d(2, ceil_mode=True),
@@ -311,7 +311,7 @@ def test_repr_as_pytorch_prints_it() -> None:
     )
     assert repr(net) == (
         "Sequential(\n"
-        "  (0): Conv2d(4, 6, kernel_size=(3, 5), stride=(2, 2), padding=(1, 2), dilation=(2, 2), groups=2, bias=False)\n"
+        "  (0): Conv2d(4, 6, kernel_size=(3, 5), stride=(2, 2), padding=(1, 2), groups=2, bias=False)\n"
         "  (1): BatchNorm2d(6, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)\n"
         "  (2): LeakyReLU(negative_slope=0.1, inplace=True)\n"
         "  (3): MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=True)\n"
