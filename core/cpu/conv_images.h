@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <type_traits>
 
 namespace vesta::cpu {
 
@@ -106,6 +108,83 @@ void write_rows(const Canvas& canvas, const Taps& taps, std::int64_t begin, std:
     for (std::int64_t c = 0; c < channels; ++c, line += pitch, to += strides.channel) {
       write_row<E>(row.high - row.low, line, to, taps.step[2] * strides.spatial[2]);
     }
+  }
+}
+
+/// Writes the canvas offsets of columns [begin, end), counted over the outputs of images `image_stride` apart.
+inline void column_offsets(const Canvas& canvas, const Taps& taps, std::int64_t begin, std::int64_t end,
+                           std::int64_t image_stride, std::int32_t* out) {
+  const std::int64_t outputs = taps.count[0] * taps.count[1] * taps.count[2];
+  for (std::int64_t c = begin; c < end;) {
+    const std::int64_t image = c / outputs, p = c % outputs, q2 = p % taps.count[2], row = p / taps.count[2];
+    const std::int64_t q1 = row % taps.count[1], q0 = row / taps.count[1];
+    const std::int64_t at = image * image_stride + (q0 * canvas.size[1] + q1) * canvas.size[2] + q2;
+    const std::int64_t length = std::min(taps.count[2] - q2, end - c);
+    for (std::int64_t i = 0; i < length; ++i) *out++ = static_cast<std::int32_t>(at + i);
+    c += length;
+  }
+}
+
+/// Writes columns [begin, end), counted like column_offsets, from `in`, whose lines of `pitch` elements hold one
+/// channel each, to images of `size`; what lies outside is dropped. `covers` says that outputs are the image in its
+/// order.
+template <class E>
+void write_columns(const Taps& taps, bool covers, std::int64_t begin, std::int64_t end, std::int64_t channels,
+                   const typename E::T* in, std::int64_t pitch, const Spatial& size, typename E::Stored* out,
+                   const ImageStrides& strides) {
+  const std::int64_t outputs = taps.count[0] * taps.count[1] * taps.count[2];
+  for (std::int64_t c = begin; c < end;) {
+    const std::int64_t p = c % outputs, q2 = p % taps.count[2], row = p / taps.count[2];
+    const std::int64_t length = std::min(covers ? outputs - p : taps.count[2] - q2, end - c);
+    typename E::Stored* to = out + c / outputs * strides.batch;
+    const typename E::T* line = in + (c - begin);
+    c += length;
+    std::int64_t stored = length, step = 1;
+    if (covers) {
+      to += p;
+    } else {
+      const std::int64_t p0 = taps.first[0] + row / taps.count[1] * taps.step[0];
+      const std::int64_t p1 = taps.first[1] + row % taps.count[1] * taps.step[1];
+      const Inside part(length, taps.first[2] + q2 * taps.step[2], taps.step[2], size[2]);
+      if (p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1] || part.low == part.high) continue;
+      step = taps.step[2] * strides.spatial[2];
+      to += p0 * strides.spatial[0] + p1 * strides.spatial[1] +
+            (taps.first[2] + (q2 + part.low) * taps.step[2]) * strides.spatial[2];
+      line += part.low;
+      stored = part.high - part.low;
+    }
+    for (std::int64_t i = 0; i < channels; ++i) write_row<E>(stored, line + i * pitch, to + i * strides.channel, step);
+  }
+}
+
+/// Tells whether the spatial dimensions of an image of `size` lie dense, in order.
+inline bool is_dense(const ImageStrides& strides, const Spatial& size) {
+  const ImageStrides dense = dense_strides(1, size);
+  for (int d = 0; d < 3; ++d) {
+    if (size[d] != 1 && strides.spatial[d] != dense.spatial[d]) return false;
+  }
+  return true;
+}
+
+/// Tells whether `channels` channels of the image can be used as the canvas where they lie.
+template <class E>
+bool lies_ready(const Canvas& canvas, const Spatial& size, std::int64_t channels, const ImageStrides& strides) {
+  return std::is_same_v<typename E::Stored, typename E::T> && is_image(canvas, size) && is_dense(strides, size) &&
+         (channels == 1 || strides.channel == canvas.channel());
+}
+
+/// Calls f with the element type as a template argument. Throws std::invalid_argument for types without a convolution.
+template <class F>
+void with_element(Elem elem, F&& f) {
+  switch (elem) {
+    case Elem::f32: return f.template operator()<Plain<float>>();
+    case Elem::f64: return f.template operator()<Plain<double>>();
+    case Elem::bf16: return f.template operator()<Bf16>();
+    case Elem::f16: return f.template operator()<F16>();
+    default:
+      throw std::invalid_argument(
+          "convolution: expected a floating element type (f32, f64, bf16, f16), got another. "
+          "Cast the operands first.");
   }
 }
 

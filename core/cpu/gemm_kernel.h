@@ -44,6 +44,10 @@ struct GemmKernels {
   void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, T* out);
   /// Packs b[k, n] into panels of tile_cols columns, each k-major; columns past n are zero.
   void (*pack_b)(std::int64_t n, std::int64_t k, const T* b, std::int64_t b_row, std::int64_t b_col, T* out);
+  /// Packs the matrix whose element (k, j) is base[table[k] + columns[j]] like pack_b, but columns past n are undefined
+  /// and up to tile_cols elements behind the last panel are overwritten.
+  void (*pack_columns)(std::int64_t n, std::int64_t k, const T* base, const std::int32_t* table,
+                       const std::int32_t* columns, T* out);
 };
 
 /// Returns the kernels of the instruction set in use, T = float or double.

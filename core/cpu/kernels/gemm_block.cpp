@@ -371,9 +371,51 @@ void pack_b(std::int64_t n, std::int64_t k, const typename X::T* b, std::int64_t
   pack<typename X::T, kPanelVectors * X::kWidth>(n, k, b, b_col, b_row, out);
 }
 
+// Columns of a panel that follow each other in memory.
+struct Run {
+  int column, length;
+  std::int32_t from;
+};
+
+// Gathers columns panel by panel. A run is copied as a whole vector: what it writes past its end is written again by
+// the next run, the next line, or lies in the slack behind the last panel.
+template <class X>
+void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base, const std::int32_t* table,
+                  const std::int32_t* columns, typename X::T* out) {
+  constexpr int W = X::kWidth, kCols = kPanelVectors * W;
+  for (std::int64_t j = 0; j < n; j += kCols, columns += kCols, out += kCols * k_end) {
+    const int cols = static_cast<int>(n - j < kCols ? n - j : kCols);
+    Run runs[kCols];
+    int count = 0;
+    bool whole = true;
+    for (int c = 0; c < cols; ++c) {
+      if (c % W != 0 && columns[c] == columns[c - 1] + 1) {
+        ++runs[count - 1].length;
+      } else {
+        runs[count++] = {c, 1, columns[c]};
+      }
+    }
+    for (int r = 0; r < count; ++r) whole = whole && runs[r].length == W;
+    if (whole && count == kPanelVectors) {
+      for (std::int64_t k = 0; k < k_end; ++k) {
+        const typename X::T* const line = base + table[k];
+        for (int v = 0; v < kPanelVectors; ++v) X::store(out + k * kCols + v * W, X::load(line + runs[v].from));
+      }
+      continue;
+    }
+    for (std::int64_t k = 0; k < k_end; ++k) {
+      const typename X::T* const line = base + table[k];
+      for (int r = 0; r < count; ++r) {
+        const Run& run = runs[r];
+        X::store(out + k * kCols + run.column, X::load(line + run.from, X::mask(run.length)));
+      }
+    }
+  }
+}
+
 template <class X>
 constexpr GemmKernels<typename X::T> kernels_of() {
-  return {X::kRows, kPanelVectors * X::kWidth, &block<X>, &pack_a<X>, &pack_b<X>};
+  return {X::kRows, kPanelVectors * X::kWidth, &block<X>, &pack_a<X>, &pack_b<X>, &pack_columns<X>};
 }
 
 constexpr GemmKernels<float> kF32 = kernels_of<VecF32>();
