@@ -7,8 +7,9 @@
 namespace vesta::nn::init {
 
 std::pair<int64_t, int64_t> fans(const Tensor& w) {
-  VESTA_CHECK(w.dim() >= 2, value, "init: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, got ",
-              w.sizes(), ".");
+  VESTA_CHECK(w.dim() >= 2, value,
+              "init: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, got ", w.sizes(),
+              ".");
   int64_t window = 1;
   for (int64_t d = 2; d < w.dim(); ++d) window *= w.size(d);
   return {w.size(1) * window, w.size(0) * window};
@@ -18,8 +19,8 @@ double calculate_gain(Text nonlinearity, double slope) {
   if (nonlinearity == "linear" || nonlinearity == "sigmoid") return 1;
   if (nonlinearity == "tanh") return 5.0 / 3;
   if (nonlinearity == "relu") return std::sqrt(2.0);
-  VESTA_CHECK(nonlinearity == "leaky_relu", value, "calculate_gain: expected linear, sigmoid, tanh, relu or leaky_relu, got '",
-              nonlinearity, "'.");
+  VESTA_CHECK(nonlinearity == "leaky_relu", value,
+              "calculate_gain: expected linear, sigmoid, tanh, relu or leaky_relu, got '", nonlinearity, "'.");
   return std::sqrt(2.0 / (1 + slope * slope));
 }
 

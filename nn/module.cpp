@@ -7,18 +7,22 @@
 namespace vesta::nn {
 
 Tensor Module::forward(const Tensor&) {
-  fail(Cause::not_implemented, kind(), ": Module is missing the required forward(const Tensor&). Override it, or call the ",
+  fail(Cause::not_implemented, kind(),
+       ": Module is missing the required forward(const Tensor&). Override it, or call the ",
        "forward of the module's own signature.");
 }
 
 Tensor Module::operator()(const Tensor& input) {
   try {
+    if (pre_hooks_.empty() && hooks_.empty()) return forward(input);
     Tensor x = input;
-    for (auto& [id, hook] : pre_hooks_) {
+    const auto pre_hooks = pre_hooks_;  // a hook may remove itself
+    for (const auto& [id, hook] : pre_hooks) {
       if (Tensor r = hook(*this, x); r.defined()) x = r;
     }
     Tensor y = forward(x);
-    for (auto& [id, hook] : hooks_) {
+    const auto hooks = hooks_;
+    for (const auto& [id, hook] : hooks) {
       if (Tensor r = hook(*this, x, y); r.defined()) y = r;
     }
     return y;
@@ -35,14 +39,22 @@ std::shared_ptr<Module> Module::clone() const {
 void Module::check_name(const std::string& name) const {
   VESTA_CHECK(!name.empty() && name.find('.') == std::string::npos, value, kind(),
               ": expected a name that is not empty and has no dot, got '", name, "'.");
-  auto taken = [&](const auto& list) { return std::ranges::any_of(list, [&](const auto& e) { return e.first == name; }); };
+  auto taken = [&](const auto& list) {
+    return std::ranges::any_of(list, [&](const auto& e) { return e.first == name; });
+  };
   bool buffer = std::ranges::any_of(buffers_, [&](const Buffer& b) { return b.name == name; });
-  VESTA_CHECK(!taken(parameters_) && !taken(modules_) && !buffer, value, kind(), ": attribute '", name, "' already exists.");
+  VESTA_CHECK(!taken(parameters_) && !taken(modules_) && !buffer, value, kind(), ": attribute '", name,
+              "' already exists.");
 }
 
 Tensor Module::register_parameter(std::string name, Tensor value) {
   check_name(name);
-  if (value.defined()) value.set_requires_grad(true);
+  if (value.defined()) {
+    VESTA_CHECK(value.is_leaf(), value, kind(),
+                ": expected a leaf, got the result of an operation that requires grad ('", name,
+                "'). Register x.detach().");
+    value.set_requires_grad(true);
+  }
   parameters_.emplace_back(std::move(name), value);
   return value;
 }
@@ -129,7 +141,8 @@ void Module::zero_grad(bool set_to_none) {
 }
 
 void Module::to(DType dtype) {
-  VESTA_CHECK(is_differentiable(dtype), type, kind(), ": to() only accepts floating point or complex dtypes, got ", dtype, ".");
+  VESTA_CHECK(is_differentiable(dtype), type, kind(), ": to() only accepts floating point or complex dtypes, got ",
+              dtype, ".");
   NoGrad off;
   auto convert = [&](const Tensor& t) {
     if (is_differentiable(t.dtype()) && t.dtype() != dtype) replace(t, t.detach().to(dtype));
@@ -184,6 +197,8 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
     auto given = find(state, name);
     if (given == state.end()) {
       if (strict) problems += "\n  missing key: " + name;
+    } else if (!given->second.defined()) {
+      problems += "\n  undefined tensor for " + name;
     } else if (!std::ranges::equal(given->second.sizes(), t.sizes())) {
       problems += text("\n  size mismatch for ", name, ": copying a param with shape ", given->second.sizes(),
                        " from checkpoint, the shape in current model is ", t.sizes());
@@ -230,11 +245,17 @@ std::string Module::repr() const {
 }
 
 void Module::copy_state(const Module& from) {
-  load_state_dict(from.state_dict());
-  auto mine = named_parameters(), theirs = from.named_parameters();
-  for (size_t i = 0; i < mine.size(); ++i) mine[i].second.set_requires_grad(theirs[i].second.requires_grad());
+  NoGrad off;
+  auto copy = [](const Tensor& to, const Tensor& t) {  // dtype and device come along
+    if (t.defined()) replace(to, t.detach().clone());
+  };
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor &to = parameters_[i].second, &t = from.parameters_[i].second;
+    copy(to, t);
+    if (t.defined()) to.set_requires_grad(t.requires_grad());
+  }
+  for (size_t i = 0; i < buffers_.size(); ++i) copy(buffers_[i].value, from.buffers_[i].value);
   training_ = from.training_;
-  for (size_t i = 0; i < modules_.size(); ++i) modules_[i].second->copy_state(*from.modules_[i].second);
 }
 
 }  // namespace vesta::nn

@@ -83,8 +83,8 @@ class VESTA_API Module {
 
   /// Returns all parameters and persistent buffers, detached, under PyTorch's names.
   StateDict state_dict(const std::string& prefix = "") const;
-  /// Copies values in by name. With `strict`, missing or unexpected names raise; a wrong shape always does. Everything is
-  /// checked before anything is written.
+  /// Copies values in by name. With `strict`, missing or unexpected names raise; a wrong shape always does. Everything
+  /// is checked before anything is written.
   void load_state_dict(const StateDict& state, bool strict = true);
 
   /// Returns a number that remove_hook takes.
@@ -97,8 +97,16 @@ class VESTA_API Module {
 
  protected:
   void add_module(std::string name, std::shared_ptr<Module> module);
-  /// Copies parameters, buffers, mode (not hooks) from a module of the same structure; for clone().
+  /// Copies own parameters, buffers and mode (neither hooks nor submodules) from a module of the same class; for
+  /// clone().
   void copy_state(const Module& from);
+  /// Makes an M of constructor arguments with the state of `from`: what clone() returns.
+  template <class M, class... A>
+  static std::shared_ptr<M> copy_of(const M& from, A&&... arguments) {
+    auto copy = std::make_shared<M>(std::forward<A>(arguments)...);
+    copy->copy_state(from);
+    return copy;
+  }
 
  private:
   struct Buffer {

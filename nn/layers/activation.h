@@ -10,7 +10,7 @@ namespace vesta::nn {
    public:                                                                                     \
     Tensor forward(const Tensor& input) override { return vesta::op(input); }                  \
     std::string kind() const override { return #Name; }                                        \
-    std::shared_ptr<Module> clone() const override { return std::make_shared<Name>(); }        \
+    std::shared_ptr<Module> clone() const override { return copy_of(*this); }                  \
   }
 VESTA_ACTIVATION(ReLU, relu);
 VESTA_ACTIVATION(Tanh, tanh);
@@ -42,6 +42,7 @@ class VESTA_API CrossEntropyLoss : public Module {
   Tensor forward(const Tensor& input, const Tensor& target);
   Tensor operator()(const Tensor& input, const Tensor& target) { return forward(input, target); }
   std::string kind() const override { return "CrossEntropyLoss"; }
+  std::shared_ptr<Module> clone() const override;
   const CrossEntropyLossOptions options;
 };
 

@@ -1,5 +1,7 @@
 #include <vesta/nn/layers/container.h>
 
+#include <map>
+
 namespace vesta::nn {
 
 Sequential::Sequential(std::initializer_list<std::shared_ptr<Module>> modules) {
@@ -21,7 +23,13 @@ Tensor Sequential::forward(const Tensor& input) {
 
 std::shared_ptr<Module> Sequential::clone() const {
   auto copy = std::make_shared<Sequential>();
-  for (const auto& [name, m] : named_children()) copy->push_back(m->clone());
+  std::map<const Module*, std::shared_ptr<Module>> copies;  // a part that occurs twice does so in the copy
+  for (const auto& [name, m] : named_children()) {
+    std::shared_ptr<Module>& part = copies[m.get()];
+    if (!part) part = m->clone();
+    copy->push_back(part);
+  }
+  copy->copy_state(*this);
   return copy;
 }
 

@@ -20,6 +20,8 @@ class VESTA_API Sequential : public Module {
 
 /// Makes a shared module: `nn::make<nn::Linear>(784, 64)`.
 template <class M, class... A>
-std::shared_ptr<M> make(A&&... a) { return std::make_shared<M>(std::forward<A>(a)...); }
+std::shared_ptr<M> make(A&&... a) {
+  return std::make_shared<M>(std::forward<A>(a)...);
+}
 
 }  // namespace vesta::nn

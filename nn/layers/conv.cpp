@@ -3,30 +3,24 @@
 #include <cmath>
 
 #include <vesta/nn/init.h>
+#include <vesta/nn/python_repr.h>
 
 namespace vesta::nn {
 namespace {
 
-const char* python(bool b) { return b ? "True" : "False"; }
 std::string tuple(const Pair& p) { return text("(", p.v[0], ", ", p.v[1], ")"); }
 /// Prints as the Python layer that was given one number does, where both are equal.
 std::string number(const Pair& p) { return p.v[0] == p.v[1] ? text(p.v[0]) : tuple(p); }
 bool is(const Pair& p, int64_t both) { return p.v[0] == both && p.v[1] == both; }
-/// Prints 1e-05 as Python does.
-std::string python(double v) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.12g", v);
-  return buffer;
-}
 
 }  // namespace
 
 Conv2d::Conv2d(Conv2dOptions o) : options(o) {
   VESTA_CHECK(o.groups > 0, value, "Conv2d: groups must be a positive integer, got ", o.groups, ".");
-  VESTA_CHECK(o.in_channels % o.groups == 0, value, "Conv2d: in_channels must be divisible by groups, got ", o.in_channels,
-              " and ", o.groups, ".");
-  VESTA_CHECK(o.out_channels % o.groups == 0, value, "Conv2d: out_channels must be divisible by groups, got ", o.out_channels,
-              " and ", o.groups, ".");
+  VESTA_CHECK(o.in_channels % o.groups == 0, value, "Conv2d: in_channels must be divisible by groups, got ",
+              o.in_channels, " and ", o.groups, ".");
+  VESTA_CHECK(o.out_channels % o.groups == 0, value, "Conv2d: out_channels must be divisible by groups, got ",
+              o.out_channels, " and ", o.groups, ".");
   const auto& k = o.kernel_size.v;
   weight = register_parameter("weight", empty({o.out_channels, o.in_channels / o.groups, k[0], k[1]}, o.dtype));
   bias = register_parameter("bias", o.bias ? empty({o.out_channels}, o.dtype) : Tensor());
@@ -56,21 +50,17 @@ std::string Conv2d::extra_repr() const {
   return s;
 }
 
-std::shared_ptr<Module> Conv2d::clone() const {
-  auto copy = std::make_shared<Conv2d>(options);
-  copy->copy_state(*this);
-  return copy;
-}
+std::shared_ptr<Module> Conv2d::clone() const { return copy_of(*this, options); }
 
 Tensor MaxPool2d::forward(const Tensor& input) {
-  return max_pool2d(input, options.kernel_size, options.stride.value_or(options.kernel_size), options.padding, options.dilation,
-                    options.ceil_mode);
+  return max_pool2d(input, options.kernel_size, options.stride.value_or(options.kernel_size), options.padding,
+                    options.dilation, options.ceil_mode);
 }
 
 std::string MaxPool2d::extra_repr() const {
-  return text("kernel_size=", number(options.kernel_size), ", stride=", number(options.stride.value_or(options.kernel_size)),
-              ", padding=", number(options.padding), ", dilation=", number(options.dilation), ", ceil_mode=",
-              python(options.ceil_mode));
+  return text("kernel_size=", number(options.kernel_size),
+              ", stride=", number(options.stride.value_or(options.kernel_size)), ", padding=", number(options.padding),
+              ", dilation=", number(options.dilation), ", ceil_mode=", python_repr(options.ceil_mode));
 }
 
 BatchNorm2d::BatchNorm2d(BatchNorm2dOptions o) : options(o) {
@@ -96,15 +86,12 @@ Tensor BatchNorm2d::forward(const Tensor& input) {
 }
 
 std::string BatchNorm2d::extra_repr() const {
-  return text(options.num_features, ", eps=", python(options.eps), ", momentum=",
-              options.momentum ? python(*options.momentum) : "None", ", affine=", python(options.affine),
-              ", track_running_stats=", python(options.track_running_stats));
+  return text(options.num_features, ", eps=", python_repr(options.eps),
+              ", momentum=", options.momentum ? python_repr(*options.momentum) : "None",
+              ", affine=", python_repr(options.affine),
+              ", track_running_stats=", python_repr(options.track_running_stats));
 }
 
-std::shared_ptr<Module> BatchNorm2d::clone() const {
-  auto copy = std::make_shared<BatchNorm2d>(options);
-  copy->copy_state(*this);
-  return copy;
-}
+std::shared_ptr<Module> BatchNorm2d::clone() const { return copy_of(*this, options); }
 
 }  // namespace vesta::nn

@@ -52,7 +52,7 @@ class VESTA_API MaxPool2d : public Module {
   Tensor forward(const Tensor& input) override;
   std::string kind() const override { return "MaxPool2d"; }
   std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override { return std::make_shared<MaxPool2d>(options); }
+  std::shared_ptr<Module> clone() const override { return copy_of(*this, options); }
   const MaxPool2dOptions options;
 };
 

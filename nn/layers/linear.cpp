@@ -4,16 +4,13 @@
 
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>
+#include <vesta/nn/python_repr.h>
 
 namespace vesta::nn {
 
-namespace {
-const char* python(bool b) { return b ? "True" : "False"; }
-}  // namespace
-
 Linear::Linear(LinearOptions o) : options(o) {
-  VESTA_CHECK(o.in_features >= 0 && o.out_features >= 0, value, "Linear: expected sizes >= 0, got in_features ", o.in_features,
-              " and out_features ", o.out_features, ".");
+  VESTA_CHECK(o.in_features >= 0 && o.out_features >= 0, value, "Linear: expected sizes >= 0, got in_features ",
+              o.in_features, " and out_features ", o.out_features, ".");
   weight = register_parameter("weight", empty({o.out_features, o.in_features}, o.dtype));
   bias = register_parameter("bias", o.bias ? empty({o.out_features}, o.dtype) : Tensor());
   reset_parameters();
@@ -29,14 +26,11 @@ void Linear::reset_parameters() {
 Tensor Linear::forward(const Tensor& input) { return vesta::linear(input, weight, bias); }
 
 std::string Linear::extra_repr() const {
-  return text("in_features=", options.in_features, ", out_features=", options.out_features, ", bias=", python(options.bias));
+  return text("in_features=", options.in_features, ", out_features=", options.out_features,
+              ", bias=", python_repr(options.bias));
 }
 
-std::shared_ptr<Module> Linear::clone() const {
-  auto copy = std::make_shared<Linear>(options);
-  copy->copy_state(*this);
-  return copy;
-}
+std::shared_ptr<Module> Linear::clone() const { return copy_of(*this, options); }
 
 Embedding::Embedding(EmbeddingOptions o)
     : options([&] {
@@ -61,19 +55,15 @@ std::string Embedding::extra_repr() const {
   return options.padding_idx ? s + text(", padding_idx=", *options.padding_idx) : s;
 }
 
-std::shared_ptr<Module> Embedding::clone() const {
-  auto copy = std::make_shared<Embedding>(options);
-  copy->copy_state(*this);
-  return copy;
-}
+std::shared_ptr<Module> Embedding::clone() const { return copy_of(*this, options); }
 
 std::string Flatten::extra_repr() const { return text("start_dim=", options.start_dim, ", end_dim=", options.end_dim); }
 
 Tensor functional::embedding(const Tensor& input, const Tensor& weight, MaybeInt padding_idx) {
   if (padding_idx) {
     int64_t rows = weight.size(0);
-    VESTA_CHECK(*padding_idx >= -rows && *padding_idx < rows, value, "embedding: Padding_idx must be within num_embeddings, got ",
-                *padding_idx, ".");
+    VESTA_CHECK(*padding_idx >= -rows && *padding_idx < rows, value,
+                "embedding: Padding_idx must be within num_embeddings, got ", *padding_idx, ".");
     if (*padding_idx < 0) padding_idx = *padding_idx + rows;
   }
   return vesta::embedding(weight, input, padding_idx.value_or(-1));

@@ -13,7 +13,8 @@ struct LinearOptions {
 class VESTA_API Linear : public Module {
  public:
   explicit Linear(LinearOptions options);
-  Linear(int64_t in_features, int64_t out_features, bool bias = true) : Linear(LinearOptions{in_features, out_features, bias}) {}
+  Linear(int64_t in_features, int64_t out_features, bool bias = true)
+      : Linear(LinearOptions{in_features, out_features, bias}) {}
   Tensor forward(const Tensor& input) override;
   std::string kind() const override { return "Linear"; }
   std::string extra_repr() const override;
@@ -33,7 +34,8 @@ struct EmbeddingOptions {
 class VESTA_API Embedding : public Module {
  public:
   explicit Embedding(EmbeddingOptions options);
-  Embedding(int64_t num_embeddings, int64_t embedding_dim) : Embedding(EmbeddingOptions{num_embeddings, embedding_dim}) {}
+  Embedding(int64_t num_embeddings, int64_t embedding_dim)
+      : Embedding(EmbeddingOptions{num_embeddings, embedding_dim}) {}
   Tensor forward(const Tensor& input) override;
   std::string kind() const override { return "Embedding"; }
   std::string extra_repr() const override;
@@ -52,7 +54,7 @@ class VESTA_API Flatten : public Module {
   Tensor forward(const Tensor& input) override { return flatten(input, options.start_dim, options.end_dim); }
   std::string kind() const override { return "Flatten"; }
   std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override { return std::make_shared<Flatten>(options); }
+  std::shared_ptr<Module> clone() const override { return copy_of(*this, options); }
   const FlattenOptions options;
 };
 
@@ -61,7 +63,7 @@ class VESTA_API Identity : public Module {
  public:
   Tensor forward(const Tensor& input) override { return input; }
   std::string kind() const override { return "Identity"; }
-  std::shared_ptr<Module> clone() const override { return std::make_shared<Identity>(); }
+  std::shared_ptr<Module> clone() const override { return copy_of(*this); }
 };
 
 }  // namespace vesta::nn

@@ -96,8 +96,9 @@ void Adam::step() {
   if (which.empty()) return;
   auto parameters = pick(parameters_, which);
   _fused_adam_(parameters, grads_of(parameters), pick(mean_, which), pick(square_, which),
-               options.amsgrad ? pick(largest_, which) : std::vector<Tensor>(), pick(steps_, which), options.lr, options.beta1,
-               options.beta2, options.weight_decay, options.eps, options.amsgrad, options.maximize, decoupled_);
+               options.amsgrad ? pick(largest_, which) : std::vector<Tensor>(), pick(steps_, which), options.lr,
+               options.beta1, options.beta2, options.weight_decay, options.eps, options.amsgrad, options.maximize,
+               decoupled_);
 }
 
 }  // namespace vesta::optim

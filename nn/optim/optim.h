@@ -1,4 +1,4 @@
-// Optimizers: SGD, Adam, AdamW, each a loop over parameter groups and one fused op per step.
+// Optimizers: SGD, Adam, AdamW; a step is one fused op over all parameters that have a gradient.
 #pragma once
 #include <vesta/nn/module.h>
 
