@@ -35,6 +35,15 @@ def filled(name: str, *rest: Any) -> Callable[..., Any]:
     return lambda size, **kwargs: getattr(vesta.empty(size, **kwargs), name)(*rest)
 
 
+def new(name: str) -> Callable[..., Any]:
+    """Calls ``x.new_NAME(size, ...)``; dtype and device come from x, which has those of the options."""
+    return lambda x, *args, dtype, device: getattr(x.to(dtype), name)(*args)
+
+
+def new_empty(size: Any, **kwargs: Any) -> Any:
+    return vesta.zeros(1, **kwargs).new_empty(size)
+
+
 def bernoulli(size: Any, **kwargs: Any) -> Any:
     return vesta.bernoulli(vesta.full(size, 0.3, **kwargs))
 

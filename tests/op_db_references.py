@@ -23,6 +23,19 @@ def sign(x: np.ndarray) -> np.ndarray:
     return x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x))
 
 
+def sgn(x: np.ndarray) -> np.ndarray:
+    """sign, and x / abs(x) for complex numbers (0 for 0)."""
+    if not np.iscomplexobj(x):
+        return sign(x)
+    size = np.abs(x)
+    return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
+
+
+def new(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference of a factory that takes its dtype from a tensor."""
+    return lambda x, *args: function(*args)
+
+
 def leaky_relu(x: np.ndarray, negative_slope: float = 0.01) -> np.ndarray:
     return np.where(x > 0, x, x * negative_slope)
 
