@@ -12,6 +12,8 @@ struct AutogradPort {
   bool (*requires_grad)(const Tensor& t) = nullptr;
   void (*set_requires_grad)(const Tensor& t, bool on) = nullptr;
   bool (*is_leaf)(const Tensor& t) = nullptr;
+  /// Returns what repr() ends in: `requires_grad=True`, `grad_fn=<AddBackward0>` or nothing.
+  std::string (*repr_suffix)(const Tensor& t) = nullptr;
 };
 extern VESTA_API AutogradPort autograd_port;
 

@@ -13,6 +13,8 @@ void register_matmul();
 void register_conv();
 void register_norm();
 void register_pool();
+void register_indexing();
+void register_randoms();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line here.
 inline void register_all() {
@@ -25,6 +27,8 @@ inline void register_all() {
   register_conv();
   register_norm();
   register_pool();
+  register_indexing();
+  register_randoms();
 }
 
 }  // namespace vesta::cpu

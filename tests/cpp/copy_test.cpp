@@ -13,6 +13,7 @@ namespace {
 using L = std::vector<int64_t>;
 L list(IntSpan s) { return {s.begin(), s.end()}; }
 L values(const Tensor& t) {
+  NoGrad off;
   Tensor c = t.to(DType::int64).contiguous();
   return {c.data_ptr<int64_t>(), c.data_ptr<int64_t>() + c.numel()};
 }

@@ -16,6 +16,7 @@ using L = std::vector<int64_t>;
 
 /// Reads the elements in row-major order.
 L values(const Tensor& t) {
+  NoGrad off;
   Tensor c = t.to(DType::int64).contiguous();
   return {c.data_ptr<int64_t>(), c.data_ptr<int64_t>() + c.numel()};
 }

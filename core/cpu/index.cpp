@@ -1,0 +1,480 @@
+// Drivers of indexing. A tour: every op that moves whole slices (x[i, j], index_put_, index_select, index_add_,
+// embedding) becomes a Grid: a list of places in one tensor, and the dimensions that go along. gather and scatter_add_
+// have a place per element and walk a plan instead.
+//
+// Writes to equal places happen in the order of the indices, always: work is divided over what cannot collide.
+#include <vesta/core/cpu/index.h>
+
+#include <bit>
+#include <cstring>
+
+#include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/isa.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/walker.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/strided_iter.h>
+
+VESTA_DECLARE_ON_ISA(void register_index(vesta::cpu::IndexKernels& kernels))
+
+namespace vesta::cpu {
+namespace {
+
+IndexKernels kernels;
+
+constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
+
+[[noreturn]] void out_of_bounds(int64_t index, int64_t dim, int64_t size) {
+  fail(Cause::index, "index ", index, " is out of bounds for dimension ", dim, " with size ", size);
+}
+
+/// Adds index[i] * stride to offset[i] for all i; an index out of [low, size) raises before anything is written.
+void add_offsets(int64_t* offset, const int64_t* index, int64_t n, int64_t stride, int64_t size, int64_t dim, bool wraps) {
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    uint64_t bad = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t k = index[i] + (wraps && index[i] < 0 ? size : 0);
+      bad |= uint64_t(k) >= uint64_t(size);
+      offset[i] += int64_t(uint64_t(k) * uint64_t(stride));
+    }
+    if (!bad) return;
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t k = index[i] + (wraps && index[i] < 0 ? size : 0);
+      if (uint64_t(k) >= uint64_t(size)) out_of_bounds(index[i], dim, size);
+    }
+  });
+}
+
+/// Is a set of moves between `self` at places[j] and `other` at j * other_step, both plus an offset per grid element.
+class Grid {
+ public:
+  Grid(const Tensor& self, const Tensor& other) : self_(self), other_(other) {}
+
+  /// Takes the places of a checked advanced index. `other` has the result's shape.
+  void set_places(const IndexPlan& plan) {
+    places_ = zeros_of(plan.indices[0].numel());
+    for (size_t k = 0; k < plan.dims.size(); ++k) {
+      size_t d = size_t(plan.dims[k]);
+      add_offsets(places(), plan.indices[k].data_ptr<int64_t>(), count(), self_.strides()[d] * item(), self_.sizes()[d],
+                  plan.dims[k], true);
+    }
+    size_t next = 0;
+    int64_t to = 0;
+    for (int64_t d = 0; d < self_.dim(); ++d) {
+      if (next < plan.dims.size() && plan.dims[next] == d) {
+        ++next;
+        continue;
+      }
+      int64_t at = to < plan.place ? to : to + int64_t(plan.index_sizes.size());
+      add_dim(self_.sizes()[size_t(d)], self_.strides()[size_t(d)], other_.strides()[size_t(at)]);
+      ++to;
+    }
+    for (size_t k = plan.index_sizes.size(); k-- > 0;) {  // `other` is regular over the indices' dimensions
+      if (plan.index_sizes[k] == 1) continue;
+      step_ = other_.strides()[size_t(plan.place) + k] * item();
+      break;
+    }
+  }
+  /// Takes a vector of indices into one dimension, none negative. `other` has self's shape but for that dimension.
+  void set_places(int64_t dim, const Tensor& index) {
+    places_ = zeros_of(index.numel());
+    bool scalar = self_.dim() == 0;
+    add_offsets(places(), index.data_ptr<int64_t>(), count(), scalar ? item() : self_.strides()[size_t(dim)] * item(),
+                scalar ? 1 : self_.sizes()[size_t(dim)], dim, false);
+    for (int64_t d = 0; d < self_.dim(); ++d) {
+      if (d != dim) add_dim(self_.sizes()[size_t(d)], self_.strides()[size_t(d)], other_.strides()[size_t(d)]);
+    }
+    if (other_.dim() > dim) step_ = other_.strides()[size_t(dim)] * item();
+  }
+  /// Takes rows of a matrix. `other` is contiguous: [..., columns].
+  void set_rows(const Tensor& index) {
+    places_ = zeros_of(index.numel());
+    add_offsets(places(), index.data_ptr<int64_t>(), count(), self_.strides()[0] * item(), self_.sizes()[0], 0, false);
+    add_dim(self_.sizes()[1], self_.strides()[1], 1);
+    step_ = self_.sizes()[1] * item();
+  }
+
+  void gather() { run(false, 0, false); }
+  void put() { run(true, 0, false); }
+  void add(double alpha) { run(true, alpha, true); }
+
+ private:
+  static Tensor zeros_of(int64_t n) {
+    Tensor t = empty_tensor({{n}}, DType::int64);
+    if (n) std::memset(t.data_ptr(), 0, size_t(n) * 8);
+    return t;
+  }
+  int64_t* places() const { return static_cast<int64_t*>(places_.data_ptr()); }
+  int64_t count() const { return places_.numel(); }
+  int64_t item() const { return itemsize(self_.dtype()); }
+  void add_dim(int64_t size, int64_t self_stride, int64_t other_stride) {
+    sizes_.push_back(size);
+    self_strides_.push_back(self_stride * item());
+    other_strides_.push_back(other_stride * item());
+  }
+  void merge();
+  void run(bool write, double alpha, bool add);
+  void rows(int64_t begin, int64_t end, bool write, double alpha, bool add) const;
+  void outer_offsets(int64_t o, int64_t& self, int64_t& other) const;
+  void row(char* self, char* other, int64_t n, bool write, double alpha, bool add) const;
+
+  const Tensor &self_, &other_;
+  Tensor places_;
+  int64_t step_ = 0;
+  Dims sizes_, self_strides_, other_strides_;  // outermost first; after merge() the row is taken out
+  int64_t row_ = 1, self_row_ = 0, other_row_ = 0;
+  int64_t outer_ = 1;
+};
+
+/// Joins dimensions that lie one behind the other in both tensors, and takes the innermost out as the row where rows
+/// are denser than places.
+void Grid::merge() {
+  Dims s, a, b;
+  for (size_t d = 0; d < sizes_.size(); ++d) {
+    if (sizes_[d] == 1) continue;
+    if (!s.empty() && a.back() == self_strides_[d] * sizes_[d] && b.back() == other_strides_[d] * sizes_[d]) {
+      s.back() *= sizes_[d];
+      a.back() = self_strides_[d], b.back() = other_strides_[d];
+    } else {
+      s.push_back(sizes_[d]);
+      a.push_back(self_strides_[d]);
+      b.push_back(other_strides_[d]);
+    }
+  }
+  if (!s.empty() && (count() == 1 || b.back() <= step_ || step_ == 0) && a.back() <= 4 * item()) {
+    row_ = s.back(), self_row_ = a.back(), other_row_ = b.back();
+    s.pop_back();
+    a.pop_back();
+    b.pop_back();
+  }
+  sizes_ = s, self_strides_ = a, other_strides_ = b;
+  outer_ = 1;
+  for (int64_t n : sizes_) outer_ *= n;
+}
+
+void Grid::outer_offsets(int64_t o, int64_t& self, int64_t& other) const {
+  self = other = 0;
+  for (size_t d = sizes_.size(); d-- > 0;) {
+    self += o % sizes_[d] * self_strides_[d];
+    other += o % sizes_[d] * other_strides_[d];
+    o /= sizes_[d];
+  }
+}
+
+void Grid::row(char* self, char* other, int64_t n, bool write, double alpha, bool add) const {
+  if (add) {
+    kernels.add_row[int(self_.dtype())]({self, self_row_, other, other_row_, n, alpha});
+  } else if (self_row_ == item() && other_row_ == item()) {
+    std::memcpy(write ? self : other, write ? other : self, size_t(n * item()));
+  } else {
+    Convert same = convert(self_.dtype(), self_.dtype());
+    if (write) same(other, other_row_, self, self_row_, n);
+    else same(self, self_row_, other, other_row_, n);
+  }
+}
+
+/// Handles pieces [begin, end) of the (outer element, place) pairs of a gather: no two write the same element.
+void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) const {
+  char *self = self_.impl()->data(), *other = other_.impl()->data();
+  int size = std::countr_zero(uint64_t(item()));
+  while (begin < end) {
+    int64_t o = begin / count(), j = begin % count(), n = std::min(end - begin, count() - j), a, b;
+    outer_offsets(o, a, b);
+    if (row_ == 1) {
+      AtPlaces at{self + a, places() + j, other + b + j * step_, step_, n, alpha};
+      if (add) kernels.add_at[int(self_.dtype())](at);
+      else (write ? kernels.put : kernels.take)[size](at);
+    } else {
+      for (int64_t k = j; k < j + n; ++k) row(self + a + places()[k], other + b + k * step_, row_, write, alpha, add);
+    }
+    begin += n;
+  }
+}
+
+void Grid::run(bool write, double alpha, bool add) {
+  for (int64_t n : sizes_) {
+    if (n == 0) return;
+  }
+  if (count() == 0) return;
+  merge();
+  if (!write) {
+    parallel_for(outer_ * count(), std::max<int64_t>(1, kGrain / row_), [&](int64_t begin, int64_t end) {
+      rows(begin, end, false, 0, false);
+    });
+    return;
+  }
+  // Places may be equal: an outer element, and a piece of the rows, belong to one thread for all places.
+  int64_t total = outer_ * count() * row_;
+  int64_t pieces = total > kGrain && row_ >= 64 ? std::min<int64_t>(16, row_ / 32) : 1;
+  int64_t width = (row_ + pieces - 1) / pieces;
+  int64_t grain = std::max<int64_t>(1, kGrain / (count() * width));
+  parallel_for(outer_ * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (pieces == 1) {
+        rows(i * count(), (i + 1) * count(), true, alpha, add);
+        continue;
+      }
+      int64_t first = i % pieces * width, n = std::min(width, row_ - first), a, b;
+      if (n <= 0) continue;
+      outer_offsets(i / pieces, a, b);
+      char* self = self_.impl()->data() + a + first * self_row_;
+      char* other = other_.impl()->data() + b + first * other_row_;
+      for (int64_t k = 0; k < count(); ++k) row(self + places()[k], other + k * step_, n, true, alpha, add);
+    }
+  });
+}
+
+Tensor index_tensors(const Tensor& input, TensorList indices) {
+  IndexPlan plan = index_plan(input, indices, "index");
+  Tensor r = empty_tensor(plan.result_sizes, input.dtype());
+  Grid g(input, r);
+  g.set_places(plan);
+  g.gather();
+  return r;
+}
+
+/// Tells whether the dimensions [first, first + n) of `t` step like one.
+bool is_regular(const Tensor& t, int64_t first, int64_t n) {
+  int64_t next = -1;
+  for (int64_t d = first + n - 1; d >= first; --d) {
+    int64_t size = t.sizes()[size_t(d)], stride = t.strides()[size_t(d)];
+    if (size == 1) continue;
+    if (next >= 0 && stride != next) return false;
+    next = stride * size;
+  }
+  return true;
+}
+
+Tensor index_put_(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+  check_defined(values, "index_put_", "values");
+  IndexPlan plan = index_plan(self, indices, "index_put_");
+  Tensor other = check_put_values(self, plan, values);
+  check_writable(self, "index_put_");
+  if (overlap(self, values) != Overlap::none || !is_regular(other, plan.place, int64_t(plan.index_sizes.size()))) {
+    Tensor copy = empty_tensor(other.sizes(), other.dtype());
+    copy_values(copy, other);
+    other = copy;
+  }
+  Grid g(self, other);
+  g.set_places(plan);
+  if (accumulate) g.add(1);
+  else g.put();
+  self.impl()->storage()->bump("index_put_");
+  return self;
+}
+
+Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  int64_t d = check_index_vector(input, dim, index, "index_select");
+  Tensor places = index_as_int64(index, "index_select", "index");
+  Dims sizes(input.sizes());
+  if (input.dim()) sizes[size_t(d)] = index.numel();
+  Tensor r = empty_tensor(sizes, input.dtype());
+  Grid g(input, r);
+  g.set_places(d, places);
+  g.gather();
+  return r;
+}
+
+Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
+  int64_t d = check_index_vector(self, dim, index, "index_add_");
+  check_index_add(self, d, index, source);
+  Tensor places = index_as_int64(index, "index_add_", "index");
+  check_writable(self, "index_add_");
+  Tensor other = source;
+  if (overlap(self, source) != Overlap::none) {
+    other = empty_tensor(source.sizes(), source.dtype());
+    copy_values(other, source);
+  }
+  Grid g(self, other);
+  g.set_places(d, places);
+  g.add(alpha);
+  self.impl()->storage()->bump("index_add_");
+  return self;
+}
+
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t) {
+  check_defined(indices, "embedding", "indices");
+  VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(), " dimensions (weight).");
+  Tensor places = index_as_int64(indices, "embedding", "indices");
+  Dims sizes(indices.sizes());
+  sizes.push_back(weight.sizes()[1]);
+  Tensor r = empty_tensor(sizes, weight.dtype());
+  Grid g(weight, r);
+  g.set_rows(places);
+  g.gather();
+  return r;
+}
+
+/// Makes a tensor over t's memory with other geometry, for plans only.
+Tensor geometry(const Tensor& t, IntSpan sizes, IntSpan strides) {
+  return Tensor(TensorImpl::make(t.impl()->storage(), sizes, strides, t.storage_offset(), t.dtype(), "gather"));
+}
+
+/// Returns t's strides, at least one, with that of dimension `dim` replaced by 0.
+Dims strides_without(const Tensor& t, int64_t dim) {
+  Dims s(t.strides());
+  if (s.empty()) s.push_back(0);
+  s[size_t(dim)] = 0;
+  return s;
+}
+
+/// Raises unless every index lies in [0, size).
+void check_range(const Tensor& index, int64_t size, int64_t dim) {
+  const int64_t* p = index.data_ptr<int64_t>();
+  parallel_for(index.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    uint64_t bad = 0;
+    for (int64_t i = begin; i < end; ++i) bad |= uint64_t(p[i]) >= uint64_t(size);
+    for (int64_t i = begin; bad && i < end; ++i) {
+      if (uint64_t(p[i]) >= uint64_t(size)) out_of_bounds(p[i], dim, size);
+    }
+  });
+}
+
+Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+  int64_t d = check_gather(input, dim, index);
+  Tensor places = index_as_int64(index, "gather", "index");
+  int64_t item = itemsize(input.dtype()), stride = input.dim() ? input.strides()[size_t(d)] * item : 0;
+  check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d);
+  Tensor r = empty_tensor(index.sizes(), input.dtype());
+  if (r.numel() == 0) return r;
+  Dims strides = strides_without(input, d);
+  if (index.dim() == 0) strides.clear();
+  Tensor source = geometry(input, index.sizes(), strides);
+  PlanBuilder builder(index.sizes(), {});
+  builder.set_out(r);
+  builder.add_input(places);
+  builder.add_input(source);
+  const PointwisePlan& p = builder.finish();
+  auto take = [&]<class T>(T) {
+    parallel_for(p.numel, kGrain, [&](int64_t begin, int64_t end) {
+      Walker w(p, begin);
+      int64_t so = row_stride(p, p.out), si = row_stride(p, p.in[0]), ss = row_stride(p, p.in[1]);
+      while (begin < end) {
+        int64_t n = std::min(end - begin, w.left_in_row());
+        char* to = p.out.data + w.offset[0];
+        const char *at = p.in[0].data + w.offset[1], *from = p.in[1].data + w.offset[2];
+        for (int64_t i = 0; i < n; ++i) {
+          std::memcpy(to + i * so, from + i * ss + *reinterpret_cast<const int64_t*>(at + i * si) * stride, sizeof(T));
+        }
+        w.step(n);
+        begin += n;
+      }
+    });
+  };
+  switch (item) {
+    case 1: take(uint8_t()); break;
+    case 2: take(uint16_t()); break;
+    case 4: take(uint32_t()); break;
+    case 8: take(uint64_t()); break;
+    default: take(complex128()); break;
+  }
+  return r;
+}
+
+Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  int64_t d = check_scatter(self, dim, index, src);
+  Tensor places = index_as_int64(index, "scatter_add_", "index");
+  if (index.numel()) check_range(places, self.dim() ? self.sizes()[size_t(d)] : 1, d);
+  check_writable(self, "scatter_add_");
+  Tensor other = src;
+  if (overlap(self, src) != Overlap::none) {
+    other = empty_tensor(src.sizes(), src.dtype());
+    copy_values(other, src);
+  }
+  if (index.numel() == 0) return self;
+  // One plan element per line along `dim`; a line belongs to one thread, so sums have a fixed order.
+  Dims sizes(index.sizes());
+  if (sizes.empty()) sizes.push_back(1);
+  auto length_and_stride = [&](const Tensor& t) { return t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; };
+  int64_t n = sizes[size_t(d)], to = length_and_stride(self), at = length_and_stride(places), from = length_and_stride(other);
+  sizes[size_t(d)] = 1;
+  Tensor lines[] = {geometry(self, sizes, strides_without(self, d)), geometry(places, sizes, strides_without(places, d)),
+                    geometry(other, sizes, strides_without(other, d))};
+  PlanBuilder builder(sizes, {});
+  builder.set_out(lines[0]);
+  builder.add_input(lines[1]);
+  builder.add_input(lines[2]);
+  const PointwisePlan& p = builder.finish();
+  parallel_for(p.numel, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    Walker w(p, begin);
+    for (; begin < end; ++begin, w.step(1)) {
+      for (int64_t i = 0; i < n; ++i) {
+        int64_t place = *reinterpret_cast<const int64_t*>(p.in[0].data + w.offset[1] + i * at) * to;
+        kernels.add_at[int(self.dtype())]({p.out.data + w.offset[0], &place, p.in[1].data + w.offset[2] + i * from, 0, 1, 1});
+      }
+    }
+  });
+  self.impl()->storage()->bump("scatter_add_");
+  return self;
+}
+
+Tensor nonzero(const Tensor& input) {
+  Tensor mask = input;
+  if (input.dtype() != DType::bool_ || !input.is_contiguous()) {
+    mask = empty_tensor(input.sizes(), DType::bool_);
+    copy_values(mask, input);
+  }
+  const auto* p = static_cast<const uint8_t*>(mask.data_ptr());
+  int64_t n = mask.numel(), chunk = chunk_size(n, kGrain), ndim = mask.dim();
+  std::vector<int64_t> first(size_t(n / chunk + 2));
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    int64_t count = 0;
+    for (int64_t i = begin; i < end; ++i) count += p[i];
+    first[size_t(begin / chunk + 1)] = count;
+  });
+  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  int64_t total = first.back();
+  Tensor columns = empty_tensor({{ndim, total}}, DType::int64);  // one dimension's indices lie together: x[mask] wants it
+  auto* out = static_cast<int64_t*>(columns.data_ptr());
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    int64_t at = first[size_t(begin / chunk)];
+    for (int64_t i = begin; i < end; ++i) {
+      if (!p[i]) continue;
+      int64_t rest = i;
+      for (int64_t d = ndim - 1; d > 0; --d) {
+        out[d * total + at] = rest % mask.sizes()[size_t(d)];
+        rest /= mask.sizes()[size_t(d)];
+      }
+      if (ndim) out[at] = rest;
+      ++at;
+    }
+  });
+  return Tensor(TensorImpl::make(columns.impl()->storage(), {{total, ndim}}, {{1, std::max<int64_t>(total, 1)}}, 0,
+                                 DType::int64, "nonzero"));
+}
+
+Tensor cat(TensorList tensors, int64_t dim) {
+  CatPlan plan = cat_plan(tensors, dim);
+  Tensor r = empty_tensor(plan.sizes, plan.dtype);
+  Dims sizes(plan.sizes);
+  int64_t offset = 0, stride = r.strides()[size_t(plan.dim)];
+  for (int32_t i : plan.used) {
+    const Tensor& t = tensors[size_t(i)];
+    sizes[size_t(plan.dim)] = t.sizes()[size_t(plan.dim)];
+    Tensor part(TensorImpl::make(r.impl()->storage(), sizes, r.strides(), offset, plan.dtype, "cat"));
+    copy_values(part, t);
+    offset += sizes[size_t(plan.dim)] * stride;
+  }
+  return r;
+}
+
+}  // namespace
+
+void register_indexing() {
+  VESTA_ON_ISA(register_index, kernels);
+  ops::index_tensors.set_kernel(DeviceType::cpu, &index_tensors);
+  ops::index_put_.set_kernel(DeviceType::cpu, &index_put_);
+  ops::index_select.set_kernel(DeviceType::cpu, &index_select);
+  ops::index_add_.set_kernel(DeviceType::cpu, &index_add_);
+  ops::embedding.set_kernel(DeviceType::cpu, &embedding);
+  ops::gather.set_kernel(DeviceType::cpu, &gather);
+  ops::scatter_add_.set_kernel(DeviceType::cpu, &scatter_add_);
+  ops::nonzero.set_kernel(DeviceType::cpu, &nonzero);
+  ops::nonzero.set_not_differentiable();
+  ops::cat.set_kernel(DeviceType::cpu, &cat);
+}
+
+}  // namespace vesta::cpu

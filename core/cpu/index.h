@@ -1,0 +1,34 @@
+// Kernels of indexing: rows and single elements moved or added at byte offsets.
+#pragma once
+#include <vesta/core/dtype.h>
+
+namespace vesta::cpu {
+
+/// Moves n elements between the places `base + offset[i]` and a strided run (strides in bytes).
+struct AtPlaces {
+  char* base;
+  const int64_t* offset;
+  char* run;
+  int64_t run_stride;
+  int64_t n;
+  double alpha = 1;  // for additions
+};
+/// Adds alpha times a run of n elements to another (strides in bytes).
+struct RowAddition {
+  char* to;
+  int64_t to_stride;
+  const char* from;
+  int64_t from_stride;
+  int64_t n;
+  double alpha;
+};
+
+/// Holds the loops of one instruction set; moves by the log2 of the item size, additions by dtype.
+struct IndexKernels {
+  void (*take[5])(const AtPlaces&);  // run[i] = places[i]
+  void (*put[5])(const AtPlaces&);   // places[i] = run[i]
+  void (*add_at[kNumDTypes])(const AtPlaces&);  // places[i] += alpha * run[i], in order
+  void (*add_row[kNumDTypes])(const RowAddition&);
+};
+
+}  // namespace vesta::cpu

@@ -1,0 +1,84 @@
+#include <vesta/core/cpu/index.h>
+
+#include <vesta/core/base/macros.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+struct Wide {
+  uint64_t half[2];
+};
+
+template <class T>
+void take(const AtPlaces& a) {
+  for (int64_t i = 0; i < a.n; ++i) {
+    *reinterpret_cast<T*>(a.run + i * a.run_stride) = *reinterpret_cast<const T*>(a.base + a.offset[i]);
+  }
+}
+template <class T>
+void put(const AtPlaces& a) {
+  for (int64_t i = 0; i < a.n; ++i) {
+    *reinterpret_cast<T*>(a.base + a.offset[i]) = *reinterpret_cast<const T*>(a.run + i * a.run_stride);
+  }
+}
+
+/// Adds one element; integers wrap, bool is "or", 16-bit floats are rounded after each addition.
+template <class T>
+VESTA_INLINE void add_to(T& to, T from, double alpha) {
+  if constexpr (std::is_same_v<T, bool>) {
+    to = to || (from && alpha != 0);
+  } else if constexpr (std::is_integral_v<T>) {
+    to = T(uint64_t(to) + uint64_t(from) * uint64_t(int64_t(alpha)));
+  } else if constexpr (is_complex(dtype_of<T>)) {
+    using Part = typename T::value_type;
+    Part* p = reinterpret_cast<Part*>(&to);
+    const Part* q = reinterpret_cast<const Part*>(&from);
+    p[0] += q[0] * Part(alpha);
+    p[1] += q[1] * Part(alpha);
+  } else {
+    using C = compute_t<T>;
+    to = T(C(to) + C(from) * C(alpha));
+  }
+}
+
+template <class T>
+void add_at(const AtPlaces& a) {
+  for (int64_t i = 0; i < a.n; ++i) {
+    add_to(*reinterpret_cast<T*>(a.base + a.offset[i]), *reinterpret_cast<const T*>(a.run + i * a.run_stride), a.alpha);
+  }
+}
+template <class T>
+void add_row(const RowAddition& a) {
+  if (a.to_stride == int64_t(sizeof(T)) && a.from_stride == int64_t(sizeof(T))) {
+    T* to = reinterpret_cast<T*>(a.to);
+    const T* from = reinterpret_cast<const T*>(a.from);
+    for (int64_t i = 0; i < a.n; ++i) add_to(to[i], from[i], a.alpha);
+    return;
+  }
+  for (int64_t i = 0; i < a.n; ++i) {
+    add_to(*reinterpret_cast<T*>(a.to + i * a.to_stride), *reinterpret_cast<const T*>(a.from + i * a.from_stride), a.alpha);
+  }
+}
+
+template <class T>
+void enter_moves(IndexKernels& k, int size) {
+  k.take[size] = &take<T>;
+  k.put[size] = &put<T>;
+}
+
+}  // namespace
+
+void register_index(IndexKernels& k) {
+  enter_moves<uint8_t>(k, 0);
+  enter_moves<uint16_t>(k, 1);
+  enter_moves<uint32_t>(k, 2);
+  enter_moves<uint64_t>(k, 3);
+  enter_moves<Wide>(k, 4);
+#define VESTA_X(name, type, text)                    \
+  k.add_at[int(DType::name)] = &add_at<type>;        \
+  k.add_row[int(DType::name)] = &add_row<type>;
+  VESTA_DTYPES(VESTA_X)
+#undef VESTA_X
+}
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

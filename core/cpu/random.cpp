@@ -1,0 +1,195 @@
+// Drivers of random ops: a stream per call, element numbers in row-major order, chunks for the threads.
+#include <vesta/core/cpu/random.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include <vesta/core/base/philox.h>
+#include <vesta/core/cpu/isa.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/random.h>
+
+VESTA_DECLARE_ON_ISA(void register_random(vesta::cpu::RandomKernels (&table)[vesta::kNumDTypes]))
+
+namespace vesta::cpu {
+namespace {
+
+RandomKernels kernels[kNumDTypes];
+
+constexpr int64_t kGrain = 16384;  // elements a thread takes at a time; a multiple of a block's four
+
+using Kernel = void (*)(const RandomRun&);
+
+/// Fills n contiguous elements of `item` bytes.
+void run(Kernel kernel, RandomRun r, int64_t n, int64_t item, char* out, const char* in = nullptr, bool* mask = nullptr) {
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    RandomRun part = r;
+    part.first = begin, part.n = end - begin;
+    part.out = out + begin * item;
+    part.in = in ? in + begin * item : nullptr;
+    part.mask = mask ? mask + begin : nullptr;
+    kernel(part);
+  });
+}
+
+/// Calls fill(contiguous tensor), on `t` itself or on a buffer that is copied to it.
+template <class F>
+const Tensor& in_place(const Tensor& t, const char* op, F fill) {
+  check_writable(t, op);
+  if (t.numel() == 0) return t;
+  if (t.is_contiguous()) {
+    fill(t);
+  } else {
+    Tensor buffer = empty_tensor(t.sizes(), t.dtype());
+    fill(buffer);
+    copy_values(t, buffer);
+  }
+  t.impl()->storage()->bump(op);
+  return t;
+}
+
+/// Returns the largest number of type T under `to`, as the type rounds `to`.
+template <class T>
+double largest_below(double to) {
+  if constexpr (sizeof(T) >= 4) {
+    return double(std::nextafter(T(to), -std::numeric_limits<T>::infinity()));
+  } else {
+    T v(static_cast<float>(to));
+    if (float(v) == 0) return -double(float(std::numeric_limits<T>::denorm_min()));
+    return double(float(T::from_bits(uint16_t(float(v) > 0 ? v.bits - 1 : v.bits + 1))));
+  }
+}
+
+Tensor uniform_(const Tensor& t, double from, double to, Generator* generator) {
+  check_uniform(t, from, to);
+  RandomRun r{};
+  r.a = from, r.b = to;
+  DType real = real_type(t.dtype());  // a complex number is two real ones
+  r.below = from == to ? from : visit<kFloats>(real, [&]<class T>() { return largest_below<T>(to); });
+  return in_place(t, "uniform_", [&](const Tensor& c) {
+    r.stream = next_stream(generator);
+    int64_t n = c.numel() * (c.element_size() / itemsize(real));
+    run(kernels[int(real)].uniform, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
+  });
+}
+
+/// Adds a mean to the real parts of complex numbers.
+void add_mean(const Tensor& t, double mean) {
+  visit<kComplexes>(t.dtype(), [&]<class T>() {
+    T* p = t.data_ptr<T>();
+    for (int64_t i = 0; i < t.numel(); ++i) p[i] += typename T::value_type(mean);
+  });
+}
+
+Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
+  check_normal(t, std);
+  bool complex = t.is_complex();
+  DType real = real_type(t.dtype());
+  RandomRun r{};
+  r.a = complex ? 0 : mean, r.b = complex ? std * std::sqrt(0.5) : std;
+  return in_place(t, "normal_", [&](const Tensor& c) {
+    r.stream = next_stream(generator);
+    int64_t n = complex ? 2 * c.numel() : c.numel();
+    run(kernels[int(real)].normal, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
+    if (complex && mean != 0) add_mean(c, mean);
+  });
+}
+
+Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator) {
+  IntegerRange range = integer_range(t, from, to);
+  RandomRun r{};
+  r.from = range.from, r.range = range.range;
+  return in_place(t, "random_", [&](const Tensor& c) {
+    r.stream = next_stream(generator);
+    run(kernels[int(c.dtype())].integers, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
+  });
+}
+
+Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
+  check_probability(p, "bernoulli_");
+  VESTA_CHECK(!t.is_complex(), not_implemented, "bernoulli_: expected a real dtype, got ", t.dtype(), ".");
+  RandomRun r{};
+  r.a = p;
+  return in_place(t, "bernoulli_", [&](const Tensor& c) {
+    r.stream = next_stream(generator);
+    run(kernels[int(c.dtype())].bernoulli, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
+  });
+}
+
+Tensor contiguous_copy(const Tensor& t) {
+  if (t.is_contiguous()) return t;
+  Tensor r = empty_tensor(t.sizes(), t.dtype());
+  copy_values(r, t);
+  return r;
+}
+
+Tensor bernoulli(const Tensor& p, Generator* generator) {
+  VESTA_CHECK(is_float(p.dtype()), not_implemented, "bernoulli: expected a floating-point dtype, got ", p.dtype(), ".");
+  Tensor probabilities = contiguous_copy(p);
+  visit<kFloats>(p.dtype(), [&]<class T>() {
+    const T* v = probabilities.data_ptr<T>();
+    for (int64_t i = 0; i < p.numel(); ++i) check_probability(double(compute_t<T>(v[i])), "bernoulli");
+  });
+  Tensor out = empty_tensor(p.sizes(), p.dtype());
+  RandomRun r{};
+  r.stream = next_stream(generator);
+  run(kernels[int(p.dtype())].bernoulli_of, r, p.numel(), p.element_size(), static_cast<char*>(out.data_ptr()),
+      static_cast<const char*>(probabilities.data_ptr()));
+  return out;
+}
+
+TensorPair native_dropout(const Tensor& input, double p, bool train) {
+  check_probability(p, "native_dropout");
+  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ", input.dtype(),
+              ".");
+  Tensor out = empty_tensor(input.sizes(), input.dtype()), mask = empty_tensor(input.sizes(), DType::bool_);
+  if (!train) {
+    copy_values(out, input);
+    fill_values(mask, true, "native_dropout");
+    return {out, mask};
+  }
+  Tensor in = contiguous_copy(input);
+  RandomRun r{};
+  r.stream = next_stream(nullptr);
+  r.a = 1 - p, r.b = p < 1 ? 1 / (1 - p) : 0;
+  run(kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(), static_cast<char*>(out.data_ptr()),
+      static_cast<const char*>(in.data_ptr()), static_cast<bool*>(mask.data_ptr()));
+  return {out, mask};
+}
+
+Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) {
+  DType d = check_randperm(n, dtype);
+  Tensor order = empty_tensor({{n}}, DType::int64), keys = empty_tensor({{n}}, DType::int64);
+  RandomStream s = next_stream(generator);
+  auto *p = order.data_ptr<int64_t>(), *k = keys.data_ptr<int64_t>();
+  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) k[i] = int64_t(random_bits64(s.seed, s.offset, uint64_t(i)));
+  });
+  std::iota(p, p + n, int64_t(0));
+  std::sort(p, p + n, [k](int64_t a, int64_t b) { return k[a] != k[b] ? k[a] < k[b] : a < b; });
+  if (d == DType::int64) return order;
+  Tensor r = empty_tensor({{n}}, d);
+  copy_values(r, order);
+  return r;
+}
+
+}  // namespace
+
+void register_randoms() {
+  VESTA_ON_ISA(register_random, kernels);
+  ops::uniform_.set_kernel(DeviceType::cpu, &uniform_);
+  ops::normal_.set_kernel(DeviceType::cpu, &normal_);
+  ops::random_.set_kernel(DeviceType::cpu, &random_);
+  ops::bernoulli_.set_kernel(DeviceType::cpu, &bernoulli_);
+  ops::bernoulli.set_kernel(DeviceType::cpu, &bernoulli);
+  ops::native_dropout.set_kernel(DeviceType::cpu, &native_dropout);
+  ops::randperm.set_kernel(DeviceType::cpu, &randperm);
+}
+
+}  // namespace vesta::cpu

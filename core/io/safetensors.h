@@ -1,0 +1,26 @@
+// Files of named tensors in the safetensors format (github.com/huggingface/safetensors): 8 bytes of header length, a JSON
+// header with dtype, shape and place of each tensor, and their values, little-endian, without holes.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vesta/core/io/file.h>
+#include <vesta/core/tensor.h>
+
+namespace vesta::io {
+
+/// Is an ordered list of named tensors.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+/// Is the free text of a file: names and values.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+/// Reads a file: its tensors in the order of the header, contiguous, on the CPU, and its metadata where asked for.
+/// Everything the file claims is checked before use: Error(value) naming the file and what is wrong with it, FileError
+/// where it cannot be read.
+VESTA_API NamedTensors load_safetensors(const std::string& path, Metadata* metadata = nullptr);
+/// Writes tensors of any layout and device; names are UTF-8, each once. The same tensors give the same bytes. The file
+/// is replaced in one step: after a failure or a crash the old one is there, whole.
+VESTA_API void save_safetensors(const NamedTensors& tensors, const std::string& path, const Metadata& metadata = {});
+
+}  // namespace vesta::io

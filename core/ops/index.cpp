@@ -1,0 +1,206 @@
+#include <vesta/core/ops/index.h>
+
+#include <algorithm>
+
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/promotion.h>
+
+namespace vesta {
+namespace {
+
+bool is_mask(const Tensor& t) { return t.dtype() == DType::bool_ || t.dtype() == DType::uint8; }
+
+/// Appends index `t` for the dimensions from `dim` on; a mask becomes one index per dimension it covers.
+void add_index(IndexPlan& plan, const Tensor& input, const Tensor& t, int64_t at, int64_t& dim, const char* op) {
+  VESTA_CHECK(dim + (is_mask(t) ? t.dim() : 1) <= input.dim(), index, "too many indices for tensor of dimension ",
+              input.dim());
+  if (!is_mask(t)) {
+    VESTA_CHECK(t.dtype() == DType::int64 || t.dtype() == DType::int32, index, op,
+                ": tensors used as indices must be long, int, byte or bool tensors, got ", t.dtype(), ".");
+    plan.dims.push_back(dim++);
+    plan.indices.push_back(t);
+    return;
+  }
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    VESTA_CHECK(t.sizes()[size_t(d)] == input.sizes()[size_t(dim + d)], index, "The shape of the mask ", t.sizes(),
+                " at index ", at + d, " does not match the shape of the indexed tensor ", input.sizes(), " at index ", dim + d);
+  }
+  Tensor places = ops::nonzero.kernel(t);
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    plan.dims.push_back(dim++);
+    plan.indices.push_back(ops::select.kernel(places, 1, d));
+  }
+}
+
+/// Makes every index int64, contiguous and of one shape.
+void broadcast_indices(IndexPlan& plan, const char* op) {
+  for (const Tensor& t : plan.indices) {
+    Dims& s = plan.index_sizes;
+    bool fits = true;
+    int64_t lead = std::max<int64_t>(int64_t(s.size()), t.dim());
+    for (int64_t d = 1; d <= std::min<int64_t>(int64_t(s.size()), t.dim()); ++d) {
+      int64_t a = s[s.size() - size_t(d)], b = t.sizes()[size_t(t.dim() - d)];
+      fits = fits && (a == b || a == 1 || b == 1);
+    }
+    if (!fits) {
+      std::string shapes;
+      for (const Tensor& u : plan.indices) shapes += (shapes.empty() ? "" : ", ") + text(u.sizes());
+      fail(Cause::index, "shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
+    }
+    if (lead > 0) s = broadcast_shapes(s, t.sizes(), op);
+  }
+  for (Tensor& t : plan.indices) {
+    if (t.dtype() == DType::int64 && t.is_contiguous() && std::ranges::equal(t.sizes(), IntSpan(plan.index_sizes))) continue;
+    Tensor same = empty_tensor(plan.index_sizes, DType::int64, t.device());
+    copy_values(same, t);
+    t = same;
+  }
+}
+
+}  // namespace
+
+IndexPlan index_plan(const Tensor& input, TensorList indices, const char* op) {
+  IndexPlan plan;
+  int64_t dim = 0, at = 0;
+  for (const Tensor& t : indices) {
+    if (t.defined()) {
+      add_index(plan, input, t, at, dim, op);
+    } else {
+      VESTA_CHECK(dim < input.dim(), index, "too many indices for tensor of dimension ", input.dim());
+      ++dim;
+    }
+    ++at;
+  }
+  VESTA_CHECK(!plan.indices.empty(), index, op, ": expected at least one index, got none.");
+  broadcast_indices(plan, op);
+  int64_t first = plan.dims[0], last = plan.dims.back();
+  bool adjacent = last - first + 1 == int64_t(plan.dims.size());
+  plan.place = adjacent ? first : 0;
+  size_t next = 0;
+  Dims rest;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (next < plan.dims.size() && plan.dims[next] == d) ++next;
+    else rest.push_back(input.sizes()[size_t(d)]);
+  }
+  for (size_t d = 0; d <= rest.size(); ++d) {
+    if (int64_t(d) == plan.place) {
+      for (int64_t n : plan.index_sizes) plan.result_sizes.push_back(n);
+    }
+    if (d < rest.size()) plan.result_sizes.push_back(rest[d]);
+  }
+  return plan;
+}
+
+Tensor index_as_int64(const Tensor& index, const char* op, const char* argument) {
+  VESTA_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32, type, op,
+              ": expected dtype int64 or int32, got ", index.dtype(), " (", argument, ").");
+  if (index.dtype() == DType::int64 && index.is_contiguous()) return index;
+  Tensor r = empty_tensor(index.sizes(), DType::int64, index.device());
+  copy_values(r, index);
+  return r;
+}
+
+int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index, const char* op) {
+  check_defined(index, op, "index");
+  int64_t d = wrap_dim(dim, input.dim(), op);
+  VESTA_CHECK(index.dim() <= 1, index, op, ": Index is supposed to be a vector, got one of ", index.dim(), " dimensions.");
+  VESTA_CHECK(input.dim() > 0 || index.numel() == 1, index, op, ": Index to scalar can have only 1 value, got ",
+              index.numel(), ".");
+  return d;
+}
+
+void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_defined(source, "index_add_", "source");
+  VESTA_CHECK(source.dtype() == self.dtype(), runtime, "index_add_: self (", self.dtype(), ") and source (", source.dtype(),
+              ") must have the same scalar type.");
+  bool fits = source.dim() == self.dim();
+  for (int64_t d = 0; d < self.dim() && fits; ++d) {
+    fits = source.sizes()[size_t(d)] == (d == dim ? index.numel() : self.sizes()[size_t(d)]);
+  }
+  VESTA_CHECK(fits, runtime, "index_add_: source of shape ", source.sizes(), " does not match self of shape ", self.sizes(),
+              " with ", index.numel(), " indices at dimension ", dim, ".");
+}
+
+int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index) {
+  check_defined(index, "gather", "index");
+  int64_t d = wrap_dim(dim, input.dim(), "gather");
+  if (index.numel() == 0) return d;
+  VESTA_CHECK(std::max<int64_t>(index.dim(), 1) == std::max<int64_t>(input.dim(), 1), runtime,
+              "gather: Index tensor must have the same number of dimensions as input tensor, got ", index.dim(), " and ",
+              input.dim(), ".");
+  for (int64_t k = 0; k < std::min(input.dim(), index.dim()); ++k) {
+    VESTA_CHECK(k == d || index.sizes()[size_t(k)] <= input.sizes()[size_t(k)], runtime, "gather: Size does not match at dimension ",
+                k, " expected index ", index.sizes(), " to be no larger than self ", input.sizes(), " apart from dimension ", d, ".");
+  }
+  return d;
+}
+
+int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  check_defined(index, "scatter_add_", "index");
+  check_defined(src, "scatter_add_", "src");
+  int64_t d = wrap_dim(dim, self.dim(), "scatter_add_");
+  VESTA_CHECK(src.dtype() == self.dtype(), runtime, "scatter_add_: Expected self.dtype to be equal to src.dtype, got ",
+              self.dtype(), " and ", src.dtype(), ".");
+  if (index.numel() == 0) return d;
+  bool same = index.dim() == self.dim() && src.dim() == self.dim();
+  VESTA_CHECK(same, runtime, "scatter_add_: Index tensor must have the same number of dimensions as self and src tensors, got ",
+              index.dim(), ", ", self.dim(), " and ", src.dim(), ".");
+  for (int64_t k = 0; k < self.dim(); ++k) {
+    int64_t n = index.sizes()[size_t(k)];
+    VESTA_CHECK((k == d || n <= self.sizes()[size_t(k)]) && n <= src.sizes()[size_t(k)], runtime, "scatter_add_: Expected index ",
+                index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", d,
+                " and to be no larger than src ", src.sizes(), ".");
+  }
+  return d;
+}
+
+Tensor check_put_values(const Tensor& self, const IndexPlan& plan, const Tensor& values) {
+  VESTA_CHECK(values.dtype() == self.dtype(), runtime,
+              "index_put_: Index put requires the source and destination dtypes match, got ", self.dtype(),
+              " for the destination and ", values.dtype(), " for the source.");
+  int64_t lead = int64_t(plan.result_sizes.size()) - values.dim();
+  bool fits = lead >= 0;
+  for (int64_t d = 0; d < values.dim() && fits; ++d) {
+    int64_t n = values.sizes()[size_t(d)];
+    fits = n == 1 || n == plan.result_sizes[size_t(lead + d)];
+  }
+  VESTA_CHECK(fits, runtime, "shape mismatch: value tensor of shape ", values.sizes(),
+              " cannot be broadcast to indexing result of shape ", IntSpan(plan.result_sizes));
+  return ops::expand.kernel(values, plan.result_sizes);
+}
+
+CatPlan cat_plan(TensorList tensors, int64_t dim) {
+  VESTA_CHECK(!tensors.empty(), runtime, "cat: expected a non-empty list of Tensors.");
+  CatPlan plan;
+  int32_t first = -1;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    check_defined(t, "cat", "tensors");
+    VESTA_CHECK(t.dim() > 0, runtime, "cat: zero-dimensional tensor (at position ", i, ") cannot be concatenated.");
+    VESTA_CHECK(t.device() == tensors[0].device(), device, "cat: expected all tensors on one device, got ", t.device(),
+                " and ", tensors[0].device(), ".");
+    if (first < 0 && !(t.dim() == 1 && t.numel() == 0)) first = int32_t(i);
+  }
+  plan.dtype = result_type(tensors);
+  const Tensor& model = tensors[size_t(std::max(first, 0))];
+  plan.dim = wrap_dim(dim, model.dim(), "cat");
+  plan.sizes = Dims(model.sizes());
+  plan.sizes[size_t(plan.dim)] = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    if (t.dim() == 1 && t.numel() == 0) continue;
+    VESTA_CHECK(t.dim() == model.dim(), runtime, "cat: Tensors must have same number of dimensions: got ", model.dim(),
+                " and ", t.dim(), ".");
+    for (int64_t d = 0; d < t.dim(); ++d) {
+      VESTA_CHECK(d == plan.dim || t.sizes()[size_t(d)] == model.sizes()[size_t(d)], runtime,
+                  "cat: Sizes of tensors must match except in dimension ", plan.dim, ". Expected size ",
+                  model.sizes()[size_t(d)], " but got size ", t.sizes()[size_t(d)], " for tensor number ", i, " in the list.");
+    }
+    plan.sizes[size_t(plan.dim)] = checked_add(plan.sizes[size_t(plan.dim)], t.sizes()[size_t(plan.dim)], "cat");
+    if (t.numel()) plan.used.push_back(int32_t(i));
+  }
+  return plan;
+}
+
+}  // namespace vesta

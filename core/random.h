@@ -1,0 +1,45 @@
+// Random numbers: a generator is a seed and a count of the streams it has handed out. See core/base/philox.h.
+#pragma once
+#include <cstdint>
+#include <mutex>
+
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+/// Names a stream of Philox 4x32-10: the number of element i follows from seed, offset and i alone.
+struct RandomStream {
+  uint64_t seed, offset;
+};
+
+/// Hands out streams: every random op takes one. Thread-safe.
+class VESTA_API Generator {
+ public:
+  static constexpr uint64_t kDefaultSeed = 67280421310721;  // PyTorch's
+  explicit Generator(uint64_t seed = kDefaultSeed) : seed_(seed) {}
+  Generator(const Generator&) = delete;
+
+  /// Starts again from `seed`.
+  void manual_seed(uint64_t seed);
+  /// Takes a seed from the system's source of randomness and returns it.
+  uint64_t seed();
+  /// Returns the seed in use.
+  uint64_t initial_seed() const;
+  /// Returns the next stream.
+  RandomStream next();
+  /// Returns the state as uint8 [24]: a format number, the seed and the count of streams, little-endian integers.
+  Tensor get_state() const;
+  /// Continues from a state of get_state(); raises on anything else.
+  void set_state(const Tensor& state);
+
+ private:
+  mutable std::mutex mutex_;
+  uint64_t seed_, offset_ = 0;
+};
+
+/// Returns the generator that ops use where none is given.
+VESTA_API Generator& default_generator();
+/// Seeds the default generator; returns it.
+VESTA_API Generator& manual_seed(uint64_t seed);
+
+}  // namespace vesta
