@@ -205,27 +205,61 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   return call.run(kernel, compute, result_dtype(info, compute), params, out);
 }
 
+/// Tells whether a Python number leaves the computation in `d`, the dtype of a dimensioned tensor, and fits it.
+bool number_keeps(DType d, const TensorImpl& number) {
+  DType n = number.dtype();
+  if (is_float(d)) return !is_complex(n);
+  if (is_complex(d)) return true;
+  if (!is_integral(d) || n != DType::int64) return false;
+  int64_t v;
+  std::memcpy(&v, number.data(), sizeof v);
+  return visit<kIntegers>(d, [&]<class T>() { return int64_t(T(v)) == v; });
+}
+
+/// Repeats a Python number as `d` over the 64 bytes that a loop may read of it.
+void repeat_number(const Tensor& number, DType d, char* buffer) {
+  if (d == DType::float32 && number.dtype() == DType::float64) {  // nearly always
+    double v;
+    std::memcpy(&v, number.impl()->data(), sizeof v);
+    std::fill_n(reinterpret_cast<float*>(buffer), 16, float(v));
+    return;
+  }
+  convert_scalar(number, d, "number", buffer);
+  for (int64_t filled = itemsize(d); filled < 64; filled *= 2) std::memcpy(buffer + filled, buffer, size_t(filled));
+}
+
 }  // namespace
 
 Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
-  // The hot path: CPU operands of one dtype and one shape, contiguous, into fresh memory or themselves.
-  const TensorImpl* a = in[0]->impl();
-  if (!a || !a->contiguous() || a->device().type != DeviceType::cpu || a->numel() > kDirect || info.mask_first ||
-      info.check || a->wrapped_number) [[unlikely]] {
+  // The hot path: CPU operands of one dtype and one shape, contiguous, or Python numbers, into fresh memory or onto the
+  // first operand.
+  if (info.mask_first || !in[0]->defined()) return general(info, in, params, out);
+  int lead = in[0]->impl()->wrapped_number && info.inputs > 1 ? 1 : 0;
+  const TensorImpl* a = in[lead]->impl();
+  if (!a || !a->contiguous() || a->device().type != DeviceType::cpu || a->numel() > kDirect || a->wrapped_number)
+      [[unlikely]] {
     return general(info, in, params, out);
   }
   const DType d = a->dtype();
   auto loop = reinterpret_cast<Loop>(info.kernels[0][0][int(d)]);
-  if (!loop || (info.integers_to_float && !is_differentiable(d))) return general(info, in, params, out);
+  if (!loop || ((info.integers_to_float || info.check) && !is_differentiable(d))) return general(info, in, params, out);
+  alignas(64) char numbers[kMaxInputs][64];
   LoopArgs args;
-  args.in[0] = a->data(), args.step[0] = 1;
-  for (int i = 1; i < info.inputs; ++i) {
+  args.in[lead] = a->data(), args.step[lead] = 1;
+  for (int i = 0; i < info.inputs; ++i) {
+    if (i == lead) continue;
     const TensorImpl* b = in[i]->impl();
-    if (!b || b->dtype() != d || !b->contiguous() || b->device().type != DeviceType::cpu || b->wrapped_number ||
-        !same_sizes(*a, *b)) {
-      return general(info, in, params, out);
+    if (!b) return general(info, in, params, out);
+    if (b->wrapped_number) {
+      if (a->ndim() == 0 || !number_keeps(d, *b)) return general(info, in, params, out);
+      repeat_number(*in[i], d, numbers[i]);
+      args.in[i] = numbers[i], args.step[i] = 0;
+    } else {
+      if (b->dtype() != d || !b->contiguous() || b->device().type != DeviceType::cpu || !same_sizes(*a, *b)) {
+        return general(info, in, params, out);
+      }
+      args.in[i] = b->data(), args.step[i] = 1;
     }
-    args.in[i] = b->data(), args.step[i] = 1;
   }
   args.n = a->numel(), args.params = params;
   if (out.kind == Out::fresh) [[likely]] {
@@ -234,8 +268,8 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
     loop(args);
     return r;
   }
-  // In place: only onto the first operand itself, and never where the second one is shifted over it.
-  if (out.tensor->impl() != a || result_dtype(info, d) != d || a->storage()->read_only()) {
+  // In place: only onto the first operand itself, and never where another one is shifted over it.
+  if (lead != 0 || out.tensor->impl() != a || result_dtype(info, d) != d || a->storage()->read_only()) {
     return general(info, in, params, out);
   }
   for (int i = 1; i < info.inputs; ++i) {
