@@ -64,6 +64,7 @@ namespace {
 
 Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device) {
   Device d = device.value_or(t.device());
+  backend(d.type);  // says so where there is no such device
   VESTA_CHECK(d == t.device(), not_implemented, "to_copy: no kernel that copies from ", t.device(), " to ", d,
               " in this build.");
   Tensor r = empty_preserving(t, dtype.value_or(t.dtype()), d);

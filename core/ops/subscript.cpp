@@ -13,6 +13,9 @@ bool is_mask(const Tensor& t) { return t.dtype() == DType::bool_ || t.dtype() ==
 
 /// Counts the dimensions that subscripts use up and checks what can be told from the list alone.
 int64_t used_dims(const Tensor& t, std::span<const Index> at) {
+  VESTA_CHECK(t.dim() > 0 || at.size() != 1 || at[0].kind != Index::Kind::integer, index,
+              "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+              "0-dim tensor to a number");
   int64_t used = 0, ellipses = 0;
   for (const Index& i : at) {
     switch (i.kind) {
