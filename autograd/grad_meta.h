@@ -70,6 +70,8 @@ VESTA_API bool retains_grad(const Tensor& t);
 
 /// Makes `result`, fresh from an op, output `output_nr` of `node`. The node's metadata are the caller's.
 VESTA_API void set_history(const Tensor& result, NodePtr node, uint32_t output_nr = 0);
+/// Tells whether `t`, its memory and (of a view) its base have no owner but this handle: it may be overwritten or kept.
+VESTA_API bool held_only_here(const Tensor& t);
 /// Drops the history of `t`, which becomes a leaf that requires no grad (`detach_`). Error for views.
 VESTA_API void detach_(const Tensor& t);
 

@@ -126,6 +126,8 @@ class VESTA_API Node : public pool::Pooled {
   uint64_t sequence_nr() const { return sequence_nr_; }
   /// Runs the node even where no gradient reaches it (custom functions see zeros).
   bool runs_without_gradient() const { return runs_without_gradient_; }
+  /// True where saved tensors were released, or will be once a concurrent run is through.
+  bool released() const noexcept { return (uses_.load(std::memory_order_acquire) & kReleased) != 0; }
   /// True of the node that adds into a leaf's grad.
   bool accumulates() const { return accumulates_; }
 
@@ -135,6 +137,9 @@ class VESTA_API Node : public pool::Pooled {
   NodeHooks& ensure_hooks();
 
   // Building: called once, before anybody else sees the node.
+  /// Says that apply() needs tensors which the first run without retain_graph releases.
+  void set_keeps_state(bool on) { keeps_state_ = on; }
+  bool keeps_state() const { return keeps_state_; }
   /// Makes room for n edges.
   void set_num_edges(size_t n) {
     if (n > kInlineEdges) edges_ = new Edge[n];
@@ -159,7 +164,11 @@ class VESTA_API Node : public pool::Pooled {
   static void destroy(Node* n) noexcept;
 
   /// Begins a use of saved state; false where it has been released. Note [Sharing a graph between threads] in engine.cpp
-  bool enter() noexcept { return !keeps_state_ || (uses_.fetch_add(1, std::memory_order_acquire) & kReleased) == 0; }
+  bool enter() noexcept {
+    if (!keeps_state_ || (uses_.fetch_add(1, std::memory_order_acquire) & kReleased) == 0) return true;
+    uses_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
   /// Ends a use; `release` frees what was saved as soon as nobody else is in there.
   void leave(bool release) noexcept;
 
@@ -226,6 +235,8 @@ class VESTA_API AccumulateGrad final : public Node {
   GradList apply(GradList grads, Needs needs) override;
   std::string name() const override { return "AccumulateGrad"; }
   const Tensor& variable() const { return variable_; }
+  /// Lets the engine see the leaf's hooks (the leaf owns them).
+  void borrow_hooks(NodeHooks* hooks) { hooks_ = hooks; }
   /// Lets the first gradient be copied into `target` (same shape and dtype), which becomes the leaf's grad: the way a
   /// bucket of gradients stays one piece of memory. An undefined tensor ends that.
   void set_target(Tensor target);

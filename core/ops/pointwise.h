@@ -12,6 +12,7 @@
 //   struct LeakyRelu { ... forward(V x, double slope);  backward(T g, T x, Unused, double slope); }   // parametrised
 //   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
 //   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
+//   struct Add { ... static bool passes_b(const double* params) ... }   // b's is, for these parameters
 //   struct Lt { static constexpr auto result = Result::boolean; static constexpr bool differentiable = false; ... }
 //
 // `Unused` in a backward signature is the save-for-backward policy: what is not used is not saved.
@@ -56,6 +57,7 @@ struct PointwiseInfo {
   bool mask_first = false;         // input 0 is a bool mask that takes no part in promotion (where)
   bool differentiable = true;
   bool pass[3] = {};               // the gradient of input i is g
+  bool (*pass_if[3])(const double* params) = {};  // and here it is for some parameters: b's in a + 1 * b
   uint8_t uses[3] = {};            // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
   void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
   AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};

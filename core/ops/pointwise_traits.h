@@ -129,6 +129,7 @@ void describe(PointwiseInfo& info) {
     info.pass[i] = G::is_pass;
     info.uses[i] = G::mask;
   };
+  if constexpr (requires { D::passes_b; }) info.pass_if[1] = D::passes_b;
   if constexpr (is_differentiable_op<D>()) {
     gradient.template operator()<0>();
     if constexpr (inputs > 1) gradient.template operator()<1>();

@@ -78,6 +78,7 @@ struct Add {
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a + b * lit<V>(alpha)); }
   static constexpr Pass backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) { return g * lit<T>(alpha); }
+  static bool passes_b(const double* params) { return params[0] == 1; }
 };
 
 struct Sub {

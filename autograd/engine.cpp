@@ -1,0 +1,523 @@
+// The engine. A tour of a run:
+//
+//   run_backward()   checks roots and gradients, finds where the inputs' gradients appear
+//   Run::discover    walks the graph from the roots with a stack of its own: a task per node, and in each task how many
+//                    gradients are still to come; with inputs given, marks the tasks that lead to one
+//   Run::loop        takes the ready task whose node was made last, until none is left:
+//                    hooks on what came in, captures, Node::apply, hooks on what goes out, and hand() for every edge
+//   hand()           brings a gradient into the form of the input it belongs to (sum, cast: once, here and nowhere else)
+//                    and adds it to what the next task has
+//
+// Everything runs on the calling thread and nothing recurses, so a backward inside a hook is just another Run.
+//
+// Note [Sharing a graph between threads]
+// Several threads may run backwards over the same nodes. What belongs to a run (counts, gradients under way) lives in
+// its Run, never in a node. Three things are shared: a leaf's grad (locked while it is added to), the weak pointer from a
+// leaf to its accumulator (locked), and saved tensors: a run without retain_graph releases them while another may be
+// reading. Node counts the applies that are under way and releases after the last one; who comes later gets the error
+// about a second backward. Nodes without saved tensors pay nothing for this.
+#include <vesta/autograd/engine.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/saved.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::autograd {
+namespace {
+
+constexpr uint32_t kNone = ~uint32_t(0);
+
+/// Is what a run knows about one node.
+struct Task {
+  Node* node;
+  uint32_t waiting = 0;        // gradients that are still to come
+  uint32_t capture = kNone;    // first of the captures at this node
+  bool target = false;         // accumulates into an input that was asked for
+  bool needed = true;          // its gradients are wanted
+  bool runs = true;            // and so is what it makes of them
+  GradList grads;
+  explicit Task(Node* n) : node(n) {}
+};
+
+/// Finds a node's task: open addressing over pointers. Emptied by a new stamp, so that a small run after a large one
+/// does not pay for the large one's table.
+class TaskIndex {
+ public:
+  struct Entry {
+    Node* node = nullptr;
+    uint32_t task = 0;
+    uint32_t stamp = 0;
+  };
+  /// Returns n's entry, or the free place where it belongs.
+  Entry& at(Node* n) {
+    size_t mask = entries_.size() - 1;
+    size_t i = (reinterpret_cast<uintptr_t>(n) >> 6) * 0x9e3779b97f4a7c15ull >> 20 & mask;
+    while (taken(entries_[i]) && entries_[i].node != n) i = (i + 1) & mask;
+    return entries_[i];
+  }
+  bool taken(const Entry& e) const { return e.stamp == stamp_; }
+  uint32_t find(Node* n) { return at(n).task; }
+  /// Fills a free place; keeps the table at most half full.
+  void add(Entry& e, Node* n, uint32_t task) {
+    e = {n, task, stamp_};
+    if (++used_ * 2 <= entries_.size()) return;
+    std::vector<Entry> old(entries_.size() * 2);
+    old.swap(entries_);
+    for (const Entry& o : old) {
+      if (taken(o)) at(o.node) = o;
+    }
+  }
+  void clear() {
+    used_ = 0;
+    if (++stamp_ == 0 || entries_.size() > kKept) {
+      entries_ = std::vector<Entry>(kSmall);
+      stamp_ = 1;
+    }
+  }
+
+ private:
+  static constexpr size_t kSmall = 64, kKept = 1 << 16;
+  std::vector<Entry> entries_ = std::vector<Entry>(kSmall);
+  size_t used_ = 0;
+  uint32_t stamp_ = 1;
+};
+
+/// Is a gradient that is to be returned: of input `input_nr` of a node.
+struct Capture {
+  uint32_t input_nr;
+  uint32_t next;  // at the same node
+  Tensor grad;
+};
+
+bool anomaly = false, anomaly_nan = false;
+
+std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on ", t.device()); }
+
+/// Checks a gradient that `from` computed for an input like `meta`, and sums and casts it to that form.
+[[gnu::noinline]] Tensor reform(Tensor g, const TensorMeta& meta, const Node* from, size_t i) {
+  IntSpan to = meta.sizes(), is = g.sizes();
+  bool broadcasts = to.size() <= is.size();
+  for (size_t d = 0; broadcasts && d < to.size(); ++d) {
+    int64_t have = is[is.size() - to.size() + d];
+    broadcasts = to[d] == have || to[d] == 1;
+  }
+  VESTA_CHECK(broadcasts, runtime, from ? from->name() : "backward", ": returned an invalid gradient at index ", i,
+              ": expected a shape that sums to ", to, ", got ", is, ".");
+  VESTA_CHECK(is_differentiable(g.dtype()) && g.device() == meta.device(), runtime, from ? from->name() : "backward",
+              ": returned an invalid gradient at index ", i, ": expected ", meta.dtype(), " on ", meta.device(), ", got ",
+              form(g), ".");
+  return reduce_to(g, to, meta.dtype());
+}
+
+/// Adds `g` to what is there already.
+void add_to(Tensor& sum, Tensor g) {
+  if (!sum.defined()) {
+    sum = std::move(g);
+  } else if (!GradMode::enabled() && held_only_here(sum) && sum.impl()->dense()) {
+    ops::add(sum, g, 1, Out{&sum, Out::inplace});
+  } else {
+    sum = ops::add(sum, g, 1, Out{});
+  }
+}
+
+/// One backward run on this thread. Kept between runs for its memory.
+class Run {
+ public:
+  void add_root(Edge edge, Tensor g);
+  void want(const Edge& edge, bool capture, size_t position);
+  void discover();
+  void loop(bool retain_graph);
+  Tensor take_capture(size_t position) { return std::move(captures_[position].grad); }
+  void clear();
+
+  std::vector<std::function<void()>> callbacks;
+
+ private:
+  uint32_t task_of(Node* n);
+  void mark_needed();
+  void run_task(uint32_t index, bool retain_graph);
+  GradList apply(Node& node, GradList grads, Needs needs, bool retain_graph);
+  Needs needs_of(const Task& task);
+  void hand(const Edge& edge, Tensor g, const Node* from, size_t i);
+  void ready(uint32_t task);
+  void run_tensor_hooks(NodeHooks& hooks, GradList& grads);
+
+  struct Root {
+    Edge edge;
+    Tensor grad;
+  };
+  struct Ready {
+    uint64_t sequence_nr;
+    uint32_t task;
+    bool operator<(const Ready& o) const { return sequence_nr < o.sequence_nr; }
+  };
+  std::vector<Root> roots_;
+  std::vector<Task> tasks_;
+  TaskIndex index_;
+  std::vector<Ready> heap_;
+  std::vector<Capture> captures_;
+  std::vector<Node*> stack_;
+  bool restricted_ = false;
+};
+
+constinit thread_local Run* current __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local Run* spare __attribute__((tls_model("initial-exec"))) = nullptr;
+struct SpareOwner {
+  ~SpareOwner() { delete std::exchange(spare, nullptr); }
+};
+
+/// Lends this thread's Run, or a fresh one to a backward inside a backward.
+class RunScope {
+ public:
+  RunScope() : outer_(current) {
+    run_ = spare ? std::exchange(spare, nullptr) : fresh();
+    current = run_;
+  }
+  ~RunScope() {
+    run_->clear();
+    current = outer_;
+    if (spare) delete run_;
+    else spare = run_;
+  }
+  RunScope(const RunScope&) = delete;
+  Run* operator->() const { return run_; }
+
+ private:
+  [[gnu::noinline]] static Run* fresh() {
+    static thread_local SpareOwner owner;
+    (void)&owner;
+    return new Run;
+  }
+  Run *outer_, *run_;
+};
+
+void Run::clear() {
+  if (tasks_.capacity() > 4096) tasks_ = {};
+  else tasks_.clear();
+  roots_.clear();
+  heap_.clear();
+  captures_.clear();
+  callbacks.clear();
+  index_.clear();
+  restricted_ = false;
+}
+
+uint32_t Run::task_of(Node* n) {
+  TaskIndex::Entry& e = index_.at(n);
+  if (index_.taken(e)) return e.task;
+  auto task = uint32_t(tasks_.size());
+  index_.add(e, n, task);
+  tasks_.emplace_back(n);
+  stack_.push_back(n);
+  return task;
+}
+
+void Run::add_root(Edge edge, Tensor g) { roots_.push_back({std::move(edge), std::move(g)}); }
+
+void Run::want(const Edge& edge, bool capture, size_t position) {
+  restricted_ = true;
+  uint32_t t = task_of(edge.node.get());
+  Task& task = tasks_[t];
+  if (captures_.size() <= position) captures_.resize(position + 1, {0, kNone, {}});
+  if (!capture) {
+    task.target = true;
+    return;
+  }
+  captures_[position] = {edge.input_nr, task.capture, {}};
+  task.capture = uint32_t(position);
+}
+
+/// Makes a task of every node the roots reach, and counts the gradients each will get.
+void Run::discover() {
+  stack_.clear();
+  size_t early = tasks_.size();  // tasks that want() made are not walked yet
+  std::vector<bool> seen(early);
+  auto visit = [&](Node* n) {
+    uint32_t t = task_of(n);
+    if (t < early && !seen[t]) {
+      seen[t] = true;
+      stack_.push_back(n);
+    }
+    return t;
+  };
+  for (const Root& r : roots_) visit(r.edge.node.get());
+  while (!stack_.empty()) {
+    Node* n = stack_.back();
+    stack_.pop_back();
+    for (const Edge& e : n->edges()) {
+      if (e.node) ++tasks_[visit(e.node.get())].waiting;
+    }
+  }
+  if (restricted_) mark_needed();
+}
+
+/// Marks what leads to an input that was asked for: a node after all that it leads to, with a stack of our own.
+void Run::mark_needed() {
+  enum : uint8_t { fresh, leads = 1, done = 2 };
+  std::vector<uint8_t> state(tasks_.size(), fresh);
+  std::vector<std::pair<uint32_t, uint32_t>> path;  // a task and the edge to follow next
+  auto asked = [&](uint32_t t) { return tasks_[t].target || tasks_[t].capture != kNone || (state[t] & leads) != 0; };
+  for (const Root& r : roots_) {
+    path.push_back({index_.find(r.edge.node.get()), 0});
+    while (!path.empty()) {
+      auto& [t, next] = path.back();
+      auto edges = tasks_[t].node->edges();
+      if ((state[t] & done) != 0 || next == edges.size()) {
+        state[t] |= done;
+        bool wanted = asked(t);
+        path.pop_back();
+        if (!path.empty() && wanted) state[path.back().first] |= leads;
+      } else if (const Edge& e = edges[next++]; e.node) {
+        path.push_back({index_.find(e.node.get()), 0});
+      }
+    }
+  }
+  for (uint32_t t = 0; t < tasks_.size(); ++t) {
+    tasks_[t].needed = asked(t);
+    tasks_[t].runs = tasks_[t].target || (state[t] & leads) != 0;
+  }
+}
+
+void Run::ready(uint32_t task) {
+  heap_.push_back({tasks_[task].node->sequence_nr(), task});
+  std::push_heap(heap_.begin(), heap_.end());
+}
+
+void Run::hand(const Edge& edge, Tensor g, const Node* from, size_t i) {
+  uint32_t t = index_.find(edge.node.get());
+  Task& task = tasks_[t];
+  if (g.defined() && task.needed) {
+    const TensorMeta& meta = edge.node->input_meta(edge.input_nr);
+    if (!meta.fits(g)) g = reform(std::move(g), meta, from, i);
+    task.grads.grow(edge.node->num_inputs());
+    add_to(tasks_[t].grads[edge.input_nr], std::move(g));
+  }
+  if (from && --tasks_[t].waiting == 0) ready(t);
+}
+
+void Run::loop(bool retain_graph) {
+  for (Root& r : roots_) hand(r.edge, std::move(r.grad), nullptr, 0);
+  for (const Root& r : roots_) {
+    uint32_t t = index_.find(r.edge.node.get());
+    if (tasks_[t].waiting == 0) {
+      tasks_[t].waiting = kNone;  // queued: a root that is given twice runs once
+      ready(t);
+    }
+  }
+  while (!heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end());
+    uint32_t t = heap_.back().task;
+    heap_.pop_back();
+    run_task(t, retain_graph);
+  }
+}
+
+void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
+  auto entries = hooks.tensor.entries;  // a hook may remove itself
+  for (auto& e : entries) {
+    if (e.input_nr >= grads.size() || !grads[e.input_nr].defined()) continue;
+    Tensor changed = e.hook->call(grads[e.input_nr]);
+    if (changed.defined()) grads[e.input_nr] = std::move(changed);
+  }
+  auto before = hooks.pre.entries;
+  for (auto& e : before) e.hook->call(grads);
+  for (auto& [i, slot] : hooks.retained) {
+    if (i >= grads.size() || !grads[i].defined()) continue;
+    if (slot->grad.defined()) slot->grad = ops::add(slot->grad, grads[i], 1, Out{});
+    else slot->grad = grads[i];
+  }
+}
+
+Needs Run::needs_of(const Task& task) {
+  Needs needs{0};
+  auto edges = task.node->edges();
+  for (size_t i = 0; i < edges.size() && i < 64; ++i) {
+    if (edges[i].node && (!restricted_ || tasks_[index_.find(edges[i].node.get())].needed)) needs.mask |= uint64_t(1) << i;
+  }
+  return needs;
+}
+
+void check_nan(const Node& node, const GradList& grads) {
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i].defined()) continue;
+    NoGrad off;
+    VESTA_CHECK(!isnan(grads[i]).any().item<bool>(), runtime, node.name(), ": Function '", node.name(),
+                "' returned nan values in its ", i, "th output.");
+  }
+}
+
+GradList Run::apply(Node& node, GradList grads, Needs needs, bool retain_graph) {
+  VESTA_CHECK(node.enter(), runtime,
+              "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+              "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+              "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+              "you need to access saved tensors after calling backward. The node is ", node.name(), ".");
+  struct Leave {
+    Node& node;
+    bool release;
+    ~Leave() { node.leave(release); }
+  } leave{node, false};
+  RunningNode running(&node);
+  GradList result = node.apply(std::move(grads), needs);
+  leave.release = !retain_graph;
+  return result;
+}
+
+void Run::run_task(uint32_t index, bool retain_graph) {
+  GradList grads = std::move(tasks_[index].grads);
+  Node& node = *tasks_[index].node;
+  auto edges = node.edges();
+  NodeHooks* hooks = node.hooks();
+  if (hooks) [[unlikely]] {
+    grads.grow(node.num_inputs());
+    run_tensor_hooks(*hooks, grads);
+  }
+  for (uint32_t c = tasks_[index].capture; c != kNone; c = captures_[c].next) {
+    if (captures_[c].input_nr < grads.size()) captures_[c].grad = grads[captures_[c].input_nr];
+  }
+  GradList result;
+  bool runs = tasks_[index].runs && (node.runs_without_gradient() || grads.any_defined());
+  if (runs) {
+    Needs needs = needs_of(tasks_[index]);
+    if (node.runs_without_gradient()) grads.grow(node.num_inputs());
+    bool posts = hooks && !hooks->post.entries.empty();
+    GradList kept;  // what came in, for hooks that want to see it
+    if (posts) {
+      kept.grow(grads.size());
+      for (size_t i = 0; i < grads.size(); ++i) kept[i] = grads[i];
+    }
+    if (anomaly) [[unlikely]] {
+      try {
+        result = apply(node, std::move(grads), needs, retain_graph);
+      } catch (const Error& e) {
+        std::string where = hooks && !hooks->module_path.empty() ? " (in " + hooks->module_path + ")" : "";
+        fail(e.cause(), node.name(), where, ": ", e.message());
+      }
+      if (anomaly_nan) check_nan(node, result);
+    } else {
+      result = apply(node, std::move(grads), needs, retain_graph);
+    }
+    if (posts) {
+      auto entries = hooks->post.entries;
+      for (auto& e : entries) e.hook->call(result, kept);
+    }
+  }
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (edges[i].node) hand(edges[i], i < result.size() ? std::move(result[i]) : Tensor(), &node, i);
+  }
+}
+
+/// Returns the gradient a root starts with; undefined stands for one, for a root of one element.
+Tensor root_gradient(const Tensor& root, const Tensor& given, size_t i) {
+  if (given.defined()) {
+    VESTA_CHECK(std::ranges::equal(given.sizes(), root.sizes()), runtime, "Mismatch in shape: grad_output[", i,
+                "] has a shape of ", given.sizes(), " and output[", i, "] has a shape of ", root.sizes(), ".");
+    VESTA_CHECK(is_complex(given.dtype()) == is_complex(root.dtype()), runtime,
+                "For complex Tensors, both grad_output and output are required to have the same dtype: grad_output[", i,
+                "] has ", given.dtype(), " and output[", i, "] has ", root.dtype(), ".");
+    return given;
+  }
+  VESTA_CHECK(root.numel() == 1, runtime, "grad can be implicitly created only for scalar outputs");
+  VESTA_CHECK(!is_complex(root.dtype()), runtime,
+              "grad can be implicitly created only for real scalar outputs but got ", root.dtype());
+  Tensor one = empty_tensor(root.sizes(), root.dtype(), root.device());
+  NoGrad off;
+  ops::fill_(one, Scalar(1.0));
+  return one;
+}
+
+}  // namespace
+
+std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const BackwardOptions& options, TensorList inputs) {
+  VESTA_CHECK(grads.empty() || grads.size() == roots.size(), runtime, "backward: expected one gradient per tensor (",
+              roots.size(), "), got ", grads.size(), ".");
+  RunScope run;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    VESTA_CHECK(roots[i].defined() && requires_grad(roots[i]), runtime, "element ", i,
+                " of tensors does not require grad and does not have a grad_fn");
+    run->add_root(gradient_edge(roots[i]), root_gradient(roots[i], grads.empty() ? Tensor() : grads[i], i));
+  }
+  GradMode mode(options.create_graph);
+  std::vector<Edge> held;  // keeps the accumulators of unused inputs alive
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    VESTA_CHECK(inputs[i].defined() && requires_grad(inputs[i]), runtime,
+                "One of the differentiated Tensors does not require grad (input ", i, ").");
+    Edge& e = held.emplace_back(gradient_edge(inputs[i]));
+    run->want(e, !options.accumulate || !e.node->accumulates(), i);
+  }
+  run->discover();
+  run->loop(options.retain_graph);
+  for (size_t i = 0; i < run->callbacks.size(); ++i) {  // a callback may queue another
+    auto f = std::move(run->callbacks[i]);
+    f();
+  }
+  std::vector<Tensor> result(options.accumulate ? 0 : inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (options.accumulate && held[i].node->accumulates()) continue;
+    Tensor g = run->take_capture(i);
+    VESTA_CHECK(g.defined() || options.allow_unused || options.accumulate, runtime, "The differentiated Tensor at index ",
+                i, " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+    if (!options.accumulate) {
+      result[i] = std::move(g);
+    } else if (g.defined()) {
+      Tensor old = grad(inputs[i]);
+      set_grad(inputs[i], old.defined() ? ops::add(old, g, 1, Out{}) : g);
+    }
+  }
+  return result;
+}
+
+void queue_callback(std::function<void()> f) {
+  VESTA_CHECK(current, runtime, "queue_callback: expected a backward under way on this thread, got none.");
+  current->callbacks.push_back(std::move(f));
+}
+
+void set_detect_anomaly(bool enabled, bool check_nan) {
+  anomaly = enabled;
+  anomaly_nan = enabled && check_nan;
+}
+bool detect_anomaly() { return anomaly; }
+
+Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype) {
+  Tensor r = t;
+  if (!std::ranges::equal(r.sizes(), sizes)) {
+    size_t lead = r.sizes().size() - sizes.size();
+    Dims dims;
+    for (size_t d = 0; d < r.sizes().size(); ++d) {
+      if (d < lead || (sizes[d - lead] == 1 && r.sizes()[d] != 1)) dims.push_back(int64_t(d));
+    }
+    if (!dims.empty()) r = r.sum(MaybeDims(dims), true);
+    if (lead) r = r.view(IntList(sizes));
+  }
+  return r.dtype() == dtype ? r : r.to_copy(dtype);  // of a complex number, a real one keeps the real part
+}
+
+}  // namespace vesta::autograd
+
+namespace vesta {
+
+void backward(TensorList tensors, TensorList grad_tensors, std::optional<bool> retain_graph, bool create_graph,
+              TensorList inputs) {
+  autograd::run_backward(tensors, grad_tensors, {retain_graph.value_or(create_graph), create_graph, true, false}, inputs);
+}
+
+std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_outputs, std::optional<bool> retain_graph,
+                         bool create_graph, std::optional<bool> allow_unused, bool materialize_grads) {
+  VESTA_CHECK(!inputs.empty(), value, "grad requires non-empty inputs.");
+  VESTA_CHECK(!materialize_grads || allow_unused.value_or(true), value,
+              "grad: expected allow_unused to be True or not passed with materialize_grads=True, got False.");
+  bool unused = allow_unused.value_or(materialize_grads);
+  auto r = autograd::run_backward(outputs, grad_outputs,
+                                  {retain_graph.value_or(create_graph), create_graph, false, unused}, inputs);
+  if (materialize_grads) {
+    for (size_t i = 0; i < r.size(); ++i) {
+      if (!r[i].defined()) r[i] = zeros_like(inputs[i]);
+    }
+  }
+  return r;
+}
+
+}  // namespace vesta

@@ -1,0 +1,147 @@
+#include <vesta/autograd/node.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include <vesta/autograd/grad_meta.h>
+
+namespace vesta::autograd {
+
+constinit thread_local uint64_t sequence_counter __attribute__((tls_model("initial-exec"))) = 0;
+
+namespace {
+// The nodes that wait for the outermost destroy of this thread: Note [How a chain dies].
+struct Dying {
+  Node* first;
+  bool busy;
+};
+constinit thread_local Dying dying __attribute__((tls_model("initial-exec"))) = {};
+constinit thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
+}  // namespace
+
+// ---- GradList --------------------------------------------------------------------------------------------------------
+
+void GradList::grow(size_t n) {
+  if (n > capacity_) {
+    size_t capacity = std::max(n, size_t(2) * capacity_);
+    auto* grown = new Tensor[capacity];
+    std::move(data_, data_ + size_, grown);
+    if (data_ != inline_) delete[] data_;
+    data_ = grown, capacity_ = uint32_t(capacity);
+  }
+  size_ = std::max(size_, uint32_t(n));
+}
+
+void GradList::clear() {
+  if (data_ != inline_) delete[] data_;
+  for (Tensor& t : inline_) t = Tensor();
+  data_ = inline_, size_ = 0, capacity_ = 3;
+}
+
+void GradList::take(GradList& o) noexcept {
+  size_ = o.size_, capacity_ = o.capacity_;
+  if (o.data_ == o.inline_) {
+    for (uint32_t i = 0; i < size_; ++i) inline_[i] = std::move(o.inline_[i]);
+    data_ = inline_;
+  } else {
+    data_ = o.data_;
+  }
+  o.data_ = o.inline_, o.size_ = 0, o.capacity_ = 3;
+}
+
+bool GradList::any_defined() const {
+  for (const Tensor& t : *this) {
+    if (t.defined()) return true;
+  }
+  return false;
+}
+
+// ---- Node ------------------------------------------------------------------------------------------------------------
+
+Node::~Node() {
+  if (edges_ != inline_edges_) delete[] edges_;
+  delete[] more_metas_;
+  if (!borrows_hooks_) delete hooks_;
+}
+
+void Node::destroy(Node* n) noexcept {
+  n->next_dying_ = dying.first;
+  dying.first = n;
+  if (dying.busy) return;
+  dying.busy = true;
+  while (Node* next = dying.first) {
+    dying.first = next->next_dying_;
+    delete next;
+  }
+  dying.busy = false;
+}
+
+bool Node::try_retain() const noexcept {
+  uint32_t n = refs_.load(std::memory_order_relaxed);
+  while (n != 0) {
+    if (refs_.compare_exchange_weak(n, n + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+void Node::leave(bool release) noexcept {
+  if (!keeps_state_) {
+    if (release && releases_) release_saved();
+    return;
+  }
+  // One step: our use ends, and (above bit 16) a release is asked for. The last of those who entered before any release
+  // frees; whoever enters later sees the release, raises, and counts down without that duty.
+  uint32_t before = uses_.fetch_add(release ? kOneRelease - 1 : uint32_t(-1), std::memory_order_acq_rel);
+  bool released = release || (before & kReleased) != 0;
+  if (released && (before & ~kReleased) == 1) release_saved();
+}
+
+void Node::set_input_meta(uint32_t i, uint32_t count, const Tensor& output) {
+  if (count > 1 && !more_metas_) more_metas_ = new TensorMeta[count - 1];
+  num_metas_ = count;
+  (i == 0 ? meta_ : more_metas_[i - 1]).set(output);
+}
+
+NodeHooks& Node::ensure_hooks() {
+  if (!hooks_) {
+    VESTA_ASSERT(!borrows_hooks_);
+    hooks_ = new NodeHooks;
+  }
+  return *hooks_;
+}
+
+std::string node_name(const char* op) {
+  std::string r;
+  bool upper = true;
+  for (const char* c = op; *c; ++c) {
+    if (*c == '_') {
+      upper = true;
+      continue;
+    }
+    r += upper && *c >= 'a' && *c <= 'z' ? char(*c - 'a' + 'A') : *c;
+    upper = false;
+  }
+  return r + "Backward0";
+}
+
+Node* running_node() noexcept { return running; }
+RunningNode::RunningNode(Node* n) noexcept : saved_(running) { running = n; }
+RunningNode::~RunningNode() { running = saved_; }
+
+// ---- AccumulateGrad --------------------------------------------------------------------------------------------------
+
+AccumulateGrad::AccumulateGrad(Tensor variable) : Node(kRunsAtOnce), variable_(std::move(variable)) {
+  accumulates_ = true;
+  borrows_hooks_ = true;
+  hooks_ = meta(variable_)->hooks.get();
+  set_input_meta(0, 1, variable_);
+}
+
+AccumulateGrad::~AccumulateGrad() {
+  GradMeta* m = meta(variable_);
+  if (!m) return;
+  std::lock_guard lock(m->lock);
+  if (m->accumulator == this) m->accumulator = nullptr;  // a new one may have taken the place already
+}
+
+}  // namespace vesta::autograd

@@ -1,0 +1,143 @@
+// Recording of pointwise ops: one function and one node type for all of them.
+#include <vesta/autograd/record.h>
+
+namespace vesta::autograd::recording {
+namespace {
+
+/// Is the node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).
+class PointwiseNode final : public Node {
+ public:
+  PointwiseNode(const PointwiseRule& rule, const double* params, uint8_t wanted) : rule_(&rule), wanted_(wanted) {
+    const PointwiseInfo& info = *rule.info;
+    for (int i = 0; i < info.inputs; ++i) {
+      if ((wanted >> i & 1) != 0 && !passes(i, params)) uses_ |= info.uses[i];
+    }
+    for (int p = 0; p < info.params; ++p) params_[p] = params[p];
+    set_num_edges(info.inputs);
+  }
+  bool uses_input(int k) const { return (uses_ >> k & 1) != 0; }
+  bool uses_result() const { return (uses_ >> rule_->info->inputs & 1) != 0; }
+  void save(int k, Saved s) {
+    saved_[k] = std::move(s);
+    keeps_state_ = true;
+  }
+  void link(const Tensor* const* in) {
+    for (int i = 0; i < rule_->info->inputs; ++i) {
+      if ((wanted_ >> i & 1) != 0) edge(size_t(i)) = gradient_edge(*in[i]);
+    }
+  }
+
+  GradList apply(GradList grads, Needs needs) override {
+    const PointwiseInfo& info = *rule_->info;
+    Tensor g = std::move(grads[0]);
+    GradList result(info.inputs);
+    Tensor saved[kMaxInputs];
+    for (int k = 0; k <= info.inputs; ++k) {
+      if (uses_input(k)) saved[k] = saved_[k]();
+    }
+    int last = info.inputs - 1;
+    while (last >= 0 && !wants(last, needs)) --last;
+    for (int i = 0; i <= last; ++i) {
+      if (!wants(i, needs)) continue;
+      if (passes(i, params_)) result[size_t(i)] = i == last ? std::move(g) : g;
+      else result[size_t(i)] = gradient(i, g, saved);
+    }
+    return result;
+  }
+  std::string name() const override { return node_name(rule_->info->name); }
+  void release_saved() override {
+    for (Saved& s : saved_) s.reset();
+  }
+
+ private:
+  bool wants(int i, Needs needs) const { return (wanted_ >> i & 1) != 0 && needs[size_t(i)]; }
+  bool passes(int i, const double* params) const {
+    const PointwiseInfo& info = *rule_->info;
+    return info.pass[i] || (info.pass_if[i] && info.pass_if[i](params));
+  }
+
+  /// Computes one gradient: by the fused kernel, or by ops where it is recorded or there is no kernel for the dtype.
+  Tensor gradient(int i, const Tensor& g, const Tensor* saved) const {
+    const PointwiseInfo& info = *rule_->info;
+    const Tensor* operands[1 + kMaxInputs] = {&g};
+    int count = 1;
+    bool fused = !GradMode::enabled() && !g.is_complex();
+    for (int k = 0; k <= info.inputs; ++k) {
+      if ((info.uses[i] >> k & 1) == 0) continue;
+      operands[count++] = &saved[k];
+      fused = fused && !saved[k].is_complex();
+    }
+    if (fused) {
+      Tensor r = pointwise_gradient(info, i, operands, count, params_);
+      if (r.defined()) return r;
+    }
+    Tensor used[kMaxInputs];
+    for (int k = 1; k < count; ++k) used[k - 1] = *operands[k];
+    return rule_->formula[i](g, used, params_);
+  }
+
+  const PointwiseRule* rule_;
+  Saved saved_[kMaxInputs];  // input k, and behind the inputs the result
+  double params_[kMaxParams] = {};
+  uint8_t wanted_;
+  uint8_t uses_ = 0;
+};
+
+bool same_memory(const Tensor& a, const Tensor& b) { return a.impl()->storage() == b.impl()->storage(); }
+
+/// Records `x.op_()`: inputs are saved before they are overwritten, the result after.
+Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out, uint8_t wanted) {
+  const PointwiseInfo& info = *rule.info;
+  const Tensor& self = *out.tensor;
+  intrusive_ptr<PointwiseNode> node;
+  if (is_differentiable(self.dtype())) {
+    node = intrusive_ptr<PointwiseNode>(new PointwiseNode(rule, params, wanted));
+    for (int k = 0; k < info.inputs; ++k) {
+      if (node->uses_input(k)) node->save(k, Saved(same_memory(*in[k], self) ? in[k]->clone() : *in[k]));
+    }
+  }
+  {
+    Below autograd(Layer::autograd);
+    pointwise(info, in, params, out);
+  }
+  if (!node) return self;
+  if (node->uses_result()) node->save(info.inputs, Saved::result(self));
+  node->link(in);
+  node->set_input_meta(0, 1, self);
+  rebase_history(self, std::move(node));
+  return self;
+}
+
+}  // namespace
+
+Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out) {
+  const PointwiseInfo& info = *rule.info;
+  uint8_t wanted = 0;
+  for (int i = 0; i < info.inputs; ++i) wanted |= uint8_t(requires_grad(*in[i]) << i);
+  if (out.kind == Out::given) {
+    VESTA_CHECK(!wanted && !requires_grad(*out.tensor), runtime, info.name,
+                "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                "requires grad.");
+  } else if (out.kind == Out::inplace) {
+    check_inplace(*out.tensor, wanted != 0, info.name);
+    if (wanted) return call_inplace(rule, in, params, out, wanted);
+  }
+  Tensor result;
+  {
+    Below autograd(Layer::autograd);
+    result = pointwise(info, in, params, out);
+  }
+  if (!wanted || !is_differentiable(result.dtype())) return result;
+  auto* node = new PointwiseNode(rule, params, wanted);
+  NodePtr owner(node);
+  for (int k = 0; k < info.inputs; ++k) {
+    if (node->uses_input(k)) node->save(k, Saved(*in[k]));
+  }
+  if (node->uses_result()) node->save(info.inputs, Saved::result(result));
+  node->link(in);
+  node->set_input_meta(0, 1, result);
+  set_history(result, std::move(owner));
+  return result;
+}
+
+}  // namespace vesta::autograd::recording

@@ -1,0 +1,260 @@
+// Recording: the functions that fill the autograd slot of ops. A rule file (rules/TOPIC.cpp) uses these templates only.
+//
+//   struct MatmulRule {                                  // its members are what is saved
+//     Saved a, b;
+//     static MatmulRule save(const Tensor& result, const Tensor& a, const Tensor& b, Needs needs);
+//     Grads<2> operator()(const Tensor& g, Needs needs) const;   // one gradient per tensor argument, in order
+//   };
+//   record<ops::matmul, MatmulRule>();
+//
+// `save` gets the op's result, its arguments and which tensor arguments want a gradient; a rule without members needs
+// none. operator() may return Grads<N>, a Tensor (one input) or a GradList; gradients past its end are zero. For an op
+// with several results it takes `const GradList&` instead, where an entry may be undefined (no gradient came). It does
+// not broadcast, cast or ask who requires grad: the engine sums and casts, and an undefined entry is a gradient of zero.
+//
+// A rule may declare
+//   static constexpr bool lists = true;       a TensorList argument counts as that many tensor arguments (cat); without
+//                                             it lists hold indices and have no gradient
+//   static constexpr unsigned results = 0b1;  which results of several have a gradient (default: those of a float dtype)
+#pragma once
+#include <array>
+
+#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/saved.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/pointwise_traits.h>
+
+namespace vesta::autograd {
+
+/// Holds the gradients of N tensor arguments.
+template <size_t N>
+using Grads = std::array<Tensor, N>;
+
+/// Counts the tensors this thread has saved: a node that saved none can run twice.
+extern VESTA_API constinit thread_local uint32_t saves_made __attribute__((tls_model("initial-exec")));
+
+namespace recording {
+
+/// Finds out which tensor arguments of a call want a gradient.
+template <bool lists>
+struct Wants {
+  uint64_t mask = 0;
+  uint32_t count = 0;
+  bool any = false;
+  bool in_list = false;
+  void see(const Tensor& t) {
+    if (requires_grad(t)) {
+      any = true;
+      if (count < 64) mask |= uint64_t(1) << count;
+    }
+    ++count;
+  }
+  void see(const TensorList& l) {
+    for (const Tensor& t : l) {
+      if constexpr (lists) see(t);
+      else in_list = in_list || requires_grad(t);
+    }
+  }
+  template <dispatch::Plain T>
+  void see(const T&) {}
+};
+
+/// Sets the edges of a node from the tensor arguments of a call.
+template <bool lists>
+struct Links {
+  Node& node;
+  size_t i = 0;
+  void see(const Tensor& t) { node.edge(i++) = t.defined() ? gradient_edge(t) : Edge{}; }
+  void see(const TensorList& l) {
+    if constexpr (lists) {
+      for (const Tensor& t : l) see(t);
+    }
+  }
+  template <dispatch::Plain T>
+  void see(const T&) {}
+};
+
+template <class Rule>
+constexpr bool lists_of() {
+  if constexpr (requires { Rule::lists; }) return Rule::lists;
+  else return false;
+}
+template <class Rule>
+constexpr unsigned results_of() {
+  if constexpr (requires { Rule::results; }) return Rule::results;
+  else return ~0u;
+}
+
+inline GradList to_list(GradList g) { return g; }
+inline GradList to_list(Tensor g) { return GradList(std::move(g)); }
+template <size_t N>
+GradList to_list(Grads<N>&& g) {
+  GradList r(N);
+  for (size_t i = 0; i < N; ++i) r[i] = std::move(g[i]);
+  return r;
+}
+
+/// Is the node of a structured op.
+template <class Rule>
+class RuleNode final : public Node {
+ public:
+  RuleNode(const char* op, Rule rule, bool saved, size_t inputs) : op_(op), rule_(std::move(rule)) {
+    keeps_state_ = saved;
+    set_num_edges(inputs);
+  }
+  GradList apply(GradList grads, Needs needs) override {
+    if constexpr (std::is_invocable_v<const Rule&, const Tensor&, Needs>) return to_list(rule_(grads[0], needs));
+    else return grads.grow(num_inputs()), to_list(rule_(grads, needs));
+  }
+  std::string name() const override { return node_name(op_); }
+  void release_saved() override { rule_ = Rule{}; }
+
+ private:
+  const char* op_;
+  Rule rule_;
+};
+
+enum class Kind : uint8_t { fresh, view, inplace };
+
+/// Hangs a node on the results of a call.
+inline void attach(Kind kind, Node* node, const Tensor& t, unsigned) {
+  if (!is_differentiable(t.dtype())) return;
+  node->set_input_meta(0, 1, t);
+  if (kind == Kind::fresh) set_history(t, NodePtr(node));
+  else if (kind == Kind::view) set_view_history(t, NodePtr(node));
+  else rebase_history(t, NodePtr(node));
+}
+template <class... T>
+void attach(Kind, Node* node, const std::tuple<T...>& results, unsigned which) {
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    auto one = [&](uint32_t i, const Tensor& t) {
+      if (!t.defined()) return;
+      node->set_input_meta(i, sizeof...(T), t);
+      if ((which >> i & 1) != 0 && is_differentiable(t.dtype())) set_history(t, NodePtr(node), i);
+    };
+    (one(uint32_t(I), std::get<I>(results)), ...);
+  }(std::make_index_sequence<sizeof...(T)>{});
+}
+
+/// Tells whether some result can have a gradient at all.
+inline bool any_differentiable(const Tensor& t) { return is_differentiable(t.dtype()); }
+template <class... T>
+bool any_differentiable(const std::tuple<T...>& results) {
+  return std::apply([](const auto&... t) { return ((t.defined() && is_differentiable(t.dtype())) || ...); }, results);
+}
+
+template <class First, class... A>
+const Tensor& first_of(const First& first, const A&...) { return first; }
+
+template <class Rule, class R, class... A>
+Rule make_rule(const R& result, const A&... a, Needs needs) {
+  if constexpr (requires { Rule::save(result, a..., needs); }) return Rule::save(result, a..., needs);
+  else return Rule{};
+}
+
+/// Is what stands in the autograd slot of a structured op.
+template <auto& op, class Rule, Kind kind, class R, class... A>
+R call(A... a) {
+  constexpr bool lists = lists_of<Rule>();
+  Wants<lists> wants;
+  (wants.see(a), ...);
+  if (wants.in_list) op.refuse_layer(Layer::autograd);
+  if constexpr (kind == Kind::inplace) check_inplace(first_of(a...), wants.any, op.name);
+  auto below = [&]() -> R {
+    Below autograd(Layer::autograd);
+    return op(static_cast<A>(a)...);
+  };
+  if (!wants.any) return below();
+  R result = below();
+  if (!any_differentiable(result)) return result;
+  uint32_t before = saves_made;
+  Rule rule = make_rule<Rule, R, std::remove_cvref_t<A>...>(result, a..., Needs{wants.mask});
+  auto* node = new RuleNode<Rule>(op.name, std::move(rule), saves_made != before, wants.count);
+  NodePtr owner(node);
+  Links<lists> links{*node};
+  (links.see(a), ...);
+  attach(kind, node, result, results_of<Rule>());
+  return result;
+}
+
+template <auto& op, class Rule, Kind kind, class R, class... A>
+void install(Op<R(A...)>& o) {
+  static_assert(std::is_default_constructible_v<Rule>, "releasing a rule's saved tensors assigns an empty rule");
+  o.set_layer(Layer::autograd, &call<op, Rule, kind, R, A...>);
+}
+
+// ---- pointwise ----
+
+/// Is all that recording knows of one pointwise op: its record, its gradients in terms of ops, and when one is g itself.
+struct PointwiseRule {
+  const PointwiseInfo* info = nullptr;
+  Tensor (*formula[3])(const Tensor& g, const Tensor* used, const double* params) = {};
+};
+
+/// Is what stands in the autograd slot of every pointwise op, behind a thin function per op.
+Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out);
+
+template <auto& op>
+PointwiseRule pointwise_rule;
+
+template <auto& op, class R, class... A>
+R pointwise_slot(A... a) {
+  const Tensor* in[3] = {};
+  double params[kMaxParams] = {};
+  Out out;
+  size_t i = 0, p = 0;
+  auto see = [&](const auto& v) {
+    using V = std::remove_cvref_t<decltype(v)>;
+    if constexpr (std::is_same_v<V, Tensor>) in[i++] = &v;
+    else if constexpr (std::is_same_v<V, double>) params[p++] = v;
+    else out = v;
+  };
+  (see(a), ...);
+  return call_pointwise(pointwise_rule<op>, in, params, out);
+}
+
+template <auto& op, class R, class... A>
+void install_pointwise(Op<R(A...)>& o) {
+  o.set_layer(Layer::autograd, &pointwise_slot<op, R, A...>);
+}
+
+}  // namespace recording
+
+/// Enters a rule for a structured op with fresh results.
+template <auto& op, class Rule>
+void record() {
+  recording::install<op, Rule, recording::Kind::fresh>(op);
+}
+/// Enters a rule for an op whose result shares the memory of its first argument.
+template <auto& op, class Rule>
+void record_view() {
+  recording::install<op, Rule, recording::Kind::view>(op);
+}
+/// Enters a rule for an op that writes to its first argument and returns it. Input 0 of the rule is the old value.
+template <auto& op, class Rule>
+void record_inplace() {
+  recording::install<op, Rule, recording::Kind::inplace>(op);
+}
+/// Enters the gradients that a pointwise op's struct states.
+template <auto& op, class Struct>
+void record_pointwise() {
+  if constexpr (traits::is_differentiable_op<Struct>()) {
+    using A = traits::Arity<typename std::remove_cvref_t<decltype(op)>::Signature>;
+    recording::PointwiseRule& rule = recording::pointwise_rule<op>;
+    rule.info = &op.info;
+    auto one = [&]<int i>() {
+      using G = traits::Gradient<Struct, A::inputs, A::params, i>;
+      if constexpr (i < A::inputs && G::exists && !G::is_pass) {
+        rule.formula[i] = [](const Tensor& g, const Tensor* used, const double* params) -> Tensor {
+          return G::template call<Tensor>(g, used, params);
+        };
+      }
+    };
+    one.template operator()<0>();
+    if constexpr (A::inputs > 1) one.template operator()<1>();
+    if constexpr (A::inputs > 2) one.template operator()<2>();
+    recording::install_pointwise<op>(op);
+  }
+}
+
+}  // namespace vesta::autograd

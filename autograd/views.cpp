@@ -1,0 +1,232 @@
+// Views and in-place ops on the tape.
+//
+// Note [Views and in-place]
+// A view shares memory with its base, so a write through either changes both, and both must get the write's gradient.
+//
+//   x = zeros(3); x[0] = w * 2; x.sum().backward()      # w gets a gradient, although x required none when it was viewed
+//
+// *Who knows what.* alias(), which makes every view, notes the base in TensorImpl::base: the tensor at the root, never
+// itself a view. It also wakes the autograd layer for the view, because its base may come to require grad at any time.
+// A base does not know its views. It has a generation, raised whenever its history is replaced; a view keeps the
+// generation it was made in. (Versions, in Storage, count writes and serve saved tensors. Generations count changes of
+// history, so that a write under no_grad leaves views' histories as they are.)
+//
+// *A write through the base* (node N): the base's grad_fn becomes N and its generation rises. A view notices when its
+// grad_fn is next asked for: its history is then the base's, followed by an as_strided with the view's geometry.
+//
+// *A write through a view* (node N over the view's elements): the base's grad_fn becomes CopySlices(N), whose edge 0
+// goes to the base's old history and whose other edges are N's. CopySlices lays the gradient out as the base lies,
+// hands the view's part to N, and writes what N returns for the overwritten values in its place. The view itself, like
+// all others, then takes its history from the base.
+//
+// *What is refused*, as in PyTorch: a leaf that requires grad, and views of one, are not written in place while
+// recording (their gradient would be that of a value nobody can see); nor is a view made under no_grad, whose base
+// cannot be told what it was. A view nobody else holds the base of is not a view for this purpose: kernels that end in
+// a reshape of their own scratch tensor make such ones. detach() gives a tensor that shares memory and version but is no
+// view here: writes through it reach nobody's history, and are caught by versions where they matter.
+//
+// *unbind, split and chunk* are made of single views here, so each of their results may be written in place (PyTorch
+// must refuse: there they are outputs of one node).
+//
+// *Saved tensors*: an in-place op whose rule needs its input saves a recorded copy, made before the write; what its rule
+// needs of the result is saved after the write, with the new version.
+//
+// Rejected: a list of views in the base (weak pointers on every view, and a lock); functionalising writes (copies);
+// tracking only views of tensors that require grad (then the example above loses w's gradient without a word).
+#include <mutex>
+
+#include <vesta/autograd/engine.h>
+#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/rules/as_strided.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::autograd {
+namespace {
+
+bool is_tracked_view(const Tensor& t) { return t.impl()->base && !t.impl()->view_without_grad; }
+
+GradMeta* meta_of_base(const Tensor& view) { return static_cast<GradMeta*>(view.impl()->base->autograd); }
+
+uint32_t known_generation(const Tensor& view) { return view.impl()->autograd ? meta(view)->generation : 0; }
+
+/// Tells whether the base's history was replaced since the view learned its own.
+bool is_stale(const Tensor& view) {
+  if (view.impl()->view_without_grad) return false;
+  GradMeta* b = meta_of_base(view);
+  return b && b->requires_grad && b->generation != known_generation(view);
+}
+
+/// Leads from the base to a view of it by geometry alone.
+class ViewOfBase final : public Node {
+ public:
+  ViewOfBase(const Tensor& base, const Tensor& view) : from_(base), to_(view) {
+    set_num_edges(1);
+    edge(0) = gradient_edge(base);
+    set_input_meta(0, 1, view);
+  }
+  GradList apply(GradList grads, Needs) override {
+    return GradList(rules::as_strided_gradient(grads[0], from_, to_));
+  }
+  std::string name() const override { return "AsStridedBackward0"; }
+
+ private:
+  rules::Geometry from_, to_;
+};
+
+/// Is the history of a base after a write through a view.
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view, NodePtr write)
+      : base_(base), view_(view), dtype_(base.dtype()), device_(base.device()), write_(std::move(write)) {
+    size_t n = write_->edges().size();
+    set_num_edges(n);
+    edge(0) = gradient_edge(base);
+    for (size_t i = 1; i < n; ++i) edge(i) = write_->edges()[i];
+    write_->edge(0) = {};
+    set_input_meta(0, 1, base);
+    keeps_state_ = write_->keeps_state();
+    releases_ = true;
+  }
+  GradList apply(GradList grads, Needs needs) override {
+    Tensor buffer = zeros(rules::extent(base_, view_), dtype_, device_);
+    Tensor whole = rules::geometry_of(buffer, base_, rules::first(base_, view_));
+    whole.copy_(grads[0]);
+    Tensor part = rules::geometry_of(buffer, view_, rules::first(base_, view_));
+    GradList inner;
+    {
+      RunningNode running(write_.get());
+      inner = write_->apply(GradList(part.clone()), needs);
+    }
+    inner.grow(std::max(edges().size(), size_t(1)));
+    if (inner[0].defined()) part.copy_(reduce_to(inner[0], view_.sizes, dtype_));
+    else part.fill_(0);
+    inner[0] = std::move(whole);
+    return inner;
+  }
+  std::string name() const override { return "CopySlices"; }
+  void release_saved() override { write_->release_saved(); }
+
+ private:
+  rules::Geometry base_, view_;
+  DType dtype_;
+  Device device_;
+  NodePtr write_;
+};
+
+/// Hangs a new history on a tensor that is no view (or the base of some).
+void replace_history(const Tensor& t, NodePtr node) {
+  GradMeta& m = ensure_meta(t);
+  if (m.retained) {  // retain_grad() is about the tensor, not about the node that made its old value
+    if (m.grad_fn) {
+      std::erase_if(m.grad_fn->ensure_hooks().retained, [&](auto& e) { return e.second == m.retained; });
+    }
+    node->ensure_hooks().retained.emplace_back(0, m.retained);
+  }
+  m.grad_fn = std::move(node);
+  m.output_nr = 0;
+  m.requires_grad = true;
+  ++m.generation;
+  t.impl()->layers |= bit(Layer::autograd);
+}
+
+}  // namespace
+
+bool view_requires_grad(const Tensor& t) {
+  if (t.impl()->autograd && meta(t)->requires_grad) return true;
+  return is_stale(t);
+}
+
+NodePtr grad_fn(const Tensor& t) {
+  if (t.impl()->base && is_stale(t)) {
+    static std::mutex mutex;  // two threads may look at one view; rare and short
+    std::lock_guard lock(mutex);
+    if (is_stale(t)) {
+      Tensor base(t.impl()->base);
+      GradMeta& m = ensure_meta(t);
+      m.grad_fn = NodePtr(new ViewOfBase(base, t));
+      m.output_nr = 0;
+      m.requires_grad = true;
+      m.generation = meta(base)->generation;
+    }
+  }
+  return t.impl()->autograd ? meta(t)->grad_fn : NodePtr();
+}
+
+void set_history(const Tensor& result, NodePtr node, uint32_t output_nr) {
+  TensorImpl& impl = *result.impl();
+  if (impl.base) forget_base(result);
+  GradMeta& m = ensure_meta(result);
+  m.grad_fn = std::move(node);
+  m.output_nr = output_nr;
+  m.requires_grad = true;
+  impl.layers |= bit(Layer::autograd);
+}
+
+void set_view_history(const Tensor& view, NodePtr node, uint32_t output_nr) {
+  GradMeta& m = ensure_meta(view);
+  m.grad_fn = std::move(node);
+  m.output_nr = output_nr;
+  m.requires_grad = true;
+  if (view.impl()->base) {
+    GradMeta* b = meta_of_base(view);
+    m.generation = b ? b->generation : 0;
+  }
+  view.impl()->layers |= bit(Layer::autograd);
+}
+
+void forget_base(const Tensor& t) {
+  t.impl()->base.reset();
+  t.impl()->view_without_grad = false;
+  if (!t.impl()->autograd || !meta(t)->requires_grad) t.impl()->layers &= uint8_t(~bit(Layer::autograd));
+}
+
+Tensor view_base(const Tensor& t) { return t.impl()->base ? Tensor(t.impl()->base) : Tensor(); }
+
+void detach_(const Tensor& t) {
+  VESTA_CHECK(!t.impl()->base || !requires_grad(t), runtime,
+              "detach_: Can't detach views in-place. Use detach() instead.");
+  if (!t.impl()->autograd) return;
+  GradMeta& m = *meta(t);
+  m.grad_fn.reset();
+  m.retained.reset();
+  m.output_nr = 0;
+  m.requires_grad = false;
+  t.impl()->layers &= uint8_t(~bit(Layer::autograd));
+}
+
+void check_inplace(const Tensor& t, bool records, const char* op) {
+  const TensorImpl& impl = *t.impl();
+  VESTA_CHECK(!impl.inference || layer_state.inference, runtime, op,
+              ": Inplace update to inference tensor outside InferenceMode is not allowed. Clone it first.");
+  if (impl.base && impl.view_without_grad) {
+    Tensor base(impl.base);
+    bool shared = impl.base->use_count() > 2;  // the view's own reference and the one just taken
+    VESTA_CHECK(!shared || !(records || requires_grad(base)), runtime, op,
+                ": A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+                "this use case is ambiguous and error-prone, it is forbidden. Move both the view and the in-place op "
+                "inside the no_grad block, or both outside.");
+    return;
+  }
+  if (impl.base) {
+    Tensor base(impl.base);
+    VESTA_CHECK(!requires_grad(base) || meta(base)->grad_fn, runtime, op,
+                ": a view of a leaf Variable that requires grad is being used in an in-place operation. Write under "
+                "no_grad(), or to a clone.");
+  }
+  VESTA_CHECK(!requires_grad(t) || grad_fn(t), runtime, op,
+              ": a leaf Variable that requires grad is being used in an in-place operation. Write under no_grad(), or "
+              "to a clone.");
+}
+
+void rebase_history(const Tensor& t, NodePtr node) {
+  if (!is_tracked_view(t)) {
+    if (t.impl()->base) forget_base(t);  // nobody else holds its base: check_inplace has seen to that
+    replace_history(t, std::move(node));
+    return;
+  }
+  Tensor base(t.impl()->base);
+  replace_history(base, NodePtr(new CopySlices(base, t, std::move(node))));
+  grad_fn(t);  // its history is the base's now
+}
+
+}  // namespace vesta::autograd
