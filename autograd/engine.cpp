@@ -195,7 +195,7 @@ class RunScope {
 };
 
 void Run::clear() {
-  if (tasks_.capacity() > 4096) tasks_ = {};
+  if (tasks_.capacity() > 4096) std::vector<Task>().swap(tasks_);
   else tasks_.clear();
   roots_.clear();
   heap_.clear();

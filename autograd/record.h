@@ -183,6 +183,20 @@ void install(Op<R(A...)>& o) {
   o.set_layer(Layer::autograd, &call<op, Rule, kind, R, A...>);
 }
 
+/// Is what stands in the slot of an op whose gradient is that of a formula in other ops.
+template <auto& op, auto formula, class R, class... A>
+R call_composite(A... a) {
+  Wants<true> wants;
+  (wants.see(a), ...);
+  if (wants.any) return formula(a...);
+  Below autograd(Layer::autograd);
+  return op(static_cast<A>(a)...);
+}
+template <auto& op, auto formula, class R, class... A>
+void install_composite(Op<R(A...)>& o) {
+  o.set_layer(Layer::autograd, &call_composite<op, formula, R, A...>);
+}
+
 // ---- pointwise ----
 
 /// Is all that recording knows of one pointwise op: its record, its gradients in terms of ops, and when one is g itself.
@@ -234,6 +248,12 @@ void record_view() {
 template <auto& op, class Rule>
 void record_inplace() {
   recording::install<op, Rule, recording::Kind::inplace>(op);
+}
+/// Enters a formula made of other ops, which runs instead of the fused kernel whenever an argument requires grad: for
+/// the gradients of fused ops, whose own gradients are only asked for by double backward.
+template <auto& op, auto formula>
+void record_composite() {
+  recording::install_composite<op, formula>(op);
 }
 /// Enters the gradients that a pointwise op's struct states.
 template <auto& op, class Struct>

@@ -1,0 +1,35 @@
+#include <vesta/autograd/register.h>
+
+#include <vesta/autograd/engine.h>
+#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/rules/rules.h>
+#include <vesta/core/autograd_port.h>
+
+namespace vesta::autograd {
+
+void register_autograd() {
+  rules::register_pointwise();
+  rules::register_reduce();
+  rules::register_view();
+  rules::register_copy();
+  rules::register_index();
+  rules::register_random();
+  rules::register_matmul();
+  rules::register_conv();
+  rules::register_softmax();
+  rules::register_loss();
+  rules::register_norm();
+  rules::register_optim();
+
+  autograd_port.backward = [](const Tensor& t, const Tensor& gradient, bool retain_graph, bool create_graph) {
+    run_backward(TensorList::Span(&t, 1), TensorList::Span(&gradient, 1),
+                 BackwardOptions{retain_graph || create_graph, create_graph, true, false});
+  };
+  autograd_port.grad = &grad;
+  autograd_port.set_grad = &set_grad;
+  autograd_port.requires_grad = [](const Tensor& t) { return requires_grad(t); };
+  autograd_port.set_requires_grad = &set_requires_grad;
+  autograd_port.is_leaf = &is_leaf;
+}
+
+}  // namespace vesta::autograd

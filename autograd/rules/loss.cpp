@@ -1,0 +1,49 @@
+// Cross-entropy of logits and class numbers.
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/rules.h>
+
+namespace vesta::autograd::rules {
+namespace {
+
+struct CrossEntropyRule {
+  Saved input, target, weight, logsumexp;
+  int64_t ignore_index = -100;
+  double smoothing = 0;
+  static constexpr unsigned results = 0b01;
+  static CrossEntropyRule save(const TensorPair& r, const Tensor& input, const Tensor& target, const Tensor& weight,
+                               int64_t ignore_index, double smoothing, Needs needs) {
+    VESTA_CHECK(!needs[2], not_implemented,
+                "cross_entropy: expected class weights that require no grad. Use weight.detach().");
+    return {Saved(input), Saved(target), Saved(weight), Saved(std::get<1>(r)), ignore_index, smoothing};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    return cross_entropy_gradient(g[0], input(), target(), weight(), logsumexp(), ignore_index, smoothing);
+  }
+};
+
+/// The loss of a row is -sum_c t_c log p_c with t_c = w_c ((1 - s) [c = target] + s / C), 0 for an ignored row; hence
+/// d loss / d x_c = sum(t) p_c - t_c, with p = softmax(x).
+Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, const Tensor& target, const Tensor& weight,
+                                      const Tensor&, int64_t ignore_index, double smoothing) {
+  Tensor goal;
+  {
+    NoGrad off;
+    Tensor counted = ne(target, ignore_index);
+    Tensor row = where(counted, target, wrapped(int64_t(0))).to(DType::int64).unsqueeze(1);
+    goal = full(input.sizes(), smoothing / double(input.size(1)), input.dtype(), input.device());
+    goal.scatter_add_(1, row, full(row.sizes(), 1 - smoothing, input.dtype(), input.device()));
+    if (weight.defined()) goal = goal * weight;
+    goal = where(counted.unsqueeze(1), goal, wrapped(0.0));
+  }
+  return g.unsqueeze(1) * (softmax_float(input, 1) * sum(goal, 1, true) - goal);
+}
+
+}  // namespace
+
+void register_loss() {
+  record<ops::cross_entropy_rows, CrossEntropyRule>();
+  record_composite<ops::cross_entropy_gradient, &cross_entropy_gradient_formula>();
+}
+
+}  // namespace vesta::autograd::rules

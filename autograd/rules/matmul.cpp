@@ -1,0 +1,61 @@
+// Matrix products. With C = A B and G the gradient of C: that of A is G B^H, that of B is A^H G. Batch dimensions that
+// were broadcast are summed by the engine.
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/rules.h>
+
+namespace vesta::autograd::rules {
+namespace {
+
+Tensor adjoint(const Tensor& m) { return (m.is_complex() ? conj(m) : m).transpose(-2, -1); }
+Tensor rows(const Tensor& t) { return t.dim() == 2 ? t : t.reshape({t.numel() / std::max<int64_t>(t.size(-1), 1), t.size(-1)}); }
+
+struct MatmulRule {
+  Saved a, b;
+  int64_t a_dim = 2, b_dim = 2;
+  static MatmulRule save(const Tensor&, const Tensor& a, const Tensor& b, Needs needs) {
+    return {needs[1] ? Saved(a) : Saved(), needs[0] ? Saved(b) : Saved(), a.dim(), b.dim()};
+  }
+  Grads<2> operator()(const Tensor& grad, Needs needs) const {
+    Tensor g = grad;  // vectors are matrices with a dimension of 1
+    if (a_dim == 1) g = g.unsqueeze(b_dim == 1 ? -1 : -2);
+    if (b_dim == 1) g = g.unsqueeze(-1);
+    return {needs[0] ? of_a(g) : Tensor{}, needs[1] ? of_b(g) : Tensor{}};
+  }
+  Tensor of_a(const Tensor& g) const {
+    Tensor r = matmul(g, adjoint(b_dim == 1 ? b().unsqueeze(-1) : b()));
+    return a_dim == 1 ? r.squeeze(-2) : r;
+  }
+  Tensor of_b(const Tensor& g) const {
+    Tensor left = a_dim == 1 ? a().unsqueeze(0) : a();
+    if (a_dim > 2 && b_dim == 2) return matmul(adjoint(rows(left)), rows(g));  // one product, not a sum over the batch
+    Tensor r = matmul(adjoint(left), g);
+    return b_dim == 1 ? r.squeeze(-1) : r;
+  }
+};
+
+struct LinearRule {
+  Saved input, weight;
+  bool vector = false;  // a weight [in] gives results [*]
+  static LinearRule save(const Tensor&, const Tensor& input, const Tensor& weight, const Tensor&, Needs needs) {
+    return {needs[1] ? Saved(input) : Saved(), needs[0] ? Saved(weight) : Saved(), weight.dim() == 1};
+  }
+  Grads<3> operator()(const Tensor& g, Needs needs) const {
+    if (vector) {
+      Tensor column = g.unsqueeze(-1);
+      return {needs[0] ? column * conj(weight()) : Tensor{}, needs[1] ? column * conj(input()) : Tensor{}, g};
+    }
+    Tensor of_input, of_weight;
+    if (needs[0]) of_input = matmul(g, conj(weight()));
+    if (needs[1]) of_weight = matmul(rows(g).transpose(0, 1), conj(rows(input())));
+    return {of_input, of_weight, needs[2] ? g : Tensor{}};
+  }
+};
+
+}  // namespace
+
+void register_matmul() {
+  record<ops::matmul, MatmulRule>();
+  record<ops::linear, LinearRule>();
+}
+
+}  // namespace vesta::autograd::rules

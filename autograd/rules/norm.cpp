@@ -1,0 +1,58 @@
+// Batch normalisation (Ioffe and Szegedy 2015).
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/rules.h>
+
+namespace vesta::autograd::rules {
+namespace {
+
+struct BatchNormRule {
+  Saved input, weight, mean, invstd;
+  bool training = false;
+  static constexpr unsigned results = 0b001;
+  static BatchNormRule save(const TensorTriple& r, const Tensor& input, const Tensor& weight, const Tensor&, const Tensor&,
+                            const Tensor&, bool training, double, double, Needs) {
+    return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), training};
+  }
+  Grads<3> operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    auto [x, w, b] = batch_norm_gradient(g[0], input(), weight(), mean(), invstd(), training);
+    return {x, w, b};
+  }
+};
+
+/// The same in terms of ops. In training the statistics are functions of the input, so they are computed anew; eps is
+/// what the given invstd has beyond the variance.
+TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& mean,
+                                         const Tensor& invstd, bool training) {
+  Dims others, channel(size_t(input.dim()), 1);
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (d != 1) others.push_back(d);
+  }
+  channel[1] = input.size(1);
+  Tensor x = input.to(mean.dtype()), grad = g.to(mean.dtype());
+  Tensor center = mean.view(channel), scale = invstd.view(channel);
+  if (training) {
+    center = vesta::mean(x, others, true);
+    Tensor variance = vesta::mean(square(x - center), others, true);
+    Tensor eps = (reciprocal(square(scale)) - variance).detach();
+    scale = reciprocal(sqrt(variance + eps));
+  }
+  Tensor normal = (x - center) * scale;
+  Tensor of_bias = sum(grad, others), of_weight = sum(grad * normal, others);
+  Tensor of_input = grad;
+  if (training) {
+    of_input = grad - vesta::mean(grad, others, true) - normal * vesta::mean(grad * normal, others, true);
+  }
+  of_input = of_input * scale;
+  if (weight.defined()) of_input = of_input * weight.view(channel);
+  return {of_input, of_weight, of_bias};
+}
+
+}  // namespace
+
+void register_norm() {
+  record<ops::native_batch_norm, BatchNormRule>();
+  record_composite<ops::batch_norm_gradient, &batch_norm_gradient_formula>();
+}
+
+}  // namespace vesta::autograd::rules

@@ -1,0 +1,12 @@
+// The rule of ops that overwrite their argument by something that does not depend on it.
+#pragma once
+#include <vesta/autograd/record.h>
+
+namespace vesta::autograd::rules {
+
+/// Gives zeros: the old value had no influence.
+struct OverwrittenRule {
+  Tensor operator()(const Tensor& g, Needs) const { return zeros_like(g); }
+};
+
+}  // namespace vesta::autograd::rules

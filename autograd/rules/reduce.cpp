@@ -1,0 +1,83 @@
+// Reductions. An extremum shares its gradient equally among equals; max and min along one dimension give it to the
+// element whose index they returned. As in PyTorch.
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/keep_dims.h>
+#include <vesta/autograd/rules/rules.h>
+
+namespace vesta::autograd::rules {
+namespace {
+
+struct SumRule {
+  Reduced shape;
+  static SumRule save(const Tensor&, const Tensor& x, const MaybeDims& dim, bool, MaybeDType, Needs) {
+    return {Reduced(x, dim, "sum")};
+  }
+  Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g); }
+};
+
+struct MeanRule {
+  Reduced shape;
+  static MeanRule save(const Tensor&, const Tensor& x, const MaybeDims& dim, bool, MaybeDType, Needs) {
+    return {Reduced(x, dim, "mean")};
+  }
+  Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g / Scalar(double(shape.count))); }
+};
+
+struct ExtremumRule {
+  Reduced shape;
+  Dims dims;
+  Saved x, y;
+  static ExtremumRule save(const Tensor& y, const Tensor& x, const MaybeDims& dim, bool, Needs) {
+    Reduced shape(x, dim, "amax");
+    Dims dims;
+    for (size_t d = 0; d < shape.sizes.size(); ++d) {
+      if (!dim || (*dim).empty() || std::ranges::any_of(*dim, [&](int64_t i) {
+            return size_t(i < 0 ? i + int64_t(shape.sizes.size()) : i) == d;
+          })) {
+        dims.push_back(int64_t(d));
+      }
+    }
+    return {std::move(shape), dims, Saved(x), Saved::result(y)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    Tensor equal = x() == shape.keep(y());
+    Tensor count = dims.empty() ? Tensor(wrapped(1.0)) : sum(equal, MaybeDims(dims), true);
+    return where(equal, shape.keep(g) / count, wrapped(0.0));
+  }
+};
+
+struct ExtremumAlongRule {
+  Dims sizes;
+  int64_t dim = 0;
+  bool keepdim = false;
+  Saved index;
+  static constexpr unsigned results = 0b01;
+  static ExtremumAlongRule save(const TensorPair& r, const Tensor& x, int64_t dim, bool keepdim, Needs) {
+    return {Dims(x.sizes()), wrap_dim(dim, x.dim(), "max"), keepdim, Saved(std::get<1>(r))};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    if (sizes.empty()) return g[0];
+    auto keep = [&](const Tensor& t) { return keepdim ? t : t.unsqueeze(dim); };
+    Tensor r = zeros(sizes, g[0].dtype(), g[0].device());
+    r.scatter_add_(dim, keep(index()), keep(g[0]));
+    return r;
+  }
+};
+
+}  // namespace
+
+void register_reduce() {
+  record<ops::sum, SumRule>();
+  record<ops::mean, MeanRule>();
+  record<ops::amax, ExtremumRule>();
+  record<ops::amin, ExtremumRule>();
+  record<ops::max_dim, ExtremumAlongRule>();
+  record<ops::min_dim, ExtremumAlongRule>();
+  ops::any.set_not_differentiable();
+  ops::all.set_not_differentiable();
+  ops::argmax.set_not_differentiable();
+  ops::argmin.set_not_differentiable();
+}
+
+}  // namespace vesta::autograd::rules

@@ -1,0 +1,19 @@
+// What the files of this folder offer to register_autograd(): one function per topic, which enters its rules.
+#pragma once
+
+namespace vesta::autograd::rules {
+
+void register_pointwise();
+void register_reduce();
+void register_view();
+void register_copy();
+void register_index();
+void register_random();
+void register_matmul();
+void register_conv();
+void register_softmax();
+void register_loss();
+void register_norm();
+void register_optim();
+
+}  // namespace vesta::autograd::rules

@@ -1,0 +1,23 @@
+// The words of core/ops/math.h for T = Tensor, so that the gradients in core/ops/pointwise can be evaluated with ops and
+// thus recorded (double backward). exp, log, maximum and so on are the functions of the roll call, found by
+// argument-dependent lookup; here is what the roll call has under another name.
+#pragma once
+#include <vesta/core/ops/math.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta {
+
+/// Chooses a where `mask` (bool) holds, else b.
+inline Tensor select(const Tensor& mask, const Tensor& a, const Tensor& b) { return where(mask, a, b); }
+
+namespace math {
+inline namespace VESTA_ISA_NS {
+/// Makes a constant a Python-like number, which takes the dtype of what it meets.
+template <>
+struct Literal<Tensor> {
+  static Tensor make(double value) { return wrapped(value); }
+};
+}  // namespace VESTA_ISA_NS
+}  // namespace math
+
+}  // namespace vesta

@@ -1,0 +1,141 @@
+// Views: the gradient of a view is the incoming gradient in the view's place, and zeros elsewhere.
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/as_strided.h>
+#include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/strided_iter.h>
+
+namespace vesta::autograd::rules {
+
+// ---- geometry --------------------------------------------------------------------------------------------------------
+
+namespace {
+int64_t last_of(const Geometry& g) {
+  int64_t last = g.offset;
+  for (size_t d = 0; d < g.sizes.size(); ++d) {
+    if (g.sizes[d] == 0) return g.offset - 1;
+    last += (g.sizes[d] - 1) * g.strides[d];
+  }
+  return last;
+}
+}  // namespace
+
+int64_t extent(const Geometry& a, const Geometry& b) {
+  return std::max<int64_t>(std::max(last_of(a), last_of(b)) - first(a, b) + 1, 0);
+}
+
+Tensor geometry_of(const Tensor& buffer, const Geometry& g, int64_t origin) {
+  return buffer.as_strided(g.sizes, g.strides, g.offset - origin);
+}
+
+Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geometry& to) {
+  int64_t n = extent(from, to), origin = first(from, to);
+  Tensor buffer = zeros(n, grad.dtype(), grad.device());
+  Tensor place = arange_range(0, n, 1, DType::int64, grad.device());
+  Tensor target = geometry_of(buffer, to, origin);
+  if (self_overlaps(target)) buffer.index_add_(0, geometry_of(place, to, origin).reshape(-1), grad.reshape(-1));
+  else target.copy_(grad);
+  Tensor result = geometry_of(buffer, from, origin);
+  if (!self_overlaps(result)) return result;
+  Tensor uses = zeros(n, grad.dtype(), grad.device());
+  Tensor at = geometry_of(place, from, origin).reshape(-1);
+  uses.index_add_(0, at, ones(at.sizes(), grad.dtype(), grad.device()));
+  return result / geometry_of(uses, from, origin);
+}
+
+// ---- rules -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Returns zeros of `sizes` with `g` in the place that `view` shows of them.
+template <class View>
+Tensor embedded(const Tensor& g, IntSpan sizes, View view) {
+  Tensor r = zeros(IntList(sizes), g.dtype(), g.device());
+  view(r).copy_(g);
+  return r;
+}
+
+struct ReshapeRule {
+  Dims sizes;
+  static ReshapeRule save(const Tensor&, const Tensor& x, const auto&, Needs) { return {Dims(x.sizes())}; }
+  Tensor operator()(const Tensor& g, Needs) const { return g.reshape(sizes); }
+};
+
+struct ExpandRule {
+  Tensor operator()(const Tensor& g, Needs) const { return g; }  // the engine sums
+};
+
+struct PermuteRule {
+  Dims back;
+  static PermuteRule save(const Tensor&, const Tensor& x, IntList dims, Needs) {
+    PermuteRule r{Dims(dims.size())};
+    for (size_t i = 0; i < dims.size(); ++i) r.back[size_t(wrap_dim(dims[i], x.dim(), "permute"))] = int64_t(i);
+    return r;
+  }
+  Tensor operator()(const Tensor& g, Needs) const { return g.permute(back); }
+};
+
+struct TransposeRule {
+  int64_t dim0 = 0, dim1 = 0;
+  static TransposeRule save(const Tensor&, const Tensor&, int64_t dim0, int64_t dim1, Needs) { return {dim0, dim1}; }
+  Tensor operator()(const Tensor& g, Needs) const { return g.transpose(dim0, dim1); }
+};
+
+struct SelectRule {
+  Dims sizes;
+  int64_t dim = 0, index = 0;
+  static SelectRule save(const Tensor&, const Tensor& x, int64_t dim, int64_t index, Needs) {
+    return {Dims(x.sizes()), dim, index};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    return embedded(g, sizes, [&](const Tensor& t) { return t.select(dim, index); });
+  }
+};
+
+struct SliceRule {
+  Dims sizes;
+  int64_t dim = 0;
+  MaybeInt start, end;
+  int64_t step = 1;
+  static SliceRule save(const Tensor&, const Tensor& x, int64_t dim, MaybeInt start, MaybeInt end, int64_t step, Needs) {
+    return {Dims(x.sizes()), dim, start, end, step};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    return embedded(g, sizes, [&](const Tensor& t) { return t.slice(dim, start, end, step); });
+  }
+};
+
+struct DiagonalRule {
+  Dims sizes;
+  int64_t offset = 0, dim1 = 0, dim2 = 1;
+  static DiagonalRule save(const Tensor&, const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2, Needs) {
+    return {Dims(x.sizes()), offset, dim1, dim2};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    return embedded(g, sizes, [&](const Tensor& t) { return t.diagonal(offset, dim1, dim2); });
+  }
+};
+
+struct AsStridedRule {
+  Geometry from, to;
+  static AsStridedRule save(const Tensor& y, const Tensor& x, IntList, IntList, MaybeInt, Needs) {
+    return {Geometry(x), Geometry(y)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const { return as_strided_gradient(g, from, to); }
+};
+
+}  // namespace
+
+void register_view() {
+  record_view<ops::view, ReshapeRule>();
+  record_view<ops::squeeze, ReshapeRule>();
+  record_view<ops::unsqueeze, ReshapeRule>();
+  record_view<ops::expand, ExpandRule>();
+  record_view<ops::permute, PermuteRule>();
+  record_view<ops::transpose, TransposeRule>();
+  record_view<ops::select, SelectRule>();
+  record_view<ops::slice, SliceRule>();
+  record_view<ops::diagonal, DiagonalRule>();
+  record_view<ops::as_strided, AsStridedRule>();
+}
+
+}  // namespace vesta::autograd::rules
