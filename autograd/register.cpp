@@ -4,6 +4,8 @@
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/autograd_port.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/register.h>
 
 namespace vesta::autograd {
 
@@ -30,6 +32,30 @@ void register_autograd() {
   autograd_port.requires_grad = [](const Tensor& t) { return requires_grad(t); };
   autograd_port.set_requires_grad = &set_requires_grad;
   autograd_port.is_leaf = &is_leaf;
+  autograd_port.repr_suffix = [](const Tensor& t) -> std::string {
+    if (!requires_grad(t)) return {};
+    NodePtr fn = grad_fn(t);
+    return fn ? "grad_fn=<" + fn->name() + ">" : "requires_grad=True";
+  };
 }
 
 }  // namespace vesta::autograd
+
+namespace vesta {
+
+// This is the one place where the parts are put together, and so the one file that looks up at a leaf (core/cpu).
+void initialize() {
+  register_ops();
+  cpu::register_backend();
+  cpu::register_all();
+  autograd::register_autograd();
+}
+
+namespace {
+// Runs when the library is loaded: whoever links libvesta.so or imports the extension finds ops that work, without a call
+// that everybody would have to remember. The order within initialize() is written out, and what it touches is
+// constant-initialised, so it depends on no other static object.
+[[gnu::constructor]] void on_load() { initialize(); }
+}  // namespace
+
+}  // namespace vesta

@@ -57,10 +57,10 @@ struct PointwiseInfo {
   bool mask_first = false;         // input 0 is a bool mask that takes no part in promotion (where)
   bool differentiable = true;
   bool pass[3] = {};               // the gradient of input i is g
-  bool (*pass_if[3])(const double* params) = {};  // and here it is for some parameters: b's in a + 1 * b
   uint8_t uses[3] = {};            // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
   void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
   AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};
+  bool (*pass_if[3])(const double* params) = {};  // the gradient of input i is g for these parameters: b's in a + 1 * b
 };
 
 /// Is an Op that carries its record. Layers and kernels look at `info`, which lives with the op.
