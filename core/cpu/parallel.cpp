@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
@@ -91,23 +92,58 @@ struct Loop {
   std::atomic<bool> failed{false};
   std::exception_ptr error = nullptr;  // written by the one thread that turned `failed`
 
-  // Takes pieces until none is left. Only the thread that entered the loop polls: the hook may need to be on it.
-  void work(bool polls) noexcept {
+  // Takes pieces until none is left and returns how many it took. Only the thread that entered the loop polls: the hook
+  // may need to be on it.
+  std::int64_t work(bool polls) noexcept {
     const PollHook hook = polls ? poll_hook.load(std::memory_order_relaxed) : nullptr;
-    bool first = true;
+    std::int64_t taken = 0;
     while (!failed.load(std::memory_order_relaxed)) {
       const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= chunks) return;
+      if (i >= chunks) break;
       try {
-        if (hook != nullptr && !first) hook();
-        first = false;
+        if (hook != nullptr && taken > 0) hook();
+        ++taken;
         body(i * chunk, std::min(n, (i + 1) * chunk));
       } catch (...) {
         if (!failed.exchange(true)) error = std::current_exception();
       }
     }
+    return taken;
   }
 };
+
+// Note [A crowded machine]
+// A region ends when all its threads have arrived, those that found no piece to do included. Where other processes keep
+// the CPUs busy a thread may wait for its turn for milliseconds, and a loop of 100 us takes that long: steps of a small
+// network slow down many times over instead of by the share lost. So the thread that entered compares what the region
+// took with what it would have taken alone (its own pieces, scaled up); if it lost more than kNotice it stays alone for
+// kRest times the loss, longer each time in a row. Results cannot tell: no bit depends on the number of threads.
+class Crowd {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_alone() const { return until_ != Clock::time_point{} && Clock::now() < until_; }
+
+  void judge(Clock::duration took, Clock::duration worked, std::int64_t taken, std::int64_t chunks) {
+    if (taken == 0) return;
+    const Clock::duration alone = worked * chunks / taken, loss = took - alone;
+    if (loss < kNotice) {
+      if (took < alone) in_a_row_ = std::max(in_a_row_ - 1, 0);
+      return;
+    }
+    in_a_row_ = std::min(in_a_row_ + 1, 4);
+    until_ = Clock::now() + std::min<Clock::duration>(loss * (kRest << in_a_row_), std::chrono::milliseconds(500));
+  }
+
+ private:
+  // A sleeping thread of an idle machine is there after 50 us; the scheduler's turns last from 750 us.
+  static constexpr Clock::duration kNotice = std::chrono::microseconds(300);
+  static constexpr int kRest = 8;
+  Clock::time_point until_{};
+  int in_a_row_ = 0;
+};
+
+thread_local Crowd crowd;
 
 void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
   const PollHook hook = in_parallel_region() ? nullptr : poll_hook.load(std::memory_order_relaxed);
@@ -122,14 +158,23 @@ void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
 void detail::run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body) {
   const std::int64_t chunks = n / chunk + (n % chunk != 0);
   const int team = static_cast<int>(std::min<std::int64_t>(num_threads(), chunks));
-  if (team <= 1 || in_parallel_region() || is_forked_child()) return run_serially(n, chunk, body);
+  if (team <= 1 || in_parallel_region() || is_forked_child() || crowd.is_alone()) return run_serially(n, chunk, body);
   Loop loop{n, chunk, chunks, body};
+  const auto start = Crowd::Clock::now();
+  auto worked = start;
+  std::int64_t taken = 0;
 #pragma omp parallel num_threads(team)
   {
     inside_loop = true;
-    loop.work(omp_get_thread_num() == 0);
+    if (omp_get_thread_num() == 0) {
+      taken = loop.work(true);
+      worked = Crowd::Clock::now();
+    } else {
+      loop.work(false);
+    }
     inside_loop = false;
   }
+  crowd.judge(Crowd::Clock::now() - start, worked - start, taken, chunks);
   if (loop.error) std::rethrow_exception(loop.error);
 }
 

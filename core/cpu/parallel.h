@@ -45,7 +45,8 @@ namespace detail { VESTA_API void run_chunks(std::int64_t n, std::int64_t chunk,
 ///
 /// The pieces depend on `n` and `grain` only (see chunk_size) and are handed out as threads come for them, so that a
 /// thread delayed by another process holds up one piece and not its share of the loop. The loop is serial, over the
-/// same pieces, when n <= grain, inside another parallel region, after fork() in the child, and with one thread.
+/// same pieces, when n <= grain, inside another parallel region, after fork() in the child, with one thread, and for a
+/// while where other processes keep the CPUs so busy that several threads lost time (Note [A crowded machine]).
 /// The first exception a piece throws stops the loop and is thrown here; pieces not begun are then skipped.
 inline void parallel_for(std::int64_t n, std::int64_t grain, RangeFn body) {
   if (n <= 0) return;
