@@ -208,7 +208,7 @@ void Grid::run(bool write, double alpha, bool add) {
   }
   // Places may be equal: an outer element, and a piece of the rows, belong to one thread for all places.
   int64_t total = outer_ * count() * row_;
-  int64_t pieces = total > kGrain && row_ >= 64 ? std::min<int64_t>(16, row_ / 32) : 1;
+  int64_t pieces = total > kGrain && row_ >= 64 ? std::min<int64_t>(16, 1 + row_ / 256) : 1;
   int64_t width = (row_ + pieces - 1) / pieces;
   int64_t grain = std::max<int64_t>(1, kGrain / (count() * width));
   parallel_for(outer_ * pieces, grain, [&](int64_t begin, int64_t end) {
@@ -429,17 +429,22 @@ Tensor nonzero(const Tensor& input) {
   int64_t total = first.back();
   Tensor columns = empty_tensor({{ndim, total}}, DType::int64);  // one dimension's indices lie together: x[mask] wants it
   auto* out = static_cast<int64_t*>(columns.data_ptr());
+  int64_t row = ndim ? mask.sizes()[size_t(ndim - 1)] : 1;
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     int64_t at = first[size_t(begin / chunk)];
-    for (int64_t i = begin; i < end; ++i) {
-      if (!p[i]) continue;
-      int64_t rest = i;
-      for (int64_t d = ndim - 1; d > 0; --d) {
-        out[d * total + at] = rest % mask.sizes()[size_t(d)];
+    for (int64_t i = begin; i < end;) {  // one row, or the part of it that lies in this piece
+      int64_t stop = std::min(end, (i / row + 1) * row), start = at, column = i % row;
+      if (ndim == 0) return;
+      int64_t* last = out + (ndim - 1) * total;
+      for (int64_t k = i; k < stop; ++k, ++column) {
+        if (p[k]) last[at++] = column;
+      }
+      int64_t rest = i / row;
+      for (int64_t d = ndim - 2; d >= 0; --d) {
+        std::fill(out + d * total + start, out + d * total + at, rest % mask.sizes()[size_t(d)]);
         rest /= mask.sizes()[size_t(d)];
       }
-      if (ndim) out[at] = rest;
-      ++at;
+      i = stop;
     }
   });
   return Tensor(TensorImpl::make(columns.impl()->storage(), {{total, ndim}}, {{1, std::max<int64_t>(total, 1)}}, 0,

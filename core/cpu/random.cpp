@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 
 #include <vesta/core/base/philox.h>
 #include <vesta/core/cpu/isa.h>
@@ -118,6 +117,7 @@ Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
   r.a = p;
   return in_place(t, "bernoulli_", [&](const Tensor& c) {
     r.stream = next_stream(generator);
+    if (p == 0) return fill_values(c, 0, "bernoulli_");  // the kernel takes positive probabilities
     run(kernels[int(c.dtype())].bernoulli, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
   });
 }
@@ -157,7 +157,12 @@ TensorPair native_dropout(const Tensor& input, double p, bool train) {
   Tensor in = contiguous_copy(input);
   RandomRun r{};
   r.stream = next_stream(nullptr);
-  r.a = 1 - p, r.b = p < 1 ? 1 / (1 - p) : 0;
+  if (p == 1) {  // the kernel takes positive probabilities
+    fill_values(out, 0, "native_dropout");
+    fill_values(mask, false, "native_dropout");
+    return {out, mask};
+  }
+  r.a = 1 - p, r.b = 1 / (1 - p);
   run(kernels[int(input.dtype())].dropout, r, input.numel(), input.element_size(), static_cast<char*>(out.data_ptr()),
       static_cast<const char*>(in.data_ptr()), static_cast<bool*>(mask.data_ptr()));
   return {out, mask};
@@ -165,14 +170,19 @@ TensorPair native_dropout(const Tensor& input, double p, bool train) {
 
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) {
   DType d = check_randperm(n, dtype);
-  Tensor order = empty_tensor({{n}}, DType::int64), keys = empty_tensor({{n}}, DType::int64);
+  struct Card {
+    uint64_t key;
+    int64_t number;
+  };
+  Tensor memory = empty_tensor({{n, 2}}, DType::int64), order = empty_tensor({{n}}, DType::int64);
+  auto* cards = static_cast<Card*>(memory.data_ptr());
+  auto* p = order.data_ptr<int64_t>();
   RandomStream s = next_stream(generator);
-  auto *p = order.data_ptr<int64_t>(), *k = keys.data_ptr<int64_t>();
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) k[i] = int64_t(random_bits64(s.seed, s.offset, uint64_t(i)));
+    for (int64_t i = begin; i < end; ++i) cards[i] = {random_bits64(s.seed, s.offset, uint64_t(i)), i};
   });
-  std::iota(p, p + n, int64_t(0));
-  std::sort(p, p + n, [k](int64_t a, int64_t b) { return k[a] != k[b] ? k[a] < k[b] : a < b; });
+  std::sort(cards, cards + n, [](const Card& a, const Card& b) { return a.key != b.key ? a.key < b.key : a.number < b.number; });
+  for (int64_t i = 0; i < n; ++i) p[i] = cards[i].number;
   if (d == DType::int64) return order;
   Tensor r = empty_tensor({{n}}, d);
   copy_values(r, order);

@@ -30,6 +30,7 @@ Cause cause_of(auto&& f) {
 }  // namespace
 
 TEST_CASE("transposed copies equal the definition for every item size and odd shapes", "[copy]") {
+  NoGrad off;
   for (DType d : {DType::uint8, DType::float16, DType::float32, DType::int64, DType::complex128}) {
     for (auto [rows, columns] : {std::pair{70, 130}, {8, 8}, {33, 257}, {1, 64}, {100, 7}}) {
       Tensor x = arange(int64_t(rows) * columns).remainder(251).to(d).view({rows, columns});
@@ -46,6 +47,7 @@ TEST_CASE("transposed copies equal the definition for every item size and odd sh
 }
 
 TEST_CASE("batches of transposed matrices", "[copy]") {
+  NoGrad off;
   Tensor x = arange(3 * 40 * 50).view({3, 40, 50});
   Tensor y = x.transpose(1, 2).contiguous();
   Tensor z = x.permute({2, 1, 0}).contiguous();
@@ -63,6 +65,7 @@ TEST_CASE("batches of transposed matrices", "[copy]") {
 }
 
 TEST_CASE("clone keeps dense strides and makes holes go away", "[copy]") {
+  NoGrad off;
   Tensor x = arange(24).view({4, 6});
   REQUIRE(list(x.t().clone().strides()) == L{1, 6});
   REQUIRE(list(x.slice(1, 0, 6, 2).clone().strides()) == L{3, 1});
@@ -74,6 +77,7 @@ TEST_CASE("clone keeps dense strides and makes holes go away", "[copy]") {
 }
 
 TEST_CASE("copy_ converts, broadcasts and survives overlap", "[copy]") {
+  NoGrad off;
   Tensor x = arange(6).to(DType::float32).view({2, 3});
   REQUIRE(values(zeros({2, 3}, DType::int16).copy_(x)) == L{0, 1, 2, 3, 4, 5});
   REQUIRE(values(zeros({2, 2, 3}).copy_(x)) == L{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
@@ -87,6 +91,7 @@ TEST_CASE("copy_ converts, broadcasts and survives overlap", "[copy]") {
 }
 
 TEST_CASE("fill_ takes any layout and refuses what does not fit", "[copy]") {
+  NoGrad off;
   Tensor x = zeros({300, 300}, DType::int8);
   x.t().fill_(3);
   REQUIRE(x.sum().item<int64_t>() == 270000);
@@ -98,6 +103,7 @@ TEST_CASE("fill_ takes any layout and refuses what does not fit", "[copy]") {
 }
 
 TEST_CASE("dtypes and values of factories", "[copy]") {
+  NoGrad off;
   REQUIRE(full({2}, true).dtype() == DType::bool_);
   REQUIRE(full({2}, 3).dtype() == DType::int64);
   REQUIRE(full({2}, 3.5).dtype() == DType::float32);

@@ -2,6 +2,7 @@
 #include <vesta/core/cpu/copy.h>
 
 #include <cstring>
+#include <utility>
 
 #include <vesta/core/base/macros.h>
 
@@ -21,26 +22,66 @@ void fill_items(char* to, const char* value, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = v;
 }
 
+/// Is a square of N x N items, N to a vector of 16 bytes.
+template <class T>
+struct Square {
+  static constexpr int N = 16 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(16)));
+  typedef T Unaligned __attribute__((vector_size(16), aligned(1), may_alias));
+
+  /// Transposes in registers: each stage interleaves the first half of the rows with the second, and log2(N) such
+  /// stages bring item (r, c) to (c, r).
+  VESTA_INLINE static void transpose(const char* from, int64_t from_row, char* to, int64_t to_row) {
+    Vector v[N], w[N];
+    for (int r = 0; r < N; ++r) v[r] = *reinterpret_cast<const Unaligned*>(from + r * from_row);
+#pragma GCC unroll 4
+    for (int stage = 1; stage < N; stage *= 2) {
+      for (int r = 0; r < N / 2; ++r) {
+        w[2 * r] = interleave<0>(v[r], v[r + N / 2], std::make_index_sequence<N>{});
+        w[2 * r + 1] = interleave<N / 2>(v[r], v[r + N / 2], std::make_index_sequence<N>{});
+      }
+      for (int r = 0; r < N; ++r) v[r] = w[r];
+    }
+    for (int r = 0; r < N; ++r) *reinterpret_cast<Unaligned*>(to + r * to_row) = v[r];
+  }
+
+ private:
+  template <int first, size_t... I>
+  VESTA_INLINE static Vector interleave(Vector a, Vector b, std::index_sequence<I...>) {
+    return __builtin_shufflevector(a, b, (int(I) % 2 ? N : 0) + first + int(I) / 2 ...);
+  }
+};
+
 // A tile is read row by row, each a whole number of cache lines, into a buffer that is laid out transposed, and written
 // row by row. Reading columns directly would fetch the same lines again: rows a power of two apart share a cache set.
 template <class T>
 void transpose_items(const Transposition& t) {
-  constexpr int64_t kTile = sizeof(T) <= 2 ? 64 : sizeof(T) == 4 ? 32 : 16;
-  alignas(64) T tile[kTile][kTile + 64 / sizeof(T) / 4 + 1];
+  constexpr int64_t kSize = sizeof(T), kTile = kSize <= 2 ? 64 : kSize == 4 ? 32 : 16, kSide = kSize < 16 ? 16 / kSize : 1;
+  constexpr int64_t kRow = kTile * kSize + 16;  // of the buffer, in bytes
+  alignas(64) char tile[kTile * kRow];
   for (int64_t i = 0; i < t.rows; i += kTile) {
     int64_t rows = t.rows - i < kTile ? t.rows - i : kTile;
     for (int64_t j = 0; j < t.columns; j += kTile) {
       int64_t columns = t.columns - j < kTile ? t.columns - j : kTile;
-      const char* from = t.from + i * t.from_row + j * int64_t(sizeof(T));
-      char* to = t.to + j * t.to_row + i * int64_t(sizeof(T));
-      for (int64_t r = 0; r < rows; ++r) {
-        const T* row = reinterpret_cast<const T*>(from + r * t.from_row);
-        for (int64_t c = 0; c < columns; ++c) tile[c][r] = row[c];
+      const char* from = t.from + i * t.from_row + j * kSize;
+      char* to = t.to + j * t.to_row + i * kSize;
+      auto items = [&](int64_t r, int64_t n, int64_t c, int64_t end) {
+        for (; c < end; ++c) {
+          for (int64_t k = r; k < r + n; ++k) std::memcpy(tile + c * kRow + k * kSize, from + k * t.from_row + c * kSize, kSize);
+        }
+      };
+      int64_t r = 0;
+      for (; r + kSide <= rows; r += kSide) {
+        int64_t c = 0;
+        if constexpr (kSide > 1) {
+          for (; c + kSide <= columns; c += kSide) {
+            Square<T>::transpose(from + r * t.from_row + c * kSize, t.from_row, tile + c * kRow + r * kSize, kRow);
+          }
+        }
+        items(r, kSide, c, columns);
       }
-      for (int64_t c = 0; c < columns; ++c) {
-        T* row = reinterpret_cast<T*>(to + c * t.to_row);
-        for (int64_t r = 0; r < rows; ++r) row[r] = tile[c][r];
-      }
+      items(r, rows - r, 0, columns);
+      for (int64_t c = 0; c < columns; ++c) std::memcpy(to + c * t.to_row, tile + c * kRow, size_t(rows * kSize));
     }
   }
 }

@@ -79,16 +79,17 @@ void integers(const RandomRun& r) {
   });
 }
 
-/// Gives the number of words below which an event of probability p happens, of 2^32.
-VESTA_INLINE double threshold(double p) { return p * 0x1p32; }
+/// Gives the last word for which an event of probability p > 0 happens (of 2^32 words).
+VESTA_INLINE uint32_t last_word(double p) {
+  const double events = p * 0x1p32;
+  return events < 1 ? 0u : uint32_t(uint64_t(events) - 1);
+}
 
 template <class T>
 void bernoulli(const RandomRun& r) {
   T* out = reinterpret_cast<T*>(r.out);
-  const double limit = threshold(r.a);
-  for_words<1>(r, [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) {
-    out[i] = double(*w) < limit ? T(1) : T(0);
-  });
+  const uint32_t last = last_word(r.a);
+  for_words<1>(r, [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) { out[i] = *w <= last ? T(1) : T(0); });
 }
 
 template <class T>
@@ -96,7 +97,7 @@ void bernoulli_of(const RandomRun& r) {
   T* out = reinterpret_cast<T*>(r.out);
   const T* p = reinterpret_cast<const T*>(r.in);
   for_words<1>(r, [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) {
-    out[i] = double(*w) < threshold(double(compute_t<T>(p[i]))) ? T(1) : T(0);
+    out[i] = double(*w) < double(compute_t<T>(p[i])) * 0x1p32 ? T(1) : T(0);
   });
 }
 
@@ -107,11 +108,10 @@ void dropout(const RandomRun& r) {
   const T* in = reinterpret_cast<const T*>(r.in);
   bool* mask = r.mask;
   const C scale = C(r.b);
-  const uint64_t limit = uint64_t(threshold(r.a));
+  const uint32_t last = last_word(r.a);
   for_words<1>(r, [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) {
-    const bool keep = *w < limit;
-    mask[i] = keep;
-    out[i] = T(keep ? C(in[i]) * scale : C(0));
+    mask[i] = *w <= last;
+    out[i] = *w <= last ? T(C(in[i]) * scale) : T(C(0));
   });
 }
 
