@@ -18,7 +18,10 @@ struct Reduced {
   /// Views a result (whether it kept its dimensions or not) with 1 for the reduced ones.
   Tensor keep(const Tensor& result) const { return result.view(kept); }
   /// Repeats a result over the input's shape.
-  Tensor spread(const Tensor& result) const { return keep(result).expand(sizes); }
+  Tensor spread(const Tensor& result) const {
+    bool spreads = result.dim() == 0 || result.dim() == int64_t(kept.size());
+    return (spreads ? result : keep(result)).expand(sizes);
+  }
 };
 
 }  // namespace vesta::autograd::rules

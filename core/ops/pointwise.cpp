@@ -281,9 +281,54 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   return *out.tensor;
 }
 
+namespace {
+/// Tells whether all elements are one in memory: a number, or an expanded one (the gradient of a sum).
+bool is_one_value(const TensorImpl& t) {
+  for (size_t k = 0; k < t.sizes().size(); ++k) {
+    if (t.strides()[k] != 0 && t.sizes()[k] != 1) return false;
+  }
+  return t.numel() > 0;
+}
+
+/// Runs a small gradient at once: CPU operands of one dtype and shape, each contiguous or one value everywhere. Returns
+/// an undefined tensor where that is not so.
+Tensor small_gradient(AnyKernel kernel, const Tensor* const* operands, int count, const double* params) {
+  const TensorImpl* shape = nullptr;
+  for (int k = 0; k < count && !shape; ++k) {
+    if (operands[k]->impl()->contiguous() && !operands[k]->impl()->wrapped_number) shape = operands[k]->impl();
+  }
+  if (!shape || shape->numel() > kDirect) return {};
+  const DType d = operands[0]->dtype();
+  alignas(64) char numbers[kMaxInputs][64];
+  LoopArgs args;
+  for (int k = 0; k < count; ++k) {
+    const TensorImpl& t = *operands[k]->impl();
+    if (t.wrapped_number && shape->ndim() > 0 && number_keeps(d, t)) {
+      repeat_number(*operands[k], d, numbers[k]);
+      args.in[k] = numbers[k], args.step[k] = 0;
+      continue;
+    }
+    if (t.dtype() != d || t.device().type != DeviceType::cpu || !same_sizes(*shape, t)) return {};
+    args.in[k] = t.data(), args.step[k] = 1;
+    if (t.contiguous()) continue;
+    if (!is_one_value(t)) return {};
+    for (int64_t at = 0; at < 64; at += itemsize(d)) std::memcpy(numbers[k] + at, t.data(), size_t(itemsize(d)));
+    args.in[k] = numbers[k], args.step[k] = 0;
+  }
+  Tensor r(TensorImpl::make_contiguous(shape->sizes(), shape->numel(), d, shape->device()));
+  args.out = r.impl()->data(), args.n = shape->numel(), args.params = params;
+  reinterpret_cast<Loop>(kernel)(args);
+  return r;
+}
+}  // namespace
+
 Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
                           const double* params) {
   const DType d = operands[0]->dtype();
+  if (AnyKernel kernel = info.kernels[int(DeviceType::cpu)][1 + i][int(d)]) {
+    Tensor r = small_gradient(kernel, operands, count, params);
+    if (r.defined()) return r;
+  }
   Call call(info.name, count);
   for (int k = 0; k < count; ++k) call.in_[k] = *operands[k];
   call.find_device();
