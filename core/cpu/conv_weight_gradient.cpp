@@ -107,36 +107,41 @@ struct WeightGradient {
     }
   }
 
-  // Adds up each column of the packed panels: one sample's part of the bias gradient.
-  void add_bias(const T* packed, T* bias, bool first) const {
-    const int64_t nc = kernels.tile_cols;
-    for (int64_t o = 0; o < outputs; o += nc, packed += nc * span) {
-      T sums[64] = {};
-      for (int64_t k = 0; k < span; ++k) {
-        for (int64_t j = 0; j < nc; ++j) sums[j] += packed[k * nc + j];
-      }
-      for (int64_t j = 0; j < std::min(nc, outputs - o); ++j) bias[o + j] = first ? sums[j] : bias[o + j] + sums[j];
-    }
+  // Adds up each column of the packed panels, as the product with a row of ones: one sample's part of the bias
+  // gradient.
+  void add_bias(const T* ones, const T* packed, T* bias, bool first) const {
+    Block<T> block{};
+    block.m = 1;
+    block.a = ones;
+    block.a_col = 1;
+    block.c = bias;
+    add_blocks(block, packed, first);
   }
 
   // Adds one sample's product for channels [c0, c1) to the partial.
   void add_product(const T* laid_out, const T* packed, int64_t c0, int64_t c1, T* partial, bool first) const {
     Block<T> block{};
     block.m = (c1 - c0) * kernel;
-    block.n = outputs;
+    block.a = laid_out;
     block.a_table = taps.table.data();  // laid_out starts at channel c0
     block.a_col = 1;
-    block.a_row = 0;
+    block.c = partial + c0 * kernel * outputs;
+    add_blocks(block, packed, first);
+  }
+
+  // Runs over the outputs of a sample, block by block. Rows of a that are not in a table are all the same kBlockK
+  // values.
+  void add_blocks(Block<T>& block, const T* packed, bool first) const {
+    block.n = outputs;
     block.b_row = kernels.tile_cols;
     block.b_tile = kernels.tile_cols * span;
-    block.c = partial + c0 * kernel * outputs;
     block.c_row = outputs;
     for (int64_t k0 = 0; k0 < span; k0 += kBlockK) {
       block.k = std::min(kBlockK, span - k0);
-      block.a = laid_out + k0;
       block.b = packed + k0 * kernels.tile_cols;
       block.accumulate = !first || k0 > 0;
       kernels.block(block);
+      if (block.a_table != nullptr) block.a += block.k;
     }
   }
 
@@ -146,11 +151,13 @@ struct WeightGradient {
     T* const packed = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * panels() * kernels.tile_cols * span));
     T* const room =
         ready ? nullptr : static_cast<T*>(thread_scratch(Scratch::input, sizeof(T) * (c1 - c0) * canvas.channel()));
+    T* const ones = static_cast<T*>(thread_scratch(Scratch::operand_b, sizeof(T) * kBlockK));
+    std::fill_n(ones, kBlockK, T(1));
     const int64_t begin = samples * samples_per_group, end = std::min(shape.batch, begin + samples_per_group);
     for (int64_t n = begin; n < end; ++n) {
       const Stored* const image = x + n * x_strides.batch + (group * inputs + c0) * x_strides.channel;
       pack_gradient(gy + n * gy_strides.batch + group * outputs * gy_strides.channel, packed);
-      if (bias != nullptr && piece == 0) add_bias(packed, bias, n == begin);
+      if (bias != nullptr && piece == 0) add_bias(ones, packed, bias, n == begin);
       const T* laid_out = room;
       if constexpr (std::is_same_v<Stored, T>) {
         if (ready) laid_out = image;

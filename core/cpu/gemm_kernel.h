@@ -40,9 +40,9 @@ template <class T>
 struct GemmKernels {
   int tile_rows, tile_cols;  ///< register tile: height of a packed tile of a, width of a packed panel of b
   void (*block)(const Block<T>&);
-  /// Packs a[m, k] into tiles of tile_rows rows, each k-major; rows past m are zero.
+  /// Packs a[m, k] into tiles of tile_rows rows, each k-major; rows past m stay undefined.
   void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, T* out);
-  /// Packs b[k, n] into panels of tile_cols columns, each k-major; columns past n are zero.
+  /// Packs b[k, n] into panels of tile_cols columns, each k-major; columns past n stay undefined.
   void (*pack_b)(std::int64_t n, std::int64_t k, const T* b, std::int64_t b_row, std::int64_t b_col, T* out);
   /// Packs the matrix whose element (k, j) is base[table[k] + columns[j]] like pack_b, but columns past n are undefined
   /// and up to tile_cols elements behind the last panel are overwritten.

@@ -225,14 +225,21 @@ void walk(const Block<typename X::T>& p) {
   constexpr int W = X::kWidth;
   // Where b is a plain matrix a step of N vectors may be wider than a packed panel.
   const std::int64_t b_step = N == kPanelVectors ? p.b_tile : N * W;
+  // Rows that need not come in packed tiles are shared out evenly: a last tile of one row would wait for its own sums.
+  std::int64_t height = kRows, a_step = p.a_tile;
+  if (kRows > X::kRows) {
+    const std::int64_t tiles = (p.m + kRows - 1) / kRows;
+    height = (p.m + tiles - 1) / tiles;
+    a_step = height * p.a_row;
+  }
   const T* b = p.b;
   for (std::int64_t j = 0; j < p.n; j += N * W, b += b_step) {
     const int cols = static_cast<int>(p.n - j < N * W ? p.n - j : N * W);
     const int vectors = (cols + W - 1) / W, tail = cols - (vectors - 1) * W;
     const auto* const column = &table.at[0][vectors - 1][tail != W];
     const T* a = p.a;
-    for (std::int64_t i = 0; i < p.m; i += kRows, a += p.a_tile) {
-      const int rows = static_cast<int>(p.m - i < kRows ? p.m - i : kRows);
+    for (std::int64_t i = 0; i < p.m; i += height, a += a_step) {
+      const int rows = static_cast<int>(p.m - i < height ? p.m - i : height);
       column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
                                  p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,
                                  p.row_bias != nullptr ? p.row_bias + i : nullptr, tail);
@@ -297,6 +304,8 @@ void block(const Block<typename X::T>& p) {
   if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
     return walk<X, kFlat, 4, ARows::pointers, BRows::stride>(p);
   }
+  // Columns for one vector only: twice the rows, for as many sums in flight.
+  if (pointers && p.m > 0 && p.n <= X::kWidth) return walk<X, 2 * kRows, 1, ARows::pointers, BRows::stride>(p);
   if (pointers) return walk<X, kRows, kPanelVectors, ARows::pointers, BRows::stride>(p);
   return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::stride>(p);
 }
@@ -323,7 +332,8 @@ inline void transpose4(const double* in, std::int64_t in_row, double* out, std::
   }
 }
 
-// Packs `lines` lines of length k (element (l, k) at in[l * line + k * step]) k-major in groups of kGroup lines.
+// Packs `lines` lines of length k (element (l, k) at in[l * line + k * step]) k-major in groups of kGroup lines; what a
+// last, smaller group leaves free is not written: tiles of fewer rows and masked loads never read it.
 template <class T, int kGroup>
 void pack(std::int64_t lines, std::int64_t k_end, const T* in, std::int64_t line, std::int64_t step, T* out) {
   if (line == 1) {  // k outside: whole rows are read in one go
@@ -340,9 +350,6 @@ void pack(std::int64_t lines, std::int64_t k_end, const T* in, std::int64_t line
   for (std::int64_t l0 = 0; l0 < lines; l0 += kGroup, out += kGroup * k_end) {
     const int count = static_cast<int>(lines - l0 < kGroup ? lines - l0 : kGroup);
     const T* const group = in + l0 * line;
-    if (count < kGroup) {
-      for (std::int64_t i = 0; i < kGroup * k_end; ++i) out[i] = T(0);
-    }
     int l = 0;
     if (step == 1) {
       for (; l + 4 <= count; l += 4) {
