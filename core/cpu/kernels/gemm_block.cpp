@@ -240,6 +240,10 @@ void walk(const Block<typename X::T>& p) {
     const T* a = p.a;
     for (std::int64_t i = 0; i < p.m; i += height, a += a_step) {
       const int rows = static_cast<int>(p.m - i < height ? p.m - i : height);
+      // The sums are added to c long after: fetch its lines meanwhile.
+      if (p.accumulate) {
+        for (int r = 0; r < rows; ++r) __builtin_prefetch(p.c + (i + r) * p.c_row + j, 1);
+      }
       column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
                                  p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,
                                  p.row_bias != nullptr ? p.row_bias + i : nullptr, tail);
