@@ -109,7 +109,8 @@ bool reads_a_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   if (p.m == 1 || p.k == 1) return true;
   const bool by_rows = p.a_col == 1;
   if (!by_rows && p.a_row != 1) return false;
-  const bool awkward = !by_rows || p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0;
+  const bool awkward =
+      !by_rows || p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0 || p.n >= 32 * kernels.tile_cols;
   return !awkward || p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
 }
 
