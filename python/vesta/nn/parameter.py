@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 
 __all__ = ["Buffer", "Parameter"]
 
@@ -27,6 +27,8 @@ class Parameter(Tensor):
         >>> weight.requires_grad, weight.is_leaf
         (True, True)
     """
+
+    __torch_function__ = _C._disabled_torch_function_impl  # results of operations are plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
@@ -73,6 +75,8 @@ class Buffer(Tensor):
         >>> list(module.state_dict())
         ['steps']
     """
+
+    __torch_function__ = _C._disabled_torch_function_impl  # results of operations are plain tensors
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:

@@ -1,0 +1,243 @@
+#include "arguments.h"
+
+#include <cstring>
+
+#include "dtype_device.h"
+#include "generator.h"
+
+namespace vesta::python {
+namespace {
+
+const char* expected_of(const Param& p) {
+  if (p.type == "Tensor" || p.type == "MaybeTensor") return p.number_allowed ? "Tensor or number" : "Tensor";
+  if (p.type == "IntList" || p.type == "MaybeDims") return "tuple of ints";
+  if (p.type == "int64_t" || p.type == "MaybeInt") return "int";
+  if (p.type == "double") return "float";
+  if (p.type == "Scalar" || p.type == "MaybeScalar") return "Number";
+  if (p.type == "MaybeDType") return "vesta.dtype";
+  if (p.type == "MaybeDevice") return "vesta.device";
+  if (p.type == "TensorList") return "tuple of Tensors";
+  if (p.type == "Text" || p.type == "MaybeText") return "str";
+  return p.type.c_str();
+}
+
+/// Raises for a missing argument, naming all that are missing.
+[[noreturn]] void missing(const Table& t, const Bound& b) {
+  std::string names;
+  int count = 0;
+  for (int i = 0; i < t.slots(); ++i) {
+    if (b.slot[i] || !t.params[size_t(i)].required) continue;
+    names += (count++ ? ", \"" : "\"") + t.params[size_t(i)].name + "\"";
+  }
+  type_error("%s() missing %d required positional argument%s: %s", t.op, count, count == 1 ? "" : "s", names.c_str());
+}
+
+bool names_param(PyObject* name, const Param& p) {
+  for (PyObject* key : p.keys) {
+    if (key && (key == name || PyUnicode_Compare(key, name) == 0)) return true;
+  }
+  return false;
+}
+
+constexpr const char* kExtraNames[kExtras] = {"out", "requires_grad", "pin_memory", "layout", "memory_format"};
+PyObject* extra_key(int e) {
+  static PyObject* keys[kExtras];
+  if (!keys[e]) keys[e] = PyUnicode_InternFromString(kExtraNames[e]);
+  return keys[e];
+}
+
+bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && !PySequence_Check(o) && PyIndex_Check(o)); }
+
+}  // namespace
+
+void wrong_type(const Table& t, int i, const char* expected, PyObject* given) {
+  type_error("%s(): argument '%s' (position %d) must be %s, not %s", t.op, t.params[size_t(i)].name.c_str(), i + 1,
+             expected, given == Py_None ? "NoneType" : Py_TYPE(given)->tp_name);
+}
+
+void Bound::bind_names(const Table& t, PyObject* const* values, PyObject* names) {
+  for (Py_ssize_t k = 0, n = PyTuple_GET_SIZE(names); k < n; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(names, k);
+    int at = -1;
+    for (int i = 0; i < t.slots() && at < 0; ++i) {
+      if (names_param(name, t.params[size_t(i)])) at = i;
+    }
+    for (int e = 0; e < kExtras && at < 0; ++e) {
+      if (t.has(Extra(e)) && PyUnicode_Compare(extra_key(e), name) == 0) at = t.slots() + e;
+    }
+    if (at < 0) type_error("%s() got an unexpected keyword argument '%U'", t.op, name);
+    if (slot[at]) type_error("%s() got multiple values for argument '%U'", t.op, name);
+    slot[at] = values[k];
+  }
+}
+
+void Bound::bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  const int slots = t.slots();
+  int at = 0;
+  if (self) slot[at++] = self;
+  Py_ssize_t used = 0;
+  // A list spread over positions: view(2, 3). The list itself, view((2, 3)), falls through to the usual way.
+  if (t.varargs >= 0 && count >= t.varargs - at && (count == t.varargs - at || is_int(args[t.varargs - at]))) {
+    if (count > t.varargs - at || !names) {
+      for (; at < t.varargs; ++used) slot[at++] = args[used];
+      rest = args + used, rest_count = count - used;
+      slot[at++] = rest_count ? args[used] : Py_None;
+      used = count;
+    }
+  }
+  if (count - used > slots - at) {
+    type_error("%s() takes %d positional argument%s but %zd %s given", t.op, slots, slots == 1 ? "" : "s",
+               count + (self != nullptr), count + (self != nullptr) == 1 ? "was" : "were");
+  }
+  for (; used < count; ++used) slot[at++] = args[used];
+  for (; at < slots + kExtras; ++at) slot[at] = nullptr;
+  if (names) bind_names(t, args + count, names);
+  for (int i = 0; i < t.required; ++i) {
+    if (!slot[i] && t.params[size_t(i)].required) missing(t, *this);
+  }
+}
+
+bool number_of(PyObject* o, Scalar& number) {
+  if (PyFloat_Check(o)) {
+    number = Scalar(PyFloat_AS_DOUBLE(o));
+  } else if (PyBool_Check(o)) {
+    number = Scalar(o == Py_True);
+  } else if (PyLong_Check(o)) {
+    int overflow;
+    long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    VESTA_CHECK(!overflow, runtime, "value cannot be converted to type int64_t without overflow.");
+    number = Scalar(int64_t(v));
+  } else if (PyComplex_Check(o)) {
+    Py_complex c = PyComplex_AsCComplex(o);
+    number = Scalar(complex128(c.real, c.imag));
+  } else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || !std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray")) {
+    return false;
+  } else if (!std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10)) {
+    number = Scalar(PyObject_IsTrue(o) == 1);
+  } else {  // another NumPy scalar: item() gives the Python number
+    Ref item(PyObject_CallMethod(o, "item", nullptr));
+    if (!item || !(PyFloat_Check(item.get()) || PyLong_Check(item.get()) || PyComplex_Check(item.get()))) {
+      PyErr_Clear();
+      return false;
+    }
+    return number_of(item.get(), number);
+  }
+  return true;
+}
+
+int64_t to_int(const Table& t, int i, PyObject* o) {
+  if (!PyLong_Check(o)) {
+    if (!PyIndex_Check(o)) wrong_type(t, i, "int", o);
+    Ref number(PyNumber_Index(o));
+    if (!number) throw_current();
+    return to_int(t, i, number.get());
+  }
+  int overflow;
+  long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+  VESTA_CHECK(!overflow, runtime, t.op, ": expected ", t.params[size_t(i)].name, " to fit 64 bits, got an integer that ",
+              "does not. (Overflow when unpacking long)");
+  return v;
+}
+
+double to_double(const Table& t, int i, PyObject* o) {
+  if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
+  Scalar s;
+  if (number_of(o, s)) return s.to<double>(t.op);
+  if (!is_tensor(o) || unwrap(o).numel() != 1) wrong_type(t, i, "float", o);
+  return unwrap(o).item<double>();
+}
+
+bool to_bool(const Table& t, int i, PyObject* o) {
+  if (o == Py_True || o == Py_False) return o == Py_True;
+  if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10)) wrong_type(t, i, "bool", o);
+  return PyObject_IsTrue(o) == 1;
+}
+
+Scalar to_scalar(const Table& t, int i, PyObject* o) {
+  Scalar s;
+  if (number_of(o, s)) return s;
+  if (!is_tensor(o) || unwrap(o).numel() != 1) wrong_type(t, i, "Number", o);
+  VESTA_CHECK(!unwrap(o).requires_grad(), runtime, t.op, ": expected a number without a gradient (",
+              t.params[size_t(i)].name, "), got a tensor that requires grad. Use .item() or .detach().");
+  return unwrap(o).item();
+}
+
+Dims to_dims(const Table& t, int i, const Bound& b) {
+  Dims dims;
+  if (i == t.varargs && b.rest) {
+    for (Py_ssize_t k = 0; k < b.rest_count; ++k) dims.push_back(to_int(t, i, b.rest[k]));
+    return dims;
+  }
+  const Param& p = t.params[size_t(i)];
+  PyObject* o = b.slot[i];
+  if (!o) {
+    if (p.has_list) dims.push_back(p.integer);
+    return dims;
+  }
+  if (is_int(o)) {
+    dims.push_back(to_int(t, i, o));
+  } else if (PyTuple_Check(o) || PyList_Check(o)) {
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, k);
+      if (!PyLong_Check(item) && !PyIndex_Check(item)) {
+        type_error("%s(): argument '%s' (position %d) must be tuple of ints, but found element of type %s at pos %zd",
+                   t.op, p.name.c_str(), i + 1, Py_TYPE(item)->tp_name, k);
+      }
+      dims.push_back(to_int(t, i, item));
+    }
+  } else {
+    wrong_type(t, i, "tuple of ints", o);
+  }
+  return dims;
+}
+
+Tensor to_tensor(const Table& t, int i, PyObject* o) {
+  const Param& p = t.params[size_t(i)];
+  if (o == Py_None && p.none_allowed) return {};
+  Scalar number;
+  if (p.number_allowed && number_of(o, number)) return wrapped(number);
+  wrong_type(t, i, expected_of(p), o);
+}
+
+void to_tensors(const Table& t, int i, PyObject* o, std::vector<Tensor>& list, bool& big) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) wrong_type(t, i, "tuple of Tensors", o);
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  list.reserve(size_t(n));
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
+    PyObject* item = PySequence_Fast_GET_ITEM(o, k);
+    if (is_tensor(item)) {
+      list.push_back(unwrap(item));
+      big = big || list.back().numel() >= kReleaseGil;
+    } else if (item == Py_None && t.params[size_t(i)].name == "indices") {
+      list.emplace_back();
+    } else {
+      type_error("expected Tensor as element %zd in argument %d (%s of %s()), but got %s", k, i,
+                 t.params[size_t(i)].name.c_str(), t.op, Py_TYPE(item)->tp_name);
+    }
+  }
+}
+
+DType to_dtype(const Table& t, int i, PyObject* o) {
+  DType d;
+  if (!to_dtype(o, d)) wrong_type(t, i, "vesta.dtype", o);
+  return d;
+}
+Device to_device(const Table& t, int i, PyObject* o) {
+  Device d;
+  if (!to_device(o, d)) wrong_type(t, i, "vesta.device", o);
+  return d;
+}
+std::string_view to_text(const Table& t, int i, PyObject* o) {
+  if (!PyUnicode_Check(o)) wrong_type(t, i, "str", o);
+  Py_ssize_t n;
+  const char* s = PyUnicode_AsUTF8AndSize(o, &n);
+  if (!s) throw_current();
+  return {s, size_t(n)};
+}
+Generator* to_generator(const Table& t, int i, PyObject* o) {
+  if (o == Py_None) return nullptr;
+  if (!is_generator(o)) wrong_type(t, i, "vesta.Generator", o);
+  return unwrap_generator(o);
+}
+
+}  // namespace vesta::python

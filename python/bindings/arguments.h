@@ -1,0 +1,176 @@
+// Python arguments to C++ ones. Three steps, so that what is stamped per op stays small:
+//
+//   Table     what an op takes, read once from the roll call's own text (names, types, defaults)
+//   Bound     one call: which object stands for which parameter; no conversion yet, no allocation
+//   Arg<T>    converts one object to one C++ parameter type and keeps what the parameter points at
+#pragma once
+#include <string>
+#include <vector>
+
+#include "errors.h"
+#include "python_tensor.h"
+
+namespace vesta::python {
+
+/// Is what may stand besides an op's own parameters.
+enum Extra : uint8_t { kOut, kRequiresGrad, kPinMemory, kLayout, kMemoryFormat, kExtras };
+
+inline constexpr int kMaxSlots = 24;
+
+struct Param {
+  std::string name;
+  std::string type;                 // as C++ spells it
+  std::string default_text;         // as C++ spells it
+  PyObject* keys[3] = {};           // interned: the name, and what NumPy and PyTorch call it too
+  bool required = true;
+  bool none_allowed = false;        // None is a value of its own
+  bool number_allowed = false;      // a tensor parameter that also takes a Python number
+  int64_t integer = 0;              // the default, by kind
+  double real = 0;
+  bool has_list = false;
+};
+
+/// Describes the parameters of one op.
+struct Table {
+  const char* op = "";
+  std::string signature;            // for help(): "input, dim=None, keepdim=False"
+  std::string doc;
+  const char* result = "Any";       // for stubs: the result's type in Python
+  std::vector<Param> params;
+  uint8_t extras = 0;               // bit per Extra
+  int required = 0;
+  int varargs = -1;                 // the parameter that also takes its list spread over the positions, or -1
+  bool has_self = false;            // the first parameter is the tensor the method belongs to
+  bool differentiable = true, method = false, inplace = false, pointwise = false;
+
+  /// Reads the parameters as the roll call writes them; `first` are tensor operands that the roll call leaves out.
+  void read(const char* op, std::initializer_list<const char*> first, const char* params, bool pointwise);
+  int slots() const { return int(params.size()); }
+  bool has(Extra e) const { return extras >> e & 1; }
+};
+
+/// Returns a parameter's default as Python writes it.
+std::string shown_default(const Param& p);
+
+/// Is one call's arguments by parameter: borrowed objects, null where the default holds.
+struct Bound {
+  PyObject* slot[kMaxSlots];        // the parameters, then the extras
+  PyObject* const* rest = nullptr;  // the list that was spread over positions
+  Py_ssize_t rest_count = 0;
+  bool big = false;                 // work that is worth letting go of the GIL for
+  PyObject* extra(const Table& t, Extra e) const { return slot[t.slots() + e]; }
+
+  /// Binds; throws the TypeError Python users know. `self` is null for a function.
+  void bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names);
+
+ private:
+  void bind_names(const Table& t, PyObject* const* values, PyObject* names);
+};
+
+/// Raises "op(): argument 'name' (position i) must be X, not Y".
+[[noreturn]] void wrong_type(const Table& t, int i, const char* expected, PyObject* given);
+
+// Conversions of single values; each raises through wrong_type.
+int64_t to_int(const Table& t, int i, PyObject* o);
+double to_double(const Table& t, int i, PyObject* o);
+bool to_bool(const Table& t, int i, PyObject* o);
+Scalar to_scalar(const Table& t, int i, PyObject* o);
+Dims to_dims(const Table& t, int i, const Bound& b);
+Tensor to_tensor(const Table& t, int i, PyObject* o);  // the slow part: None and numbers
+void to_tensors(const Table& t, int i, PyObject* o, std::vector<Tensor>& list, bool& big);
+DType to_dtype(const Table& t, int i, PyObject* o);
+Device to_device(const Table& t, int i, PyObject* o);
+std::string_view to_text(const Table& t, int i, PyObject* o);
+Generator* to_generator(const Table& t, int i, PyObject* o);
+
+/// Tells whether `o` is a Python number (a NumPy scalar too), and which. False for anything else, without an exception.
+bool number_of(PyObject* o, Scalar& number);
+
+/// Converts parameter `i` of type T; `get()` is what the C++ function takes.
+template <class T>
+struct Arg;
+
+template <>
+struct Arg<Tensor> {
+  Tensor own;
+  const Tensor* p = &own;
+  Arg(const Table& t, int i, Bound& b) {
+    PyObject* o = b.slot[i];
+    if (!o) return;
+    if (is_tensor(o)) [[likely]] {
+      p = &unwrap(o);
+      b.big = b.big || p->impl()->numel() >= kReleaseGil;
+    } else {
+      own = to_tensor(t, i, o);
+    }
+  }
+  Arg(const Arg&) = delete;
+  const Tensor& get() const { return *p; }
+};
+
+#define VESTA_ARG(T, member, convert, fallback)                        \
+  template <>                                                          \
+  struct Arg<T> {                                                      \
+    member value;                                                      \
+    Arg(const Table& t, int i, Bound& b) : value(make(t, i, b)) {}     \
+    static member make(const Table& t, int i, [[maybe_unused]] Bound& b) { \
+      PyObject* o = b.slot[i];                                         \
+      if (!o) return fallback;                                         \
+      return convert(t, i, o);                                         \
+    }                                                                  \
+    T get() const { return value; }                                    \
+  };
+VESTA_ARG(int64_t, int64_t, to_int, t.params[size_t(i)].integer)
+VESTA_ARG(double, double, to_double, t.params[size_t(i)].real)
+VESTA_ARG(bool, bool, to_bool, t.params[size_t(i)].integer != 0)
+VESTA_ARG(Scalar, Scalar, to_scalar, Scalar(t.params[size_t(i)].integer))
+VESTA_ARG(Generator*, Generator*, to_generator, nullptr)
+#undef VESTA_ARG
+
+#define VESTA_MAYBE_ARG(T, convert)                                     \
+  template <>                                                           \
+  struct Arg<T> {                                                       \
+    T value;                                                            \
+    Arg(const Table& t, int i, Bound& b) {                              \
+      PyObject* o = b.slot[i];                                          \
+      if (o && o != Py_None) value = convert(t, i, o);                  \
+    }                                                                   \
+    const T& get() const { return value; }                              \
+  };
+VESTA_MAYBE_ARG(MaybeInt, to_int)
+VESTA_MAYBE_ARG(MaybeScalar, to_scalar)
+VESTA_MAYBE_ARG(MaybeDType, to_dtype)
+VESTA_MAYBE_ARG(MaybeDevice, to_device)
+VESTA_MAYBE_ARG(MaybeText, to_text)
+#undef VESTA_MAYBE_ARG
+
+template <>
+struct Arg<Text> {
+  Text value;
+  Arg(const Table& t, int i, Bound& b) : value(b.slot[i] ? to_text(t, i, b.slot[i]) : t.params[size_t(i)].default_text) {}
+  Text get() const { return value; }
+};
+template <>
+struct Arg<IntList> {
+  Dims value;
+  Arg(const Table& t, int i, Bound& b) : value(to_dims(t, i, b)) {}
+  IntList get() const { return IntList(value); }
+};
+template <>
+struct Arg<MaybeDims> {
+  MaybeDims value;
+  Arg(const Table& t, int i, Bound& b) {
+    if (b.slot[i] && b.slot[i] != Py_None) value = MaybeDims(to_dims(t, i, b));
+  }
+  const MaybeDims& get() const { return value; }
+};
+template <>
+struct Arg<TensorList> {
+  std::vector<Tensor> value;
+  Arg(const Table& t, int i, Bound& b) {
+    if (b.slot[i]) to_tensors(t, i, b.slot[i], value, b.big);
+  }
+  TensorList get() const { return TensorList(value); }
+};
+
+}  // namespace vesta::python

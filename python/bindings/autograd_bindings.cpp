@@ -1,0 +1,237 @@
+// What Tensor shows of autograd, the modes, and the engine's entry points.
+#include <vesta/autograd/engine.h>
+#include <vesta/autograd/grad_meta.h>
+#include <vesta/core/ops/ops.h>
+
+#include "factories.h"
+#include "hand.h"
+#include "python_hooks.h"
+
+namespace vesta::python {
+namespace {
+
+// ---- properties ----
+
+template <PyObject* (*f)(const Tensor&)>
+PyObject* get(PyObject* o, void*) {
+  return guarded([&] { return f(unwrap(o)); });
+}
+template <void (*f)(const Tensor&, PyObject*)>
+int set(PyObject* o, PyObject* value, void*) {
+  return guarded([&] {
+    f(unwrap(o), value);
+    return 0;
+  }, -1);
+}
+
+PyObject* requires_grad(const Tensor& t) { return PyBool_FromLong(autograd::requires_grad(t)); }
+void set_requires_grad(const Tensor& t, PyObject* on) {
+  if (!on || !PyBool_Check(on)) type_error("requires_grad must be a bool");
+  autograd::set_requires_grad(t, on == Py_True);
+}
+PyObject* grad(const Tensor& t) { return t.impl()->autograd ? wrap(autograd::grad(t)) : new_ref(Py_None); }
+void set_grad(const Tensor& t, PyObject* g) {
+  if (!g || g == Py_None) return autograd::set_grad(t, {});
+  if (!is_tensor(g)) type_error("assigned grad expected to be a Tensor or None but got grad of type %s", Py_TYPE(g)->tp_name);
+  VESTA_CHECK(!unwrap(g).is_same(t), runtime, "grad: can't assign Variable as its own grad.");
+  autograd::set_grad(t, unwrap(g));
+}
+PyObject* grad_fn(const Tensor& t) { return wrap_node(autograd::grad_fn(t)); }
+PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(autograd::is_leaf(t)); }
+PyObject* output_nr(const Tensor& t) { return PyLong_FromUnsignedLong(autograd::output_nr(t)); }
+PyObject* retains_grad(const Tensor& t) { return PyBool_FromLong(autograd::retains_grad(t)); }
+PyObject* data(const Tensor& t) { return wrap(t.detach()); }
+void set_data(const Tensor& t, PyObject* value) {
+  if (!value || !is_tensor(value)) type_error("data: expected a Tensor, got %s.", value ? Py_TYPE(value)->tp_name : "nothing");
+  const Tensor& from = unwrap(value);
+  VESTA_CHECK(!autograd::requires_grad(t) || is_differentiable(from.dtype()), runtime,
+              "data set to a tensor that requires gradients must be floating point or complex dtype, got ", from.dtype(), ".");
+  const TensorImpl& f = *from.impl();
+  t.impl()->set_storage(f.storage(), f.sizes(), f.strides(), f.offset(), f.dtype(), "data");
+}
+PyObject* base(const Tensor& t) { return wrap(autograd::view_base(t)); }
+
+PyGetSetDef properties[] = {
+    {"requires_grad", get<requires_grad>, set<set_requires_grad>, "Whether backward wants a gradient of it.", nullptr},
+    {"grad", get<grad>, set<set_grad>, "The accumulated gradient, or None.", nullptr},
+    {"grad_fn", get<grad_fn>, nullptr, "The step of the tape that made it, None for a leaf.", nullptr},
+    {"is_leaf", get<is_leaf>, nullptr, "Whether the user made it (or it requires no grad).", nullptr},
+    {"output_nr", get<output_nr>, nullptr, "Which result of grad_fn it is.", nullptr},
+    {"retains_grad", get<retains_grad>, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
+    {"data", get<data>, set<set_data>, "The same memory without history; assigning replaces memory and geometry.", nullptr},
+    {"_base", get<base>, nullptr, "The tensor it is a view of, or None.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+// ---- methods ----
+
+struct RequiresGrad {
+  static constexpr char name[] = "requires_grad_", params[] = "(bool requires_grad = true)",
+                        doc[] = "Switches recording for a leaf, in place; returns it.";
+  static PyObject* run(const Table& t, Bound& b) {
+    autograd::set_requires_grad(unwrap(b.slot[0]), Arg<bool>(t, 1, b).get());
+    return new_ref(b.slot[0]);
+  }
+};
+struct RetainGrad {
+  static constexpr char name[] = "retain_grad", params[] = "()", doc[] = "Keeps the gradient of a non-leaf in grad.";
+  static PyObject* run(const Table&, Bound& b) {
+    autograd::retain_grad(unwrap(b.slot[0]));
+    Py_RETURN_NONE;
+  }
+};
+struct DetachInPlace {
+  static constexpr char name[] = "detach_", params[] = "()", doc[] = "Drops the history: the tensor becomes a leaf.";
+  static PyObject* run(const Table&, Bound& b) {
+    autograd::detach_(unwrap(b.slot[0]));
+    return new_ref(b.slot[0]);
+  }
+};
+struct IsView {
+  static constexpr char name[] = "_is_view", params[] = "()", doc[] = "Whether it is a view of a recorded tensor.";
+  static PyObject* run(const Table&, Bound& b) {
+    return PyBool_FromLong(autograd::view_base(unwrap(b.slot[0])).defined());
+  }
+};
+
+/// Collects the tensors of a tensor, None, or a sequence with None among them.
+std::vector<Tensor> tensors_of(const Table& t, int i, PyObject* o) {
+  std::vector<Tensor> list;
+  if (!o || o == Py_None) return list;
+  if (is_tensor(o)) return {unwrap(o)};
+  Ref fast(PySequence_Fast(o, "expected a Tensor or a sequence of Tensors"));
+  if (!fast) throw_current();
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(fast.get()); ++k) {
+    PyObject* item = PySequence_Fast_GET_ITEM(fast.get(), k);
+    if (is_tensor(item)) list.push_back(unwrap(item));
+    else if (item == Py_None) list.emplace_back();
+    else wrong_type(t, i, "a Tensor, None or a sequence of them", item);
+  }
+  return list;
+}
+bool flag(const Table& t, int i, Bound& b, bool missing) {
+  if (!b.slot[i] || b.slot[i] == Py_None) return missing;
+  return to_bool(t, i, b.slot[i]);
+}
+
+struct Backward {
+  static constexpr char name[] = "backward",
+                        params[] = "(MaybeTensor gradient = {}, object retain_graph = {}, bool create_graph = false, object inputs = {})",
+                        doc[] = "Adds d(self)/d(leaf) * gradient into every leaf's grad; gradient may be missing for a "
+                                "tensor of one element. retain_graph keeps what was saved for another run, create_graph "
+                                "records the run itself, inputs limits it to these.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> gradient(t, 1, b);
+    bool create = Arg<bool>(t, 3, b).get();
+    autograd::BackwardOptions options;
+    options.create_graph = create, options.retain_graph = flag(t, 2, b, create);
+    std::vector<Tensor> inputs = tensors_of(t, 4, b.slot[4]);
+    bool limited = b.slot[4] && b.slot[4] != Py_None;
+    VESTA_CHECK(!limited || !inputs.empty(), runtime, "'inputs' argument to backward() cannot be empty.");
+    {
+      WithoutGil open;
+      autograd::run_backward(TensorList::Span(&unwrap(b.slot[0]), 1), TensorList::Span(&gradient.get(), 1), options, inputs);
+    }
+    Py_RETURN_NONE;
+  }
+};
+
+struct EngineBackward {
+  static constexpr char name[] = "_backward",
+                        params[] = "(object tensors, object grads, bool retain_graph, bool create_graph, object inputs)",
+                        doc[] = "What vesta.autograd.backward calls, with every choice made.";
+  static PyObject* run(const Table& t, Bound& b) {
+    std::vector<Tensor> roots = tensors_of(t, 0, b.slot[0]), grads = tensors_of(t, 1, b.slot[1]);
+    std::vector<Tensor> inputs = tensors_of(t, 4, b.slot[4]);
+    autograd::BackwardOptions options;
+    options.retain_graph = Arg<bool>(t, 2, b).get(), options.create_graph = Arg<bool>(t, 3, b).get();
+    {
+      WithoutGil open;
+      autograd::run_backward(roots, grads, options, inputs);
+    }
+    Py_RETURN_NONE;
+  }
+};
+
+struct EngineGrad {
+  static constexpr char name[] = "_grad",
+                        params[] = "(object outputs, object inputs, object grads, bool retain_graph, bool create_graph, "
+                                   "bool allow_unused, bool materialize_grads)",
+                        doc[] = "What vesta.autograd.grad calls, with every choice made.";
+  static PyObject* run(const Table& t, Bound& b) {
+    std::vector<Tensor> outputs = tensors_of(t, 0, b.slot[0]), inputs = tensors_of(t, 1, b.slot[1]);
+    std::vector<Tensor> grads = tensors_of(t, 2, b.slot[2]);
+    bool retain = Arg<bool>(t, 3, b).get(), create = Arg<bool>(t, 4, b).get(), unused = Arg<bool>(t, 5, b).get(),
+         zeros = Arg<bool>(t, 6, b).get();
+    std::vector<Tensor> result;
+    {
+      WithoutGil open;
+      result = vesta::grad(outputs, inputs, grads, retain, create, unused, zeros);
+    }
+    return to_python(std::move(result));
+  }
+};
+
+// ---- modes ----
+
+struct SetGradEnabled {
+  static constexpr char name[] = "set_grad_enabled", params[] = "(bool mode)", doc[] = "Switches recording on this thread.";
+  static PyObject* run(const Table& t, Bound& b) {
+    GradMode::set(Arg<bool>(t, 0, b).get());
+    Py_RETURN_NONE;
+  }
+};
+struct IsGradEnabled {
+  static constexpr char name[] = "is_grad_enabled", params[] = "()", doc[] = "Whether this thread records.";
+  static PyObject* run(const Table&, Bound&) { return PyBool_FromLong(GradMode::enabled()); }
+};
+struct SetInference {
+  static constexpr char name[] = "_set_inference_mode", params[] = "(bool mode)",
+                        doc[] = "Switches whether new tensors are of inference mode.";
+  static PyObject* run(const Table& t, Bound& b) {
+    layer_state.inference = Arg<bool>(t, 0, b).get();
+    Py_RETURN_NONE;
+  }
+};
+struct IsInference {
+  static constexpr char name[] = "is_inference_mode_enabled", params[] = "()", doc[] = "Whether inference mode is on.";
+  static PyObject* run(const Table&, Bound&) { return PyBool_FromLong(layer_state.inference); }
+};
+struct QueueCallback {
+  static constexpr char name[] = "_queue_callback", params[] = "(object callback)",
+                        doc[] = "Calls callback() when the backward run under way ends. Raises outside a run.";
+  static PyObject* run(const Table&, Bound& b) {
+    auto hook = std::make_shared<PyHook>(b.slot[0]);
+    autograd::queue_callback([hook] {
+      Gil gil;
+      Ref r(checked(PyObject_CallNoArgs(hook->callable())));
+    });
+    Py_RETURN_NONE;
+  }
+};
+struct SetAnomaly {
+  static constexpr char name[] = "set_anomaly_enabled", params[] = "(bool enabled, bool check_nan = true)",
+                        doc[] = "Switches anomaly detection: errors of backward name the node; a NaN gradient raises.";
+  static PyObject* run(const Table& t, Bound& b) {
+    autograd::set_detect_anomaly(Arg<bool>(t, 0, b).get(), Arg<bool>(t, 1, b).get());
+    Py_RETURN_NONE;
+  }
+};
+struct IsAnomaly {
+  static constexpr char name[] = "is_anomaly_enabled", params[] = "()", doc[] = "Whether anomaly detection is on.";
+  static PyObject* run(const Table&, Bound&) { return PyBool_FromLong(autograd::detect_anomaly()); }
+};
+
+}  // namespace
+
+bool add_autograd(PyObject* module) {
+  for (PyGetSetDef* p = properties; p->name; ++p) {
+    Ref d(PyDescr_NewGetSet(tensor_type, p));
+    if (!add_to_tensor(p->name, d.get())) return false;
+  }
+  return add_methods<RequiresGrad, RetainGrad, DetachInPlace, IsView, Backward>() &&
+         add_functions<EngineBackward, EngineGrad, SetGradEnabled, IsGradEnabled, SetInference, IsInference, QueueCallback,
+                       SetAnomaly, IsAnomaly>(module) &&
+         add_hooks(module) && add_nodes(module);
+}
+
+}  // namespace vesta::python

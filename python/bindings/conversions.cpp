@@ -1,0 +1,125 @@
+// x.to(...) in all its forms, x.float() and its like, x.new_tensor(...).
+#include <vesta/core/ops/ops.h>
+
+#include "dtype_device.h"
+#include "factories.h"
+#include "hand.h"
+
+namespace vesta::python {
+namespace {
+
+/// Converts and moves; the tensor itself where nothing changes, unless `copy`.
+Tensor convert(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool copy) {
+  bool other = (dtype && *dtype != t.dtype()) || (device && *device != t.device());
+  if (!other && !copy) return t;
+  WithoutGil open(t.numel() >= kReleaseGil);
+  return other || dtype || device ? ops::to_copy(t, dtype, device) : t.clone();
+}
+
+/// Is to(): what it was asked for, whichever form the call has.
+struct To {
+  static constexpr char name[] = "to",
+                        params[] = "(object other = {}, object dtype = {}, object non_blocking = {}, object copy = {}, "
+                                   "object device = {}, object memory_format = {})",
+                        doc[] = "to(dtype), to(device, dtype=None), to(other): the tensor in that dtype, on that device, or "
+                                "as `other` is in both; itself where nothing changes, unless copy=True.";
+  static PyObject* run(const Table& t, Bound& b) {
+    MaybeDType dtype;
+    MaybeDevice device;
+    DType d;
+    PyObject* flags[4] = {b.slot[2], b.slot[3], nullptr, nullptr};
+    auto as_device = [&](PyObject* o) {
+      Device v;
+      if (!to_device(o, v)) return false;
+      device = v;
+      return true;
+    };
+    if (PyObject* first = b.slot[1]; first && first != Py_None) {
+      bool moved = false;
+      if (is_tensor(first)) dtype = unwrap(first).dtype(), device = unwrap(first).device(), moved = true;
+      else if (to_dtype(first, d)) dtype = d, moved = true;
+      else if (!as_device(first)) wrong_type(t, 1, "vesta.dtype, vesta.device, str or Tensor", first);
+      if (moved && b.slot[2] && PyBool_Check(b.slot[2])) {  // to(dtype, non_blocking, copy)
+        flags[0] = b.slot[2], flags[1] = b.slot[3] ? b.slot[3] : b.slot[4];
+        b.slot[2] = nullptr, b.slot[4] = nullptr;
+      }
+    }
+    if (b.slot[2] && b.slot[2] != Py_None && !dtype) {
+      if (!to_dtype(b.slot[2], d)) wrong_type(t, 2, "vesta.dtype", b.slot[2]);
+      dtype = d;
+    }
+    if (b.slot[5] && b.slot[5] != Py_None && !as_device(b.slot[5])) wrong_type(t, 5, "vesta.device", b.slot[5]);
+    bool copy = (b.slot[4] && PyObject_IsTrue(b.slot[4]) == 1) || (flags[0] != b.slot[2] && flags[1] == Py_True);
+    Format f = Format::preserve;
+    if (b.slot[6] && b.slot[6] != Py_None && (f = to_format(b.slot[6])) == Format::none) {
+      wrong_type(t, 6, "vesta.memory_format", b.slot[6]);
+    }
+    VESTA_CHECK(f == Format::preserve || f == Format::contiguous, not_implemented,
+                "to: expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
+    Tensor r = convert(unwrap(b.slot[0]), dtype, device, copy);
+    return wrap(f == Format::contiguous ? r.contiguous() : r);
+  }
+};
+
+#define VESTA_CAST(Struct, name_, to_)                                                                        \
+  struct Struct {                                                                                             \
+    static constexpr char name[] = name_, params[] = "(object memory_format = {})",                           \
+                          doc[] = "The values as " #to_ "; the tensor itself where it is of that dtype.";     \
+    static PyObject* run(const Table&, Bound& b) { return wrap(convert(unwrap(b.slot[0]), DType::to_, {}, false)); } \
+  };
+VESTA_CAST(Float, "float", float32)
+VESTA_CAST(Double, "double", float64)
+VESTA_CAST(Half_, "half", float16)
+VESTA_CAST(BFloat, "bfloat16", bfloat16)
+VESTA_CAST(Long, "long", int64)
+VESTA_CAST(Int, "int", int32)
+VESTA_CAST(Short, "short", int16)
+VESTA_CAST(Char, "char", int8)
+VESTA_CAST(Byte, "byte", uint8)
+VESTA_CAST(Bool, "bool", bool_)
+VESTA_CAST(CFloat, "cfloat", complex64)
+VESTA_CAST(CDouble, "cdouble", complex128)
+#undef VESTA_CAST
+
+struct Cpu {
+  static constexpr char name[] = "cpu", params[] = "()", doc[] = "The tensor in host memory; itself where it is there.";
+  static PyObject* run(const Table&, Bound& b) { return wrap(convert(unwrap(b.slot[0]), {}, Device(), false)); }
+};
+struct Cuda {
+  static constexpr char name[] = "cuda", params[] = "(object device = {})", doc[] = "The tensor on a CUDA device.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Device d(DeviceType::cuda);
+    if (b.slot[1] && b.slot[1] != Py_None && !to_device(b.slot[1], d)) wrong_type(t, 1, "vesta.device", b.slot[1]);
+    return wrap(convert(unwrap(b.slot[0]), {}, d, false));
+  }
+};
+struct TypeAs {
+  static constexpr char name[] = "type_as", params[] = "(const Tensor& other)", doc[] = "The values in other's dtype.";
+  static PyObject* run(const Table& t, Bound& b) {
+    return wrap(convert(unwrap(b.slot[0]), Arg<Tensor>(t, 1, b).get().dtype(), {}, false));
+  }
+};
+
+struct NewTensor {
+  static constexpr char name[] = "new_tensor",
+                        params[] = "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, bool requires_grad = false)",
+                        doc[] = "A tensor of a copy of data, with the tensor's dtype and device.";
+  static PyObject* run(const Table& t, Bound& b) {
+    const Tensor& like = unwrap(b.slot[0]);
+    Arg<MaybeDType> dtype(t, 2, b);
+    Arg<MaybeDevice> device(t, 3, b);
+    bool wants = Arg<bool>(t, 4, b).get();
+    Tensor r = make_tensor(b.slot[1], dtype.get().value_or(like.dtype()), device.get().value_or(like.device()), "new_tensor");
+    if (wants) r.set_requires_grad(true);
+    return wrap(std::move(r));
+  }
+};
+
+}  // namespace
+
+bool add_conversions(PyObject*) {
+  return add_methods<To, Float, Double, Half_, BFloat, Long, Int, Short, Char, Byte, Bool, CFloat, CDouble, Cpu, Cuda, TypeAs,
+                     NewTensor>();
+}
+
+}  // namespace vesta::python

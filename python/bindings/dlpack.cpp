@@ -1,0 +1,150 @@
+// DLPack, both ways: memory shared with other array libraries. The structs are DLPack's ABI (github.com/dmlc/dlpack).
+#include <cstring>
+#include <memory>
+
+#include <vesta/core/ops/ops.h>
+
+#include "factories.h"
+#include "hand.h"
+
+namespace vesta::python {
+namespace {
+
+struct DlDevice {
+  int32_t type;  // 1: CPU, 2: CUDA
+  int32_t id;
+};
+struct DlDataType {
+  uint8_t code;  // 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool
+  uint8_t bits;
+  uint16_t lanes;
+};
+struct DlTensor {
+  void* data;
+  DlDevice device;
+  int32_t ndim;
+  DlDataType dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+};
+struct DlManaged {
+  DlTensor tensor;
+  void* context;
+  void (*deleter)(DlManaged*);
+};
+
+constexpr DlDataType kTypes[kNumDTypes] = {{6, 8, 1},  {1, 8, 1},  {0, 8, 1},  {0, 16, 1}, {0, 32, 1}, {0, 64, 1},
+                                           {2, 16, 1}, {4, 16, 1}, {2, 32, 1}, {2, 64, 1}, {5, 64, 1}, {5, 128, 1}};
+
+DType dtype_of_dl(DlDataType t) {
+  for (int d = 0; d < kNumDTypes; ++d) {
+    if (kTypes[d].code == t.code && kTypes[d].bits == t.bits && t.lanes == 1) return DType(d);
+  }
+  fail(Cause::type, "from_dlpack: expected a dtype that tensors have, got code ", int64_t(t.code), " with ", int64_t(t.bits),
+       " bits and ", int64_t(t.lanes), " lanes.");
+}
+
+/// Is what travels: the tensor that keeps the memory, and copies of its sizes and strides.
+struct Exported {
+  DlManaged managed;
+  Tensor tensor;
+  Dims dims;
+};
+
+void free_capsule(PyObject* capsule) {
+  if (!PyCapsule_IsValid(capsule, "dltensor")) return;  // taken over: its new owner calls the deleter
+  auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule, "dltensor"));
+  m->deleter(m);
+}
+
+struct ToDlpack {
+  static constexpr char name[] = "__dlpack__",
+                        params[] = "(object stream = {}, object max_version = {}, object dl_device = {}, object copy = {})",
+                        doc[] = "A DLPack capsule over the tensor's memory, for from_dlpack of any library.";
+  static PyObject* run(const Table&, Bound& b) {
+    const Tensor& t = unwrap(b.slot[0]);
+    if (t.requires_grad()) {
+      PyErr_SetString(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+      return nullptr;
+    }
+    if (t.impl()->storage()->read_only()) {
+      PyErr_SetString(PyExc_BufferError, "__dlpack__: expected writable memory, got a read-only tensor. Clone it first.");
+      return nullptr;
+    }
+    auto e = std::make_unique<Exported>();
+    bool copy = b.slot[4] == Py_True;
+    e->tensor = copy ? t.clone() : t.detach();
+    for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
+    for (int64_t s : e->tensor.strides()) e->dims.push_back(s);
+    int64_t n = t.dim();
+    e->managed.tensor = {e->tensor.data_ptr(), {1, 0}, int32_t(n), kTypes[int(t.dtype())], e->dims.data(), e->dims.data() + n, 0};
+    e->managed.context = e.get();
+    e->managed.deleter = [](DlManaged* m) { delete static_cast<Exported*>(m->context); };
+    PyObject* capsule = PyCapsule_New(&e->managed, "dltensor", free_capsule);
+    if (capsule) e.release();
+    return capsule;
+  }
+};
+
+struct DlpackDevice {
+  static constexpr char name[] = "__dlpack_device__", params[] = "()", doc[] = "DLPack's (device type, index): (1, 0) is the CPU.";
+  static PyObject* run(const Table&, Bound& b) {
+    Device d = unwrap(b.slot[0]).device();
+    return Py_BuildValue("(ii)", d.type == DeviceType::cuda ? 2 : 1, d.type == DeviceType::cuda ? int(d.index) : 0);
+  }
+};
+
+/// Returns the capsule of an exporter or a capsule itself.
+Ref capsule_of(PyObject* o) {
+  if (PyCapsule_CheckExact(o)) return Ref(new_ref(o));
+  PyObject* f = PyObject_GetAttrString(o, "__dlpack__");
+  if (!f) {
+    PyErr_Clear();
+    type_error("from_dlpack(): argument 'ext_tensor' (position 1) must have __dlpack__, not %s", Py_TYPE(o)->tp_name);
+  }
+  Ref method(f);
+  return Ref(checked(PyObject_CallNoArgs(method.get())));
+}
+
+struct FromDlpack {
+  static constexpr char name[] = "from_dlpack", params[] = "(object ext_tensor)",
+                        doc[] = "A tensor over the memory of another library's array (or a DLPack capsule), without a copy.";
+  static PyObject* run(const Table&, Bound& b) {
+    Ref capsule = capsule_of(b.slot[0]);
+    auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
+    if (!m) throw_current();
+    const DlTensor& d = m->tensor;
+    VESTA_CHECK(d.device.type == 1, device, "from_dlpack: expected memory of the CPU, got device type ",
+                int64_t(d.device.type), ".");
+    VESTA_CHECK(d.ndim >= 0 && d.ndim <= kMaxDims, value, "from_dlpack: expected at most ", kMaxDims, " dimensions, got ",
+                int64_t(d.ndim), ".");
+    DType dtype = dtype_of_dl(d.dtype);
+    IntSpan sizes(d.shape, size_t(d.ndim));
+    Dims strides = d.strides ? Dims(IntSpan(d.strides, size_t(d.ndim))) : contiguous_strides(sizes);
+    int64_t elements = numel_of(sizes, "from_dlpack"), last = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      VESTA_CHECK(strides[i] >= 0, value, "from_dlpack: expected strides >= 0, got ", IntSpan(strides), ". Copy the array first.");
+      if (elements) last = checked_add(last, checked_mul(sizes[i] - 1, strides[i], "from_dlpack"), "from_dlpack");
+    }
+    if (!elements) strides = contiguous_strides(sizes);
+    auto free_managed = [](void* p) {
+      auto* managed = static_cast<DlManaged*>(p);
+      if (!managed->deleter || !Py_IsInitialized()) return;
+      Gil gil;  // an exporter of Python needs it
+      managed->deleter(managed);
+    };
+    size_t nbytes = elements ? size_t(checked_mul(last + 1, itemsize(dtype), "from_dlpack")) : 0;
+    auto storage = Storage::wrap(static_cast<char*>(d.data) + d.byte_offset, nbytes, {}, m, free_managed);
+    if (PyCapsule_SetName(capsule.get(), "used_dltensor") < 0) throw_current();
+    return wrap(Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, "from_dlpack")));
+  }
+};
+
+}  // namespace
+
+bool add_dlpack(PyObject* module) {
+  return add_functions<FromDlpack>(module) && add_methods<ToDlpack, DlpackDevice>();
+}
+
+}  // namespace vesta::python

@@ -1,0 +1,316 @@
+#include "dtype_device.h"
+
+#include <structmember.h>
+
+#include <cstring>
+#include <string>
+
+#include "errors.h"
+
+namespace vesta::python {
+namespace {
+
+struct PyDType {
+  PyObject_HEAD
+  DType value;
+};
+struct PyDevice {
+  PyObject_HEAD
+  Device value;
+  bool has_index;
+};
+struct PyConstant {  // a layout or a memory format
+  PyObject_HEAD
+  int value;
+  const char* name;
+};
+
+PyTypeObject *dtype_type, *device_type, *size_type, *layout_type, *format_type;
+PyObject* dtypes[kNumDTypes];
+
+DType dtype_of_object(PyObject* o) { return reinterpret_cast<PyDType*>(o)->value; }
+const PyDevice& device_of_object(PyObject* o) { return *reinterpret_cast<PyDevice*>(o); }
+PyObject* text_object(std::string_view s) { return PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size())); }
+
+// ---- dtype ----
+
+PyObject* dtype_repr(PyObject* o) { return text_object("vesta." + std::string(name(dtype_of_object(o)))); }
+PyObject* dtype_reduce(PyObject* o, PyObject*) { return text_object(name(dtype_of_object(o))); }
+template <DType (*f)(DType)>
+PyObject* dtype_map(PyObject* o, PyObject*) { return wrap_dtype(f(dtype_of_object(o))); }
+template <bool (*f)(DType)>
+PyObject* dtype_ask(PyObject* o, void*) { return PyBool_FromLong(f(dtype_of_object(o))); }
+bool is_signed(DType d) { return d != DType::uint8 && d != DType::bool_; }
+DType to_real(DType d) { return real_type(d); }
+DType to_complex(DType d) { return complex_type(d); }
+bool ask_float(DType d) { return is_float(d); }
+bool ask_complex(DType d) { return is_complex(d); }
+
+PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+    {"to_real", dtype_map<to_real>, METH_NOARGS, "to_real($self, /)\n--\n\nThe real dtype of a complex one's parts."},
+    {"to_complex", dtype_map<to_complex>, METH_NOARGS,
+     "to_complex($self, /)\n--\n\nThe complex dtype whose parts hold this one."},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef dtype_properties[] = {
+    {"itemsize", [](PyObject* o, void*) { return PyLong_FromLongLong(itemsize(dtype_of_object(o))); }, nullptr,
+     "Bytes of one element.", nullptr},
+    {"is_floating_point", dtype_ask<ask_float>, nullptr, "Whether it is a real floating-point dtype.", nullptr},
+    {"is_complex", dtype_ask<ask_complex>, nullptr, "Whether it is a complex dtype.", nullptr},
+    {"is_signed", dtype_ask<is_signed>, nullptr, "Whether it has negative values.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
+                             {Py_tp_methods, dtype_methods},
+                             {Py_tp_getset, dtype_properties},
+                             {Py_tp_doc, const_cast<char*>("The type of a tensor's elements.")},
+                             {0, nullptr}};
+
+// ---- device ----
+
+PyObject* make_device(Device d, bool has_index) {
+  auto* o = PyObject_New(PyDevice, device_type);
+  if (!o) return nullptr;
+  o->value = d, o->has_index = has_index;
+  return reinterpret_cast<PyObject*>(o);
+}
+
+PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"type", "index", nullptr};
+  PyObject *type, *index = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    if (Py_TYPE(type) == device_type && index == Py_None) return new_ref(type);
+    Device d;
+    if (!to_device(type, d)) {
+      type_error("device(): argument 'type' (position 1) must be str, not %s", Py_TYPE(type)->tp_name);
+    }
+    bool has_index = PyLong_Check(type);
+    if (PyUnicode_Check(type)) has_index = std::string_view(PyUnicode_AsUTF8(type)).find(':') != std::string_view::npos;
+    if (index != Py_None) {
+      VESTA_CHECK(!has_index, runtime, "device: expected a type without an index, got ", str(d), " and an index.");
+      long i = PyLong_AsLong(index);
+      if (i == -1 && PyErr_Occurred()) throw_current();
+      VESTA_CHECK(i >= 0 && i <= 127, runtime, "device: expected an index of 0 to 127, got ", int64_t(i), ".");
+      d.index = int8_t(i), has_index = true;
+    }
+    return make_device(d, has_index);
+  });
+}
+PyObject* device_repr(PyObject* o) {
+  const PyDevice& d = device_of_object(o);
+  std::string s = "device(type='" + std::string(name(d.value.type)) + "'";
+  if (d.has_index) s += ", index=" + std::to_string(d.value.index);
+  return text_object(s + ")");
+}
+PyObject* device_str(PyObject* o) {
+  const PyDevice& d = device_of_object(o);
+  std::string s(name(d.value.type));
+  return text_object(d.has_index ? s + ":" + std::to_string(d.value.index) : s);
+}
+Py_hash_t device_hash(PyObject* o) {
+  const PyDevice& d = device_of_object(o);
+  return Py_hash_t(int(d.value.type) * 1024 + (d.has_index ? d.value.index + 1 : 0));
+}
+PyObject* device_compare(PyObject* a, PyObject* b, int op) {
+  if (Py_TYPE(a) != device_type || Py_TYPE(b) != device_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  const PyDevice &x = device_of_object(a), &y = device_of_object(b);
+  bool equal = x.value == y.value && x.has_index == y.has_index;
+  return PyBool_FromLong(equal == (op == Py_EQ));
+}
+PyObject* device_type_name(PyObject* o, void*) { return text_object(name(device_of_object(o).value.type)); }
+PyObject* device_index(PyObject* o, void*) {
+  const PyDevice& d = device_of_object(o);
+  if (!d.has_index) Py_RETURN_NONE;
+  return PyLong_FromLong(d.value.index);
+}
+PyObject* device_reduce(PyObject* o, PyObject*) {
+  Ref type(device_type_name(o, nullptr)), index(device_index(o, nullptr));
+  if (index.get() == Py_None) return Py_BuildValue("O(O)", device_type, type.get());
+  return Py_BuildValue("O(OO)", device_type, type.get(), index.get());
+}
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef device_properties[] = {{"type", device_type_name, nullptr, "'cpu' or 'cuda'.", nullptr},
+                                   {"index", device_index, nullptr, "Number of the device, or None.", nullptr},
+                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot device_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(device_new)},
+    {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
+    {Py_tp_str, reinterpret_cast<void*>(device_str)},
+    {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
+    {Py_tp_methods, device_methods},
+    {Py_tp_getset, device_properties},
+    {Py_tp_doc, const_cast<char*>("device(type, index=None)\n--\n\nWhere a tensor lives: device('cpu'), device('cuda', 0).")},
+    {0, nullptr}};
+
+// ---- Size ----
+
+/// Turns a plain tuple (a new reference, or null) into a Size.
+PyObject* as_size(PyObject* tuple) {
+  if (!tuple || !PyTuple_Check(tuple)) return tuple;
+  Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+  PyObject* size = size_type->tp_alloc(size_type, n);
+  for (Py_ssize_t i = 0; size && i < n; ++i) PyTuple_SET_ITEM(size, i, new_ref(PyTuple_GET_ITEM(tuple, i)));
+  Py_DECREF(tuple);
+  return size;
+}
+PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  Ref tuple(PyTuple_Type.tp_new(&PyTuple_Type, args, kwargs));
+  if (!tuple) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tuple.get(), i);
+    if (PyLong_Check(item)) continue;
+    Ref number(PyNumber_Index(item));
+    if (!number) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_TypeError, "vesta.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(tuple.get(), i, number.release());
+    Py_DECREF(item);
+  }
+  return as_size(tuple.release());
+}
+PyObject* size_repr(PyObject* o) {
+  std::string s = "vesta.Size([";
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
+    s += (i ? ", " : "") + std::to_string(PyLong_AsLongLong(PyTuple_GET_ITEM(o, i)));
+  }
+  return text_object(s + "])");
+}
+PyObject* size_concat(PyObject* a, PyObject* b) { return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b)); }
+PyObject* size_repeat(PyObject* a, Py_ssize_t n) { return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(a, n)); }
+PyObject* size_subscript(PyObject* a, PyObject* key) { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(a, key)); }
+PyObject* size_numel(PyObject* o, PyObject*) {
+  PyObject* n = PyLong_FromLong(1);
+  for (Py_ssize_t i = 0; n && i < PyTuple_GET_SIZE(o); ++i) {
+    Ref before(n);
+    n = PyNumber_Multiply(n, PyTuple_GET_ITEM(o, i));
+  }
+  return n;
+}
+PyMethodDef size_methods[] = {
+    {"numel", size_numel, METH_NOARGS, "numel($self, /)\n--\n\nThe number of elements of a tensor of this size."},
+    {nullptr, nullptr, 0, nullptr}};
+PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
+                            {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
+                            {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+                            {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
+                            {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
+                            {Py_tp_methods, size_methods},
+                            {Py_tp_doc, const_cast<char*>("The sizes of a tensor, one per dimension: a tuple of integers.")},
+                            {0, nullptr}};
+
+// ---- layout and memory format ----
+
+PyObject* constant_repr(PyObject* o) {
+  return PyUnicode_FromFormat("vesta.%s", reinterpret_cast<PyConstant*>(o)->name);
+}
+PyObject* constant_reduce(PyObject* o, PyObject*) {
+  return PyUnicode_FromString(reinterpret_cast<PyConstant*>(o)->name);
+}
+PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyType_Slot constant_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
+                                {Py_tp_methods, constant_methods},
+                                {0, nullptr}};
+
+bool add_constant(PyObject* module, PyTypeObject* type, int value, const char* name) {
+  auto* o = PyObject_New(PyConstant, type);
+  if (!o) return false;
+  o->value = value, o->name = name;
+  return PyModule_AddObject(module, name, reinterpret_cast<PyObject*>(o)) == 0;
+}
+
+PyTypeObject* add_type(PyObject* module, const char* name, int size, PyType_Slot* slots, PyTypeObject* base = nullptr) {
+  PyType_Spec spec = {name, base ? 0 : size, 0, Py_TPFLAGS_DEFAULT, slots};
+  Ref bases(base ? PyTuple_Pack(1, base) : nullptr);
+  auto* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases.get()));
+  bool constructible = false;
+  for (PyType_Slot* s = slots; s->slot; ++s) constructible = constructible || s->slot == Py_tp_new;
+  if (type && !constructible) type->tp_new = nullptr;
+  if (type && PyModule_AddObject(module, strrchr(name, '.') + 1, new_ref(reinterpret_cast<PyObject*>(type))) < 0) return nullptr;
+  return type;
+}
+
+bool add_dtypes(PyObject* module) {
+  static constexpr const char* aliases[][2] = {
+      {"float", "float32"}, {"double", "float64"}, {"half", "float16"},    {"long", "int64"},
+      {"int", "int32"},     {"short", "int16"},    {"cfloat", "complex64"}, {"cdouble", "complex128"}};
+  for (int i = 0; i < kNumDTypes; ++i) {
+    auto* o = PyObject_New(PyDType, dtype_type);
+    if (!o) return false;
+    o->value = DType(i);
+    dtypes[i] = reinterpret_cast<PyObject*>(o);
+    if (PyModule_AddObject(module, std::string(name(DType(i))).c_str(), new_ref(dtypes[i])) < 0) return false;
+  }
+  for (auto& [alias, of] : aliases) {
+    Ref d(PyObject_GetAttrString(module, of));
+    if (!d || PyModule_AddObject(module, alias, d.release()) < 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PyObject* wrap_dtype(DType d) { return new_ref(dtypes[int(d)]); }
+PyObject* wrap_device(Device d) { return make_device(d, d.type != DeviceType::cpu && d.type != DeviceType::meta); }
+
+PyObject* wrap_sizes(IntSpan sizes) {
+  PyObject* o = size_type->tp_alloc(size_type, Py_ssize_t(sizes.size()));
+  for (size_t i = 0; o && i < sizes.size(); ++i) {
+    PyObject* n = PyLong_FromLongLong(sizes[i]);
+    if (!n) Py_CLEAR(o);
+    else PyTuple_SET_ITEM(o, Py_ssize_t(i), n);
+  }
+  return o;
+}
+
+bool to_dtype(PyObject* o, DType& d) {
+  if (Py_TYPE(o) == dtype_type) d = dtype_of_object(o);
+  else if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) d = DType::float64;
+  else if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) d = DType::int64;
+  else if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) d = DType::bool_;
+  else if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) d = DType::complex128;
+  else return false;
+  return true;
+}
+
+bool to_device(PyObject* o, Device& d) {
+  if (Py_TYPE(o) == device_type) {
+    d = device_of_object(o).value;
+  } else if (PyUnicode_Check(o)) {
+    Py_ssize_t n;
+    const char* s = PyUnicode_AsUTF8AndSize(o, &n);
+    if (!s) throw_current();
+    d = Device(std::string_view(s, size_t(n)));
+  } else if (PyLong_Check(o) && !PyBool_Check(o)) {
+    long i = PyLong_AsLong(o);
+    if (i == -1 && PyErr_Occurred()) throw_current();
+    VESTA_CHECK(i >= 0 && i <= 127, runtime, "device: expected an index of 0 to 127, got ", int64_t(i), ".");
+    d = Device(DeviceType::cuda, int8_t(i));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Format to_format(PyObject* o) {
+  return Py_TYPE(o) == format_type ? Format(reinterpret_cast<PyConstant*>(o)->value) : Format::none;
+}
+bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
+
+bool add_value_types(PyObject* module) {
+  dtype_type = add_type(module, "vesta.dtype", sizeof(PyDType), dtype_slots);
+  device_type = add_type(module, "vesta.device", sizeof(PyDevice), device_slots);
+  size_type = add_type(module, "vesta.Size", 0, size_slots, &PyTuple_Type);
+  layout_type = add_type(module, "vesta.layout", sizeof(PyConstant), constant_slots);
+  format_type = add_type(module, "vesta.memory_format", sizeof(PyConstant), constant_slots);
+  if (!dtype_type || !device_type || !size_type || !layout_type || !format_type) return false;
+  return add_dtypes(module) && add_constant(module, layout_type, 0, "strided") &&
+         add_constant(module, format_type, int(Format::contiguous), "contiguous_format") &&
+         add_constant(module, format_type, int(Format::preserve), "preserve_format") &&
+         add_constant(module, format_type, int(Format::channels_last), "channels_last") &&
+         add_constant(module, format_type, int(Format::channels_last_3d), "channels_last_3d");
+}
+
+}  // namespace vesta::python

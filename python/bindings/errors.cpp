@@ -1,0 +1,102 @@
+#include "errors.h"
+
+#include <cstdarg>
+#include <cstring>
+#include <new>
+
+#include <vesta/core/io/file.h>
+
+namespace vesta::python {
+namespace {
+
+// By cause: the class that is raised. Causes without one of their own raise Error.
+struct Classes {
+  PyObject* base = nullptr;      // Error(RuntimeError)
+  PyObject* value = nullptr;     // ArgumentError(Error, ValueError)
+  PyObject* type = nullptr;      // DTypeError(Error, TypeError)
+  PyObject* memory = nullptr;    // OutOfMemoryError(Error, MemoryError)
+  PyObject* device = nullptr;    // DeviceError(Error)
+} classes;
+
+PyObject* class_of(Cause c) {
+  switch (c) {
+    case Cause::value: return classes.value;
+    case Cause::type: return classes.type;
+    case Cause::index: return PyExc_IndexError;
+    case Cause::not_implemented: return PyExc_NotImplementedError;
+    case Cause::memory: return classes.memory;
+    case Cause::device: return classes.device;
+    case Cause::interrupt: return PyExc_KeyboardInterrupt;
+    default: return classes.base;
+  }
+}
+
+}  // namespace
+
+PythonError::PythonError() { PyErr_Fetch(&type_, &value_, &trace_); }
+PythonError::PythonError(const PythonError& o)
+    : std::exception(o), type_(o.type_), value_(o.value_), trace_(o.trace_) {
+  Gil gil;
+  Py_XINCREF(type_), Py_XINCREF(value_), Py_XINCREF(trace_);
+}
+PythonError::~PythonError() {
+  if (!type_ || !Py_IsInitialized()) return;
+  Gil gil;
+  Py_XDECREF(type_), Py_XDECREF(value_), Py_XDECREF(trace_);
+}
+void PythonError::restore() const {
+  Py_XINCREF(type_), Py_XINCREF(value_), Py_XINCREF(trace_);
+  PyErr_Restore(type_, value_, trace_);
+}
+
+void throw_current() {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a Python call failed without an exception");
+  throw PythonError();
+}
+
+void type_error(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  PyErr_FormatV(PyExc_TypeError, format, args);
+  va_end(args);
+  throw_current();
+}
+
+void translate_exception() noexcept {
+  try {
+    throw;
+  } catch (const PythonError& e) {
+    e.restore();
+  } catch (const io::FileError& e) {
+    Ref args(Py_BuildValue("(iss)", e.code(), std::strerror(e.code()), e.path().c_str()));
+    if (args) PyErr_SetObject(PyExc_OSError, args.get());  // OSError picks FileNotFoundError and its like by the number
+  } catch (const Error& e) {
+    if (e.cause() == Cause::interrupt && PyErr_Occurred()) return;  // the signal's own exception is already there
+    PyErr_SetString(class_of(e.cause()), e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(classes.memory, "out of memory");
+  } catch (const std::exception& e) {
+    PyErr_SetString(classes.base, e.what());
+  } catch (...) {
+    PyErr_SetString(classes.base, "an unknown C++ exception");
+  }
+}
+
+bool add_errors(PyObject* module) {
+  auto make = [&](const char* name, const char* doc, PyObject* base, PyObject* builtin) -> PyObject* {
+    Ref bases(builtin ? PyTuple_Pack(2, base, builtin) : PyTuple_Pack(1, base));
+    PyObject* c = bases ? PyErr_NewExceptionWithDoc((std::string("vesta.") + name).c_str(), doc, bases.get(), nullptr)
+                        : nullptr;
+    if (c && PyModule_AddObject(module, name, new_ref(c)) < 0) return nullptr;
+    return c;
+  };
+  classes.base = make("Error", "Raised by the library; the base of its own exception classes.", PyExc_RuntimeError, nullptr);
+  if (!classes.base) return false;
+  classes.value = make("ArgumentError", "Raised for a shape or a value that does not fit.", classes.base, PyExc_ValueError);
+  classes.type = make("DTypeError", "Raised for a dtype that does not fit.", classes.base, PyExc_TypeError);
+  classes.memory = make("OutOfMemoryError", "Raised where memory cannot be had.", classes.base, PyExc_MemoryError);
+  classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base, nullptr);
+  return classes.value && classes.type && classes.memory && classes.device;
+}
+
+}  // namespace vesta::python

@@ -1,0 +1,304 @@
+// vesta.tensor and what makes tensors out of Python's numbers and lists.
+#include "factories.h"
+
+#include <cstring>
+
+#include <vesta/core/ops/ops.h>
+
+#include "dtype_device.h"
+#include "hand.h"
+#include "tensor_slots.h"
+
+namespace vesta::python {
+namespace {
+
+/// Walks nested sequences twice: first for shape and dtype, then for the values.
+class Nested {
+ public:
+  explicit Nested(const char* op) : op_(op) {}
+
+  /// Finds the shape along the first elements.
+  void measure(PyObject* o) {
+    for (; is_sequence(o); o = first_.back().get()) {
+      Py_ssize_t n = PySequence_Size(o);
+      if (n < 0) throw_current();
+      sizes_.push_back(n);
+      VESTA_CHECK(sizes_.size() <= size_t(kMaxDims), value, op_, ": expected at most ", kMaxDims,
+                  " dimensions, got a deeper list (data). Does it contain itself?");
+      if (n == 0) break;
+      first_.emplace_back(PySequence_GetItem(o, 0));
+      if (!first_.back()) throw_current();
+    }
+  }
+  /// Finds the dtype that all numbers fit; checks the shape on the way.
+  void survey(PyObject* o, size_t depth = 0) {
+    if (depth == sizes_.size()) return survey_number(o);
+    each(o, depth, [&](PyObject* item) { survey(item, depth + 1); });
+  }
+  DType dtype() const {
+    if (kind_ < 0) return default_dtype();
+    return DType(kind_);
+  }
+  IntSpan sizes() const { return sizes_; }
+
+  template <class T>
+  void fill(PyObject* o, T*& to, size_t depth = 0) {
+    if (depth == sizes_.size()) {
+      *to++ = convert<T>(o);
+      return;
+    }
+    each(o, depth, [&](PyObject* item) { fill(item, to, depth + 1); });
+  }
+
+ private:
+  static bool is_sequence(PyObject* o) {
+    if (PyList_Check(o) || PyTuple_Check(o)) return true;
+    if (is_tensor(o)) return false;
+    return PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !is_zero_dim_array(o);
+  }
+  static bool is_zero_dim_array(PyObject* o) {
+    Py_ssize_t n = PySequence_Size(o);
+    if (n < 0) PyErr_Clear();
+    return n < 0;
+  }
+
+  std::string path() const {
+    std::string s = "data";
+    for (Py_ssize_t i : at_) s += "[" + std::to_string(i) + "]";
+    return s;
+  }
+
+  template <class F>
+  void each(PyObject* o, size_t depth, F&& f) {
+    int64_t want = sizes_[depth];
+    if (!is_sequence(o)) {
+      VESTA_CHECK(false, value, op_, ": expected sequence of length ", want, " at dim ", depth, ", got ",
+                  Py_TYPE(o)->tp_name, " (", path(), ").");
+    }
+    Ref fast(PySequence_Fast(o, "expected a sequence"));
+    if (!fast) throw_current();
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.get());
+    VESTA_CHECK(n == want, value, op_, ": expected sequence of length ", want, " at dim ", depth, " (got ", int64_t(n),
+                ": ", path(), ").");
+    at_.push_back(0);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      at_.back() = i;
+      VESTA_CHECK(PySequence_Fast_GET_SIZE(fast.get()) == n, runtime, op_, ": the list changed while it was read.");
+      Ref item(new_ref(PySequence_Fast_GET_ITEM(fast.get(), i)));
+      f(item.get());
+    }
+    at_.pop_back();
+  }
+
+  void survey_number(PyObject* o) {
+    DType d;
+    if (is_tensor(o)) {
+      VESTA_CHECK(unwrap(o).numel() == 1, value, op_, ": only one element tensors can be converted to Python scalars, got ",
+                  unwrap(o).sizes(), " (", path(), "). Use stack().");
+      d = unwrap(o).dtype();
+    } else {
+      d = number_at(o).dtype();
+      if (d == DType::float64 && !is_numpy_double(o)) d = default_dtype();
+      if (d == DType::complex128) d = complex_type(default_dtype());
+    }
+    kind_ = kind_ < 0 ? int(d) : int(promote(DType(kind_), d));
+  }
+  static bool is_numpy_double(PyObject* o) { return !PyFloat_CheckExact(o) && !std::strcmp(Py_TYPE(o)->tp_name, "numpy.float64"); }
+
+  Scalar number_at(PyObject* o) {
+    Scalar s;
+    if (is_tensor(o)) return unwrap(o).item();
+    if (number_of(o, s)) return s;
+    if (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)) {
+      fail(Cause::value, op_, ": expected a number, got a sequence (", path(), "): the list is ragged.");
+    }
+    if (o == Py_None) type_error("%s: expected a number, got None (%s).", op_, path().c_str());
+    type_error("%s: expected a number, got %s (%s).", op_, Py_TYPE(o)->tp_name, path().c_str());
+  }
+
+  template <class T>
+  T convert(PyObject* o) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      if (PyFloat_CheckExact(o)) return T(PyFloat_AS_DOUBLE(o));
+    }
+    return number_at(o).to<T>(op_);
+  }
+
+  const char* op_;
+  std::vector<int64_t> sizes_;
+  std::vector<Ref> first_;  // keeps the elements that measure() went through
+  std::vector<Py_ssize_t> at_;
+  int kind_ = -1;
+};
+
+Tensor from_nested(PyObject* data, MaybeDType dtype, const char* op) {
+  Nested n(op);
+  n.measure(data);
+  n.survey(data);
+  Tensor t = empty_tensor(n.sizes(), dtype.value_or(n.dtype()));
+  visit(t.dtype(), [&]<class T>() {
+    T* to = t.data_ptr<T>();
+    if (t.numel()) n.fill(data, to);
+  });
+  return t;
+}
+
+bool is_array(PyObject* o) {
+  return !is_tensor(o) && PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o);
+}
+
+struct TensorFunction {
+  static constexpr char name[] = "tensor",
+                        params[] = "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, "
+                                   "bool requires_grad = false, bool pin_memory = false)",
+                        doc[] = "A tensor of a copy of data: numbers, nested lists, arrays, tensors. The dtype follows the "
+                                "data unless given: bool, int64, the default floating dtype or its complex one. Raises "
+                                "ValueError for ragged lists, TypeError for what is no number; both name its path.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<MaybeDType> dtype(t, 1, b);
+    Arg<MaybeDevice> device(t, 2, b);
+    VESTA_CHECK(!Arg<bool>(t, 4, b).get(), not_implemented, "tensor: expected pin_memory=False, got True. Pinned memory "
+                "needs a CUDA backend.");
+    bool wants = Arg<bool>(t, 3, b).get();
+    Tensor r = make_tensor(b.slot[0], dtype.get(), device.get(), "tensor");
+    if (wants) r.set_requires_grad(true);
+    return wrap(std::move(r));
+  }
+};
+
+struct AsTensor {
+  static constexpr char name[] = "as_tensor",
+                        params[] = "(object data, MaybeDType dtype = {}, MaybeDevice device = {})",
+                        doc[] = "A tensor of data, sharing its memory where dtype and device allow: a tensor comes back as "
+                                "it is, a NumPy array is not copied.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<MaybeDType> dtype(t, 1, b);
+    Arg<MaybeDevice> device(t, 2, b);
+    Tensor r;
+    if (is_tensor(b.slot[0])) r = unwrap(b.slot[0]);
+    else if (is_array(b.slot[0])) r = from_array(b.slot[0], true, "as_tensor");
+    else return wrap(make_tensor(b.slot[0], dtype.get(), device.get(), "as_tensor"));
+    if (dtype.get()) r = r.to(*dtype.get());
+    if (device.get()) r = r.to(*device.get());
+    return wrap(std::move(r));
+  }
+};
+
+struct MakeSubclass {
+  static constexpr char name[] = "_make_subclass",
+                        params[] = "(object cls, const Tensor& data, bool require_grad = false)",
+                        doc[] = "An object of class cls over data's memory, without its history.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> data(t, 1, b);
+    bool wants = Arg<bool>(t, 2, b).get();
+    auto* type = reinterpret_cast<PyTypeObject*>(b.slot[0]);
+    if (!PyType_Check(b.slot[0]) || !PyType_IsSubtype(type, tensor_type)) {
+      type_error("_make_subclass(): argument 'cls' (position 1) must be a subclass of Tensor, not %s", Py_TYPE(type)->tp_name);
+    }
+    Tensor r = data.get().detach();
+    if (wants) r.set_requires_grad(true);
+    return wrap_as(type, std::move(r));
+  }
+};
+
+/// Are the element's bytes in row-major order, for pickling.
+struct ToBytes {
+  static constexpr char name[] = "_to_bytes", params[] = "(const Tensor& input)", doc[] = "The elements as bytes, row by row.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> input(t, 0, b);
+    Tensor rows = input.get().contiguous();
+    return PyBytes_FromStringAndSize(static_cast<const char*>(rows.data_ptr()), Py_ssize_t(rows.numel() * rows.element_size()));
+  }
+};
+struct FromBytes {
+  static constexpr char name[] = "_from_bytes", params[] = "(object data, MaybeDType dtype, IntList size)",
+                        doc[] = "A tensor of a copy of bytes that _to_bytes gave.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<MaybeDType> dtype(t, 1, b);
+    Arg<IntList> size(t, 2, b);
+    if (!PyBytes_Check(b.slot[0])) wrong_type(t, 0, "bytes", b.slot[0]);
+    if (!dtype.get()) wrong_type(t, 1, "vesta.dtype", Py_None);
+    Tensor r = empty_tensor(size.get(), *dtype.get());
+    int64_t want = r.numel() * r.element_size(), have = PyBytes_GET_SIZE(b.slot[0]);
+    VESTA_CHECK(want == have, value, "_from_bytes: expected ", want, " bytes, got ", have, " (data).");
+    if (want) std::memcpy(r.data_ptr(), PyBytes_AS_STRING(b.slot[0]), size_t(want));
+    return wrap(std::move(r));
+  }
+};
+
+struct Arange {
+  static constexpr char name[] = "arange",
+                        params[] = "(Scalar start, MaybeScalar end = {}, Scalar step = 1, MaybeDType dtype = {}, "
+                                   "MaybeDevice device = {}, bool requires_grad = false, object out = {}, "
+                                   "object layout = {}, bool pin_memory = false)",
+                        doc[] = "arange(end) or arange(start, end, step=1): start, start + step, ... before end. int64 for "
+                                "integers, else the default floating dtype.";
+  static PyObject* run(const Table& t, Bound& b) {
+    if (!b.slot[0] && b.slot[1]) std::swap(b.slot[0], b.slot[1]);
+    if (!b.slot[0]) type_error("arange() missing 1 required positional argument: \"end\"");
+    Arg<Scalar> start(t, 0, b), step(t, 2, b);
+    Arg<MaybeScalar> end(t, 1, b);
+    Arg<MaybeDType> dtype(t, 3, b);
+    Arg<MaybeDevice> device(t, 4, b);
+    Tensor r = end.get() ? arange_range(start.get(), *end.get(), step.get(), dtype.get(), device.get())
+                         : arange_range(Scalar(0), start.get(), step.get(), dtype.get(), device.get());
+    if (b.slot[6] && b.slot[6] != Py_None) {
+      if (!is_tensor(b.slot[6])) wrong_type(t, 6, "Tensor", b.slot[6]);
+      unwrap(b.slot[6]).copy_(r);
+      return new_ref(b.slot[6]);
+    }
+    if (Arg<bool>(t, 5, b).get()) r.set_requires_grad(true);
+    return wrap(std::move(r));
+  }
+};
+
+}  // namespace
+
+Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const char* op) {
+  Tensor t;
+  if (is_tensor(data)) {
+    const Tensor& from = unwrap(data);
+    t = from.detach();
+    t = dtype && *dtype != from.dtype() ? t.to(*dtype) : t.clone();
+  } else if (is_array(data)) {
+    t = from_array(data, false, op);
+    if (dtype) t = t.to(*dtype);
+  } else {
+    t = from_nested(data, dtype, op);
+  }
+  return device ? t.to(*device) : t;
+}
+
+PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  Py_ssize_t n = PyTuple_GET_SIZE(args);
+  if (kwargs && PyDict_Size(kwargs) > 0) type_error("%s() takes no keyword arguments. Use vesta.tensor(data, ...).", type->tp_name);
+  Tensor t;
+  PyObject* first = n ? PyTuple_GET_ITEM(args, 0) : nullptr;
+  bool sizes = !first || (PyLong_Check(first) && !PyBool_Check(first));
+  if (sizes) {
+    Dims dims;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      Ref size(PyNumber_Index(PyTuple_GET_ITEM(args, i)));
+      if (!size) throw_current();
+      dims.push_back(PyLong_AsLongLong(size.get()));
+      if (PyErr_Occurred()) throw_current();
+    }
+    if (n == 0) dims.push_back(0);
+    t = empty_tensor(dims, default_dtype());
+  } else {
+    if (n != 1) type_error("%s() takes sizes or one argument of data, got %zd arguments.", type->tp_name, n);
+    t = is_tensor(first) ? unwrap(first).detach() : make_tensor(first, default_dtype(), {}, "Tensor");
+  }
+  return type == tensor_type ? wrap(std::move(t)) : wrap_as(type, std::move(t));
+}
+
+bool add_factories(PyObject* module) {
+  if (!add_functions<TensorFunction, AsTensor, Arange, ToBytes, FromBytes, MakeSubclass>(module)) return false;
+  Hand<Arange>::table.params[0].required = false;  // arange(end=5)
+  Hand<Arange>::table.required = 0;
+  Ref f(PyObject_GetAttrString(module, "_make_subclass"));
+  Ref bound(PyStaticMethod_New(f.get()));
+  return add_to_tensor("_make_subclass", bound.get());
+}
+
+}  // namespace vesta::python

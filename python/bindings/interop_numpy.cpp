@@ -1,0 +1,247 @@
+// The buffer protocol, both ways, and NumPy through it: neither is linked or imported before somebody asks.
+#include <cstring>
+#include <memory>
+
+#include <vesta/core/ops/ops.h>
+
+#include "dtype_device.h"
+#include "factories.h"
+#include "hand.h"
+#include "tensor_slots.h"
+
+namespace vesta::python {
+namespace {
+
+// What the struct module calls a dtype's native form; null where it has no word (bfloat16).
+constexpr const char* kFormats[kNumDTypes] = {"?", "B", "b", "h", "i", "l", "e", nullptr, "f", "d", "Zf", "Zd"};
+
+struct BufferGuard {
+  Py_buffer view{};
+  bool held = false;
+  BufferGuard(PyObject* o, int flags) { held = PyObject_GetBuffer(o, &view, flags) == 0; }
+  ~BufferGuard() {
+    if (held) PyBuffer_Release(&view);
+  }
+  BufferGuard(const BufferGuard&) = delete;
+};
+
+void release_buffer(void* context) {
+  if (!Py_IsInitialized()) return;
+  Gil gil;
+  auto* view = static_cast<Py_buffer*>(context);
+  PyBuffer_Release(view);
+  delete view;
+}
+
+int get_buffer(PyObject* o, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  return guarded([&] {
+    const Tensor& t = unwrap(o);
+    auto refuse = [](const char* why) {
+      PyErr_SetString(PyExc_BufferError, why);
+      return -1;
+    };
+    const char* format = kFormats[int(t.dtype())];
+    if (!format) return refuse("Tensor: expected a dtype that buffers know, got bfloat16. Use .float() first.");
+    if (t.requires_grad()) return refuse("Tensor: expected no gradient, got a tensor that requires grad. Use .detach().");
+    if (t.device().type != DeviceType::cpu) return refuse("Tensor: expected a CPU tensor. Use .cpu().");
+    if ((flags & PyBUF_WRITABLE) && t.impl()->storage()->read_only()) return refuse("Tensor: its memory is read-only.");
+    bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    bool row_major = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
+    if ((!wants_strides || row_major) && !t.is_contiguous()) return refuse("Tensor: it is not contiguous. Use .contiguous().");
+    size_t n = size_t(t.dim());
+    auto* dims = new Py_ssize_t[2 * n + 1];
+    for (size_t i = 0; i < n; ++i) {
+      dims[i] = Py_ssize_t(t.sizes()[i]);
+      dims[n + i] = Py_ssize_t(t.strides()[i] * t.element_size());
+    }
+    static char nothing;
+    view->obj = new_ref(o);
+    view->buf = t.data_ptr() ? t.data_ptr() : &nothing;
+    view->len = Py_ssize_t(t.numel() * t.element_size());
+    view->itemsize = Py_ssize_t(t.element_size());
+    view->readonly = t.impl()->storage()->read_only();
+    view->ndim = int(n);
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+    view->shape = (flags & PyBUF_ND) ? dims : nullptr;
+    view->strides = wants_strides ? dims + n : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = dims;
+    return 0;
+  }, -1);
+}
+void give_buffer_back(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
+
+/// Tells whether a tensor can have the buffer's geometry: strides not negative, whole elements, aligned.
+const char* unshareable(const Py_buffer& view) {
+  if (reinterpret_cast<uintptr_t>(view.buf) % uintptr_t(std::min<Py_ssize_t>(view.itemsize, 8))) return "it is not aligned";
+  for (int i = 0; view.strides && i < view.ndim; ++i) {
+    if (view.strides[i] < 0) return "a stride is negative";
+    if (view.strides[i] % view.itemsize) return "a stride is no multiple of the element size";
+  }
+  return nullptr;
+}
+
+/// Wraps memory that `view` (given away) keeps alive.
+Tensor wrap_buffer(std::unique_ptr<Py_buffer> view, DType dtype, const char* op) {
+  Dims sizes, strides;
+  int64_t last = 0;
+  bool empty = false;
+  for (int i = 0; i < view->ndim; ++i) {
+    int64_t size = view->shape[i];
+    sizes.push_back(size);
+    strides.push_back(view->strides[i] / view->itemsize);
+    if (size == 0) empty = true;
+    else last += (size - 1) * strides.back();
+  }
+  if (empty) strides = contiguous_strides(sizes);
+  size_t nbytes = empty ? 0 : size_t((last + 1) * view->itemsize);
+  Py_buffer* v = view.release();
+  StoragePtr storage = Storage::wrap(v->buf, nbytes, {}, v, release_buffer, v->readonly);
+  return Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, op));
+}
+
+struct FromNumpy {
+  static constexpr char name[] = "from_numpy", params[] = "(object ndarray)",
+                        doc[] = "A tensor over the memory of a NumPy array, without a copy; writes through either are seen "
+                                "by both. A read-only array gives a tensor that refuses writes.";
+  static PyObject* run(const Table&, Bound& b) {
+    if (std::strcmp(Py_TYPE(b.slot[0])->tp_name, "numpy.ndarray")) {
+      type_error("from_numpy(): argument 'ndarray' (position 1) must be numpy.ndarray, not %s", Py_TYPE(b.slot[0])->tp_name);
+    }
+    return wrap(from_array(b.slot[0], true, "from_numpy"));
+  }
+};
+
+struct FromBuffer {
+  static constexpr char name[] = "frombuffer",
+                        params[] = "(object buffer, MaybeDType dtype, int64_t count = -1, int64_t offset = 0, "
+                                   "bool requires_grad = false)",
+                        doc[] = "A 1-d tensor over the memory of any buffer (bytes, bytearray, mmap, array), without a copy: "
+                                "count elements (-1: all) from byte offset on.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<MaybeDType> dtype(t, 1, b);
+    if (!dtype.get()) wrong_type(t, 1, "vesta.dtype", Py_None);
+    int64_t count = Arg<int64_t>(t, 2, b).get(), offset = Arg<int64_t>(t, 3, b).get(), size = itemsize(*dtype.get());
+    auto view = std::make_unique<Py_buffer>();
+    if (PyObject_GetBuffer(b.slot[0], view.get(), PyBUF_WRITABLE) != 0) {
+      PyErr_Clear();
+      if (PyObject_GetBuffer(b.slot[0], view.get(), PyBUF_SIMPLE) != 0) throw_current();
+    }
+    int64_t length = view->len;
+    auto storage = Storage::wrap(static_cast<char*>(view->buf), size_t(length), {}, view.get(), release_buffer, view->readonly);
+    void* data = view.release()->buf;
+    VESTA_CHECK(length > 0, value, "frombuffer: expected a buffer with bytes in it, got an empty one.");
+    VESTA_CHECK(offset >= 0 && offset < length, value, "frombuffer: expected an offset of 0 to ", length - 1, ", got ", offset, ".");
+    if (count < 0) {
+      VESTA_CHECK((length - offset) % size == 0, value, "frombuffer: expected whole elements of ", size, " bytes, got ",
+                  length - offset, " bytes.");
+      count = (length - offset) / size;
+    }
+    VESTA_CHECK(count > 0 && count <= (length - offset) / size, value, "frombuffer: expected at most ",
+                (length - offset) / size, " elements, got ", count, " (count).");
+    bool aligned = (reinterpret_cast<uintptr_t>(data) + uintptr_t(offset)) % uintptr_t(size) == 0 && offset % size == 0;
+    VESTA_CHECK(aligned, value, "frombuffer: expected memory aligned to ", size, " bytes (offset).");
+    Tensor r(TensorImpl::make(std::move(storage), IntList{count}, IntList{1}, offset / size, *dtype.get(), "frombuffer"));
+    if (Arg<bool>(t, 4, b).get()) r.set_requires_grad(true);
+    return wrap(std::move(r));
+  }
+};
+
+/// Is numpy.asarray over the tensor's buffer.
+PyObject* as_array(PyObject* tensor) {
+  Ref numpy(PyImport_ImportModule("numpy"));
+  if (!numpy) throw_current();
+  Ref view(PyMemoryView_FromObject(tensor));
+  if (!view) throw_current();
+  return PyObject_CallMethod(numpy.get(), "asarray", "O", view.get());
+}
+
+struct Numpy {
+  static constexpr char name[] = "numpy", params[] = "(bool force = false)",
+                        doc[] = "A NumPy array over the tensor's memory, without a copy. Raises for a tensor that requires "
+                                "grad; force=True detaches first.";
+  static PyObject* run(const Table& t, Bound& b) {
+    bool force = Arg<bool>(t, 1, b).get();
+    const Tensor& self = unwrap(b.slot[0]);
+    VESTA_CHECK(force || !self.requires_grad(), runtime,
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
+    if (!self.requires_grad() && self.device().type == DeviceType::cpu) return as_array(b.slot[0]);
+    VESTA_CHECK(force || self.device().type == DeviceType::cpu, type, "numpy: expected a CPU tensor, got one on ",
+                self.device(), ". Use .cpu() first.");
+    Ref plain(wrap(self.detach().to(Device())));
+    return as_array(plain.get());
+  }
+};
+
+struct Array {
+  static constexpr char name[] = "__array__", params[] = "(object dtype = {}, object copy = {})",
+                        doc[] = "What numpy.asarray calls: the tensor as an array.";
+  static PyObject* run(const Table&, Bound& b) {
+    const Tensor& self = unwrap(b.slot[0]);
+    VESTA_CHECK(!self.requires_grad(), runtime,
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
+    Ref array(as_array(b.slot[0]));
+    bool copy = b.slot[2] && b.slot[2] == Py_True;
+    if (!array) return nullptr;
+    if (b.slot[1] && b.slot[1] != Py_None) return PyObject_CallMethod(array.get(), "astype", "O", b.slot[1]);
+    return copy ? PyObject_CallMethod(array.get(), "copy", nullptr) : array.release();
+  }
+};
+
+}  // namespace
+
+DType dtype_of_format(const Py_buffer& view, const char* op) {
+  const char* f = view.format ? view.format : "B";
+  if (*f == '@' || *f == '=' || *f == '<') ++f;
+  if (*f == 'l' || *f == 'q') {
+    if (!f[1]) return view.itemsize == 8 ? DType::int64 : DType::int32;
+  }
+  for (int d = 0; d < kNumDTypes; ++d) {
+    if (kFormats[d] && !std::strcmp(f, kFormats[d]) && view.itemsize == itemsize(DType(d))) return DType(d);
+  }
+  type_error("%s: can't convert an array of format '%s'. The only supported types are: float64, float32, float16, "
+             "complex64, complex128, int64, int32, int16, int8, uint8, and bool.", op, view.format ? view.format : "B");
+}
+
+Tensor from_array(PyObject* array, bool share, const char* op) {
+  auto view = std::make_unique<Py_buffer>();
+  constexpr int kFlags = PyBUF_STRIDES | PyBUF_FORMAT;
+  if (!share || PyObject_GetBuffer(array, view.get(), kFlags | PyBUF_WRITABLE) != 0) {
+    PyErr_Clear();
+    if (PyObject_GetBuffer(array, view.get(), kFlags) != 0) throw_current();
+  }
+  struct Release {
+    Py_buffer* view;
+    ~Release() {
+      if (view) PyBuffer_Release(view);
+    }
+  } release{view.get()};
+  DType dtype = dtype_of_format(*view, op);
+  const char* why = unshareable(*view);
+  if (why) {
+    VESTA_CHECK(!share, value, op, ": expected an array whose memory a tensor can share, but ", why, ". Copy it first.");
+    Tensor t = empty_tensor(IntSpan(reinterpret_cast<int64_t*>(view->shape), size_t(view->ndim)), dtype);
+    if (PyBuffer_ToContiguous(t.data_ptr(), view.get(), view->len, 'C') < 0) throw_current();
+    return t;
+  }
+  release.view = nullptr;
+  Tensor t = wrap_buffer(std::move(view), dtype, op);
+  return share ? t : t.contiguous().is_same(t) ? t.clone() : t.contiguous();
+}
+
+Tensor from_buffer(PyObject* object, const char* op) { return from_array(object, true, op); }
+
+int add_buffer_slots(PyType_Slot* slots, int n) {
+  slots[n++] = {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)};
+  slots[n++] = {Py_bf_releasebuffer, reinterpret_cast<void*>(give_buffer_back)};
+  return n;
+}
+
+bool add_numpy(PyObject* module) {
+  return add_functions<FromNumpy, FromBuffer>(module) && add_methods<Numpy, Array>();
+}
+
+}  // namespace vesta::python

@@ -1,0 +1,208 @@
+// The operators: + - * / // % ** @ & | ^ ~ < <= == and so on, conversions to Python numbers. They call the Op directly.
+#include <algorithm>
+
+#include <vesta/core/ops/ops.h>
+
+#include "arguments.h"
+#include "factories.h"
+#include "tensor_slots.h"
+#include "torch_function.h"
+
+namespace vesta::python {
+namespace {
+
+bool big(const Tensor& a) { return a.impl()->numel() >= kReleaseGil; }
+
+/// Calls the override of an operand, with the operator's method as the function.
+PyObject* overridden(const char* method, PyObject* a, PyObject* b) {
+  Ref func(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method));
+  Ref args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
+  return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
+}
+
+bool overridden_by(PyObject* a, PyObject* b) {
+  return torch_function_seen && (overrides_in(a) || (b && overrides_in(b)));
+}
+
+/// Runs a pointwise op with two operands, the parameters of add and sub (alpha = 1) included.
+template <auto& op>
+Tensor run(const Tensor& a, const Tensor& b, Out out) {
+  WithoutGil open(big(a) || big(b));
+  if constexpr (requires { op(a, b, 1.0, out); }) return op(a, b, 1.0, out);
+  else return op(a, b, out);
+}
+
+template <auto& op>
+Tensor run(const Tensor& a) {
+  WithoutGil open(big(a));
+  return op(a, Out{});
+}
+
+template <auto& op>
+[[gnu::noinline]] PyObject* binary_mixed(PyObject* a, PyObject* b) {
+  Scalar number;
+  if (is_tensor(a)) {
+    if (is_tensor(b)) return wrap(run<op>(unwrap(a), unwrap(b), {}));
+    if (!number_of(b, number)) Py_RETURN_NOTIMPLEMENTED;
+    return wrap(run<op>(unwrap(a), wrapped(number), {}));
+  }
+  if (!number_of(a, number)) Py_RETURN_NOTIMPLEMENTED;
+  return wrap(run<op>(wrapped(number), unwrap(b), {}));
+}
+
+// A string as a template argument: the operator's method.
+template <size_t N>
+struct Name {
+  char text[N];
+  constexpr Name(const char (&s)[N]) { std::copy_n(s, N, text); }
+};
+
+template <auto& op, Name name>
+PyObject* binary(PyObject* a, PyObject* b) {
+  try {
+    if (is_exact_tensor(a) && is_exact_tensor(b)) [[likely]] return wrap(run<op>(unwrap(a), unwrap(b), {}));
+    if (overridden_by(a, b)) return overridden(name.text, a, b);
+    return binary_mixed<op>(a, b);
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
+template <auto& op, Name name>
+PyObject* inplace(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    if (overridden_by(a, b)) return overridden(name.text, a, b);
+    const Tensor& self = unwrap(a);
+    Scalar number;
+    if (is_tensor(b)) run<op>(self, unwrap(b), Out{&self, Out::inplace});
+    else if (number_of(b, number)) run<op>(self, wrapped(number), Out{&self, Out::inplace});
+    else Py_RETURN_NOTIMPLEMENTED;
+    return new_ref(a);
+  });
+}
+
+template <auto& op, Name name>
+PyObject* unary(PyObject* a) {
+  return guarded([&]() -> PyObject* {
+    if (overridden_by(a, nullptr)) return overridden(name.text, a, nullptr);
+    return wrap(run<op>(unwrap(a)));
+  });
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) {
+    PyErr_SetString(PyExc_TypeError, "pow(): a third argument is not supported for tensors.");
+    return nullptr;
+  }
+  return binary<ops::pow, "__pow__">(a, b);
+}
+PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) { return inplace<ops::pow, "__ipow__">(a, b); }
+
+PyObject* matmul(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(a) || !is_tensor(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (overridden_by(a, b)) return overridden("__matmul__", a, b);
+    auto run = [&] {
+      WithoutGil open(big(unwrap(a)) || big(unwrap(b)));
+      return ops::matmul(unwrap(a), unwrap(b));
+    };
+    return wrap(run());
+  });
+}
+
+PyObject* positive(PyObject* a) { return new_ref(a); }
+
+/// Is ~x: not for bool, bitwise for integers.
+PyObject* invert(PyObject* a) { return unary<ops::bitwise_not, "__invert__">(a); }
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_LT: return binary<ops::lt, "__lt__">(a, b);
+    case Py_LE: return binary<ops::le, "__le__">(a, b);
+    case Py_EQ: return binary<ops::eq, "__eq__">(a, b);
+    case Py_NE: return binary<ops::ne, "__ne__">(a, b);
+    case Py_GT: return binary<ops::gt, "__gt__">(a, b);
+    default: return binary<ops::ge, "__ge__">(a, b);
+  }
+}
+
+int truth(PyObject* a) {
+  return guarded([&] {
+    const Tensor& t = unwrap(a);
+    VESTA_CHECK(t.numel() != 0, runtime, "bool: Boolean value of Tensor with no values is ambiguous. Use .numel() > 0.");
+    VESTA_CHECK(t.numel() == 1, runtime,
+                "bool: Boolean value of Tensor with more than one value is ambiguous. Use .any() or .all().");
+    return int(t.item<bool>());
+  }, -1);
+}
+
+void check_one(const Tensor& t, const char* to) {
+  if (t.numel() != 1) type_error("%s(): expected a tensor with one element, got %lld (only one can be converted)", to,
+                                 static_cast<long long>(t.numel()));
+}
+
+PyObject* to_integer(PyObject* a) {
+  return guarded([&]() -> PyObject* {
+    check_one(unwrap(a), "int");
+    Ref n(number_object(unwrap(a)));
+    if (!n) return nullptr;
+    VESTA_CHECK(!PyComplex_Check(n.get()), runtime, "int: value cannot be converted from a complex tensor. Use .real.");
+    return PyNumber_Long(n.get());
+  });
+}
+PyObject* to_float(PyObject* a) {
+  return guarded([&]() -> PyObject* {
+    check_one(unwrap(a), "float");
+    return PyFloat_FromDouble(unwrap(a).item().to<double>("float"));
+  });
+}
+PyObject* to_index(PyObject* a) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = unwrap(a);
+    if (t.numel() != 1 || is_differentiable(t.dtype())) {
+      type_error("only integer tensors of a single element can be converted to an index");
+    }
+    Ref n(number_object(t));
+    return n ? PyNumber_Long(n.get()) : nullptr;
+  });
+}
+
+}  // namespace
+
+int add_number_slots(PyType_Slot* slots, int n) {
+  auto add = [&](int id, auto f) { slots[n++] = {id, reinterpret_cast<void*>(f)}; };
+  add(Py_nb_add, &binary<ops::add, "__add__">);
+  add(Py_nb_subtract, &binary<ops::sub, "__sub__">);
+  add(Py_nb_multiply, &binary<ops::mul, "__mul__">);
+  add(Py_nb_true_divide, &binary<ops::true_divide, "__truediv__">);
+  add(Py_nb_floor_divide, &binary<ops::floor_divide, "__floordiv__">);
+  add(Py_nb_remainder, &binary<ops::remainder, "__mod__">);
+  add(Py_nb_power, &power);
+  add(Py_nb_matrix_multiply, &matmul);
+  add(Py_nb_and, &binary<ops::bitwise_and, "__and__">);
+  add(Py_nb_or, &binary<ops::bitwise_or, "__or__">);
+  add(Py_nb_xor, &binary<ops::bitwise_xor, "__xor__">);
+  add(Py_nb_inplace_add, &inplace<ops::add, "__iadd__">);
+  add(Py_nb_inplace_subtract, &inplace<ops::sub, "__isub__">);
+  add(Py_nb_inplace_multiply, &inplace<ops::mul, "__imul__">);
+  add(Py_nb_inplace_true_divide, &inplace<ops::true_divide, "__itruediv__">);
+  add(Py_nb_inplace_floor_divide, &inplace<ops::floor_divide, "__ifloordiv__">);
+  add(Py_nb_inplace_remainder, &inplace<ops::remainder, "__imod__">);
+  add(Py_nb_inplace_power, &inplace_power);
+  add(Py_nb_inplace_and, &inplace<ops::bitwise_and, "__iand__">);
+  add(Py_nb_inplace_or, &inplace<ops::bitwise_or, "__ior__">);
+  add(Py_nb_inplace_xor, &inplace<ops::bitwise_xor, "__ixor__">);
+  add(Py_nb_negative, &unary<ops::neg, "__neg__">);
+  add(Py_nb_positive, &positive);
+  add(Py_nb_absolute, &unary<ops::abs, "__abs__">);
+  add(Py_nb_invert, &invert);
+  add(Py_nb_bool, &truth);
+  add(Py_nb_int, &to_integer);
+  add(Py_nb_float, &to_float);
+  add(Py_nb_index, &to_index);
+  add(Py_tp_richcompare, &compare);
+  return n;
+}
+
+}  // namespace vesta::python

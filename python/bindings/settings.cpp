@@ -1,0 +1,124 @@
+// What the library is set to, and questions about dtypes: default dtype, threads, promotion, ranges.
+#include <cmath>
+#include <limits>
+
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/promotion.h>
+
+#include "dtype_device.h"
+#include "factories.h"
+#include "hand.h"
+
+namespace vesta::python {
+namespace {
+
+DType dtype_arg(const Table& t, int i, Bound& b) {
+  DType d;
+  if (!to_dtype(b.slot[i], d)) wrong_type(t, i, "vesta.dtype", b.slot[i]);
+  return d;
+}
+
+struct GetDefaultDtype {
+  static constexpr char name[] = "get_default_dtype", params[] = "()", doc[] = "The dtype that Python floats become.";
+  static PyObject* run(const Table&, Bound&) { return wrap_dtype(default_dtype()); }
+};
+struct SetDefaultDtype {
+  static constexpr char name[] = "set_default_dtype", params[] = "(object d)",
+                        doc[] = "Sets the dtype that Python floats become; a floating-point one.";
+  static PyObject* run(const Table& t, Bound& b) {
+    DType d = dtype_arg(t, 0, b);
+    if (!is_float(d)) type_error("only floating-point types are supported as the default type");
+    set_default_dtype(d);
+    Py_RETURN_NONE;
+  }
+};
+struct SetNumThreads {
+  static constexpr char name[] = "set_num_threads", params[] = "(int64_t num)", doc[] = "Sets how many threads an op may use.";
+  static PyObject* run(const Table& t, Bound& b) {
+    int64_t n = Arg<int64_t>(t, 0, b).get();
+    VESTA_CHECK(n > 0 && n <= 65536, runtime, "set_num_threads: expected a positive integer, got ", n, ".");
+    cpu::set_num_threads(int(n));
+    Py_RETURN_NONE;
+  }
+};
+struct GetNumThreads {
+  static constexpr char name[] = "get_num_threads", params[] = "()", doc[] = "How many threads an op may use.";
+  static PyObject* run(const Table&, Bound&) { return PyLong_FromLong(cpu::num_threads()); }
+};
+struct PromoteTypes {
+  static constexpr char name[] = "promote_types", params[] = "(object type1, object type2)",
+                        doc[] = "The smallest dtype that both convert to.";
+  static PyObject* run(const Table& t, Bound& b) { return wrap_dtype(promote(dtype_arg(t, 0, b), dtype_arg(t, 1, b))); }
+};
+struct CanCast {
+  static constexpr char name[] = "can_cast", params[] = "(object from_, object to)",
+                        doc[] = "Whether values of one dtype may be written to a tensor of another without a change of kind.";
+  static PyObject* run(const Table& t, Bound& b) { return PyBool_FromLong(can_cast(dtype_arg(t, 0, b), dtype_arg(t, 1, b))); }
+};
+struct ResultType {
+  static constexpr char name[] = "result_type", params[] = "(object tensor1, object tensor2)",
+                        doc[] = "The dtype that an operation of these two (tensors or numbers) computes in.";
+  static PyObject* run(const Table& t, Bound& b) {
+    std::vector<Tensor> list;
+    for (int i = 0; i < 2; ++i) {
+      Scalar number;
+      if (is_tensor(b.slot[i])) list.push_back(unwrap(b.slot[i]));
+      else if (number_of(b.slot[i], number)) list.push_back(wrapped(number));
+      else wrong_type(t, i, "Tensor or Number", b.slot[i]);
+    }
+    return wrap_dtype(result_type(list));
+  }
+};
+
+/// Returns a dict of a floating dtype's limits; the class around it is Python's.
+struct FloatLimits {
+  static constexpr char name[] = "_finfo", params[] = "(object dtype)", doc[] = "The limits of a floating-point dtype.";
+  static PyObject* run(const Table& t, Bound& b) {
+    DType d = real_type(dtype_arg(t, 0, b));
+    struct Limits {
+      int bits, digits, max_exponent;
+    };
+    static constexpr Limits kHalf{16, 11, 16}, kBFloat{16, 8, 128}, kFloat{32, 24, 128}, kDouble{64, 53, 1024};
+    if (!is_float(d)) type_error("vesta.finfo() requires a floating point input type. Use vesta.iinfo.");
+    Limits l = d == DType::float16 ? kHalf : d == DType::bfloat16 ? kBFloat : d == DType::float32 ? kFloat : kDouble;
+    double eps = std::ldexp(1.0, 1 - l.digits);
+    double max = std::ldexp(2.0 - eps, l.max_exponent - 1), tiny = std::ldexp(1.0, 2 - l.max_exponent);
+    double resolution = std::pow(10.0, -std::floor((l.digits - 1) * std::log10(2.0)));
+    return Py_BuildValue("{s:i,s:d,s:d,s:d,s:d,s:d,s:d}", "bits", l.bits, "eps", eps, "max", max, "min", -max, "tiny", tiny,
+                         "smallest_normal", tiny, "resolution", resolution);
+  }
+};
+struct IntLimits {
+  static constexpr char name[] = "_iinfo", params[] = "(object dtype)", doc[] = "The limits of an integer dtype.";
+  static PyObject* run(const Table& t, Bound& b) {
+    DType d = dtype_arg(t, 0, b);
+    if (!is_integral(d)) type_error("vesta.iinfo() requires an integer input type. Use vesta.finfo.");
+    return visit<kIntegers>(d, []<class T>() {
+      return Py_BuildValue("{s:i,s:L,s:L}", "bits", int(sizeof(T) * 8), "max", static_cast<long long>(std::numeric_limits<T>::max()),
+                           "min", static_cast<long long>(std::numeric_limits<T>::min()));
+    });
+  }
+};
+
+// ---- Ctrl-C ----
+
+unsigned long main_thread = 0;
+
+/// Ends a long loop where a signal's handler raised: the library's loops call this between their pieces.
+void poll_signals() {
+  if (PyThread_get_thread_ident() != main_thread || !Py_IsInitialized()) return;
+  Gil gil;
+  if (PyErr_CheckSignals() < 0) fail(Cause::interrupt, "interrupted");
+}
+
+}  // namespace
+
+bool add_settings(PyObject* module) {
+  main_thread = PyThread_get_thread_ident();
+  cpu::set_poll_hook(poll_signals);
+  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, PromoteTypes, CanCast, ResultType,
+                       FloatLimits, IntLimits>(module);
+}
+
+}  // namespace vesta::python

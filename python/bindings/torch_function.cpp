@@ -1,0 +1,128 @@
+#include "torch_function.h"
+
+#include <vector>
+
+#include "errors.h"
+
+namespace vesta::python {
+
+bool torch_function_seen = false;
+
+namespace {
+
+thread_local bool disabled = false;
+PyObject* disabled_impl = nullptr;  // _disabled_torch_function_impl
+PyObject* attribute = nullptr;      // "__torch_function__"
+
+/// Remembers answers of overrides() by type; a type's version tag is never used twice, so a stale entry cannot match.
+struct Entry {
+  PyTypeObject* type = nullptr;
+  unsigned int version = 0;
+  bool answer = false;
+};
+Entry cache[16];
+
+bool look_up(PyTypeObject* type) {
+  Ref f(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), attribute));
+  if (!f) {
+    PyErr_Clear();
+    return false;
+  }
+  return f.get() != disabled_impl;
+}
+
+void collect(PyObject* o, std::vector<PyObject*>& found) {
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i) collect(PySequence_Fast_GET_ITEM(o, i), found);
+    return;
+  }
+  if (!overrides(Py_TYPE(o))) return;
+  size_t at = found.size();
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (Py_TYPE(found[i]) == Py_TYPE(o)) return;
+    if (at == found.size() && PyType_IsSubtype(Py_TYPE(o), Py_TYPE(found[i]))) at = i;
+  }
+  found.insert(found.begin() + std::ptrdiff_t(at), o);
+}
+
+PyObject* run_disabled(PyObject*, PyObject* args) {
+  PyObject *func, *types, *call_args = nullptr, *kwargs = nullptr;
+  if (!PyArg_ParseTuple(args, "OO|OO", &func, &types, &call_args, &kwargs)) return nullptr;
+  DisableOverrides off;
+  Ref none(PyTuple_New(0));
+  return PyObject_Call(func, call_args ? call_args : none.get(), kwargs == Py_None ? nullptr : kwargs);
+}
+
+PyObject* set_overrides(PyObject*, PyObject* on) {
+  bool before = !disabled;
+  int value = PyObject_IsTrue(on);
+  if (value < 0) return nullptr;
+  disabled = !value;
+  return PyBool_FromLong(before);
+}
+
+PyMethodDef functions[] = {
+    {"_disabled_torch_function_impl", run_disabled, METH_VARARGS, "Calls the function itself: a class that sets its "
+     "__torch_function__ to this takes no call over, and results of its operations are plain tensors."},
+    {"_set_torch_function_enabled", set_overrides, METH_O, "Switches overriding on or off; returns what it was."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool overrides(PyTypeObject* type) {
+  if (type == tensor_type || disabled) return false;
+  if (!PyType_IsSubtype(type, tensor_type)) return false;
+  Entry& e = cache[(reinterpret_cast<uintptr_t>(type) >> 6) % 16];
+  if (e.type == type && e.version == type->tp_version_tag && e.version) return e.answer;
+  bool answer = look_up(type);
+  e = {type, type->tp_version_tag, answer};
+  return answer;
+}
+
+bool overrides_in(PyObject* o) {
+  if (Py_TYPE(o) == tensor_type) return false;
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i) {
+      if (overrides_in(PySequence_Fast_GET_ITEM(o, i))) return true;
+    }
+    return false;
+  }
+  return overrides(Py_TYPE(o));
+}
+
+bool overrides_enabled() { return !disabled; }
+DisableOverrides::DisableOverrides() : saved_(disabled) { disabled = true; }
+DisableOverrides::~DisableOverrides() { disabled = saved_; }
+
+PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
+  std::vector<PyObject*> found;
+  collect(args, found);
+  if (kwargs) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value);) collect(value, found);
+  }
+  Ref types(PyTuple_New(Py_ssize_t(found.size())));
+  Ref no_kwargs(kwargs ? new_ref(kwargs) : PyDict_New());
+  if (!types || !no_kwargs) return nullptr;
+  for (size_t i = 0; i < found.size(); ++i) {
+    PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+  }
+  for (PyObject* o : found) {
+    Ref f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), attribute));
+    if (!f) return nullptr;
+    Ref r(PyObject_CallFunctionObjArgs(f.get(), func, types.get(), args, no_kwargs.get(), nullptr));
+    if (!r || r.get() != Py_NotImplemented) return r.release();
+  }
+  PyErr_Format(PyExc_TypeError, "%R: no __torch_function__ of the arguments' classes took the call over.", func);
+  return nullptr;
+}
+
+bool add_torch_function(PyObject* module) {
+  attribute = PyUnicode_InternFromString("__torch_function__");
+  if (!attribute || PyModule_AddFunctions(module, functions) < 0) return false;
+  disabled_impl = PyObject_GetAttrString(module, "_disabled_torch_function_impl");
+  return disabled_impl != nullptr;
+}
+
+}  // namespace vesta::python

@@ -1,0 +1,97 @@
+"""Vesta: eager tensors that record what is done with them, with PyTorch's names."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from . import _C
+from ._C import *  # noqa: F403
+from ._C import Tensor, _ops
+
+__version__ = "0.1.0"
+
+#: Ops of the roll call that other functions are made of; they stay in ``vesta._C._ops``.
+_PARTS = {
+    "arange_range",
+    "cross_entropy_rows",
+    "index_tensors",
+    "log_softmax_float",
+    "mT",
+    "max_dim",
+    "min_dim",
+    "slice",
+    "softmax_float",
+    "to_copy",
+}
+#: Other names of ops, as PyTorch and NumPy have them; methods too.
+_ALIASES = {
+    "absolute": "abs",
+    "negative": "neg",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "not_equal": "ne",
+    "clip": "clamp",
+    "concat": "cat",
+    "concatenate": "cat",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+}
+#: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
+_LAZY = {
+    **dict.fromkeys(("autograd", "cuda", "nn", "optim", "safetensors", "utils"), ""),
+    **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
+    **dict.fromkeys(("finfo", "iinfo"), "._limits"),
+    **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
+}
+
+for _name, _function in vars(_ops).items():
+    if not _name.startswith("_") and not _name.endswith("_") and _name not in _PARTS:
+        globals()[_name] = _function
+for _alias, _name in _ALIASES.items():
+    globals()[_alias] = getattr(_ops, _name)
+    if hasattr(Tensor, _name):
+        setattr(Tensor, _alias, getattr(Tensor, _name))
+del _name, _function, _alias
+
+from . import _tensor  # noqa: E402  (puts the methods written in Python into Tensor)
+from ._functions import (  # noqa: E402
+    allclose,
+    asarray,
+    clamp_,
+    equal,
+    is_complex,
+    is_floating_point,
+    is_tensor,
+    isclose,
+    max,
+    min,
+    nonzero,
+    numel,
+    typename,
+    where,
+)
+
+_tensor.install()
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a submodule, or what stands in one, when it is first asked for."""
+    home = _LAZY.get(name)
+    if home is None:
+        raise AttributeError(f"module 'vesta' has no attribute {name!r}")
+    try:
+        module = importlib.import_module(home or f".{name}", __name__)
+    except ModuleNotFoundError as error:
+        raise AttributeError(f"module 'vesta' has no attribute {name!r}") from error
+    globals()[name] = value = module if not home else getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_LAZY))

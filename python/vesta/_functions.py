@@ -1,0 +1,170 @@
+"""Functions whose form in PyTorch is not that of one op: several call forms, a choice of ops, a named result."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from . import _C
+from ._C import Tensor, _ops
+
+
+class _Extremum:
+    """What the named results of ``max`` and ``min`` print as."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"vesta.return_types.{type(self).__name__}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+class _Max(_Extremum, namedtuple("max", ("values", "indices"))):
+    __slots__ = ()
+
+
+class _Min(_Extremum, namedtuple("min", ("values", "indices"))):
+    __slots__ = ()
+
+
+_Max.__name__, _Min.__name__ = "max", "min"
+
+
+def _extremum(name: str, whole: Any, along: Any, pair: Any, result: Any) -> Any:
+    def extremum(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, **names: Any) -> Any:
+        if "axis" in names:
+            dim = names.pop("axis")
+        other = names.pop("other", None)
+        if names:
+            raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(names))!r}")
+        if other is None and isinstance(dim, Tensor):
+            other = dim
+        if other is not None:
+            return pair(input, other, out=out)
+        if dim is None:
+            return whole(input) if out is None else whole(input, out=out)
+        return result(*(along(input, dim, keepdim) if out is None else along(input, dim, keepdim, out=out)))
+
+    extremum.__name__ = extremum.__qualname__ = name
+    extremum.__doc__ = (
+        f"{name}(input): the {name}imum of all elements. {name}(input, dim, keepdim=False): a named tuple "
+        f"(values, indices) along a dimension. {name}(input, other): elementwise, with broadcasting."
+    )
+    return extremum
+
+
+max = _extremum("max", _ops.amax, _ops.max_dim, _ops.maximum, _Max)
+min = _extremum("min", _ops.amin, _ops.min_dim, _ops.minimum, _Min)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """``input`` where ``condition`` holds, else ``other``; both may be numbers. With one argument: where it holds,
+    as ``nonzero(condition, as_tuple=True)``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.where(vesta.tensor([True, False]), 1, 2)
+        tensor([1, 2])
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if out is None:
+        return _ops.where(condition, input, other)
+    return _ops.where(condition, input, other, out=out)
+
+
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The places of elements that are not zero: [count, dimensions], or a tuple of index tensors, one per dimension."""
+    if not as_tuple:
+        return _ops.nonzero(input) if out is None else _ops.nonzero(input, out=out)
+    return _ops.nonzero(input.reshape(1) if input.dim() == 0 else input).unbind(1)
+
+
+def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Limits the elements to [min, max] in place; either may be missing, a number or a tensor."""
+    if min is None and max is None:
+        raise RuntimeError("clamp_: At least one of 'min' or 'max' must not be None")
+    if min is not None:
+        input = input.clamp_min_(min)
+    return input if max is None else input.clamp_max_(max)
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a real floating-point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex."""
+    return input.is_complex()
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def typename(obj: object) -> str:
+    """The name of an object's type, as ``vesta.FloatTensor`` for tensors."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    module = type(obj).__module__
+    return type(obj).__qualname__ if module == "builtins" else f"{module}.{type(obj).__qualname__}"
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same size and the same elements."""
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        wrong = other if isinstance(input, Tensor) else input
+        raise TypeError(f"equal(): expected Tensors, got {type(wrong).__name__}.")
+    if input.shape != other.shape:
+        return False
+    return bool(_ops.all(input == other))
+
+
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether ``|input - other| <= atol + rtol * |other|``, elementwise; infinities are close to themselves.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.isclose(vesta.tensor([1.0, 2.0]), vesta.tensor([1.0 + 1e-9, 3.0]))
+        tensor([ True, False])
+    """
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"isclose: expected the same dtype, got {input.dtype} and {other.dtype}. Convert one with .to().")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"isclose: expected rtol >= 0 and atol >= 0, got {rtol} and {atol}.")
+    close = input == other
+    if equal_nan and (input.is_floating_point() or input.is_complex()):
+        close = close | (_ops.isnan(input) & _ops.isnan(other))
+    if input.dtype is _C.bool or (rtol == 0 and atol == 0):
+        return close
+    wide = input if input.is_floating_point() or input.is_complex() else input.double()
+    wide_other = other.to(wide.dtype)
+    allowed = wide_other.abs() * rtol + atol
+    finite = (wide_other - wide_other).abs() == 0  # an infinite tolerance or distance says nothing
+    return close | (((wide - wide_other).abs() <= allowed) & finite & ((wide - wide).abs() == 0))
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see ``isclose``), with broadcasting."""
+    return bool(_ops.all(isclose(input.detach(), other.detach(), rtol, atol, equal_nan)))
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of ``obj``, sharing its memory where it can; ``copy=True`` never shares, ``copy=False`` must."""
+    if copy:
+        return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    made = _C.as_tensor(obj, dtype=dtype, device=device)
+    shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(obj, "__dlpack__")
+    if copy is False and not shares:
+        raise ValueError(f"asarray: expected an object whose memory can be shared, got {type(obj).__name__} (copy=False).")
+    if isinstance(obj, Tensor) and made.requires_grad != requires_grad:
+        made = made.detach()
+    return made.requires_grad_() if requires_grad else made

@@ -1,0 +1,60 @@
+"""The limits of number types: ``finfo`` and ``iinfo``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _C
+
+
+class _Limits:
+    """Shows its attributes."""
+
+    dtype: str
+    bits: int
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class finfo(_Limits):
+    """Limits of a floating-point dtype (the default one when missing): ``bits``, ``eps``, ``max``, ``min``, ``tiny``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.finfo(vesta.float32).eps
+        1.1920928955078125e-07
+    """
+
+    def __init__(self, dtype: Any = None) -> None:
+        dtype = _C.get_default_dtype() if dtype is None else dtype
+        vars(self).update(_C._finfo(dtype))
+        self.dtype = str(dtype).rsplit(".", 1)[1]
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo(_Limits):
+    """Limits of an integer dtype: ``bits``, ``max``, ``min``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.iinfo(vesta.int8).max
+        127
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        vars(self).update(_C._iinfo(dtype))
+        self.dtype = str(dtype).rsplit(".", 1)[1]
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

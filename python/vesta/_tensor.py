@@ -1,0 +1,184 @@
+"""Methods of ``Tensor`` that need no speed: copies, pickling, printing, compositions of other methods."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from . import _C, _functions
+from ._C import Tensor
+
+_TYPE_NAMES = {
+    "float32": "FloatTensor",
+    "float64": "DoubleTensor",
+    "float16": "HalfTensor",
+    "bfloat16": "BFloat16Tensor",
+    "uint8": "ByteTensor",
+    "int8": "CharTensor",
+    "int16": "ShortTensor",
+    "int32": "IntTensor",
+    "int64": "LongTensor",
+    "bool": "BoolTensor",
+    "complex64": "ComplexFloatTensor",
+    "complex128": "ComplexDoubleTensor",
+}
+
+
+def _rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    """Makes a tensor of its pickled parts."""
+    made = _C._from_bytes(data, dtype, list(shape))
+    if cls is Tensor:
+        made = made.requires_grad_() if requires_grad else made
+    else:
+        made = Tensor._make_subclass(cls, made, requires_grad)
+    if state:
+        made.__dict__.update(state)
+    return made
+
+
+def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
+    if not self.is_leaf:
+        raise RuntimeError("pickle: expected a tensor without history, got the result of a recorded operation. Use .detach().")
+    data = _C._to_bytes(self.detach().cpu())
+    return _rebuild, (type(self), data, self.dtype, tuple(self.shape), self.requires_grad, dict(self.__dict__))
+
+
+def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+            "Use .detach().clone()."
+        )
+    made = self.detach().clone()
+    if type(self) is not Tensor:
+        made = Tensor._make_subclass(type(self), made, False)
+    if self.requires_grad:
+        made.requires_grad_()
+    if self.grad is not None:
+        made.grad = copy.deepcopy(self.grad, memo)
+    memo[id(self)] = made
+    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return made
+
+
+def __format__(self: Tensor, spec: str) -> str:
+    if self.dim() == 0:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What NumPy's functions return for a tensor argument: a tensor."""
+    return _C.from_numpy(array.copy() if array.ndim == 0 else array)
+
+
+@classmethod
+def __torch_function__(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Runs ``func`` itself; results of a subclass's operations are of that subclass."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    enabled = _C._set_torch_function_enabled(False)
+    try:
+        result = func(*args, **(kwargs or {}))
+    finally:
+        _C._set_torch_function_enabled(enabled)
+    return _as_class(result, cls)
+
+
+def _as_class(result: Any, cls: type) -> Any:
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)) and any(isinstance(item, Tensor) for item in result):
+        items = [_as_class(item, cls) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return result
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The values in ``dtype``; without one, the type's name as ``vesta.FloatTensor``."""
+    if dtype is None:
+        name = _TYPE_NAMES[str(self.dtype).rsplit(".", 1)[1]]
+        return f"vesta.cuda.{name}" if self.is_cuda else f"vesta.{name}"
+    if isinstance(dtype, str):
+        names = {f"vesta.{name}": getattr(_C, key) for key, name in _TYPE_NAMES.items()}
+        if dtype not in names:
+            raise ValueError(f"type: expected a dtype or one of {', '.join(names)}, got {dtype!r} (dtype).")
+        dtype = names[dtype]
+    return self.to(dtype)
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """``self.expand(other.size())``."""
+    return self.expand(other.shape)
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """``self.view(other.size())``."""
+    return self.view(other.shape)
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """``self.reshape(other.shape)``."""
+    return self.reshape(other.shape)
+
+
+def ravel(self: Tensor) -> Tensor:
+    """All elements in one dimension; a view where it can be."""
+    return self.reshape(-1)
+
+
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Divides in place; ``rounding_mode`` is None, ``"floor"`` or ``"trunc"``."""
+    if rounding_mode is None:
+        return self.true_divide_(other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(f"div_: expected rounding_mode None, 'floor' or 'trunc', got {rounding_mode!r}.")
+    return self.floor_divide_(other) if rounding_mode == "floor" else self.trunc_divide_(other)
+
+
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The elements where ``condition`` holds, else those of ``other``."""
+    return _functions.where(condition, self, other)
+
+
+def is_pinned(self: Tensor) -> bool:
+    """Whether the memory is page-locked; never without a CUDA device."""
+    return False
+
+
+def real(self: Tensor) -> Tensor:
+    """The real part; the tensor itself where it is real."""
+    if self.is_complex():
+        raise NotImplementedError("real: expected a real tensor, got a complex one. Use abs() or numpy().real.")
+    return self
+
+
+def install() -> None:
+    """Puts these methods into ``Tensor``."""
+    methods = (
+        __reduce_ex__,
+        __deepcopy__,
+        __format__,
+        __array_wrap__,
+        expand_as,
+        view_as,
+        reshape_as,
+        ravel,
+        div_,
+        where,
+        is_pinned,
+    )
+    for method in methods:
+        setattr(Tensor, method.__name__, method)
+    Tensor.divide_ = div_
+    Tensor.__torch_function__ = __torch_function__
+    Tensor.type = type_
+    Tensor.__array_priority__ = 1000  # NumPy lets a tensor on the right-hand side decide
+    Tensor.real = property(real)
+    for name in ("max", "min", "nonzero", "clamp_", "equal", "isclose", "allclose"):
+        setattr(Tensor, name, getattr(_functions, name))
+    Tensor.clip_ = _functions.clamp_
+    for alias, name in (("absolute", "abs"), ("negative", "neg"), ("subtract", "sub"), ("multiply", "mul")):
+        setattr(Tensor, f"{alias}_", getattr(Tensor, f"{name}_"))
