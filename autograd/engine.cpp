@@ -5,15 +5,16 @@
 //                    gradients are still to come; with inputs given, marks the tasks that lead to one
 //   Run::loop        takes the ready task whose node was made last, until none is left:
 //                    hooks on what came in, captures, Node::apply, hooks on what goes out, and hand() for every edge
-//   hand()           brings a gradient into the form of the input it belongs to (sum, cast: once, here and nowhere else)
+//   hand()           brings a gradient into the form of the input it belongs to (sum, cast: once, here and nowhere
+//   else)
 //                    and adds it to what the next task has
 //
 // Everything runs on the calling thread and nothing recurses, so a backward inside a hook is just another Run.
 //
 // Note [Sharing a graph between threads]
 // Several threads may run backwards over the same nodes. What belongs to a run (counts, gradients under way) lives in
-// its Run, never in a node. Three things are shared: a leaf's grad (locked while it is added to), the weak pointer from a
-// leaf to its accumulator (locked), and saved tensors: a run without retain_graph releases them while another may be
+// its Run, never in a node. Three things are shared: a leaf's grad (locked while it is added to), the weak pointer from
+// a leaf to its accumulator (locked), and saved tensors: a run without retain_graph releases them while another may be
 // reading. Node counts the applies that are under way and releases after the last one; who comes later gets the error
 // about a second backward. Nodes without saved tensors pay nothing for this.
 #include <vesta/autograd/engine.h>
@@ -33,11 +34,11 @@ constexpr uint32_t kNone = ~uint32_t(0);
 /// Is what a run knows about one node.
 struct Task {
   Node* node;
-  uint32_t waiting = 0;        // gradients that are still to come
-  uint32_t capture = kNone;    // first of the captures at this node
-  bool target = false;         // accumulates into an input that was asked for
-  bool needed = true;          // its gradients are wanted
-  bool runs = true;            // and so is what it makes of them
+  uint32_t waiting = 0;  // gradients that are still to come
+  uint32_t capture = kNone;  // first of the captures at this node
+  bool target = false;  // accumulates into an input that was asked for
+  bool needed = true;  // its gradients are wanted
+  bool runs = true;  // and so is what it makes of them
   GradList grads;
   explicit Task(Node* n) : node(n) {}
 };
@@ -107,8 +108,8 @@ std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on 
   VESTA_CHECK(broadcasts, runtime, from ? from->name() : "backward", ": returned an invalid gradient at index ", i,
               ": expected a shape that sums to ", to, ", got ", is, ".");
   VESTA_CHECK(is_differentiable(g.dtype()) && g.device() == meta.device(), runtime, from ? from->name() : "backward",
-              ": returned an invalid gradient at index ", i, ": expected ", meta.dtype(), " on ", meta.device(), ", got ",
-              form(g), ".");
+              ": returned an invalid gradient at index ", i, ": expected ", meta.dtype(), " on ", meta.device(),
+              ", got ", form(g), ".");
   return reduce_to(g, to, meta.dtype());
 }
 
@@ -320,7 +321,11 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
   for (auto& e : entries) {
     if (e.input_nr >= grads.size() || !grads[e.input_nr].defined()) continue;
     Tensor changed = e.hook->call(grads[e.input_nr]);
-    if (changed.defined()) grads[e.input_nr] = std::move(changed);
+    if (!changed.defined()) continue;
+    VESTA_CHECK(std::ranges::equal(changed.sizes(), grads[e.input_nr].sizes()), runtime,
+                "hook has changed the size of value: expected ", grads[e.input_nr].sizes(), ", got ", changed.sizes(),
+                ".");
+    grads[e.input_nr] = std::move(changed);
   }
   auto before = hooks.pre.entries;
   for (auto& e : before) e.hook->call(grads);
@@ -335,7 +340,8 @@ Needs Run::needs_of(const Task& task) {
   Needs needs{0};
   auto edges = task.node->edges();
   for (size_t i = 0; i < edges.size() && i < 64; ++i) {
-    if (edges[i].node && (!restricted_ || tasks_[index_.find(edges[i].node.get())].needed)) needs.mask |= uint64_t(1) << i;
+    if (edges[i].node && (!restricted_ || tasks_[index_.find(edges[i].node.get())].needed))
+      needs.mask |= uint64_t(1) << i;
   }
   return needs;
 }
@@ -350,11 +356,13 @@ void check_nan(const Node& node, const GradList& grads) {
 }
 
 GradList Run::apply(Node& node, GradList grads, Needs needs, bool retain_graph) {
-  VESTA_CHECK(node.enter(), runtime,
-              "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-              "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-              "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-              "you need to access saved tensors after calling backward. The node is ", node.name(), ".");
+  VESTA_CHECK(
+      node.enter(), runtime,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+      "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+      "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+      "you need to access saved tensors after calling backward. The node is ",
+      node.name(), ".");
   struct Leave {
     Node& node;
     bool release;
@@ -435,7 +443,8 @@ Tensor root_gradient(const Tensor& root, const Tensor& given, size_t i) {
 
 }  // namespace
 
-std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const BackwardOptions& options, TensorList inputs) {
+std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const BackwardOptions& options,
+                                 TensorList inputs) {
   VESTA_CHECK(grads.empty() || grads.size() == roots.size(), runtime, "backward: expected one gradient per tensor (",
               roots.size(), "), got ", grads.size(), ".");
   RunScope run;
@@ -462,8 +471,9 @@ std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const Backw
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (options.accumulate && held[i].node->accumulates()) continue;
     Tensor g = run->take_capture(i);
-    VESTA_CHECK(g.defined() || options.allow_unused || options.accumulate, runtime, "The differentiated Tensor at index ",
-                i, " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+    VESTA_CHECK(g.defined() || options.allow_unused || options.accumulate, runtime,
+                "The differentiated Tensor at index ", i,
+                " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
     if (!options.accumulate) {
       result[i] = std::move(g);
     } else if (g.defined()) {
@@ -505,11 +515,13 @@ namespace vesta {
 
 void backward(TensorList tensors, TensorList grad_tensors, std::optional<bool> retain_graph, bool create_graph,
               TensorList inputs) {
-  autograd::run_backward(tensors, grad_tensors, {retain_graph.value_or(create_graph), create_graph, true, false}, inputs);
+  autograd::run_backward(tensors, grad_tensors, {retain_graph.value_or(create_graph), create_graph, true, false},
+                         inputs);
 }
 
-std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_outputs, std::optional<bool> retain_graph,
-                         bool create_graph, std::optional<bool> allow_unused, bool materialize_grads) {
+std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList grad_outputs,
+                         std::optional<bool> retain_graph, bool create_graph, std::optional<bool> allow_unused,
+                         bool materialize_grads) {
   VESTA_CHECK(!inputs.empty(), value, "grad requires non-empty inputs.");
   VESTA_CHECK(!materialize_grads || allow_unused.value_or(true), value,
               "grad: expected allow_unused to be True or not passed with materialize_grads=True, got False.");

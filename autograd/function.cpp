@@ -55,9 +55,10 @@ void record_function(const intrusive_ptr<FunctionNode>& node, std::span<const Te
 }
 
 std::vector<Tensor> Context::saved() const {
-  VESTA_CHECK(!released_, runtime,
-              "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-              "already been freed). Specify retain_graph=True if you need to backward through the graph a second time.");
+  VESTA_CHECK(
+      !released_, runtime,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+      "already been freed). Specify retain_graph=True if you need to backward through the graph a second time.");
   std::vector<Tensor> r;
   for (const Saved& s : saved_) r.push_back(s());
   return r;
@@ -96,8 +97,10 @@ GradList CustomNode::apply(GradList grads, Needs needs) {
   }
   context_.needs_ = needs;
   std::vector<Tensor> out = backward_(context_, in);
-  VESTA_CHECK(out.size() == edges().size(), runtime, "function ", name_, " returned an incorrect number of gradients "
-              "(expected ", edges().size(), ", got ", out.size(), ").");
+  VESTA_CHECK(out.size() == edges().size(), runtime, "function ", name_,
+              " returned an incorrect number of gradients "
+              "(expected ",
+              edges().size(), ", got ", out.size(), ").");
   GradList r(out.size());
   for (size_t i = 0; i < out.size(); ++i) r[i] = std::move(out[i]);
   return r;

@@ -2,7 +2,8 @@
 //
 //   struct Cube : vesta::autograd::Function<Cube> {
 //     static Tensor forward(Context& ctx, const Tensor& x) { ctx.save_for_backward({x}); return x * x * x; }
-//     static TensorVector backward(Context& ctx, const TensorVector& g) { return {g[0] * 3 * ctx.saved()[0].square()}; }
+//     static TensorVector backward(Context& ctx, const TensorVector& g) { return {g[0] * 3 * ctx.saved()[0].square()};
+//     }
 //   };
 //   Tensor y = Cube::apply(x);
 #pragma once
@@ -16,9 +17,9 @@ namespace vesta::autograd {
 
 /// Ties the outputs of a custom forward (which ran without recording) to `node`: sets its edges from `inputs` and gives
 /// every differentiable output its history; an output that is an input is replaced by a view of it, unless it is listed
-/// in `dirty` (modified in place: its history is rebased). Integer outputs and those in `non_differentiable` stay plain.
-/// `inputs` are all tensor arguments of forward; gradients come back in their order. Call it with grad mode on, after
-/// the forward; without an input that requires grad it does nothing but strip history.
+/// in `dirty` (modified in place: its history is rebased). Integer outputs and those in `non_differentiable` stay
+/// plain. `inputs` are all tensor arguments of forward; gradients come back in their order. Call it with grad mode on,
+/// after the forward; without an input that requires grad it does nothing but strip history.
 VESTA_API void record_function(const intrusive_ptr<FunctionNode>& node, std::span<const Tensor> inputs,
                                std::span<Tensor> outputs, std::span<const Tensor> dirty = {},
                                std::span<const Tensor> non_differentiable = {});

@@ -24,14 +24,15 @@ GradMeta& ensure_meta(const Tensor& t) {
   return *meta(t);
 }
 
-// ---- leaves ----------------------------------------------------------------------------------------------------------
+// ---- leaves
+// ----------------------------------------------------------------------------------------------------------
 
 void set_requires_grad(const Tensor& t, bool on) {
   if (!on && !requires_grad(t)) return;
   if (on) {
     VESTA_CHECK(is_differentiable(t.dtype()), runtime,
-                "requires_grad: only Tensors of floating point and complex dtype can require gradients, got ", t.dtype(),
-                ".");
+                "requires_grad: only Tensors of floating point and complex dtype can require gradients, got ",
+                t.dtype(), ".");
     VESTA_CHECK(!t.impl()->inference || layer_state.inference, runtime,
                 "requires_grad: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. "
                 "Clone it first.");
@@ -72,7 +73,8 @@ Edge gradient_edge(const Tensor& t) {
 
 uint32_t output_nr(const Tensor& t) { return t.impl()->autograd ? meta(t)->output_nr : 0; }
 
-// ---- gradients -------------------------------------------------------------------------------------------------------
+// ---- gradients
+// -------------------------------------------------------------------------------------------------------
 
 Tensor grad(const Tensor& t) {
   if (!t.impl()->autograd) return {};
@@ -86,8 +88,9 @@ void set_grad(const Tensor& t, const Tensor& g) {
     VESTA_CHECK(!g.is_same(t), runtime, "grad: can't assign Variable as its own grad.");
     VESTA_CHECK(g.dtype() == t.dtype(), runtime, "grad: assigned grad has data of a different type: expected ",
                 t.dtype(), ", got ", g.dtype(), ".");
-    VESTA_CHECK(g.device() == t.device(), runtime, "grad: assigned grad has data located on a different device: expected ",
-                t.device(), ", got ", g.device(), ".");
+    VESTA_CHECK(g.device() == t.device(), runtime,
+                "grad: assigned grad has data located on a different device: expected ", t.device(), ", got ",
+                g.device(), ".");
     VESTA_CHECK(std::ranges::equal(g.sizes(), t.sizes()), runtime,
                 "grad: assigned grad has data of a different size: expected ", t.sizes(), ", got ", g.sizes(), ".");
   } else if (!t.impl()->autograd) {
@@ -133,8 +136,8 @@ Tensor copy_like(const Tensor& g, const Tensor& leaf) {
 
 void AccumulateGrad::set_target(Tensor target) {
   if (target.defined()) {
-    VESTA_CHECK(input_meta(0).fits(target), value, "set_target: expected a tensor like the leaf ",
-                variable_.sizes(), " ", variable_.dtype(), ", got ", target.sizes(), " ", target.dtype(), ".");
+    VESTA_CHECK(input_meta(0).fits(target), value, "set_target: expected a tensor like the leaf ", variable_.sizes(),
+                " ", variable_.dtype(), ", got ", target.sizes(), " ", target.dtype(), ".");
   }
   std::lock_guard lock(meta(variable_)->lock);
   target_ = std::move(target);

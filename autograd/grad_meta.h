@@ -11,7 +11,8 @@ namespace vesta::autograd {
 class VESTA_API TinyLock {
  public:
   void lock() noexcept {
-    if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]] wait();
+    if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+      wait();
   }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
@@ -28,9 +29,9 @@ struct VESTA_API GradMeta final : AutogradSlot, pool::Pooled {
   std::unique_ptr<NodeHooks> hooks;       // of leaves: their accumulator borrows them
   intrusive_ptr<RetainedGrad> retained;   // of non-leaves that retain their grad
   uint32_t output_nr = 0;                 // which output of grad_fn this is
-  uint32_t generation = 0;                // of a base: how often its history was replaced; of a view: which one it knows
+  uint32_t generation = 0;  // of a base: how often its history was replaced; of a view: which one it knows
   bool requires_grad = false;
-  TinyLock lock;                          // guards `accumulator`, and `grad` while it is accumulated
+  TinyLock lock;  // guards `accumulator`, and `grad` while it is accumulated
 
   ~GradMeta() override;
 };

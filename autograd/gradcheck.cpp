@@ -13,7 +13,9 @@ namespace {
 double number_at(const Tensor& t, int64_t i) { return static_cast<const double*>(t.data_ptr())[i]; }
 int64_t numbers_in(const Tensor& t) { return t.numel() * (t.is_complex() ? 2 : 1); }
 
-Tensor as_wide(const Tensor& t) { return t.detach().to(t.is_complex() ? DType::complex128 : DType::float64).contiguous(); }
+Tensor as_wide(const Tensor& t) {
+  return t.detach().to(t.is_complex() ? DType::complex128 : DType::float64).contiguous();
+}
 
 /// Returns leaves like the inputs, in memory of their own.
 std::vector<Tensor> fresh_leaves(const std::vector<Tensor>& inputs) {

@@ -19,7 +19,8 @@ struct GradcheckOptions {
 /// Compares the Jacobian of `f` by backward with central differences, at every element of every input that requires
 /// grad (float64, or complex128 along the real and the imaginary axis). Raises naming the first entry that differs;
 /// returns true. Differences are (f(x + eps) - f(x - eps)) / (2 eps).
-VESTA_API bool gradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
+VESTA_API bool gradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
+                         const GradcheckOptions& options = {});
 /// Checks the gradient of the gradient: gradcheck of (inputs, g) -> d f / d inputs applied to g, a random direction.
 VESTA_API bool gradgradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
                              const GradcheckOptions& options = {});

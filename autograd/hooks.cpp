@@ -44,7 +44,8 @@ NodeHooks& leaf_hooks(const Tensor& leaf) {
 }  // namespace
 
 HookId register_hook(const Tensor& t, std::shared_ptr<TensorHook> hook) {
-  VESTA_CHECK(requires_grad(t), runtime, "register_hook: cannot register a hook on a tensor that doesn't require gradient.");
+  VESTA_CHECK(requires_grad(t), runtime,
+              "register_hook: cannot register a hook on a tensor that doesn't require gradient.");
   if (NodePtr fn = grad_fn(t)) return add(fn->ensure_hooks().tensor, std::move(hook), output_nr(t));
   return add(leaf_hooks(t).tensor, std::move(hook));
 }
@@ -52,8 +53,9 @@ HookId register_hook(const Tensor& t, std::shared_ptr<TensorHook> hook) {
 HookId register_post_accumulate_hook(const Tensor& leaf, std::shared_ptr<PostAccumulateHook> hook) {
   VESTA_CHECK(requires_grad(leaf), runtime,
               "register_post_accumulate_grad_hook: cannot register a hook on a tensor that doesn't require gradient.");
-  VESTA_CHECK(!grad_fn(leaf), runtime,
-              "register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors.");
+  VESTA_CHECK(
+      !grad_fn(leaf), runtime,
+      "register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors.");
   return add(leaf_hooks(leaf).post_accumulate, std::move(hook));
 }
 
@@ -63,8 +65,12 @@ NodeHooks& hooks_of(Node& node) {
 }
 }  // namespace
 
-HookId register_prehook(Node& node, std::shared_ptr<NodePreHook> hook) { return add(hooks_of(node).pre, std::move(hook)); }
-HookId register_hook(Node& node, std::shared_ptr<NodePostHook> hook) { return add(hooks_of(node).post, std::move(hook)); }
+HookId register_prehook(Node& node, std::shared_ptr<NodePreHook> hook) {
+  return add(hooks_of(node).pre, std::move(hook));
+}
+HookId register_hook(Node& node, std::shared_ptr<NodePostHook> hook) {
+  return add(hooks_of(node).post, std::move(hook));
+}
 
 void remove_hook(const Tensor& t, HookId id) {
   if (t.impl()->autograd && meta(t)->hooks) remove_from(*meta(t)->hooks, id);

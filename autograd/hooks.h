@@ -90,8 +90,8 @@ struct VESTA_API NodeHooks {
   HookList<NodePostHook> post;
   HookList<PostAccumulateHook> post_accumulate;
   std::vector<std::pair<uint32_t, intrusive_ptr<RetainedGrad>>> retained;
-  std::string module_path;          // which module the op ran in, for anomaly reports; empty where nobody says
-  void* stream = nullptr;           // of devices with streams: where the op ran
+  std::string module_path;  // which module the op ran in, for anomaly reports; empty where nobody says
+  void* stream = nullptr;  // of devices with streams: where the op ran
 };
 
 /// Registers hooks; the id takes them off again. A tensor hook needs a tensor that requires grad.

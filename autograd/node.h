@@ -152,7 +152,8 @@ class VESTA_API Node : public pool::Pooled {
   // Reference counting, for intrusive_ptr.
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   bool release() const noexcept {
-    if (!accumulates_ && refs_.load(std::memory_order_acquire) == 1) {  // a leaf may revive its accumulator: no shortcut
+    if (!accumulates_ &&
+        refs_.load(std::memory_order_acquire) == 1) {  // a leaf may revive its accumulator: no shortcut
       refs_.store(0, std::memory_order_relaxed);
       return true;
     }
@@ -163,7 +164,8 @@ class VESTA_API Node : public pool::Pooled {
   uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
   static void destroy(Node* n) noexcept;
 
-  /// Begins a use of saved state; false where it has been released. Note [Sharing a graph between threads] in engine.cpp
+  /// Begins a use of saved state; false where it has been released. Note [Sharing a graph between threads] in
+  /// engine.cpp
   bool enter() noexcept {
     if (!keeps_state_ || (uses_.fetch_add(1, std::memory_order_acquire) & kReleased) == 0) return true;
     uses_.fetch_sub(1, std::memory_order_relaxed);
@@ -180,11 +182,11 @@ class VESTA_API Node : public pool::Pooled {
   static constexpr size_t kInlineEdges = 4;
   static constexpr uint64_t kRunsAtOnce = ~uint64_t(0);
 
-  bool keeps_state_ = false;           // a second backward needs what the first released: enter() and leave() count
-  bool releases_ = false;              // release_saved() is to be called, without that protocol
+  bool keeps_state_ = false;  // a second backward needs what the first released: enter() and leave() count
+  bool releases_ = false;  // release_saved() is to be called, without that protocol
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
-  bool borrows_hooks_ = false;         // hooks_ belongs to the leaf
+  bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
 
   NodeHooks* hooks_ = nullptr;
 

@@ -10,12 +10,14 @@
 // `save` gets the op's result, its arguments and which tensor arguments want a gradient; a rule without members needs
 // none. operator() may return Grads<N>, a Tensor (one input) or a GradList; gradients past its end are zero. For an op
 // with several results it takes `const GradList&` instead, where an entry may be undefined (no gradient came). It does
-// not broadcast, cast or ask who requires grad: the engine sums and casts, and an undefined entry is a gradient of zero.
+// not broadcast, cast or ask who requires grad: the engine sums and casts, and an undefined entry is a gradient of
+// zero.
 //
 // A rule may declare
 //   static constexpr bool lists = true;       a TensorList argument counts as that many tensor arguments (cat); without
 //                                             it lists hold indices and have no gradient
-//   static constexpr unsigned results = 0b1;  which results of several have a gradient (default: those of a float dtype)
+//   static constexpr unsigned results = 0b1;  which results of several have a gradient (default: those of a float
+//   dtype)
 #pragma once
 #include <array>
 
@@ -98,8 +100,10 @@ GradList to_list(Grads<N>&& g) {
 template <class Rule>
 class RuleNode final : public Node {
  public:
-  RuleNode(const char* op, Rule rule, bool saved, size_t inputs) : op_(op), rule_(std::move(rule)) {
-    keeps_state_ = saved;
+  /// Makes the rule in place: what `make` saves is not moved. `before`: saves_made before this call.
+  template <class Make>
+  RuleNode(const char* op, size_t inputs, uint32_t before, const Make& make) : op_(op), rule_(make()) {
+    keeps_state_ = saves_made != before;
     set_num_edges(inputs);
   }
   GradList apply(GradList grads, Needs needs) override {
@@ -144,7 +148,9 @@ bool any_differentiable(const std::tuple<T...>& results) {
 }
 
 template <class First, class... A>
-const Tensor& first_of(const First& first, const A&...) { return first; }
+const Tensor& first_of(const First& first, const A&...) {
+  return first;
+}
 
 template <class Rule, class R, class... A>
 Rule make_rule(const R& result, const A&... a, Needs needs) {
@@ -167,9 +173,9 @@ R call(A... a) {
   if (!wants.any) return below();
   R result = below();
   if (!any_differentiable(result)) return result;
-  uint32_t before = saves_made;
-  Rule rule = make_rule<Rule, R, std::remove_cvref_t<A>...>(result, a..., Needs{wants.mask});
-  auto* node = new RuleNode<Rule>(op.name, std::move(rule), saves_made != before, wants.count);
+  auto* node = new RuleNode<Rule>(op.name, wants.count, saves_made, [&] {
+    return make_rule<Rule, R, std::remove_cvref_t<A>...>(result, a..., Needs{wants.mask});
+  });
   NodePtr owner(node);
   Links<lists> links{*node};
   (links.see(a), ...);
@@ -199,7 +205,8 @@ void install_composite(Op<R(A...)>& o) {
 
 // ---- pointwise ----
 
-/// Is all that recording knows of one pointwise op: its record, its gradients in terms of ops, and when one is g itself.
+/// Is all that recording knows of one pointwise op: its record, its gradients in terms of ops, and when one is g
+/// itself.
 struct PointwiseRule {
   const PointwiseInfo* info = nullptr;
   Tensor (*formula[3])(const Tensor& g, const Tensor* used, const double* params) = {};

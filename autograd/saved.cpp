@@ -25,9 +25,7 @@ PackedSave* pack(const Tensor& t, Edge edge) {
   return new PackedSave{hooks->pack(t), std::move(edge)};
 }
 
-std::string role(const Tensor& t, bool is_result) {
-  return text(is_result ? "its result " : "its input ", t.sizes());
-}
+std::string role(const Tensor& t, bool is_result) { return text(is_result ? "its result " : "its input ", t.sizes()); }
 }  // namespace
 
 constinit thread_local uint32_t saves_made __attribute__((tls_model("initial-exec"))) = 0;

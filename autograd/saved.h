@@ -26,7 +26,8 @@ class VESTA_API Saved {
   /// saved (names both ops), released.
   Tensor operator()() const {
     if (!tensor_.defined()) return unpack_other();
-    if (tensor_.impl()->storage()->version() != version_) [[unlikely]] raise_overwritten();
+    if (tensor_.impl()->storage()->version() != version_) [[unlikely]]
+      raise_overwritten();
     return is_result_ && GradMode::enabled() ? attached() : tensor_;
   }
   /// Returns the tensor with its history, whether recording is on or not (for users' eyes).

@@ -3,7 +3,7 @@
 // Note [Views and in-place]
 // A view shares memory with its base, so a write through either changes both, and both must get the write's gradient.
 //
-//   x = zeros(3); x[0] = w * 2; x.sum().backward()      # w gets a gradient, although x required none when it was viewed
+//   x = zeros(3); x[0] = w * 2; x.sum().backward()   # w gets a gradient, although x required none when viewed
 //
 // *Who knows what.* alias(), which makes every view, notes the base in TensorImpl::base: the tensor at the root, never
 // itself a view. It also wakes the autograd layer for the view, because its base may come to require grad at any time.
@@ -22,14 +22,14 @@
 // *What is refused*, as in PyTorch: a leaf that requires grad, and views of one, are not written in place while
 // recording (their gradient would be that of a value nobody can see); nor is a view made under no_grad, whose base
 // cannot be told what it was. A view nobody else holds the base of is not a view for this purpose: kernels that end in
-// a reshape of their own scratch tensor make such ones. detach() gives a tensor that shares memory and version but is no
-// view here: writes through it reach nobody's history, and are caught by versions where they matter.
+// a reshape of their own scratch tensor make such ones. detach() gives a tensor that shares memory and version but is
+// no view here: writes through it reach nobody's history, and are caught by versions where they matter.
 //
 // *unbind, split and chunk* are made of single views here, so each of their results may be written in place (PyTorch
 // must refuse: there they are outputs of one node).
 //
-// *Saved tensors*: an in-place op whose rule needs its input saves a recorded copy, made before the write; what its rule
-// needs of the result is saved after the write, with the new version.
+// *Saved tensors*: an in-place op whose rule needs its input saves a recorded copy, made before the write; what its
+// rule needs of the result is saved after the write, with the new version.
 //
 // Rejected: a list of views in the base (weak pointers on every view, and a lock); functionalising writes (copies);
 // tracking only views of tensors that require grad (then the example above loses w's gradient without a word).
@@ -64,9 +64,7 @@ class ViewOfBase final : public Node {
     edge(0) = gradient_edge(base);
     set_input_meta(0, 1, view);
   }
-  GradList apply(GradList grads, Needs) override {
-    return GradList(rules::as_strided_gradient(grads[0], from_, to_));
-  }
+  GradList apply(GradList grads, Needs) override { return GradList(rules::as_strided_gradient(grads[0], from_, to_)); }
   std::string name() const override { return "AsStridedBackward0"; }
 
  private:

@@ -18,13 +18,17 @@ struct Conv2dRule {
   Moves m;
   static Conv2dRule save(const Tensor&, const Tensor& input, const Tensor& weight, const Tensor&, IntList stride,
                          IntList padding, IntList dilation, int64_t groups, Needs needs) {
-    return {needs[1] ? Saved(input) : Saved(), needs[0] ? Saved(weight) : Saved(), Dims(input.sizes()),
-            Dims(weight.sizes()), {Dims(stride), Dims(padding), Dims(dilation), groups}};
+    return {needs[1] ? Saved(input) : Saved(),
+            needs[0] ? Saved(weight) : Saved(),
+            Dims(input.sizes()),
+            Dims(weight.sizes()),
+            {Dims(stride), Dims(padding), Dims(dilation), groups}};
   }
   Grads<3> operator()(const Tensor& g, Needs needs) const {
     Tensor of_input, of_weight, of_bias;
     if (needs[0]) of_input = conv2d_input_gradient(g, weight(), input_size, m.stride, m.padding, m.dilation, m.groups);
-    if (needs[1]) of_weight = conv2d_weight_gradient(g, input(), weight_size, m.stride, m.padding, m.dilation, m.groups);
+    if (needs[1])
+      of_weight = conv2d_weight_gradient(g, input(), weight_size, m.stride, m.padding, m.dilation, m.groups);
     if (needs[2]) of_bias = g.dim() == 4 ? g.sum({0, 2, 3}) : g.sum({1, 2});
     return {of_input, of_weight, of_bias};
   }

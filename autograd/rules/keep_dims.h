@@ -1,25 +1,32 @@
 // Bringing what a reduction made back to the shape it came from.
 #pragma once
-#include <vesta/core/ops/reduce.h>
-#include <vesta/core/tensor.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 
-/// Remembers a reduction: the input's sizes, and its result's with 1 for every reduced dimension.
+/// Remembers a reduction: the input's sizes, and which dimensions went.
 struct Reduced {
-  Dims sizes, kept;
-  int64_t count = 1;
+  Dims sizes;
+  uint64_t mask = 0;
   Reduced() = default;
-  Reduced(const Tensor& input, const MaybeDims& dim, const char* op) : sizes(input.sizes()) {
-    ReduceShape s = reduce_shape(input, dim, true, op);
-    kept = s.sizes;
-    count = s.count;
+  Reduced(const Tensor& input, const MaybeDims& dim, const char* op)
+      : sizes(input.sizes()), mask(dim ? dim_mask(*dim, input.dim(), op) : ~uint64_t(0)) {}
+  bool reduces(size_t d) const { return (mask >> d & 1) != 0; }
+  /// Counts the elements that were combined into one.
+  int64_t count() const {
+    int64_t n = 1;
+    for (size_t d = 0; d < sizes.size(); ++d) n *= reduces(d) ? sizes[d] : 1;
+    return n;
   }
   /// Views a result (whether it kept its dimensions or not) with 1 for the reduced ones.
-  Tensor keep(const Tensor& result) const { return result.view(kept); }
+  Tensor keep(const Tensor& result) const {
+    Dims kept(sizes);
+    for (size_t d = 0; d < kept.size(); ++d) kept[d] = reduces(d) ? 1 : kept[d];
+    return result.view(kept);
+  }
   /// Repeats a result over the input's shape.
   Tensor spread(const Tensor& result) const {
-    bool spreads = result.dim() == 0 || result.dim() == int64_t(kept.size());
+    bool spreads = result.dim() == 0 || size_t(result.dim()) == sizes.size();
     return (spreads ? result : keep(result)).expand(sizes);
   }
 };

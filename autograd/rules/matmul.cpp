@@ -7,7 +7,9 @@ namespace vesta::autograd::rules {
 namespace {
 
 Tensor adjoint(const Tensor& m) { return (m.is_complex() ? conj(m) : m).transpose(-2, -1); }
-Tensor rows(const Tensor& t) { return t.dim() == 2 ? t : t.reshape({t.numel() / std::max<int64_t>(t.size(-1), 1), t.size(-1)}); }
+Tensor rows(const Tensor& t) {
+  return t.dim() == 2 ? t : t.reshape({t.numel() / std::max<int64_t>(t.size(-1), 1), t.size(-1)});
+}
 
 struct MatmulRule {
   Saved a, b;

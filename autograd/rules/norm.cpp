@@ -9,8 +9,8 @@ struct BatchNormRule {
   Saved input, weight, mean, invstd;
   bool training = false;
   static constexpr unsigned results = 0b001;
-  static BatchNormRule save(const TensorTriple& r, const Tensor& input, const Tensor& weight, const Tensor&, const Tensor&,
-                            const Tensor&, bool training, double, double, Needs) {
+  static BatchNormRule save(const TensorTriple& r, const Tensor& input, const Tensor& weight, const Tensor&,
+                            const Tensor&, const Tensor&, bool training, double, double, Needs) {
     return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), training};
   }
   Grads<3> operator()(const GradList& g, Needs) const {

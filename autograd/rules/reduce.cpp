@@ -20,29 +20,23 @@ struct MeanRule {
   static MeanRule save(const Tensor&, const Tensor& x, const MaybeDims& dim, bool, MaybeDType, Needs) {
     return {Reduced(x, dim, "mean")};
   }
-  Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g / Scalar(double(shape.count))); }
+  Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g / Scalar(double(shape.count()))); }
 };
 
 struct ExtremumRule {
   Reduced shape;
-  Dims dims;
   Saved x, y;
   static ExtremumRule save(const Tensor& y, const Tensor& x, const MaybeDims& dim, bool, Needs) {
-    Reduced shape(x, dim, "amax");
-    Dims dims;
-    for (size_t d = 0; d < shape.sizes.size(); ++d) {
-      if (!dim || (*dim).empty() || std::ranges::any_of(*dim, [&](int64_t i) {
-            return size_t(i < 0 ? i + int64_t(shape.sizes.size()) : i) == d;
-          })) {
-        dims.push_back(int64_t(d));
-      }
-    }
-    return {std::move(shape), dims, Saved(x), Saved::result(y)};
+    return {Reduced(x, dim, "amax"), Saved(x), Saved::result(y)};
   }
   Tensor operator()(const Tensor& g, Needs) const {
+    if (shape.sizes.empty()) return g;
     Tensor equal = x() == shape.keep(y());
-    Tensor count = dims.empty() ? Tensor(wrapped(1.0)) : sum(equal, MaybeDims(dims), true);
-    return where(equal, shape.keep(g) / count, wrapped(0.0));
+    Dims dims;
+    for (size_t d = 0; d < shape.sizes.size(); ++d) {
+      if (shape.reduces(d)) dims.push_back(int64_t(d));
+    }
+    return where(equal, shape.keep(g) / sum(equal, dims, true), wrapped(0.0));
   }
 };
 

@@ -6,7 +6,8 @@
 
 namespace vesta::autograd::rules {
 
-// ---- geometry --------------------------------------------------------------------------------------------------------
+// ---- geometry
+// --------------------------------------------------------------------------------------------------------
 
 namespace {
 int64_t last_of(const Geometry& g) {
@@ -42,7 +43,8 @@ Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geome
   return result / geometry_of(uses, from, origin);
 }
 
-// ---- rules -----------------------------------------------------------------------------------------------------------
+// ---- rules
+// -----------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -96,7 +98,8 @@ struct SliceRule {
   int64_t dim = 0;
   MaybeInt start, end;
   int64_t step = 1;
-  static SliceRule save(const Tensor&, const Tensor& x, int64_t dim, MaybeInt start, MaybeInt end, int64_t step, Needs) {
+  static SliceRule save(const Tensor&, const Tensor& x, int64_t dim, MaybeInt start, MaybeInt end, int64_t step,
+                        Needs) {
     return {Dims(x.sizes()), dim, start, end, step};
   }
   Tensor operator()(const Tensor& g, Needs) const {

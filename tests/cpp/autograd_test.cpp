@@ -1,4 +1,5 @@
-// The tape: gradients of first and second order, views and in-place ops, errors, hooks, custom functions, threads, depth.
+// The tape: gradients of first and second order, views and in-place ops, errors, hooks, custom functions, threads,
+// depth.
 #include <catch2/catch.hpp>
 
 #include <pthread.h>
@@ -45,7 +46,9 @@ std::string message_of(F f) {
 }
 bool contains(const std::string& s, const char* part) { return s.find(part) != std::string::npos; }
 
-bool both(const autograd::CheckedFunction& f, std::vector<Tensor> in) { return gradcheck(f, in) && gradgradcheck(f, in); }
+bool both(const autograd::CheckedFunction& f, std::vector<Tensor> in) {
+  return gradcheck(f, in) && gradgradcheck(f, in);
+}
 
 }  // namespace
 
@@ -65,8 +68,10 @@ TEST_CASE("gradients of pointwise ops, first and second order", "[autograd]") {
   CHECK(both([](In v) { return v[0] * v[1] + v[0] / (v[1] * v[1] + 1.0) - v[1]; }, {a, b}));
   CHECK(both([](In v) { return v[0].exp() + v[0].sin() * v[0].cos() + v[0].tanh() + v[0].sigmoid(); }, {a}));
   CHECK(both([](In v) { return v[0].log() + v[0].sqrt() + v[0].reciprocal() + v[0].pow(v[1]); }, {p, b}));
-  CHECK(both([](In v) { return v[0].relu() + v[0].leaky_relu(0.1) + v[0].gelu() + v[0].gelu("tanh") + v[0].erf(); }, {a}));
-  CHECK(both([](In v) { return maximum(v[0], v[1]) + minimum(v[0], v[1]) + v[0].abs() + v[0].clamp_min(0.1); }, {a, b}));
+  CHECK(both([](In v) { return v[0].relu() + v[0].leaky_relu(0.1) + v[0].gelu() + v[0].gelu("tanh") + v[0].erf(); },
+             {a}));
+  CHECK(
+      both([](In v) { return maximum(v[0], v[1]) + minimum(v[0], v[1]) + v[0].abs() + v[0].clamp_min(0.1); }, {a, b}));
   CHECK(both([](In v) { return where(v[0] > 0.0, v[0] * 2.0, v[1]) - v[0].neg().square(); }, {a, b}));
   CHECK(both([](In v) { return add(v[0], v[1], 3) + sub(v[0], v[1], 0.5); }, {a, b}));
 }
@@ -114,7 +119,8 @@ TEST_CASE("gradients of indexing", "[autograd]") {
 }
 
 TEST_CASE("gradients of products", "[autograd]") {
-  Tensor m = leaf({3, 4}), n = leaf({4, 2}, 1), u = leaf({4}, 2), batch = leaf({2, 3, 4}, 3), other = leaf({2, 4, 2}, 4);
+  Tensor m = leaf({3, 4}), n = leaf({4, 2}, 1), u = leaf({4}, 2), batch = leaf({2, 3, 4}, 3),
+         other = leaf({2, 4, 2}, 4);
   auto product = [](In v) { return matmul(v[0].square(), v[1].square()); };
   CHECK(both(product, {m, n}));
   CHECK(both(product, {u, n}));
@@ -162,20 +168,24 @@ TEST_CASE("a write through a view reaches the base and its other views", "[autog
   out.sum().backward();
   CHECK(equal(w.grad(), stack({full({3}, 2.0, DType::float64), zeros({3}, DType::float64)}, 0)));
 
-  CHECK(both([](In v) {
-    Tensor base = v[0].square();
-    Tensor row = base[0], all = base.view({6});
-    row.mul_(v[1][0]);
-    base.add_(all.view({2, 3}).exp());
-    return row * base[1] + all.slice(0, 0, 3);
-  }, {w, leaf({2, 3}, 1)}));
-  CHECK(both([](In v) {
-    Tensor base = v[0] * 1.0;
-    Tensor column = base.transpose(0, 1).select(0, 1);
-    column.fill_(0.5);
-    column.mul_(column);
-    return base * v[0];
-  }, {w}));
+  CHECK(both(
+      [](In v) {
+        Tensor base = v[0].square();
+        Tensor row = base[0], all = base.view({6});
+        row.mul_(v[1][0]);
+        base.add_(all.view({2, 3}).exp());
+        return row * base[1] + all.slice(0, 0, 3);
+      },
+      {w, leaf({2, 3}, 1)}));
+  CHECK(both(
+      [](In v) {
+        Tensor base = v[0] * 1.0;
+        Tensor column = base.transpose(0, 1).select(0, 1);
+        column.fill_(0.5);
+        column.mul_(column);
+        return base * v[0];
+      },
+      {w}));
 }
 
 TEST_CASE("a plain view takes part when its base is written", "[autograd]") {
@@ -197,13 +207,14 @@ TEST_CASE("in-place ops that cannot be recorded are refused", "[autograd]") {
     v.mul_(2.0);
   }
   CHECK(contains(message_of([&] { v.mul_(2.0); }), "A view was created in no_grad mode"));
-  CHECK(contains(message_of([&] { add_out(empty({3}, DType::float64), w, w); }), "don't support automatic differentiation"));
+  CHECK(contains(message_of([&] { add_out(empty({3}, DType::float64), w, w); }),
+                 "don't support automatic differentiation"));
   Tensor i;
   {
     InferenceMode on;
     i = ones({3}, DType::float64);
   }
-  CHECK(contains(message_of([&] { i * w; }), "Inference tensors cannot be saved"));
+  CHECK(contains(message_of([&] { i* w; }), "Inference tensors cannot be saved"));
   CHECK(contains(message_of([&] { ones({2}, DType::int64).set_requires_grad(); }), "only Tensors of floating point"));
   CHECK(contains(message_of([&] { (w * 1.0).set_requires_grad(false); }), "leaf variables"));
 }
@@ -227,7 +238,8 @@ TEST_CASE("backward says what is wrong", "[autograd]") {
   CHECK(contains(message_of([&] { (w * 2.0).backward(); }), "grad can be implicitly created only for scalar outputs"));
   CHECK(contains(message_of([&] { (w * 2.0).backward(ones({4})); }), "Mismatch in shape: grad_output[0]"));
   CHECK(contains(message_of([&] { ones({}).backward(); }), "element 0 of tensors does not require grad"));
-  CHECK(contains(message_of([&] { vesta::grad({(w * 2.0).sum()}, {other}); }), "index 0 appears to not have been used"));
+  CHECK(
+      contains(message_of([&] { vesta::grad({(w * 2.0).sum()}, {other}); }), "index 0 appears to not have been used"));
   CHECK_FALSE(vesta::grad({(w * 2.0).sum()}, {other}, {}, {}, false, true)[0].defined());
   Tensor s = (w + w).sum();
   s.backward();
@@ -277,12 +289,12 @@ TEST_CASE("a backward inside a hook, and callbacks at the end", "[autograd]") {
   Tensor w = leaf({3}), inner = leaf({3}, 1), y = w * 2.0;
   std::string order;
   autograd::register_hook(y, autograd::tensor_hook([&](const Tensor&) {
-    autograd::queue_callback([&] { order += "end"; });
-    EnableGrad on;  // a run that is not recorded calls its hooks without recording
-    (inner * inner).sum().backward();
-    order += "hook ";
-    return Tensor();
-  }));
+                            autograd::queue_callback([&] { order += "end"; });
+                            EnableGrad on;  // a run that is not recorded calls its hooks without recording
+                            (inner * inner).sum().backward();
+                            order += "hook ";
+                            return Tensor();
+                          }));
   y.sum().backward();
   CHECK(order == "hook end");
   CHECK(equal(inner.grad(), inner * 2.0));
