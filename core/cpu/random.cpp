@@ -26,7 +26,8 @@ constexpr int64_t kGrain = 16384;  // elements a thread takes at a time; a multi
 using Kernel = void (*)(const RandomRun&);
 
 /// Fills n contiguous elements of `item` bytes.
-void run(Kernel kernel, RandomRun r, int64_t n, int64_t item, char* out, const char* in = nullptr, bool* mask = nullptr) {
+void run(Kernel kernel, RandomRun r, int64_t n, int64_t item, char* out, const char* in = nullptr,
+         bool* mask = nullptr) {
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     RandomRun part = r;
     part.first = begin, part.n = end - begin;
@@ -146,8 +147,8 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 
 TensorPair native_dropout(const Tensor& input, double p, bool train) {
   check_probability(p, "native_dropout");
-  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ", input.dtype(),
-              ".");
+  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ",
+              input.dtype(), ".");
   Tensor out = empty_tensor(input.sizes(), input.dtype()), mask = empty_tensor(input.sizes(), DType::bool_);
   if (!train) {
     copy_values(out, input);
@@ -181,7 +182,8 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) 
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) cards[i] = {random_bits64(s.seed, s.offset, uint64_t(i)), i};
   });
-  std::sort(cards, cards + n, [](const Card& a, const Card& b) { return a.key != b.key ? a.key < b.key : a.number < b.number; });
+  std::sort(cards, cards + n,
+            [](const Card& a, const Card& b) { return a.key != b.key ? a.key < b.key : a.number < b.number; });
   for (int64_t i = 0; i < n; ++i) p[i] = cards[i].number;
   if (d == DType::int64) return order;
   Tensor r = empty_tensor({{n}}, d);
