@@ -36,9 +36,9 @@ struct Index {
   Index(const Tensor& t) : kind(Kind::tensor), tensor(t) {}
 };
 
-/// Returns t[at...]: a view where only integers, slices, None and `...` are used, else a copy. IndexError where an index
-/// is out of range; the dimensions of index tensors stand where the indexed ones were, or in front where those are not
-/// adjacent.
+/// Returns t[at...]: a view where only integers, slices, None and `...` are used, else a copy. IndexError where an
+/// index is out of range; the dimensions of index tensors stand where the indexed ones were, or in front where those
+/// are not adjacent.
 VESTA_API Tensor get_index(const Tensor& t, std::span<const Index> at);
 /// Writes `value` to t[at...]; it must broadcast. All indices are checked before anything is written; a value that
 /// shares t's memory is copied first. A wrapped() number takes t's dtype.

@@ -1,5 +1,5 @@
-// A tour: Reader looks at elements by position, in host memory; Format decides on one format from the elements that will
-// be shown; Printer writes them line by line; repr() adds what the values do not tell.
+// A tour: Reader looks at elements by position, in host memory; Format decides on one format from the elements that
+// will be shown; Printer writes them line by line; repr() adds what the values do not tell.
 #include <vesta/core/print.h>
 
 #include <fmt/format.h>
@@ -162,8 +162,7 @@ std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
   bool empty = t.numel() == 0;
   if ((empty && t.dim() != 1) || (!empty && o.edgeitems == 0)) list.push_back(shape_text(t.sizes()));
   DType d = t.dtype(), standard = default_dtype();
-  bool plain = d == standard ||
-               (!empty && (d == complex_type(standard) || d == DType::int64 || d == DType::bool_));
+  bool plain = d == standard || (!empty && (d == complex_type(standard) || d == DType::int64 || d == DType::bool_));
   if (!plain) list.push_back("dtype=vesta." + std::string(name(d)));
   return list;
 }

@@ -2,7 +2,9 @@
 #pragma once
 #include <vesta/core/index.h>
 #include <vesta/core/io/safetensors.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/core/print.h>
 #include <vesta/core/random.h>
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>

@@ -49,10 +49,10 @@ int transposed_dim(const PointwisePlan& p) {
   return 0;
 }
 
-/// Copies with dimension 0 (dense in the destination) and d (dense in the input) cut into bands of columns.
+/// Copies with dimension 0 (dense in the destination) and d (dense in the input) cut into blocks.
 void run_transposed(const PointwisePlan& p, int d) {
-  constexpr int64_t kBand = 64;  // a multiple of the kernel's tile
-  PointwisePlan outer = p;       // all dimensions but the two
+  constexpr int64_t kColumns = 64, kRows = 1024;  // of a block; multiples of the kernel's tile
+  PointwisePlan outer = p;                        // all dimensions but the two
   int64_t sizes[kMaxDims], strides[2][kMaxDims];
   outer.ndim = 0, outer.numel = 1;
   for (int k = 1; k < p.ndim; ++k) {
@@ -63,17 +63,18 @@ void run_transposed(const PointwisePlan& p, int d) {
     outer.numel *= p.sizes[k];
   }
   outer.sizes = sizes, outer.out.strides = strides[0], outer.in[0].strides = strides[1];
-  int64_t bands = (p.sizes[d] + kBand - 1) / kBand, item = itemsize(p.out.dtype);
-  int64_t grain = std::max<int64_t>(1, kGrain / (kBand * p.sizes[0]));
-  parallel_for(outer.numel * bands, grain, [&](int64_t begin, int64_t end) {
+  int64_t across = (p.sizes[d] + kColumns - 1) / kColumns, down = (p.sizes[0] + kRows - 1) / kRows;
+  int64_t item = itemsize(p.out.dtype);
+  int64_t grain = std::max<int64_t>(1, kGrain / (std::min(kColumns, p.sizes[d]) * std::min(kRows, p.sizes[0])));
+  parallel_for(outer.numel * across * down, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      Walker w(outer, i / bands);
-      int64_t column = i % bands * kBand;
+      Walker w(outer, i / (across * down));
+      int64_t column = i / down % across * kColumns, row = i % down * kRows;
       Transposition t;
-      t.from = p.in[0].data + w.offset[1] + column * item;
-      t.to = p.out.data + w.offset[0] + column * p.out.strides[d];
+      t.from = p.in[0].data + w.offset[1] + column * item + row * p.in[0].strides[0];
+      t.to = p.out.data + w.offset[0] + column * p.out.strides[d] + row * item;
       t.from_row = p.in[0].strides[0], t.to_row = p.out.strides[d];
-      t.rows = p.sizes[0], t.columns = std::min(kBand, p.sizes[d] - column), t.item = item;
+      t.rows = std::min(kRows, p.sizes[0] - row), t.columns = std::min(kColumns, p.sizes[d] - column), t.item = item;
       VESTA_ON_ISA(transpose, t);
     }
   });

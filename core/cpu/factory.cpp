@@ -42,7 +42,8 @@ void fill_linspace(const Tensor& r, C start, C end) {
   int64_t steps = r.numel();
   C step = steps > 1 ? C((end - start) / C(double(steps - 1))) : C(0);
   generate<T>(r, [=](int64_t i) {
-    return static_cast<T>(i < steps / 2 || steps == 1 ? start + step * C(double(i)) : end - step * C(double(steps - 1 - i)));
+    return static_cast<T>(i < steps / 2 || steps == 1 ? start + step * C(double(i))
+                                                      : end - step * C(double(steps - 1 - i)));
   });
 }
 

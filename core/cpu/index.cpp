@@ -32,7 +32,8 @@ constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
 }
 
 /// Adds index[i] * stride to offset[i] for all i; an index out of [low, size) raises before anything is written.
-void add_offsets(int64_t* offset, const int64_t* index, int64_t n, int64_t stride, int64_t size, int64_t dim, bool wraps) {
+void add_offsets(int64_t* offset, const int64_t* index, int64_t n, int64_t stride, int64_t size, int64_t dim,
+                 bool wraps) {
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     uint64_t bad = 0;
     for (int64_t i = begin; i < end; ++i) {
@@ -201,9 +202,8 @@ void Grid::run(bool write, double alpha, bool add) {
   if (count() == 0) return;
   merge();
   if (!write) {
-    parallel_for(outer_ * count(), std::max<int64_t>(1, kGrain / row_), [&](int64_t begin, int64_t end) {
-      rows(begin, end, false, 0, false);
-    });
+    parallel_for(outer_ * count(), std::max<int64_t>(1, kGrain / row_),
+                 [&](int64_t begin, int64_t end) { rows(begin, end, false, 0, false); });
     return;
   }
   // Places may be equal: an outer element, and a piece of the rows, belong to one thread for all places.
@@ -297,7 +297,8 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
 
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t) {
   check_defined(indices, "embedding", "indices");
-  VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(), " dimensions (weight).");
+  VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
+              " dimensions (weight).");
   Tensor places = index_as_int64(indices, "embedding", "indices");
   Dims sizes(indices.sizes());
   sizes.push_back(weight.sizes()[1]);
@@ -389,9 +390,11 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   Dims sizes(index.sizes());
   if (sizes.empty()) sizes.push_back(1);
   auto length_and_stride = [&](const Tensor& t) { return t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; };
-  int64_t n = sizes[size_t(d)], to = length_and_stride(self), at = length_and_stride(places), from = length_and_stride(other);
+  int64_t n = sizes[size_t(d)], to = length_and_stride(self), at = length_and_stride(places),
+          from = length_and_stride(other);
   sizes[size_t(d)] = 1;
-  Tensor lines[] = {geometry(self, sizes, strides_without(self, d)), geometry(places, sizes, strides_without(places, d)),
+  Tensor lines[] = {geometry(self, sizes, strides_without(self, d)),
+                    geometry(places, sizes, strides_without(places, d)),
                     geometry(other, sizes, strides_without(other, d))};
   PlanBuilder builder(sizes, {});
   builder.set_out(lines[0]);
@@ -403,7 +406,8 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
     for (; begin < end; ++begin, w.step(1)) {
       for (int64_t i = 0; i < n; ++i) {
         int64_t place = *reinterpret_cast<const int64_t*>(p.in[0].data + w.offset[1] + i * at) * to;
-        kernels.add_at[int(self.dtype())]({p.out.data + w.offset[0], &place, p.in[1].data + w.offset[2] + i * from, 0, 1, 1});
+        kernels.add_at[int(self.dtype())](
+            {p.out.data + w.offset[0], &place, p.in[1].data + w.offset[2] + i * from, 0, 1, 1});
       }
     }
   });
@@ -427,7 +431,8 @@ Tensor nonzero(const Tensor& input) {
   });
   for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
   int64_t total = first.back();
-  Tensor columns = empty_tensor({{ndim, total}}, DType::int64);  // one dimension's indices lie together: x[mask] wants it
+  Tensor columns =
+      empty_tensor({{ndim, total}}, DType::int64);  // one dimension's indices lie together: x[mask] wants it
   auto* out = static_cast<int64_t*>(columns.data_ptr());
   int64_t row = ndim ? mask.sizes()[size_t(ndim - 1)] : 1;
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {

@@ -2,6 +2,7 @@
 #include <vesta/core/cpu/random.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -26,7 +27,8 @@ constexpr int64_t kGrain = 16384;  // elements a thread takes at a time; a multi
 using Kernel = void (*)(const RandomRun&);
 
 /// Fills n contiguous elements of `item` bytes.
-void run(Kernel kernel, RandomRun r, int64_t n, int64_t item, char* out, const char* in = nullptr, bool* mask = nullptr) {
+void run(Kernel kernel, RandomRun r, int64_t n, int64_t item, char* out, const char* in = nullptr,
+         bool* mask = nullptr) {
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     RandomRun part = r;
     part.first = begin, part.n = end - begin;
@@ -146,8 +148,8 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 
 TensorPair native_dropout(const Tensor& input, double p, bool train) {
   check_probability(p, "native_dropout");
-  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ", input.dtype(),
-              ".");
+  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ",
+              input.dtype(), ".");
   Tensor out = empty_tensor(input.sizes(), input.dtype()), mask = empty_tensor(input.sizes(), DType::bool_);
   if (!train) {
     copy_values(out, input);
@@ -168,21 +170,42 @@ TensorPair native_dropout(const Tensor& input, double p, bool train) {
   return {out, mask};
 }
 
+struct Card {
+  uint64_t key;
+  int64_t number;
+};
+
+/// Sorts cards with random keys, equal keys by number, into `to`: into boxes by their leading bits, a few cards each,
+/// then within each box.
+void sort_cards(const Card* from, Card* to, int64_t n) {
+  int bits = std::clamp(int(std::bit_width(uint64_t(n))) - 3, 1, 22);
+  std::vector<int64_t> next((size_t(1) << bits) + 1);
+  for (int64_t i = 0; i < n; ++i) ++next[size_t(from[i].key >> (64 - bits)) + 1];
+  for (size_t box = 1; box < next.size(); ++box) next[box] += next[box - 1];
+  for (int64_t i = 0; i < n; ++i) to[next[size_t(from[i].key >> (64 - bits))]++] = from[i];
+  int64_t begin = 0;
+  for (size_t box = 0; box + 1 < next.size(); ++box) {  // next[box] is the end of box by now
+    for (int64_t i = begin + 1; i < next[box]; ++i) {
+      Card card = to[i];
+      int64_t at = i;
+      for (; at > begin && to[at - 1].key > card.key; --at) to[at] = to[at - 1];
+      to[at] = card;
+    }
+    begin = next[box];
+  }
+}
+
 Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) {
   DType d = check_randperm(n, dtype);
-  struct Card {
-    uint64_t key;
-    int64_t number;
-  };
-  Tensor memory = empty_tensor({{n, 2}}, DType::int64), order = empty_tensor({{n}}, DType::int64);
+  Tensor memory = empty_tensor({{2, n, 2}}, DType::int64), order = empty_tensor({{n}}, DType::int64);
   auto* cards = static_cast<Card*>(memory.data_ptr());
   auto* p = order.data_ptr<int64_t>();
   RandomStream s = next_stream(generator);
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) cards[i] = {random_bits64(s.seed, s.offset, uint64_t(i)), i};
   });
-  std::sort(cards, cards + n, [](const Card& a, const Card& b) { return a.key != b.key ? a.key < b.key : a.number < b.number; });
-  for (int64_t i = 0; i < n; ++i) p[i] = cards[i].number;
+  sort_cards(cards, cards + n, n);
+  for (int64_t i = 0; i < n; ++i) p[i] = cards[n + i].number;
   if (d == DType::int64) return order;
   Tensor r = empty_tensor({{n}}, d);
   copy_values(r, order);

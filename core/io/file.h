@@ -45,8 +45,8 @@ class File {
   std::string path_;
 };
 
-/// Replaces `path` by what `write(file)` writes, or leaves it as it was: a temporary file in the same folder is written,
-/// synced and renamed, then the folder is synced.
+/// Replaces `path` by what `write(file)` writes, or leaves it as it was: a temporary file in the same folder is
+/// written, synced and renamed, then the folder is synced.
 void replace_file(const std::string& path, void (*write)(const File& file, void* context), void* context);
 
 }  // namespace vesta::io

@@ -31,8 +31,8 @@ struct Entry {
   DType dtype = DType::float32;
 };
 
-/// Takes JSON events. A value in a wrong place ends the parse with a message; recursion and depth are none of the file's
-/// choice, because nothing deeper than a list in an entry in the header is accepted.
+/// Takes JSON events. A value in a wrong place ends the parse with a message; recursion and depth are none of the
+/// file's choice, because nothing deeper than a list in an entry in the header is accepted.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Entry> entries;
@@ -70,7 +70,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ == Place::header) return names_.insert(k).second || wrong("a name twice");
     if (place_ == Place::metadata) return notes_.insert(k).second || wrong("a name of metadata twice");
     Entry& e = entries.back();
-    bool* seen = k == "dtype" ? &e.has_type : k == "shape" ? &e.has_shape : k == "data_offsets" ? &e.has_offsets : nullptr;
+    bool* seen = k == "dtype"          ? &e.has_type
+                 : k == "shape"        ? &e.has_shape
+                 : k == "data_offsets" ? &e.has_offsets
+                                       : nullptr;
     if (!seen || *seen) return wrong("an unknown or repeated field");
     *seen = true;
     return true;
@@ -134,8 +137,8 @@ void read_header(const File& file, Header& h) {
   if (size < 8) refuse(path, "expected at least 8 bytes, got " + std::to_string(size));
   file.read(&length, 8, 0);
   if (length > kMaxHeader || length > size - 8) {
-    refuse(path, "expected a header of at most " + std::to_string(std::min(kMaxHeader, size - 8)) + " bytes, got a length of " +
-                     std::to_string(length));
+    refuse(path, "expected a header of at most " + std::to_string(std::min(kMaxHeader, size - 8)) +
+                     " bytes, got a length of " + std::to_string(length));
   }
   std::string text(length, '\0');
   file.read(text.data(), length, 8);
@@ -167,8 +170,8 @@ void check_layout(Header& h, const std::string& path) {
       else overflow = overflow || __builtin_mul_overflow(bytes, uint64_t(n), &bytes) || bytes > uint64_t(INT64_MAX);
     }
     if (overflow || (empty ? 0 : bytes) != end - begin) {
-      refuse(path, where + "expected a shape of " + std::to_string(end - begin) + " bytes, got " + vesta::text(IntSpan(e.shape)) +
-                       " of " + e.type);
+      refuse(path, where + "expected a shape of " + std::to_string(end - begin) + " bytes, got " +
+                       vesta::text(IntSpan(e.shape)) + " of " + e.type);
     }
     order.push_back(&e);
   }
@@ -177,10 +180,12 @@ void check_layout(Header& h, const std::string& path) {
   });
   uint64_t at = 0;
   for (Entry* e : order) {
-    if (e->offsets[0] != at) refuse(path, "tensor '" + e->name.substr(0, 100) + "': its data overlap others or leave a hole");
+    if (e->offsets[0] != at)
+      refuse(path, "tensor '" + e->name.substr(0, 100) + "': its data overlap others or leave a hole");
     at = e->offsets[1];
   }
-  if (at != h.data_size) refuse(path, "expected " + std::to_string(at) + " bytes of data, got " + std::to_string(h.data_size));
+  if (at != h.data_size)
+    refuse(path, "expected " + std::to_string(at) + " bytes of data, got " + std::to_string(h.data_size));
 }
 
 void write_all(const File& file, const std::string& header, const std::vector<const NamedTensors::value_type*>& order) {
@@ -252,8 +257,8 @@ void save_safetensors(const NamedTensors& tensors, const std::string& path, cons
   std::set<std::string_view> names{kMetadata};
   for (const auto& named : tensors) {
     VESTA_CHECK(named.second.defined(), type, "save_file: expected a tensor, got None ('", named.first, "').");
-    VESTA_CHECK(names.insert(named.first).second, value, "save_file: expected names that are used once and are not '", kMetadata,
-                "', got '", named.first, "'.");
+    VESTA_CHECK(names.insert(named.first).second, value, "save_file: expected names that are used once and are not '",
+                kMetadata, "', got '", named.first, "'.");
     order.push_back(&named);
   }
   // widest items first: every tensor starts at a multiple of its item size
@@ -267,7 +272,10 @@ void save_safetensors(const NamedTensors& tensors, const std::string& path, cons
     const std::vector<const NamedTensors::value_type*>& order;
   } context{header, order};
   replace_file(
-      path, [](const File& file, void* c) { write_all(file, static_cast<Context*>(c)->header, static_cast<Context*>(c)->order); },
+      path,
+      [](const File& file, void* c) {
+        write_all(file, static_cast<Context*>(c)->header, static_cast<Context*>(c)->order);
+      },
       &context);
 }
 

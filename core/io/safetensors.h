@@ -1,5 +1,5 @@
-// Files of named tensors in the safetensors format (github.com/huggingface/safetensors): 8 bytes of header length, a JSON
-// header with dtype, shape and place of each tensor, and their values, little-endian, without holes.
+// Files of named tensors in the safetensors format (github.com/huggingface/safetensors): 8 bytes of header length, a
+// JSON header with dtype, shape and place of each tensor, and their values, little-endian, without holes.
 #pragma once
 #include <string>
 #include <utility>

@@ -15,8 +15,8 @@ namespace vesta {
 Tensor div(const Tensor& input, const Tensor& other, MaybeText rounding_mode) {
   if (!rounding_mode) return true_divide(input, other);
   if (*rounding_mode == "floor") return floor_divide(input, other);
-  VESTA_CHECK(*rounding_mode == "trunc", value, "div: expected rounding_mode to be one of None, 'trunc', or 'floor', got '",
-              *rounding_mode, "'.");
+  VESTA_CHECK(*rounding_mode == "trunc", value,
+              "div: expected rounding_mode to be one of None, 'trunc', or 'floor', got '", *rounding_mode, "'.");
   return trunc_divide(input, other);
 }
 
@@ -29,7 +29,8 @@ Tensor clamp(const Tensor& input, const MaybeTensor& min, const MaybeTensor& max
 
 Tensor gelu(const Tensor& input, Text approximate) {
   if (approximate == "tanh") return gelu_tanh(input);
-  VESTA_CHECK(approximate == "none", value, "gelu: expected approximate to be 'none' or 'tanh', got '", approximate, "'.");
+  VESTA_CHECK(approximate == "none", value, "gelu: expected approximate to be 'none' or 'tanh', got '", approximate,
+              "'.");
   return gelu_erf(input);
 }
 
@@ -51,7 +52,8 @@ Tensor reshape(const Tensor& input, IntList shape) {
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   check_defined(input, "flatten", "input");
   int64_t start = wrap_dim(start_dim, input.dim(), "flatten"), end = wrap_dim(end_dim, input.dim(), "flatten");
-  VESTA_CHECK(start <= end, runtime, "flatten: start_dim cannot come after end_dim, got ", start_dim, " and ", end_dim, ".");
+  VESTA_CHECK(start <= end, runtime, "flatten: start_dim cannot come after end_dim, got ", start_dim, " and ", end_dim,
+              ".");
   if (input.dim() == 0) return reshape(input, 1);
   if (start == end) return input;
   Dims sizes;
@@ -112,7 +114,8 @@ TensorVector pieces(const Tensor& input, int64_t d, int64_t size) {
   int64_t n = input.sizes()[size_t(d)];
   TensorVector r;
   if (size == 0 || n == 0) return {slice(input, d, 0, n, 1)};
-  for (int64_t at = 0; at < n; at += std::min(size, n - at)) r.push_back(slice(input, d, at, at + std::min(size, n - at), 1));
+  for (int64_t at = 0; at < n; at += std::min(size, n - at))
+    r.push_back(slice(input, d, at, at + std::min(size, n - at), 1));
   return r;
 }
 
@@ -125,14 +128,15 @@ TensorVector split(const Tensor& input, IntList split_size, int64_t dim) {
   if (split_size.size() == 1) {
     int64_t size = split_size[0];
     VESTA_CHECK(size >= 0, runtime, "split: expects split_size be non-negative, but got split_size=", size, ".");
-    VESTA_CHECK(size > 0 || n == 0, runtime, "split: split_size can only be 0 if dimension size is 0, but got dimension size of ",
-                n, ".");
+    VESTA_CHECK(size > 0 || n == 0, runtime,
+                "split: split_size can only be 0 if dimension size is 0, but got dimension size of ", n, ".");
     return pieces(input, d, size);
   }
   int64_t sum = 0;
   for (int64_t s : split_size) {
-    VESTA_CHECK(s >= 0, runtime, "split: expects split_sizes have only non-negative entries, but got split_sizes=",
-                IntSpan(split_size), ".");
+    VESTA_CHECK(s >= 0, runtime,
+                "split: expects split_sizes have only non-negative entries, but got split_sizes=", IntSpan(split_size),
+                ".");
     sum = checked_add(sum, s, "split");
   }
   VESTA_CHECK(sum == n, runtime, "split: expects split_sizes to sum exactly to ", n,
@@ -151,7 +155,11 @@ TensorVector chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   VESTA_CHECK(input.dim() > 0, runtime, "chunk: expects at least a 1-dimensional tensor.");
   VESTA_CHECK(chunks > 0, runtime, "chunk: expects `chunks` to be greater than 0, got: ", chunks, ".");
   int64_t d = wrap_dim(dim, input.dim(), "chunk"), n = input.sizes()[size_t(d)];
-  if (n == 0) return TensorVector(size_t(std::min<int64_t>(chunks, 1 << 20)), slice(input, d, 0, 0, 1));
+  if (n == 0) {
+    VESTA_CHECK(chunks <= 1 << 20, value, "chunk: expected at most 2^20 chunks of an empty dimension, got ", chunks,
+                ".");
+    return TensorVector(size_t(chunks), slice(input, d, 0, 0, 1));
+  }
   return pieces(input, d, n / chunks + (n % chunks != 0));
 }
 
@@ -179,7 +187,8 @@ Tensor sum_to_size(const Tensor& input, IntList size) {
     expandable = d < lead || want == have || want == 1;
     if (d < lead || (want == 1 && have != 1)) dims.push_back(d);
   }
-  VESTA_CHECK(expandable, runtime, "sum_to_size: size ", IntSpan(size), " is not expandable to size ", input.sizes(), ".");
+  VESTA_CHECK(expandable, runtime, "sum_to_size: size ", IntSpan(size), " is not expandable to size ", input.sizes(),
+              ".");
   if (dims.empty()) return input;
   Tensor r = sum(input, MaybeDims(dims), true, input.dtype());
   return lead > 0 ? view(r, size) : r;
@@ -218,7 +227,8 @@ Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Tensor& value
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
   check_defined(input, "masked_select", "input");
   check_defined(mask, "masked_select", "mask");
-  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_select: expected a bool mask, got ", mask.dtype(), " (mask).");
+  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_select: expected a bool mask, got ", mask.dtype(),
+              " (mask).");
   Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_select");
   if (shape.empty()) return index_tensors(view(input, 1), {view(mask, 1)});
   return index_tensors(expand(input, shape), {expand(mask, shape)});
@@ -261,8 +271,12 @@ Tensor empty_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
 Tensor full_like(const Tensor& input, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
   return fill_(empty_like(input, dtype, device), fill_value);
 }
-Tensor zeros_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) { return full_like(input, 0, dtype, device); }
-Tensor ones_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) { return full_like(input, 1, dtype, device); }
+Tensor zeros_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+  return full_like(input, 0, dtype, device);
+}
+Tensor ones_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+  return full_like(input, 1, dtype, device);
+}
 Tensor rand_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
   return uniform_(empty_like(input, dtype, device), 0, 1, nullptr);
 }

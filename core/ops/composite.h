@@ -11,15 +11,19 @@ inline constexpr char clamp[] =
 inline constexpr char gelu[] =
     "gelu(approximate='none'): x times the normal distribution function of x; 'tanh' takes the approximation by tanh.";
 inline constexpr char reshape[] = "reshape(*shape): a view where strides allow it, else a copy; one size may be -1.";
-inline constexpr char flatten[] = "flatten(start_dim=0, end_dim=-1): joins the dimensions from start_dim to end_dim into one.";
+inline constexpr char flatten[] =
+    "flatten(start_dim=0, end_dim=-1): joins the dimensions from start_dim to end_dim into one.";
 inline constexpr char t[] = "t(): the transpose of a tensor of at most two dimensions.";
 inline constexpr char mT[] = "mT: swaps the last two dimensions.";
-inline constexpr char narrow[] = "narrow(dim, start, length): elements start to start + length - 1 of dimension dim, a view.";
+inline constexpr char narrow[] =
+    "narrow(dim, start, length): elements start to start + length - 1 of dimension dim, a view.";
 inline constexpr char unbind[] = "unbind(dim=0): the slices along dim, as views with dim removed.";
 inline constexpr char split[] =
-    "split(split_size, dim=0): views of pieces of that size along dim (the last may be smaller), or of the sizes listed, "
+    "split(split_size, dim=0): views of pieces of that size along dim (the last may be smaller), or of the sizes "
+    "listed, "
     "which must sum to the size of dim.";
-inline constexpr char chunk[] = "chunk(chunks, dim=0): at most that many views of equal size along dim; the last may be smaller.";
+inline constexpr char chunk[] =
+    "chunk(chunks, dim=0): at most that many views of equal size along dim; the last may be smaller.";
 inline constexpr char conj[] = "conj(): the complex conjugate; a real tensor itself.";
 inline constexpr char masked_fill[] =
     "masked_fill(mask, value): value (0-d) where the bool mask, which broadcasts, is True.";

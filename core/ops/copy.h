@@ -12,7 +12,8 @@ inline constexpr char to_copy[] = "to_copy(dtype=None, device=None): a copy in a
 inline constexpr char copy_[] =
     "copy_(src, non_blocking=False): overwrites the tensor with src, which is converted and must broadcast to its "
     "shape; both may share memory.";
-inline constexpr char fill_[] = "fill_(value): sets every element; a value outside the range of an integer type raises.";
+inline constexpr char fill_[] =
+    "fill_(value): sets every element; a value outside the range of an integer type raises.";
 inline constexpr char zero_[] = "zero_(): sets every element to 0.";
 inline constexpr char contiguous[] = "contiguous(): the tensor itself where it is row-major, else such a copy.";
 }  // namespace doc

@@ -21,8 +21,8 @@ ArangePlan arange_plan(Scalar start, Scalar end, Scalar step, MaybeDType dtype) 
   double a = start.real(), b = end.real(), by = step.real();
   VESTA_CHECK(std::isfinite(a) && std::isfinite(b), runtime, "arange: unsupported range: ", a, " -> ", b, ".");
   VESTA_CHECK(by != 0 && !std::isnan(by), runtime, "arange: step must be nonzero.");
-  VESTA_CHECK(by > 0 ? b >= a : b <= a, runtime, "arange: upper bound and lower bound inconsistent with step sign (",
-              a, " -> ", b, ", step ", by, ").");
+  VESTA_CHECK(by > 0 ? b >= a : b <= a, runtime, "arange: upper bound and lower bound inconsistent with step sign (", a,
+              " -> ", b, ", step ", by, ").");
   double count = std::ceil((b - a) / by);
   if (d == DType::int64) {  // exact beyond 2^53
     __int128 from = start.to<int64_t>("arange"), to = end.to<int64_t>("arange"), s = step.to<int64_t>("arange");
@@ -31,7 +31,8 @@ ArangePlan arange_plan(Scalar start, Scalar end, Scalar step, MaybeDType dtype) 
     count = double(n);
     if (n <= INT64_MAX) return {d, int64_t(n)};
   }
-  VESTA_CHECK(count <= 0x1p62, runtime, "arange: invalid size, possible overflow? (", a, " -> ", b, ", step ", by, ").");
+  VESTA_CHECK(count <= 0x1p62, runtime, "arange: invalid size, possible overflow? (", a, " -> ", b, ", step ", by,
+              ").");
   return {d, int64_t(count)};
 }
 
@@ -40,7 +41,8 @@ DType linspace_dtype(Scalar start, Scalar end, int64_t steps, MaybeDType dtype) 
   bool complex = start.is_complex() || end.is_complex();
   DType d = dtype.value_or(complex ? complex_type(default_dtype()) : default_dtype());
   VESTA_CHECK(kNumbers.has(d), not_implemented, "linspace: expected a dtype of numbers, got ", d, " (dtype).");
-  VESTA_CHECK(!complex || is_complex(d), runtime, "linspace: expected a complex dtype for complex bounds, got ", d, ".");
+  VESTA_CHECK(!complex || is_complex(d), runtime, "linspace: expected a complex dtype for complex bounds, got ", d,
+              ".");
   return d;
 }
 

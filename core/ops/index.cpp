@@ -24,7 +24,8 @@ void add_index(IndexPlan& plan, const Tensor& input, const Tensor& t, int64_t at
   }
   for (int64_t d = 0; d < t.dim(); ++d) {
     VESTA_CHECK(t.sizes()[size_t(d)] == input.sizes()[size_t(dim + d)], index, "The shape of the mask ", t.sizes(),
-                " at index ", at + d, " does not match the shape of the indexed tensor ", input.sizes(), " at index ", dim + d);
+                " at index ", at + d, " does not match the shape of the indexed tensor ", input.sizes(), " at index ",
+                dim + d);
   }
   Tensor places = ops::nonzero.kernel(t);
   for (int64_t d = 0; d < t.dim(); ++d) {
@@ -51,7 +52,8 @@ void broadcast_indices(IndexPlan& plan, const char* op) {
     if (lead > 0) s = broadcast_shapes(s, t.sizes(), op);
   }
   for (Tensor& t : plan.indices) {
-    if (t.dtype() == DType::int64 && t.is_contiguous() && std::ranges::equal(t.sizes(), IntSpan(plan.index_sizes))) continue;
+    if (t.dtype() == DType::int64 && t.is_contiguous() && std::ranges::equal(t.sizes(), IntSpan(plan.index_sizes)))
+      continue;
     Tensor same = empty_tensor(plan.index_sizes, DType::int64, t.device());
     copy_values(same, t);
     t = same;
@@ -104,7 +106,8 @@ Tensor index_as_int64(const Tensor& index, const char* op, const char* argument)
 int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index, const char* op) {
   check_defined(index, op, "index");
   int64_t d = wrap_dim(dim, input.dim(), op);
-  VESTA_CHECK(index.dim() <= 1, index, op, ": Index is supposed to be a vector, got one of ", index.dim(), " dimensions.");
+  VESTA_CHECK(index.dim() <= 1, index, op, ": Index is supposed to be a vector, got one of ", index.dim(),
+              " dimensions.");
   VESTA_CHECK(input.dim() > 0 || index.numel() == 1, index, op, ": Index to scalar can have only 1 value, got ",
               index.numel(), ".");
   return d;
@@ -112,14 +115,14 @@ int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index
 
 void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   check_defined(source, "index_add_", "source");
-  VESTA_CHECK(source.dtype() == self.dtype(), runtime, "index_add_: self (", self.dtype(), ") and source (", source.dtype(),
-              ") must have the same scalar type.");
+  VESTA_CHECK(source.dtype() == self.dtype(), runtime, "index_add_: self (", self.dtype(), ") and source (",
+              source.dtype(), ") must have the same scalar type.");
   bool fits = source.dim() == self.dim();
   for (int64_t d = 0; d < self.dim() && fits; ++d) {
     fits = source.sizes()[size_t(d)] == (d == dim ? index.numel() : self.sizes()[size_t(d)]);
   }
-  VESTA_CHECK(fits, runtime, "index_add_: source of shape ", source.sizes(), " does not match self of shape ", self.sizes(),
-              " with ", index.numel(), " indices at dimension ", dim, ".");
+  VESTA_CHECK(fits, runtime, "index_add_: source of shape ", source.sizes(), " does not match self of shape ",
+              self.sizes(), " with ", index.numel(), " indices at dimension ", dim, ".");
 }
 
 int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index) {
@@ -127,11 +130,12 @@ int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index) {
   int64_t d = wrap_dim(dim, input.dim(), "gather");
   if (index.numel() == 0) return d;
   VESTA_CHECK(std::max<int64_t>(index.dim(), 1) == std::max<int64_t>(input.dim(), 1), runtime,
-              "gather: Index tensor must have the same number of dimensions as input tensor, got ", index.dim(), " and ",
-              input.dim(), ".");
+              "gather: Index tensor must have the same number of dimensions as input tensor, got ", index.dim(),
+              " and ", input.dim(), ".");
   for (int64_t k = 0; k < std::min(input.dim(), index.dim()); ++k) {
-    VESTA_CHECK(k == d || index.sizes()[size_t(k)] <= input.sizes()[size_t(k)], runtime, "gather: Size does not match at dimension ",
-                k, " expected index ", index.sizes(), " to be no larger than self ", input.sizes(), " apart from dimension ", d, ".");
+    VESTA_CHECK(k == d || index.sizes()[size_t(k)] <= input.sizes()[size_t(k)], runtime,
+                "gather: Size does not match at dimension ", k, " expected index ", index.sizes(),
+                " to be no larger than self ", input.sizes(), " apart from dimension ", d, ".");
   }
   return d;
 }
@@ -144,13 +148,14 @@ int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, cons
               self.dtype(), " and ", src.dtype(), ".");
   if (index.numel() == 0) return d;
   bool same = index.dim() == self.dim() && src.dim() == self.dim();
-  VESTA_CHECK(same, runtime, "scatter_add_: Index tensor must have the same number of dimensions as self and src tensors, got ",
+  VESTA_CHECK(same, runtime,
+              "scatter_add_: Index tensor must have the same number of dimensions as self and src tensors, got ",
               index.dim(), ", ", self.dim(), " and ", src.dim(), ".");
   for (int64_t k = 0; k < self.dim(); ++k) {
     int64_t n = index.sizes()[size_t(k)];
-    VESTA_CHECK((k == d || n <= self.sizes()[size_t(k)]) && n <= src.sizes()[size_t(k)], runtime, "scatter_add_: Expected index ",
-                index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", d,
-                " and to be no larger than src ", src.sizes(), ".");
+    VESTA_CHECK((k == d || n <= self.sizes()[size_t(k)]) && n <= src.sizes()[size_t(k)], runtime,
+                "scatter_add_: Expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
+                " apart from dimension ", d, " and to be no larger than src ", src.sizes(), ".");
   }
   return d;
 }
@@ -195,7 +200,8 @@ CatPlan cat_plan(TensorList tensors, int64_t dim) {
     for (int64_t d = 0; d < t.dim(); ++d) {
       VESTA_CHECK(d == plan.dim || t.sizes()[size_t(d)] == model.sizes()[size_t(d)], runtime,
                   "cat: Sizes of tensors must match except in dimension ", plan.dim, ". Expected size ",
-                  model.sizes()[size_t(d)], " but got size ", t.sizes()[size_t(d)], " for tensor number ", i, " in the list.");
+                  model.sizes()[size_t(d)], " but got size ", t.sizes()[size_t(d)], " for tensor number ", i,
+                  " in the list.");
     }
     plan.sizes[size_t(plan.dim)] = checked_add(plan.sizes[size_t(plan.dim)], t.sizes()[size_t(plan.dim)], "cat");
     if (t.numel()) plan.used.push_back(int32_t(i));

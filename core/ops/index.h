@@ -19,12 +19,14 @@ inline constexpr char gather[] =
     "gather(dim, index): result[i][j] = input[index[i][j]][j] for dim 0, and so on; the result has index's shape.";
 inline constexpr char scatter_add_[] =
     "scatter_add_(dim, index, src): self[index[i][j]][j] += src[i][j] for dim 0, and so on; in order along dim.";
-inline constexpr char nonzero[] = "nonzero(): int64 [count, ndim], the indices of the elements that are not zero, in order.";
+inline constexpr char nonzero[] =
+    "nonzero(): int64 [count, ndim], the indices of the elements that are not zero, in order.";
 inline constexpr char cat[] =
     "cat(tensors, dim=0): joins tensors along dim; all other sizes must agree, dtypes are promoted. Empty 1-d tensors "
     "are skipped.";
 inline constexpr char embedding[] =
-    "embedding(weight, indices, padding_idx=-1): rows of weight [rows, columns] at int64 or int32 indices of any shape; "
+    "embedding(weight, indices, padding_idx=-1): rows of weight [rows, columns] at int64 or int32 indices of any "
+    "shape; "
     "the result is [*indices.shape, columns]. IndexError out of [0, rows).";
 }  // namespace doc
 

@@ -6,17 +6,20 @@
 namespace vesta {
 
 void check_uniform(const Tensor& t, double from, double to) {
-  VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, "uniform_: expected a floating-point dtype, got ", t.dtype(), ".");
-  VESTA_CHECK(from <= to, runtime, "uniform_: expects to return a [from, to) range, but found from=", from, " > to=", to, ".");
+  VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, "uniform_: expected a floating-point dtype, got ",
+              t.dtype(), ".");
+  VESTA_CHECK(from <= to, runtime, "uniform_: expects to return a [from, to) range, but found from=", from,
+              " > to=", to, ".");
   double limit = visit<kFloats>(real_type(t.dtype()), []<class T>() { return double(std::numeric_limits<T>::max()); });
-  VESTA_CHECK(from >= -limit && to <= limit, runtime, "uniform_: from and to must lie in the range of ", t.dtype(), ", got ",
-              from, " and ", to, ".");
-  VESTA_CHECK(to - from <= limit, runtime, "uniform_: expects to - from <= ", limit, " (the largest ", t.dtype(), "), got ",
-              to, " - ", from, ".");
+  VESTA_CHECK(from >= -limit && to <= limit, runtime, "uniform_: from and to must lie in the range of ", t.dtype(),
+              ", got ", from, " and ", to, ".");
+  VESTA_CHECK(to - from <= limit, runtime, "uniform_: expects to - from <= ", limit, " (the largest ", t.dtype(),
+              "), got ", to, " - ", from, ".");
 }
 
 void check_normal(const Tensor& t, double std) {
-  VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, "normal_: expected a floating-point dtype, got ", t.dtype(), ".");
+  VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, "normal_: expected a floating-point dtype, got ",
+              t.dtype(), ".");
   VESTA_CHECK(std >= 0, runtime, "normal_: expects std >= 0.0, but found std ", std, ".");
 }
 
@@ -39,8 +42,10 @@ IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to) {
     }
   });
   if (!from) return {0, t.dtype() == DType::int64 ? uint64_t(1) << 63 : uint64_t(high) + 1};
-  VESTA_CHECK(*from < *to, value, "random_: expects 'from' to be less than 'to', but got from=", *from, " >= to=", *to, ".");
-  VESTA_CHECK(*from >= low && *from <= high, value, "random_: from = ", *from, " is out of bounds for ", t.dtype(), ".");
+  VESTA_CHECK(*from < *to, value, "random_: expects 'from' to be less than 'to', but got from=", *from, " >= to=", *to,
+              ".");
+  VESTA_CHECK(*from >= low && *from <= high, value, "random_: from = ", *from, " is out of bounds for ", t.dtype(),
+              ".");
   VESTA_CHECK(*to - 1 <= high, value, "random_: to - 1 = ", *to - 1, " is out of bounds for ", t.dtype(), ".");
   return {*from, uint64_t(*to) - uint64_t(*from)};
 }

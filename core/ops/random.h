@@ -1,5 +1,5 @@
-// Random ops. Every call takes one stream of its generator; element i (row-major, whatever the strides) gets number i of
-// it, so values depend on the seed and the calls before, and on neither threads nor layout.
+// Random ops. Every call takes one stream of its generator; element i (row-major, whatever the strides) gets number i
+// of it, so values depend on the seed and the calls before, and on neither threads nor layout.
 #pragma once
 #include <vesta/core/random.h>
 
@@ -10,16 +10,19 @@ inline constexpr char uniform_[] = "uniform_(from=0, to=1, generator=None): fill
 inline constexpr char normal_[] =
     "normal_(mean=0, std=1, generator=None): fills with normal numbers; complex ones have variance std**2 in total.";
 inline constexpr char random_[] =
-    "random_(from=0, to=None, generator=None): fills with integers in [from, to), random_(to) in [0, to); without bounds "
+    "random_(from=0, to=None, generator=None): fills with integers in [from, to), random_(to) in [0, to); without "
+    "bounds "
     "all non-negative ones of the dtype, or up to 2**digits for a floating type.";
 inline constexpr char bernoulli_[] = "bernoulli_(p=0.5, generator=None): fills with 1 with probability p, else 0.";
 inline constexpr char bernoulli[] = "bernoulli(generator=None): 1 with the probability that each element says, else 0.";
 inline constexpr char native_dropout[] =
     "native_dropout(input, p, train): (input / (1 - p) where kept, else 0; the bool mask of the kept). Each element is "
     "kept with probability 1 - p; all are where train is False.";
-inline constexpr char randperm[] = "randperm(n, generator=None, dtype=int64, device=None): a random order of 0 to n - 1.";
+inline constexpr char randperm[] =
+    "randperm(n, generator=None, dtype=int64, device=None): a random order of 0 to n - 1.";
 inline constexpr char rand[] = "rand(*size, generator=None, dtype=None, device=None): uniform numbers in [0, 1).";
-inline constexpr char randn[] = "randn(*size, generator=None, dtype=None, device=None): numbers of the normal distribution.";
+inline constexpr char randn[] =
+    "randn(*size, generator=None, dtype=None, device=None): numbers of the normal distribution.";
 inline constexpr char randint[] =
     "randint(low=0, high, size, generator=None, dtype=int64, device=None): integers in [low, high).";
 inline constexpr char rand_like[] = "rand_like(input, dtype=None, device=None): rand of input's shape.";

@@ -13,9 +13,10 @@ bool is_mask(const Tensor& t) { return t.dtype() == DType::bool_ || t.dtype() ==
 
 /// Counts the dimensions that subscripts use up and checks what can be told from the list alone.
 int64_t used_dims(const Tensor& t, std::span<const Index> at) {
-  VESTA_CHECK(t.dim() > 0 || at.size() != 1 || at[0].kind != Index::Kind::integer, index,
-              "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-              "0-dim tensor to a number");
+  VESTA_CHECK(
+      t.dim() > 0 || at.size() != 1 || at[0].kind != Index::Kind::integer, index,
+      "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+      "0-dim tensor to a number");
   int64_t used = 0, ellipses = 0;
   for (const Index& i : at) {
     switch (i.kind) {
@@ -86,7 +87,8 @@ class Subscripts {
   void check_mask(const Tensor& t) const {
     for (int64_t d = 0; d < t.dim(); ++d) {
       VESTA_CHECK(t.sizes()[size_t(d)] == view_.sizes()[size_t(dim_ + d)], index, "The shape of the mask ", t.sizes(),
-                  " at index ", d, " does not match the shape of the indexed tensor ", view_.sizes(), " at index ", dim_ + d);
+                  " at index ", d, " does not match the shape of the indexed tensor ", view_.sizes(), " at index ",
+                  dim_ + d);
     }
   }
   void record(const Tensor& t) {
@@ -97,8 +99,8 @@ class Subscripts {
   }
 
   Tensor view_;
-  int64_t skipped_;     // dimensions that `...` stands for
-  int64_t dim_ = 0;     // next dimension of view_
+  int64_t skipped_;  // dimensions that `...` stands for
+  int64_t dim_ = 0;  // next dimension of view_
   int64_t source_ = 0;  // the same, of the tensor that was indexed: for messages
   int64_t covered_ = 0;
   TensorVector indices_;

@@ -36,7 +36,8 @@ Tensor view(const Tensor& t, IntList size) {
 Tensor permute(const Tensor& t, IntList dims) {
   VESTA_CHECK(int64_t(dims.size()) == t.dim(), runtime,
               "permute: number of dimensions in the tensor input does not match the length of the desired ordering of "
-              "dimensions i.e. input.dim() = ", t.dim(), " is not equal to len(dims) = ", dims.size(), ".");
+              "dimensions i.e. input.dim() = ",
+              t.dim(), " is not equal to len(dims) = ", dims.size(), ".");
   Dims sizes(dims.size()), strides(dims.size());
   uint64_t seen = 0;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -74,8 +75,8 @@ Tensor expand(const Tensor& t, IntList size) {
     int64_t have = t.sizes()[size_t(i - lead)];
     if (wanted == -1) wanted = have;
     VESTA_CHECK(wanted == have || have == 1, runtime, "expand: The expanded size of the tensor (", wanted,
-                ") must match the existing size (", have, ") at non-singleton dimension ", i, ".  Target sizes: ",
-                IntSpan(size), ".  Tensor sizes: ", t.sizes(), ".");
+                ") must match the existing size (", have, ") at non-singleton dimension ", i,
+                ".  Target sizes: ", IntSpan(size), ".  Tensor sizes: ", t.sizes(), ".");
     sizes[size_t(i)] = wanted;
     strides[size_t(i)] = wanted == have ? t.strides()[size_t(i - lead)] : 0;
   }
@@ -105,7 +106,8 @@ Tensor unsqueeze(const Tensor& t, int64_t dim) {
 Tensor select(const Tensor& t, int64_t dim, int64_t index) {
   VESTA_CHECK(t.dim() > 0, index, "select: cannot be applied to a 0-dim tensor.");
   int64_t d = wrap_dim(dim, t.dim(), "select"), n = t.sizes()[size_t(d)];
-  VESTA_CHECK(index >= -n && index < n, index, "index ", index, " is out of bounds for dimension ", d, " with size ", n);
+  VESTA_CHECK(index >= -n && index < n, index, "index ", index, " is out of bounds for dimension ", d, " with size ",
+              n);
   Dims sizes(t.sizes()), strides(t.strides());
   int64_t offset = t.storage_offset() + (index < 0 ? index + n : index) * strides[size_t(d)];
   erase_at(sizes, d);
@@ -131,7 +133,8 @@ Tensor diagonal(const Tensor& t, int64_t offset, int64_t dim1, int64_t dim2) {
   int64_t rows = t.sizes()[size_t(a)], columns = t.sizes()[size_t(b)];
   // an offset beyond the matrix gives an empty diagonal; clamped first, so that nothing overflows
   offset = std::clamp(offset, -rows, columns);
-  int64_t length = std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
+  int64_t length =
+      std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
   int64_t start = t.storage_offset();
   if (length > 0) start += offset >= 0 ? offset * t.strides()[size_t(b)] : -offset * t.strides()[size_t(a)];
   Dims sizes(t.sizes()), strides(t.strides());
@@ -149,8 +152,8 @@ Tensor as_strided(const Tensor& t, IntList size, IntList stride, MaybeInt storag
   VESTA_CHECK(size.size() == stride.size(), runtime, "as_strided: mismatch in length of strides and shape, got ",
               IntSpan(stride), " and ", IntSpan(size), ".");
   for (int64_t s : stride) {
-    VESTA_CHECK(s >= 0, runtime, "as_strided: Negative strides are not supported at the moment, got strides: ",
-                IntSpan(stride), ".");
+    VESTA_CHECK(s >= 0, runtime,
+                "as_strided: Negative strides are not supported at the moment, got strides: ", IntSpan(stride), ".");
   }
   return alias(t, size, stride, storage_offset.value_or(t.storage_offset()), "as_strided");
 }

@@ -32,7 +32,7 @@ Cause cause_of(auto&& f) {
 TEST_CASE("transposed copies equal the definition for every item size and odd shapes", "[copy]") {
   NoGrad off;
   for (DType d : {DType::uint8, DType::float16, DType::float32, DType::int64, DType::complex128}) {
-    for (auto [rows, columns] : {std::pair{70, 130}, {8, 8}, {33, 257}, {1, 64}, {100, 7}}) {
+    for (auto [rows, columns] : {std::pair{70, 130}, {8, 8}, {33, 257}, {1, 64}, {100, 7}, {5000, 8}, {9, 3000}}) {
       Tensor x = arange(int64_t(rows) * columns).remainder(251).to(d).view({rows, columns});
       Tensor y = x.t().contiguous();
       REQUIRE(y.is_contiguous());

@@ -71,7 +71,8 @@ TEST_CASE("tensors of every dtype and layout come back", "[safetensors]") {
     Tensor c = t.contiguous();
     REQUIRE(at->second.dtype() == t.dtype());
     REQUIRE(std::ranges::equal(at->second.sizes(), t.sizes()));
-    REQUIRE((t.numel() == 0 || !std::memcmp(at->second.data_ptr(), c.data_ptr(), size_t(c.numel() * c.element_size()))));
+    REQUIRE(
+        (t.numel() == 0 || !std::memcmp(at->second.data_ptr(), c.data_ptr(), size_t(c.numel() * c.element_size()))));
   }
   std::string first = bytes_of(folder / "a");
   std::reverse(saved.begin(), saved.end());
@@ -83,7 +84,9 @@ TEST_CASE("tensors of every dtype and layout come back", "[safetensors]") {
 TEST_CASE("a broken file raises an error that names it", "[safetensors]") {
   Folder folder;
   std::string path = folder / "broken";
-  auto refused = [&] { return message_of([&] { (void)io::load_safetensors(path); }).find("broken") != std::string::npos; };
+  auto refused = [&] {
+    return message_of([&] { (void)io::load_safetensors(path); }).find("broken") != std::string::npos;
+  };
   auto entry = [](const std::string& type, const std::string& shape, const std::string& offsets) {
     return "{\"a\":{\"dtype\":" + type + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}";
   };
@@ -97,19 +100,35 @@ TEST_CASE("a broken file raises an error that names it", "[safetensors]") {
     uint64_t length = UINT64_MAX;
   };
   std::string good = entry("\"F32\"", "[2]", "[0,8]"), deep(100000, '[');
-  std::string twice = "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"a\":{\"dtype\":\"U8\",\"shape\":[1],"
-                      "\"data_offsets\":[1,2]}}";
-  for (const Case& c : {Case{good, 7}, Case{good, 9}, Case{good, 8, 1u << 30}, Case{good, 8, uint64_t(1) << 63}, Case{"", 0},
-                        Case{"[1]", 8}, Case{"{nonsense", 8}, Case{"{\"a\":" + deep, 8}, Case{"{\"a\":3}", 0},
-                        Case{entry("\"F31\"", "[2]", "[0,8]"), 8}, Case{entry("3", "[2]", "[0,8]"), 8},
-                        Case{entry("\"F32\"", "[3]", "[0,8]"), 8}, Case{entry("\"F32\"", "[-2]", "[0,8]"), 8},
-                        Case{entry("\"F32\"", "[2.5]", "[0,8]"), 8}, Case{entry("\"F32\"", "\"2\"", "[0,8]"), 8},
+  std::string twice =
+      "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"a\":{\"dtype\":\"U8\",\"shape\":[1],"
+      "\"data_offsets\":[1,2]}}";
+  for (const Case& c : {Case{good, 7},
+                        Case{good, 9},
+                        Case{good, 8, 1u << 30},
+                        Case{good, 8, uint64_t(1) << 63},
+                        Case{"", 0},
+                        Case{"[1]", 8},
+                        Case{"{nonsense", 8},
+                        Case{"{\"a\":" + deep, 8},
+                        Case{"{\"a\":3}", 0},
+                        Case{entry("\"F31\"", "[2]", "[0,8]"), 8},
+                        Case{entry("3", "[2]", "[0,8]"), 8},
+                        Case{entry("\"F32\"", "[3]", "[0,8]"), 8},
+                        Case{entry("\"F32\"", "[-2]", "[0,8]"), 8},
+                        Case{entry("\"F32\"", "[2.5]", "[0,8]"), 8},
+                        Case{entry("\"F32\"", "\"2\"", "[0,8]"), 8},
                         Case{entry("\"F32\"", "[[2]]", "[0,8]"), 8},
                         Case{entry("\"F32\"", "[8589934592,2147483649]", "[0,8]"), 8},
-                        Case{entry("\"F32\"", "[2]", "[8,0]"), 8}, Case{entry("\"F32\"", "[2]", "[8,16]"), 16},
-                        Case{entry("\"F32\"", "[2]", "[0,4,8]"), 8}, Case{entry("\"F32\"", "[2]", "[0,18446744073709551624]"), 8},
-                        Case{"{\"a\":{\"dtype\":\"F32\"}}", 0}, Case{twice, 2}, Case{good + "x", 8},
-                        Case{"{\"__metadata__\":3}", 0}, Case{"{\"__metadata__\":{\"a\":3}}", 0}}) {
+                        Case{entry("\"F32\"", "[2]", "[8,0]"), 8},
+                        Case{entry("\"F32\"", "[2]", "[8,16]"), 16},
+                        Case{entry("\"F32\"", "[2]", "[0,4,8]"), 8},
+                        Case{entry("\"F32\"", "[2]", "[0,18446744073709551624]"), 8},
+                        Case{"{\"a\":{\"dtype\":\"F32\"}}", 0},
+                        Case{twice, 2},
+                        Case{good + "x", 8},
+                        Case{"{\"__metadata__\":3}", 0},
+                        Case{"{\"__metadata__\":{\"a\":3}}", 0}}) {
     write(path, c.header, c.data, c.length);
     INFO(c.header.substr(0, 200));
     REQUIRE(refused());

@@ -56,7 +56,11 @@ struct Square {
 // row by row. Reading columns directly would fetch the same lines again: rows a power of two apart share a cache set.
 template <class T>
 void transpose_items(const Transposition& t) {
-  constexpr int64_t kSize = sizeof(T), kTile = kSize <= 2 ? 64 : kSize == 4 ? 32 : 16, kSide = kSize < 16 ? 16 / kSize : 1;
+  constexpr int64_t kSize = sizeof(T),
+                    kTile = kSize <= 2   ? 64
+                            : kSize == 4 ? 32
+                                         : 16,
+                    kSide = kSize < 16 ? 16 / kSize : 1;
   constexpr int64_t kRow = kTile * kSize + 16;  // of the buffer, in bytes
   alignas(64) char tile[kTile * kRow];
   for (int64_t i = 0; i < t.rows; i += kTile) {
@@ -67,7 +71,8 @@ void transpose_items(const Transposition& t) {
       char* to = t.to + j * t.to_row + i * kSize;
       auto items = [&](int64_t r, int64_t n, int64_t c, int64_t end) {
         for (; c < end; ++c) {
-          for (int64_t k = r; k < r + n; ++k) std::memcpy(tile + c * kRow + k * kSize, from + k * t.from_row + c * kSize, kSize);
+          for (int64_t k = r; k < r + n; ++k)
+            std::memcpy(tile + c * kRow + k * kSize, from + k * t.from_row + c * kSize, kSize);
         }
       };
       int64_t r = 0;

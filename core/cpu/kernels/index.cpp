@@ -56,7 +56,8 @@ void add_row(const RowAddition& a) {
     return;
   }
   for (int64_t i = 0; i < a.n; ++i) {
-    add_to(*reinterpret_cast<T*>(a.to + i * a.to_stride), *reinterpret_cast<const T*>(a.from + i * a.from_stride), a.alpha);
+    add_to(*reinterpret_cast<T*>(a.to + i * a.to_stride), *reinterpret_cast<const T*>(a.from + i * a.from_stride),
+           a.alpha);
   }
 }
 

@@ -72,7 +72,7 @@ void integers(const RandomRun& r) {
   for_words<2>(r, [&](int64_t i, const uint32_t* w) __attribute__((always_inline)) {
     // The high half of a product: each value has a probability of 1 / range within 2^-64.
     const uint64_t bits = philox_join(w[0], w[1]);
-    const uint64_t k = r.range ? uint64_t((unsigned __int128)(bits) * r.range >> 64) : bits;
+    const uint64_t k = r.range ? uint64_t((unsigned __int128)(bits)*r.range >> 64) : bits;
     const int64_t v = int64_t(uint64_t(r.from) + k);
     if constexpr (sizeof(T) == 2 && !std::is_integral_v<T>) out[i] = T(float(v));
     else out[i] = T(v);
@@ -89,7 +89,8 @@ template <class T>
 void bernoulli(const RandomRun& r) {
   T* out = reinterpret_cast<T*>(r.out);
   const uint32_t last = last_word(r.a);
-  for_words<1>(r, [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) { out[i] = *w <= last ? T(1) : T(0); });
+  for_words<1>(r,
+               [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) { out[i] = *w <= last ? T(1) : T(0); });
 }
 
 template <class T>
