@@ -106,7 +106,8 @@ class Subscripts {
   TensorVector indices_;
 };
 
-/// Removes leading dimensions of size 1 that `value` has beyond `dims`.
+/// Removes leading dimensions of size 1 down to `dims`: assignment ignores them, broadcasting brings back what is
+/// needed.
 Tensor without_leading_ones(const Tensor& value, int64_t dims) {
   Tensor v = value;
   while (v.dim() > dims && v.sizes()[0] == 1) v = select(v, 0, 0);
@@ -144,11 +145,7 @@ void set_index(const Tensor& t, std::span<const Index> at, const Tensor& value) 
     else copy_(s.view(), without_leading_ones(as_value(t, value), s.view().dim()), false);
     return;
   }
-  Tensor v = as_value(t, value);
-  // the result has the dimensions that no tensor indexes, and those of the indices broadcast: never fewer than these
-  int64_t dims = s.view().dim();
-  if (v.dim() > dims) v = without_leading_ones(v, dims);
-  index_put_(s.view(), s.indices(), v, false);
+  index_put_(s.view(), s.indices(), without_leading_ones(as_value(t, value), 1), false);
 }
 
 Tensor Tensor::index(std::initializer_list<Index> at) const { return get_index(*this, {at.begin(), at.size()}); }

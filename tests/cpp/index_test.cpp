@@ -130,6 +130,8 @@ TEST_CASE("writes through subscripts", "[index]") {
   Tensor z = zeros({2, 3}, DType::int8);
   z.index_put_({0}, of({1, 1, 1}, DType::int8).view({1, 1, 3}));
   REQUIRE(z.sum().item<int64_t>() == 3);
+  z.index_put_({z.gt(0)}, of({4, 5, 6}, DType::int8).view({1, 3}));
+  REQUIRE(values(z) == L{4, 5, 6, 0, 0, 0});
   REQUIRE(cause_of([&] { z.index_put_({0}, wrapped(300)); }) == Cause::value);
 }
 
