@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import vesta
-from vesta import _C
-
 FOLDER = Path(__file__).resolve().parent / "vesta"
+# The sources beside this script are not the package: that is built, and found by PYTHONPATH or installed.
+sys.path = [p for p in sys.path if Path(p).resolve() != FOLDER.parent]
+
+import vesta  # noqa: E402
+from vesta import _C  # noqa: E402
+
 HEAD = '"""{doc} Written by python/make_stubs.py from the roll call; do not edit."""\n\n'
 #: C++ parameter types as Python sees them.
 TYPES = {
