@@ -41,7 +41,7 @@ int main(int argc, char** argv) try {
       nn::make<nn::Linear>(32 * 4 * 4, 60),
       nn::make<nn::ReLU>(),
       nn::make<nn::Linear>(60, 10)};
-  model.load_state_dict(io::load_safetensors(out + "/digits.safetensors").tensors);
+  model.load_state_dict(io::load_safetensors(out + "/digits.safetensors"));
   model.eval();
 
   NoGrad off;
@@ -50,7 +50,7 @@ int main(int argc, char** argv) try {
   const double right = (logits.argmax(1) == labels).sum().item<double>();
   std::printf("test accuracy %.2f%%\n", 100 * right / double(labels.numel()));
 
-  Tensor python = io::load_safetensors(out + "/digits_logits.safetensors").tensors.at(0).second;
+  Tensor python = io::load_safetensors(out + "/digits_logits.safetensors").at(0).second;
   const size_t bytes = size_t(logits.numel()) * sizeof(float);
   const bool same = python.numel() == logits.numel() && !std::memcmp(python.data_ptr(), logits.data_ptr(), bytes);
   std::printf("%lld logits, %s\n", (long long)logits.numel(),
