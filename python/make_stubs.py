@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import vesta
-from vesta import _C
-
 FOLDER = Path(__file__).resolve().parent / "vesta"
+# The sources beside this script are not the package: that is built, and found by PYTHONPATH or installed.
+sys.path = [p for p in sys.path if Path(p).resolve() != FOLDER.parent]
+
+import vesta  # noqa: E402
+from vesta import _C  # noqa: E402
+
 HEAD = '"""{doc} Written by python/make_stubs.py from the roll call; do not edit."""\n\n'
 #: C++ parameter types as Python sees them.
 TYPES = {
@@ -45,6 +48,8 @@ COMPARISONS = "lt le eq ne gt ge".split()
 def typed(parameters: list[tuple[str, str, str | None, bool]], method: bool, varargs: bool) -> str:
     """Writes a parameter list; a method's first parameter is self."""
     parts = ["self"] if method else []
+    if any(keyword.iskeyword(name) for name, *_ in parameters):  # random_(from, to): by position only
+        return ", ".join([*parts, "*args: Any", "**kwargs: Any"])
     for i, (name, kind, default, number) in enumerate(parameters):
         if method and i == 0:
             continue

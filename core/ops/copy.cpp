@@ -74,7 +74,7 @@ Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device) {
 
 Tensor clone(const Tensor& t, Text memory_format) {
   bool contiguous = memory_format == "contiguous_format";
-  VESTA_CHECK(contiguous || memory_format == "preserve_format", value,
+  VESTA_CHECK(contiguous || memory_format == "preserve_format", type,
               "clone: expected preserve_format or contiguous_format, got ", memory_format, " (memory_format).");
   Tensor r = contiguous ? empty_tensor(t.sizes(), t.dtype(), t.device()) : empty_preserving(t, t.dtype(), t.device());
   copy_values(r, t);

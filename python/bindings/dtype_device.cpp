@@ -27,6 +27,7 @@ struct PyConstant {  // a layout or a memory format
 
 PyTypeObject *dtype_type, *device_type, *size_type, *layout_type, *format_type;
 PyObject* dtypes[kNumDTypes];
+PyObject* strided_object;
 
 DType dtype_of_object(PyObject* o) { return reinterpret_cast<PyDType*>(o)->value; }
 const PyDevice& device_of_object(PyObject* o) { return *reinterpret_cast<PyDevice*>(o); }
@@ -297,6 +298,7 @@ bool to_device(PyObject* o, Device& d) {
 Format to_format(PyObject* o) {
   return Py_TYPE(o) == format_type ? Format(reinterpret_cast<PyConstant*>(o)->value) : Format::none;
 }
+PyObject* strided() { return new_ref(strided_object); }
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
 
 bool add_value_types(PyObject* module) {
@@ -307,6 +309,7 @@ bool add_value_types(PyObject* module) {
   format_type = add_type(module, "vesta.memory_format", sizeof(PyConstant), constant_slots);
   if (!dtype_type || !device_type || !size_type || !layout_type || !format_type) return false;
   return add_dtypes(module) && add_constant(module, layout_type, 0, "strided") &&
+         (strided_object = PyObject_GetAttrString(module, "strided")) &&
          add_constant(module, format_type, int(Format::contiguous), "contiguous_format") &&
          add_constant(module, format_type, int(Format::preserve), "preserve_format") &&
          add_constant(module, format_type, int(Format::channels_last), "channels_last") &&

@@ -201,24 +201,29 @@ struct MakeSubclass {
   }
 };
 
-/// Are the element's bytes in row-major order, for pickling.
+// For pickling: the bytes of a dense tensor in the order of its memory (with its strides), else row by row.
 struct ToBytes {
-  static constexpr char name[] = "_to_bytes", params[] = "(const Tensor& input)", doc[] = "The elements as bytes, row by row.";
+  static constexpr char name[] = "_to_bytes", params[] = "(const Tensor& input)",
+                        doc[] = "(bytes, strides) of the elements; the strides say in which order they lie.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<Tensor> input(t, 0, b);
-    Tensor rows = input.get().contiguous();
-    return PyBytes_FromStringAndSize(static_cast<const char*>(rows.data_ptr()), Py_ssize_t(rows.numel() * rows.element_size()));
+    Tensor x = input.get().impl()->dense() ? input.get() : input.get().contiguous();
+    Ref bytes(checked(PyBytes_FromStringAndSize(static_cast<const char*>(x.data_ptr()), Py_ssize_t(x.numel() * x.element_size()))));
+    Ref strides(checked(wrap_sizes(x.strides())));
+    return PyTuple_Pack(2, bytes.get(), strides.get());
   }
 };
 struct FromBytes {
-  static constexpr char name[] = "_from_bytes", params[] = "(object data, MaybeDType dtype, IntList size)",
+  static constexpr char name[] = "_from_bytes", params[] = "(object data, MaybeDType dtype, IntList size, IntList stride)",
                         doc[] = "A tensor of a copy of bytes that _to_bytes gave.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<MaybeDType> dtype(t, 1, b);
-    Arg<IntList> size(t, 2, b);
+    Arg<IntList> size(t, 2, b), stride(t, 3, b);
     if (!PyBytes_Check(b.slot[0])) wrong_type(t, 0, "bytes", b.slot[0]);
     if (!dtype.get()) wrong_type(t, 1, "vesta.dtype", Py_None);
-    Tensor r = empty_tensor(size.get(), *dtype.get());
+    VESTA_CHECK(size.get().size() == stride.get().size() && is_non_overlapping_and_dense(size.get(), stride.get()), value,
+                "_from_bytes: expected dense strides, got ", IntSpan(stride.get()), " for size ", IntSpan(size.get()), ".");
+    Tensor r = empty_tensor_strided(size.get(), stride.get(), *dtype.get());
     int64_t want = r.numel() * r.element_size(), have = PyBytes_GET_SIZE(b.slot[0]);
     VESTA_CHECK(want == have, value, "_from_bytes: expected ", want, " bytes, got ", have, " (data).");
     if (want) std::memcpy(r.data_ptr(), PyBytes_AS_STRING(b.slot[0]), size_t(want));

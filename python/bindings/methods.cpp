@@ -133,6 +133,7 @@ PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(t.numel() * t.ele
 PyObject* version(const Tensor& t) { return PyLong_FromUnsignedLong(t.version()); }
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cuda); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cpu); }
+PyObject* layout(const Tensor&) { return strided(); }
 PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
 
 /// Reverses all dimensions.
@@ -152,6 +153,7 @@ PyGetSetDef properties[] = {
     {"shape", property<shape>, nullptr, "The sizes, one per dimension.", nullptr},
     {"dtype", property<dtype>, nullptr, "The type of the elements.", nullptr},
     {"device", property<device>, nullptr, "Where the memory is.", nullptr},
+    {"layout", property<layout>, nullptr, "vesta.strided.", nullptr},
     {"ndim", property<ndim>, nullptr, "The number of dimensions.", nullptr},
     {"itemsize", property<item_size>, nullptr, "Bytes of one element.", nullptr},
     {"nbytes", property<nbytes>, nullptr, "Bytes of all elements.", nullptr},

@@ -1,5 +1,6 @@
 // The operators: + - * / // % ** @ & | ^ ~ < <= == and so on, conversions to Python numbers. They call the Op directly.
 #include <algorithm>
+#include <cstring>
 
 #include <vesta/core/ops/ops.h>
 
@@ -38,16 +39,21 @@ Tensor run(const Tensor& a) {
   return op(a, Out{});
 }
 
+/// Turns an operand into a tensor: a tensor, a number, or a NumPy array. False for anything else.
+bool operand(PyObject* o, Tensor& t) {
+  Scalar number;
+  if (is_tensor(o)) t = unwrap(o);
+  else if (number_of(o, number)) t = wrapped(number);
+  else if (!std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray")) t = from_array(o, false, "operator");
+  else return false;
+  return true;
+}
+
 template <auto& op>
 [[gnu::noinline]] PyObject* binary_mixed(PyObject* a, PyObject* b) {
-  Scalar number;
-  if (is_tensor(a)) {
-    if (is_tensor(b)) return wrap(run<op>(unwrap(a), unwrap(b), {}));
-    if (!number_of(b, number)) Py_RETURN_NOTIMPLEMENTED;
-    return wrap(run<op>(unwrap(a), wrapped(number), {}));
-  }
-  if (!number_of(a, number)) Py_RETURN_NOTIMPLEMENTED;
-  return wrap(run<op>(wrapped(number), unwrap(b), {}));
+  Tensor x, y;
+  if (!operand(a, x) || !operand(b, y)) Py_RETURN_NOTIMPLEMENTED;
+  return wrap(run<op>(x, y, {}));
 }
 
 // A string as a template argument: the operator's method.
@@ -74,10 +80,9 @@ PyObject* inplace(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (overridden_by(a, b)) return overridden(name.text, a, b);
     const Tensor& self = unwrap(a);
-    Scalar number;
-    if (is_tensor(b)) run<op>(self, unwrap(b), Out{&self, Out::inplace});
-    else if (number_of(b, number)) run<op>(self, wrapped(number), Out{&self, Out::inplace});
-    else Py_RETURN_NOTIMPLEMENTED;
+    Tensor other;
+    if (!operand(b, other)) Py_RETURN_NOTIMPLEMENTED;
+    run<op>(self, other, Out{&self, Out::inplace});
     return new_ref(a);
   });
 }
@@ -137,14 +142,8 @@ int truth(PyObject* a) {
   }, -1);
 }
 
-void check_one(const Tensor& t, const char* to) {
-  if (t.numel() != 1) type_error("%s(): expected a tensor with one element, got %lld (only one can be converted)", to,
-                                 static_cast<long long>(t.numel()));
-}
-
 PyObject* to_integer(PyObject* a) {
   return guarded([&]() -> PyObject* {
-    check_one(unwrap(a), "int");
     Ref n(number_object(unwrap(a)));
     if (!n) return nullptr;
     VESTA_CHECK(!PyComplex_Check(n.get()), runtime, "int: value cannot be converted from a complex tensor. Use .real.");
@@ -153,7 +152,6 @@ PyObject* to_integer(PyObject* a) {
 }
 PyObject* to_float(PyObject* a) {
   return guarded([&]() -> PyObject* {
-    check_one(unwrap(a), "float");
     return PyFloat_FromDouble(unwrap(a).item().to<double>("float"));
   });
 }

@@ -19,7 +19,7 @@ void add(std::vector<Stamped>& to, const char* name, const char* params, const c
   else T::table.read(name, {}, params, false);
   T::table.doc = doc;
   T::table.result = python_type<typename T::Result>();
-  T::table.differentiable = op.differentiable;
+  T::table.differentiable = T::table.differentiable && op.differentiable;
   T::table.method = method;
   if (!std::string_view(name).ends_with('_')) T::table.extras |= 1 << kOut;
   auto cast = [](auto f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)); };

@@ -31,9 +31,14 @@ bool look_up(PyTypeObject* type) {
   return f.get() != disabled_impl;
 }
 
-void collect(PyObject* o, std::vector<PyObject*>& found) {
+// Lists of tensors, and index tuples with lists in them, are looked into; deeper nesting is data.
+constexpr int kDepth = 2;
+
+void collect(PyObject* o, std::vector<PyObject*>& found, int depth = kDepth) {
   if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
-    for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i) collect(PySequence_Fast_GET_ITEM(o, i), found);
+    for (Py_ssize_t i = 0; depth && i < PySequence_Fast_GET_SIZE(o); ++i) {
+      collect(PySequence_Fast_GET_ITEM(o, i), found, depth - 1);
+    }
     return;
   }
   if (!overrides(Py_TYPE(o))) return;
@@ -81,14 +86,9 @@ bool overrides(PyTypeObject* type) {
 }
 
 bool overrides_in(PyObject* o) {
-  if (Py_TYPE(o) == tensor_type) return false;
-  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
-    for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(o); i < n; ++i) {
-      if (overrides_in(PySequence_Fast_GET_ITEM(o, i))) return true;
-    }
-    return false;
-  }
-  return overrides(Py_TYPE(o));
+  std::vector<PyObject*> found;
+  collect(o, found, PyTuple_Check(o) || PyList_Check(o) ? kDepth : 0);
+  return !found.empty();
 }
 
 bool overrides_enabled() { return !disabled; }
@@ -97,7 +97,7 @@ DisableOverrides::~DisableOverrides() { disabled = saved_; }
 
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
   std::vector<PyObject*> found;
-  collect(args, found);
+  collect(args, found, kDepth + 1);
   if (kwargs) {
     PyObject *key, *value;
     for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value);) collect(value, found);

@@ -50,6 +50,8 @@ _LAZY = {
     **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
 }
 
+for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is a context manager too
+    globals().pop(_name, None)
 for _name, _function in vars(_ops).items():
     if not _name.startswith("_") and not _name.endswith("_") and _name not in _PARTS:
         globals()[_name] = _function

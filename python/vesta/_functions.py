@@ -74,7 +74,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
 
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
-    """The places of elements that are not zero: [count, dimensions], or a tuple of index tensors, one per dimension."""
+    """nonzero(input): the places of elements that are not zero, [count, dimensions]; with ``as_tuple`` a tuple of index
+    tensors, one per dimension.
+    """
     if not as_tuple:
         return _ops.nonzero(input) if out is None else _ops.nonzero(input, out=out)
     return _ops.nonzero(input.reshape(1) if input.dim() == 0 else input).unbind(1)

@@ -24,9 +24,9 @@ _TYPE_NAMES = {
 }
 
 
-def _rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
+def _rebuild(cls: type, data: bytes, geometry: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
     """Makes a tensor of its pickled parts."""
-    made = _C._from_bytes(data, dtype, list(shape))
+    made = _C._from_bytes(data, *geometry)
     if cls is Tensor:
         made = made.requires_grad_() if requires_grad else made
     else:
@@ -39,8 +39,22 @@ def _rebuild(cls: type, data: bytes, dtype: Any, shape: tuple[int, ...], require
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     if not self.is_leaf:
         raise RuntimeError("pickle: expected a tensor without history, got the result of a recorded operation. Use .detach().")
-    data = _C._to_bytes(self.detach().cpu())
-    return _rebuild, (type(self), data, self.dtype, tuple(self.shape), self.requires_grad, dict(self.__dict__))
+    data, strides = _C._to_bytes(self.detach().cpu())
+    geometry = (self.dtype, tuple(self.shape), tuple(strides))
+    return _rebuild, (type(self), data, geometry, self.requires_grad, dict(self.__dict__))
+
+
+def __copy__(self: Tensor) -> Tensor:
+    """Another object over the same memory, with the same attributes."""
+    if not self.is_leaf:
+        return self.view(self.shape)
+    made = self.detach()
+    if type(self) is not Tensor:
+        made = Tensor._make_subclass(type(self), made, False)
+    if self.requires_grad:
+        made.requires_grad_()
+    made.__dict__.update(self.__dict__)
+    return made
 
 
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -159,6 +173,7 @@ def install() -> None:
     """Puts these methods into ``Tensor``."""
     methods = (
         __reduce_ex__,
+        __copy__,
         __deepcopy__,
         __format__,
         __array_wrap__,

@@ -126,7 +126,6 @@ SHAPES: list[Callable[[Token], None]] = [
 # The garbage collector of PyTorch does not see through the graph: these it never frees.
 INVISIBLE: list[Callable[[Token], None]] = [
     graph_in_metadata,
-    gradient_of_gradient,
     context_without_backward,
     closure_in_tensor_hook,
     closure_in_post_accumulate_hook,
@@ -138,7 +137,13 @@ INVISIBLE: list[Callable[[Token], None]] = [
 @pytest.mark.parametrize(
     "shape",
     [*(pytest.param(s, id=s.__name__) for s in SHAPES)]
-    + [pytest.param(s, id=s.__name__, marks=pytest.mark.differs) for s in INVISIBLE],
+    + [pytest.param(s, id=s.__name__, marks=pytest.mark.differs) for s in INVISIBLE]
+    + [
+        pytest.param(
+            gradient_of_gradient,
+            marks=pytest.mark.xfail(reason="a cycle of the graph alone, without a Python object in it, stays; as in PyTorch"),
+        )
+    ],
 )
 def test_cycles_are_collected(shape: Callable[[Token], None]) -> None:
     """After the last outside reference is gone one collection frees the whole cycle."""

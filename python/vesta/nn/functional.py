@@ -187,7 +187,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises ``input`` [N, C, ...] per channel: by its own statistics if ``training``, else by the running ones.
+    """batch_norm: normalises ``input`` [N, C, ...] per channel: by its own statistics if ``training``, else by the running ones.
 
     Args:
         running_mean, running_var: [C]; updated in place by ``momentum`` if ``training``.
@@ -285,7 +285,7 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-input[target], averaged: ``cross_entropy`` for log-probabilities, with the same shapes."""
+    """nll_loss: -input[target], averaged: ``cross_entropy`` for log-probabilities, with the same shapes."""
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
     return _nn.nll_loss(input, target, weight, ignore_index, reduction)
