@@ -214,7 +214,7 @@ struct PointwiseRule {
 };
 
 /// Is what stands in the autograd slot of every pointwise op, behind a thin function per op.
-Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out);
+VESTA_API Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out);
 
 template <auto& op>
 PointwiseRule pointwise_rule;

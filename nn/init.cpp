@@ -51,16 +51,20 @@ Tensor zeros_(const Tensor& t) { return constant_(t, 0); }
 Tensor ones_(const Tensor& t) { return constant_(t, 1); }
 
 Tensor kaiming_uniform_(const Tensor& t, double a, Fan mode, Text nonlinearity) {
+  if (t.numel() == 0) return t;  // no fan to divide by
   double bound = std::sqrt(3.0) * kaiming_std(t, a, mode, nonlinearity);
   return init::uniform_(t, -bound, bound);
 }
 Tensor kaiming_normal_(const Tensor& t, double a, Fan mode, Text nonlinearity) {
-  return init::normal_(t, 0., kaiming_std(t, a, mode, nonlinearity));
+  return t.numel() == 0 ? t : init::normal_(t, 0., kaiming_std(t, a, mode, nonlinearity));
 }
 Tensor xavier_uniform_(const Tensor& t, double gain) {
+  if (t.numel() == 0) return t;
   double bound = std::sqrt(3.0) * xavier_std(t, gain);
   return init::uniform_(t, -bound, bound);
 }
-Tensor xavier_normal_(const Tensor& t, double gain) { return init::normal_(t, 0., xavier_std(t, gain)); }
+Tensor xavier_normal_(const Tensor& t, double gain) {
+  return t.numel() == 0 ? t : init::normal_(t, 0., xavier_std(t, gain));
+}
 
 }  // namespace vesta::nn::init

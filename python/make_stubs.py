@@ -48,6 +48,8 @@ COMPARISONS = "lt le eq ne gt ge".split()
 def typed(parameters: list[tuple[str, str, str | None, bool]], method: bool, varargs: bool) -> str:
     """Writes a parameter list; a method's first parameter is self."""
     parts = ["self"] if method else []
+    if any(keyword.iskeyword(name) for name, *_ in parameters):  # random_(from, to): by position only
+        return ", ".join([*parts, "*args: Any", "**kwargs: Any"])
     for i, (name, kind, default, number) in enumerate(parameters):
         if method and i == 0:
             continue

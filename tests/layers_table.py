@@ -87,6 +87,7 @@ LAYERS = [
     row("BatchNorm2d", 3, inputs=normal(4, 3, 5, 6)),
     row("BatchNorm2d", 3, eps=1e-3, momentum=None, affine=False, inputs=normal(4, 3, 2, 2)),
     row("BatchNorm2d", 3, momentum=0.5, track_running_stats=False, inputs=normal(4, 3, 2, 2)),
+    row("BatchNorm2d", 3, bias=False, inputs=normal(4, 3, 2, 2)),
     row("ReLU", inputs=normal(33)),
     row("Tanh", inputs=normal(33)),
     row("Sigmoid", inputs=normal(33)),

@@ -15,8 +15,20 @@ template <class Value>
 struct Plain {
   using Stored = Value;
   using T = Value;
-  static void widen(std::int64_t n, const Stored* in, T* out) { std::memcpy(out, in, sizeof(T) * n); }
-  static void narrow(std::int64_t n, const T* in, Stored* out) { std::memcpy(out, in, sizeof(T) * n); }
+  static void widen(std::int64_t n, const Stored* in, T* out) { copy(n, in, out); }
+  static void narrow(std::int64_t n, const T* in, Stored* out) { copy(n, in, out); }
+
+ private:
+  // Rows of small images are a few vectors long: a call of memcpy costs more than the copy. Pieces overlap at the end.
+  static void copy(std::int64_t n, const Value* in, Value* out) {
+    constexpr std::int64_t kPiece = 16 / sizeof(Value);
+    if (n < kPiece || n > 16 * kPiece) {
+      std::memcpy(out, in, sizeof(Value) * static_cast<std::size_t>(n));
+      return;
+    }
+    for (std::int64_t i = 0; i + kPiece < n; i += kPiece) __builtin_memcpy(out + i, in + i, 16);
+    __builtin_memcpy(out + n - kPiece, in + n - kPiece, 16);
+  }
 };
 
 struct Bf16 {
@@ -56,7 +68,8 @@ struct Inside {
   }
 };
 
-/// Lays `channels` channels of the image at `in` out on a canvas; positions outside the image are zero.
+/// Lays `channels` channels of the image at `in` out on a canvas. What lies outside the image is not
+/// written: clear the canvas once and lay out as many images as you like.
 template <class E>
 void fill_canvas(const Canvas& canvas, const Spatial& size, std::int64_t channels, const typename E::Stored* in,
                  const ImageStrides& strides, typename E::T* out) {
@@ -71,16 +84,11 @@ void fill_canvas(const Canvas& canvas, const Spatial& size, std::int64_t channel
             const std::int64_t p0 = i0 * canvas.step[0] + r0 - canvas.before[0];
             for (std::int64_t i1 = 0; i1 < canvas.size[1]; ++i1, out += width) {
               const std::int64_t p1 = i1 * canvas.step[1] + r1 - canvas.before[1];
-              if (p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1]) {
-                std::fill(out, out + width, 0);
-                continue;
-              }
-              std::fill(out, out + row.low, 0);
+              if (p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1]) continue;
               read_row<E>(row.high - row.low,
                           in + p0 * strides.spatial[0] + p1 * strides.spatial[1] +
                               (first + row.low * canvas.step[2]) * strides.spatial[2],
                           canvas.step[2] * strides.spatial[2], out + row.low);
-              std::fill(out + row.high, out + width, 0);
             }
           }
         }

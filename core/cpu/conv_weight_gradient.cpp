@@ -153,6 +153,7 @@ struct WeightGradient {
         ready ? nullptr : static_cast<T*>(thread_scratch(Scratch::input, sizeof(T) * (c1 - c0) * canvas.channel()));
     T* const ones = static_cast<T*>(thread_scratch(Scratch::operand_b, sizeof(T) * kBlockK));
     std::fill_n(ones, kBlockK, T(1));
+    if (!ready) std::fill_n(room, (c1 - c0) * canvas.channel(), T(0));
     const int64_t begin = samples * samples_per_group, end = std::min(shape.batch, begin + samples_per_group);
     for (int64_t n = begin; n < end; ++n) {
       const Stored* const image = x + n * x_strides.batch + (group * inputs + c0) * x_strides.channel;

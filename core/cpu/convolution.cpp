@@ -30,7 +30,8 @@ constexpr int64_t kManyImages = 16;            // from here on a task is a chunk
 constexpr int64_t kSmallImage = 256;           // outputs below which images are joined to fill panels
 constexpr int64_t kLongestStep = int64_t{1} << 23;  // elements between joined images: offsets fit 32 bits
 constexpr double kPackingCost = 6;             // packing a column costs as much as this many rows of weights
-constexpr int64_t kPackedElements = 1024;      // results below which packing is not worth its preparation
+constexpr int64_t kManyRows = 96;  // rows of weights for which packed columns are read faster, waste or not
+constexpr int64_t kPackedElements = 1024;  // results below which packing is not worth its preparation
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -85,7 +86,8 @@ struct Correlation {
         std::max<int64_t>(0, taps.count[0]) * std::max<int64_t>(0, taps.count[1]) * std::max<int64_t>(0, taps.count[2]);
     if (outputs == 0) return;
     const double waste = static_cast<double>(taps.span(canvas)) / static_cast<double>(outputs);
-    packed = waste > 1 + kPackingCost / static_cast<double>(to_channels) && outputs * to_channels > kPackedElements;
+    packed = (to_channels >= kManyRows || waste > 1 + kPackingCost / static_cast<double>(to_channels)) &&
+             outputs * to_channels > kPackedElements;
     const int64_t most = std::clamp(kStripElements / to_channels, int64_t{2} * kernels.tile_cols, kStripColumns);
     if (packed && outputs < kSmallImage && std::max(from_strides.batch, canvas_elements()) < kLongestStep) {
       chunk = std::clamp<int64_t>(batch / 8, 1, ceil_div(kSmallImage, outputs));
@@ -241,6 +243,7 @@ struct Correlation {
     const int64_t chunks = ceil_div(batch, chunk), grain = std::max<int64_t>(1, kTaskWork / (image_work() * chunk));
     parallel_for(chunks * groups, grain, [&](int64_t begin, int64_t end) {
       T* const room = static_cast<T*>(thread_scratch(Scratch::input, sizeof(T) * canvas_elements() * chunk));
+      std::fill_n(room, canvas_elements() * chunk, T(0));
       for (int64_t t = begin; t < end; ++t) {
         const int64_t first = t / groups * chunk;
         const Chunk images = lay_out(first, std::min(chunk, batch - first), t % groups, room);
@@ -259,8 +262,10 @@ struct Correlation {
       parallel_for(batch * planes, grain, [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {
           const int64_t sample = t / planes, channel = t % planes;
+          T* const plane = laid.data() + t * canvas.channel();
+          std::fill_n(plane, canvas.channel(), T(0));
           fill_canvas<E>(canvas, from_size, 1, from + sample * from_strides.batch + channel * from_strides.channel,
-                         from_strides, laid.data() + t * canvas.channel());
+                         from_strides, plane);
         }
       });
     }

@@ -22,7 +22,7 @@ namespace {
 using std::int64_t;
 
 // Tuned with benchmarks/cpp/dnn_bench (matmul section).
-constexpr int64_t kRowsPerBlock = 96;            // a packed block of A, 96 KiB of floats, stays in L2
+constexpr int64_t kRowsPerBlock = 192;            // a packed block of A, 192 KiB of floats, stays in L2
 constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a second thread costs more than it gives
 constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
 constexpr int64_t kSharedElements = 16 << 20;    // most elements of B packed at a time
@@ -109,7 +109,8 @@ bool reads_a_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   if (p.m == 1 || p.k == 1) return true;
   const bool by_rows = p.a_col == 1;
   if (!by_rows && p.a_row != 1) return false;
-  const bool awkward = !by_rows || p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0;
+  const bool awkward =
+      !by_rows || p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0 || p.n >= 32 * kernels.tile_cols;
   return !awkward || p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
 }
 
@@ -292,7 +293,8 @@ void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t work = p.m * p.n * p.k;
   if (work <= kSerialWork) return multiply(kernels, p);
   const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, 4 * kernels.tile_cols);
-  if (tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4) return multiply_split(kernels, p);
+  const bool long_k = tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4;
+  if (long_k && num_threads() > 1 && !in_parallel_region()) return multiply_split(kernels, p);
   if (p.m > kRowsPerBlock) return multiply_shared(kernels, p);
   multiply_grid(kernels, 1, p, [&](int64_t) { return p; });
 }

@@ -322,14 +322,15 @@ Dims strides_without(const Tensor& t, int64_t dim) {
   return s;
 }
 
-/// Raises unless every index lies in [0, size).
-void check_range(const Tensor& index, int64_t size, int64_t dim) {
+/// Raises unless every index lies in [0, size); a RuntimeError, as PyTorch's gather and scatter raise.
+void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op) {
   const int64_t* p = index.data_ptr<int64_t>();
   parallel_for(index.numel(), kGrain, [&](int64_t begin, int64_t end) {
     uint64_t bad = 0;
     for (int64_t i = begin; i < end; ++i) bad |= uint64_t(p[i]) >= uint64_t(size);
     for (int64_t i = begin; bad && i < end; ++i) {
-      if (uint64_t(p[i]) >= uint64_t(size)) out_of_bounds(p[i], dim, size);
+      VESTA_CHECK(uint64_t(p[i]) < uint64_t(size), runtime, op, ": index ", p[i], " is out of bounds for dimension ",
+                  dim, " with size ", size, ".");
     }
   });
 }
@@ -338,7 +339,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   int64_t d = check_gather(input, dim, index);
   Tensor places = index_as_int64(index, "gather", "index");
   int64_t item = itemsize(input.dtype()), stride = input.dim() ? input.strides()[size_t(d)] * item : 0;
-  check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d);
+  check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d, "gather");
   Tensor r = empty_tensor(index.sizes(), input.dtype());
   if (r.numel() == 0) return r;
   Dims strides = strides_without(input, d);
@@ -378,7 +379,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   int64_t d = check_scatter(self, dim, index, src);
   Tensor places = index_as_int64(index, "scatter_add_", "index");
-  if (index.numel()) check_range(places, self.dim() ? self.sizes()[size_t(d)] : 1, d);
+  if (index.numel()) check_range(places, self.dim() ? self.sizes()[size_t(d)] : 1, d, "scatter_add_");
   check_writable(self, "scatter_add_");
   Tensor other = src;
   if (overlap(self, src) != Overlap::none) {

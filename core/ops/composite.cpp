@@ -2,7 +2,7 @@
 #include <vesta/core/ops/composite.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
@@ -20,14 +20,39 @@ Tensor div(const Tensor& input, const Tensor& other, MaybeText rounding_mode) {
   return trunc_divide(input, other);
 }
 
+namespace {
+
+/// Brings a number that bounds an integer tensor into the range of its dtype; raises where nothing could satisfy it.
+MaybeTensor bound_within(const Tensor& input, const MaybeTensor& bound, bool lower) {
+  if (!bound.defined() || !bound.impl()->wrapped_number || bound.dtype() != DType::int64 ||
+      !is_integral(input.dtype())) {
+    return bound;
+  }
+  int64_t v = bound.item().integer();
+  return visit<kIntegers>(input.dtype(), [&]<class T>() -> Tensor {
+    int64_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+    if (v >= low && v <= high) return bound;
+    VESTA_CHECK(lower ? v < low : v > high, runtime, "clamp: ", lower ? "min" : "max", " value ", v,
+                " is outside the representable range of ", input.dtype(), ".");
+    return wrapped(lower ? low : high);
+  });
+}
+
+}  // namespace
+
 Tensor clamp(const Tensor& input, const MaybeTensor& min, const MaybeTensor& max) {
+  check_defined(input, "clamp", "input");
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
-  if (!max.defined()) return clamp_min(input, min);
-  if (!min.defined()) return clamp_max(input, max);
-  return clamp_between(input, min, max);
+  Tensor low = bound_within(input, min, true), high = bound_within(input, max, false);
+  if (!high.defined()) return clamp_min(input, low);
+  if (!low.defined()) return clamp_max(input, high);
+  return clamp_between(input, low, high);
 }
 
 Tensor gelu(const Tensor& input, Text approximate) {
+  check_defined(input, "gelu", "input");
+  VESTA_CHECK(is_float(input.dtype()), not_implemented, "gelu: expected a floating-point dtype, got ", input.dtype(),
+              ".");
   if (approximate == "tanh") return gelu_tanh(input);
   VESTA_CHECK(approximate == "none", value, "gelu: expected approximate to be 'none' or 'tanh', got '", approximate,
               "'.");
@@ -190,7 +215,7 @@ Tensor sum_to_size(const Tensor& input, IntList size) {
   VESTA_CHECK(expandable, runtime, "sum_to_size: size ", IntSpan(size), " is not expandable to size ", input.sizes(),
               ".");
   if (dims.empty()) return input;
-  Tensor r = sum(input, MaybeDims(dims), true, input.dtype());
+  Tensor r = sum(input, MaybeDims(dims), true);
   return lead > 0 ? view(r, size) : r;
 }
 
@@ -248,20 +273,36 @@ Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const 
 
 Tensor zero_(const Tensor& input) { return fill_(input, 0); }
 
+namespace {
+
+/// Checks the sizes of a factory that is made of others, so that the error names it.
+IntList checked(IntList size, DType dtype, const char* op) {
+  checked_mul(numel_of(size, op), itemsize(dtype), op);
+  return size;
+}
+
+}  // namespace
+
 Tensor zeros(IntList size, MaybeDType dtype, MaybeDevice device) {
-  return full(size, 0, dtype.value_or(default_dtype()), device);
+  DType d = dtype.value_or(default_dtype());
+  return full(checked(size, d, "zeros"), 0, d, device);
 }
 Tensor ones(IntList size, MaybeDType dtype, MaybeDevice device) {
-  return full(size, 1, dtype.value_or(default_dtype()), device);
+  DType d = dtype.value_or(default_dtype());
+  return full(checked(size, d, "ones"), 1, d, device);
 }
 Tensor rand(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
-  return uniform_(empty(size, dtype, device), 0, 1, generator);
+  DType d = dtype.value_or(default_dtype());
+  return uniform_(empty(checked(size, d, "rand"), d, device), 0, 1, generator);
 }
 Tensor randn(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
-  return normal_(empty(size, dtype, device), 0, 1, generator);
+  DType d = dtype.value_or(default_dtype());
+  return normal_(empty(checked(size, d, "randn"), d, device), 0, 1, generator);
 }
 Tensor randint(int64_t low, int64_t high, IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
-  return random_(empty(size, dtype.value_or(DType::int64), device), low, high, generator);
+  DType d = dtype.value_or(DType::int64);
+  VESTA_CHECK(low < high, value, "randint: expected low < high, got low=", low, " and high=", high, ".");
+  return random_(empty(checked(size, d, "randint"), d, device), low, high, generator);
 }
 
 Tensor empty_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {

@@ -74,7 +74,7 @@ Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device) {
 
 Tensor clone(const Tensor& t, Text memory_format) {
   bool contiguous = memory_format == "contiguous_format";
-  VESTA_CHECK(contiguous || memory_format == "preserve_format", value,
+  VESTA_CHECK(contiguous || memory_format == "preserve_format", type,
               "clone: expected preserve_format or contiguous_format, got ", memory_format, " (memory_format).");
   Tensor r = contiguous ? empty_tensor(t.sizes(), t.dtype(), t.device()) : empty_preserving(t, t.dtype(), t.device());
   copy_values(r, t);
@@ -91,7 +91,9 @@ Tensor copy_(const Tensor& to, const Tensor& src, bool) {
 }
 
 Tensor fill_(const Tensor& t, Scalar value) {
-  check_writable(t, "fill_");
+  // One value everywhere: elements that share memory agree, so that only read-only memory is refused.
+  VESTA_CHECK(!t.impl()->storage()->read_only(), runtime,
+              "fill_: expected a writable tensor, got one over read-only memory. Clone it first.");
   fill_values(t, value, "fill_");
   t.impl()->storage()->bump("fill_");
   return t;

@@ -59,7 +59,9 @@ Tensor empty(IntList size, MaybeDType dtype, MaybeDevice device) {
 }
 
 Tensor full(IntList size, Scalar value, MaybeDType dtype, MaybeDevice device) {
-  Tensor r = empty_tensor(size, dtype ? *dtype : dtype_of_value(value), device.value_or(Device()));
+  DType d = dtype ? *dtype : dtype_of_value(value);
+  checked_mul(numel_of(size, "full"), itemsize(d), "full");
+  Tensor r = empty_tensor(size, d, device.value_or(Device()));
   fill_values(r, value, "full");
   return r;
 }

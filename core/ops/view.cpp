@@ -62,7 +62,8 @@ Tensor transpose(const Tensor& t, int64_t dim0, int64_t dim1) {
 Tensor expand(const Tensor& t, IntList size) {
   const int64_t n = int64_t(size.size()), lead = n - t.dim();
   VESTA_CHECK(lead >= 0, runtime, "expand: the number of sizes provided (", n,
-              ") must be greater or equal to the number of dimensions in the tensor (", t.dim(), ").");
+              ") must be greater or equal to the number of dimensions in the tensor (", t.dim(), "), whose sizes are ",
+              t.sizes(), ".");
   Dims sizes(size.size()), strides(size.size());
   for (int64_t i = 0; i < n; ++i) {
     int64_t wanted = size[size_t(i)];

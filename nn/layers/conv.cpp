@@ -66,7 +66,7 @@ std::string MaxPool2d::extra_repr() const {
 BatchNorm2d::BatchNorm2d(BatchNorm2dOptions o) : options(o) {
   const IntList sizes(options.num_features);
   weight = register_parameter("weight", o.affine ? ones(sizes, o.dtype) : Tensor());
-  bias = register_parameter("bias", o.affine ? zeros(sizes, o.dtype) : Tensor());
+  bias = register_parameter("bias", o.affine && o.bias ? zeros(sizes, o.dtype) : Tensor());
   const bool track = o.track_running_stats;
   running_mean = register_buffer("running_mean", track ? zeros(sizes, o.dtype) : Tensor());
   running_var = register_buffer("running_var", track ? ones(sizes, o.dtype) : Tensor());
@@ -88,7 +88,7 @@ Tensor BatchNorm2d::forward(const Tensor& input) {
 std::string BatchNorm2d::extra_repr() const {
   return text(options.num_features, ", eps=", python_repr(options.eps),
               ", momentum=", options.momentum ? python_repr(*options.momentum) : "None",
-              ", affine=", python_repr(options.affine),
+              ", affine=", python_repr(options.affine), ", bias=", python_repr(bias.defined()),
               ", track_running_stats=", python_repr(options.track_running_stats));
 }
 

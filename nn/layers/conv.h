@@ -61,6 +61,7 @@ struct BatchNorm2dOptions {
   double eps = 1e-5;
   std::optional<double> momentum = 0.1;  // none: cumulative average
   bool affine = true, track_running_stats = true;
+  bool bias = true;  // with affine: whether a bias is learnt beside the weight
   DType dtype = DType::float32;
 };
 /// Normalises each channel by the statistics of the batch (training) or the running ones (Ioffe and Szegedy 2015).

@@ -1,6 +1,7 @@
 // vesta._C: everything the package needs from C++.
 #include <vesta/core/pool.h>
 
+#include "cpp_modules.h"
 #include "dtype_device.h"
 #include "factories.h"
 #include "hand.h"
@@ -13,14 +14,14 @@ struct LiveTensors {
   static constexpr char name[] = "_live_tensors", params[] = "()", doc[] = "Counts live tensors, for tests of leaks.";
   static PyObject* run(const Table&, Bound&) { return PyLong_FromLongLong(pool::live()); }
 };
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "vesta._C", "The C++ side of vesta.", -1, nullptr, nullptr, nullptr, nullptr,
-                          nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "vesta._C", "The C++ side of vesta.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 bool fill(PyObject* m) {
   return add_errors(m) && add_torch_function(m) && add_value_types(m) && add_tensor_type(m) && add_stamped(m) &&
-         add_methods_by_hand(m) && add_conversions(m) && add_factories(m) && add_numpy(m) && add_dlpack(m) && add_random(m) &&
-         add_autograd(m) && add_functions_of_autograd(m) && add_settings(m) && add_io(m) &&
-         add_functions<LiveTensors>(m);
+         add_methods_by_hand(m) && add_conversions(m) && add_factories(m) && add_numpy(m) && add_dlpack(m) &&
+         add_random(m) && add_autograd(m) && add_functions_of_autograd(m) && add_settings(m) && add_io(m) &&
+         add_cpp_modules(m) && add_functions<LiveTensors>(m);
 }
 
 }  // namespace
@@ -29,9 +30,7 @@ bool fill(PyObject* m) {
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
   PyObject* m = PyModule_Create(&vesta::python::definition);
   if (!m) return nullptr;
-  bool ok = vesta::python::guarded<bool>([&] {
-    return vesta::python::fill(m);
-  });
+  bool ok = vesta::python::guarded<bool>([&] { return vesta::python::fill(m); });
   if (ok) return m;
   Py_DECREF(m);
   return nullptr;

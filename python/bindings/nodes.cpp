@@ -18,7 +18,6 @@ namespace {
 struct PyNode {
   PyObject_HEAD
   NodePtr node;
-  PyObject* metadata;
   PyObject* weakrefs;
 };
 PyTypeObject* node_type;
@@ -32,7 +31,6 @@ void node_dealloc(PyObject* o) {
   PyObject_GC_UnTrack(o);
   if (self->weakrefs) PyObject_ClearWeakRefs(o);
   if (self->node) self->node->pyobject = nullptr;
-  Py_CLEAR(self->metadata);
   self->node.~NodePtr();
   PyObject_GC_Del(o);
   Py_DECREF(type);
@@ -40,7 +38,6 @@ void node_dealloc(PyObject* o) {
 int node_traverse(PyObject* o, visitproc visit, void* arg) {
   PyNode* self = self_of(o);
   Py_VISIT(Py_TYPE(o));
-  Py_VISIT(self->metadata);
   if (!self->node || objects_in_graph == 0) return 0;
   return traverse_nodes(self->node.get(), visit, arg);
 }
@@ -53,7 +50,6 @@ class Collected final : public Node {
 };
 int node_clear(PyObject* o) {
   PyNode* self = self_of(o);
-  Py_CLEAR(self->metadata);
   if (self->node && self->node->use_count() == 1) {
     self->node->pyobject = nullptr;
     NodePtr old = std::exchange(self->node, NodePtr(new Collected));
@@ -80,11 +76,6 @@ PyObject* next_functions(PyObject* o, void*) {
     }
     return tuple.release();
   });
-}
-PyObject* metadata(PyObject* o, void*) {
-  PyNode* self = self_of(o);
-  if (!self->metadata) self->metadata = PyDict_New();
-  return self->metadata ? new_ref(self->metadata) : nullptr;
 }
 PyObject* variable(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
@@ -136,6 +127,25 @@ struct Post final : NodePostHook, PyHook {
     return make_handle(n, autograd::register_hook(*n, std::make_shared<Post>(f)));
   }
 };
+
+/// Keeps the dict that users note things in with the node itself, whose Python object may come and go.
+struct Notes final : NodePostHook, PyHook {
+  using PyHook::PyHook;
+  void call(GradList&, const GradList&) override {}
+};
+PyObject* metadata(PyObject* o, void*) {
+  return guarded([&]() -> PyObject* {
+    Node& n = node_of(o);
+    if (n.hooks()) {
+      for (auto& e : n.hooks()->post.entries) {
+        if (auto* notes = dynamic_cast<Notes*>(e.hook.get())) return new_ref(notes->callable());
+      }
+    }
+    Ref dict(checked(PyDict_New()));
+    autograd::register_hook(n, std::make_shared<Notes>(dict.get()));
+    return dict.release();
+  });
+}
 
 PyMethodDef node_methods[] = {
     {"name", node_name, METH_NOARGS, "name($self, /)\n--\n\nPyTorch's name of the step: MulBackward0."},
@@ -192,7 +202,7 @@ PyObject* wrap_node(const NodePtr& node) {
     PyNode* self = PyObject_GC_New(PyNode, type_for(node->name()));
     if (!self) return nullptr;
     new (&self->node) NodePtr(node);
-    self->metadata = self->weakrefs = nullptr;
+    self->weakrefs = nullptr;
     node->pyobject = self;
     PyObject_GC_Track(self);
     return reinterpret_cast<PyObject*>(self);

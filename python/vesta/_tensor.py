@@ -44,6 +44,19 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     return _rebuild, (type(self), data, geometry, self.requires_grad, dict(self.__dict__))
 
 
+def __copy__(self: Tensor) -> Tensor:
+    """Another object over the same memory, with the same attributes."""
+    if not self.is_leaf:
+        return self.view(self.shape)
+    made = self.detach()
+    if type(self) is not Tensor:
+        made = Tensor._make_subclass(type(self), made, False)
+    if self.requires_grad:
+        made.requires_grad_()
+    made.__dict__.update(self.__dict__)
+    return made
+
+
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) in memo:
         return memo[id(self)]
@@ -160,6 +173,7 @@ def install() -> None:
     """Puts these methods into ``Tensor``."""
     methods = (
         __reduce_ex__,
+        __copy__,
         __deepcopy__,
         __format__,
         __array_wrap__,

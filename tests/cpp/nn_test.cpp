@@ -204,7 +204,7 @@ TEST_CASE("A module prints as Python prints it", "[nn]") {
         "Net(\n  (first): Linear(in_features=3, out_features=4, bias=True)\n  (rest): Sequential(\n    (0): ReLU()\n"
         "    (1): Linear(in_features=4, out_features=2, bias=False)\n  )\n)");
   CHECK(nn::BatchNorm2d({.num_features = 4, .eps = 1, .momentum = {}}).repr() ==
-        "BatchNorm2d(4, eps=1.0, momentum=None, affine=True, track_running_stats=True)");
+        "BatchNorm2d(4, eps=1.0, momentum=None, affine=True, bias=True, track_running_stats=True)");
   CHECK(nn::Dropout(0.1).repr() == "Dropout(p=0.1, inplace=False)");
   CHECK(nn::python_repr(1e-5) == "1e-05");
   CHECK(nn::python_repr(0.0001) == "0.0001");
@@ -256,7 +256,7 @@ TEST_CASE("Steps of the optimizers, worked out by hand", "[nn][optim]") {
   // Adam: bias correction makes both moments those of a constant gradient, so each step is lr * g / (|g| + eps).
   near(after<optim::Adam>(optim::AdamOptions{.lr = 0.1, .eps = 0.5}, 2), 1 - 0.2 / 1.5, 2 + 0.2 * 2 / 2.5);
   // AdamW: p *= 1 - lr * decay before the step; plain Adam adds decay * p to the gradient instead.
-  near(after<optim::AdamW>(optim::AdamOptions{.lr = 0.1, .weight_decay = 0.5}, 1), 0.95 - 0.1, 1.9 + 0.1);
+  near(after<optim::AdamW>(optim::AdamOptions{.lr = 0.1, .eps = 0, .weight_decay = 0.5}, 1), 0.95 - 0.1, 1.9 + 0.1);
   near(after<optim::Adam>(optim::AdamOptions{.lr = 0.1, .eps = 1, .weight_decay = 0.5}, 1), 1 - 0.1 * 1.5 / 2.5,
        2 + 0.1 * 1 / 2);
 }

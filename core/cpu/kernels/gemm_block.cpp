@@ -240,6 +240,16 @@ void walk(const Block<typename X::T>& p) {
     const T* a = p.a;
     for (std::int64_t i = 0; i < p.m; i += height, a += a_step) {
       const int rows = static_cast<int>(p.m - i < height ? p.m - i : height);
+      if (N == kPanelVectors && kB == BRows::stride && p.b_tile == N * W * p.k && j + N * W < p.n) {
+        // Spread the next packed panel's way into L1 over the tiles of this one.
+        const std::int64_t share = (p.b_tile * kRows + p.m - 1) / p.m, line = 64 / sizeof(T);
+        const T* const next = b + b_step + i / kRows * share;
+        for (std::int64_t f = 0; f < share; f += line) __builtin_prefetch(next + f, 0, 2);
+      }
+      // The sums are added to c long after: fetch its lines meanwhile.
+      if (p.accumulate) {
+        for (int r = 0; r < rows; ++r) __builtin_prefetch(p.c + (i + r) * p.c_row + j, 1);
+      }
       column[(rows - 1) * N * 2](p, a, kA == ARows::pointers && p.a_table != nullptr ? p.a_table + i : nullptr, b,
                                  p.c + i * p.c_row + j, p.bias != nullptr ? p.bias + j : nullptr,
                                  p.row_bias != nullptr ? p.row_bias + i : nullptr, tail);
