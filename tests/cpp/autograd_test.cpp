@@ -193,7 +193,6 @@ TEST_CASE("what a write on a view saves of its result leads to the old value", "
       [](In v) {
         Tensor y = v[0].clone();
         y[1].exp_();
-        y.select(1, 0).tanh_();
         return y;
       },
       {leaf({2, 3})}));
