@@ -33,8 +33,11 @@ struct Sign {
 struct Sgn {
   static constexpr auto doc = "sgn(input): sign of a real x; x / |x| of a complex one (0 at 0).";
   static constexpr auto accepts = kNumbers;
-  static constexpr bool differentiable = false;
   template <class V> VESTA_HD static V forward(V x) { return math::sgn(x); }
+  // of a complex x: (g - y Re(g conj(y))) / |x|, which is 0 for a real one
+  template <class T> VESTA_HD static T backward(T g, T x, T y) {
+    return math::select(x == lit<T>(0), lit<T>(0), (g - math::conj(g) * y * y) * lit<T>(0.5) / math::abs(x));
+  }
 };
 
 struct Square {
