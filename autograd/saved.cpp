@@ -107,8 +107,8 @@ void Saved::raise_overwritten() const {
   if (!writer.empty() && writer.back() != '_' && writer.find(' ') == writer.npos) writer += '_';
   fail(Cause::runtime,
        "one of the variables needed for gradient computation has been modified by an inplace operation: ",
-       node ? node->op() : "a node", " saved ", role(tensor_, is_result_), " at version ", version_, "; ",
-       writer, " wrote to it (version ", s.version(), "). Save a clone, or use the out-of-place form.");
+       node ? node->op() : "a node", " saved ", role(tensor_, is_result_), " at version ", version_, "; ", writer,
+       " wrote to it (version ", s.version(), "). Save a clone, or use the out-of-place form.");
 }
 
 }  // namespace vesta::autograd

@@ -188,6 +188,21 @@ TEST_CASE("a write through a view reaches the base and its other views", "[autog
       {w}));
 }
 
+TEST_CASE("what a write on a view saves of its result leads to the old value", "[autograd]") {
+  CHECK(both(
+      [](In v) {
+        Tensor y = v[0].clone();
+        y[1].exp_();
+        y.select(1, 0).tanh_();
+        return y;
+      },
+      {leaf({2, 3})}));
+  Tensor w = leaf({2}), y = w * 1.0;
+  y[0].exp_();
+  y.sum().backward();
+  CHECK(contains(message_of([&] { y.sum().backward(); }), "a second time"));
+}
+
 TEST_CASE("a plain view takes part when its base is written", "[autograd]") {
   Tensor w = leaf({3}), p = zeros({3}, DType::float64), v = p.slice(0, 0, 2);
   p.add_(w);
