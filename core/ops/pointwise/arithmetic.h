@@ -24,15 +24,15 @@ struct Abs {
 };
 
 struct Sign {
-  static constexpr auto doc = "sign(input): -1, 0 or 1, elementwise; NaN stays NaN's zero as in PyTorch.";
-  static constexpr auto accepts = kReals;
+  static constexpr auto doc = "sign(input): -1, 0 or 1, elementwise; 0 for NaN.";
+  static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V x) { return math::sign(x); }
   template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::select(g != g, lit<T>(0), lit<T>(0)); }
 };
 
 struct Sgn {
   static constexpr auto doc = "sgn(input): sign of a real x; x / |x| of a complex one (0 at 0).";
-  static constexpr auto accepts = kNumbers;
+  static constexpr auto accepts = kNumbers | kBool;
   template <class V> VESTA_HD static V forward(V x) { return math::sgn(x); }
   // of a complex x: (g - y Re(g conj(y))) / |x|, which is 0 for a real one
   template <class T> VESTA_HD static T backward(T g, T x, T y) {
