@@ -102,9 +102,8 @@ class CopySlices final : public Node {
     return inner;
   }
   std::string name() const override { return "CopySlices"; }
-  void release_saved() override {
-    if (write_->enter()) write_->leave(true);
-  }
+  // What N saved goes with N, not here: in a double backward N may be reached by itself, later in the same run.
+  void release_saved() override {}
 
  private:
   rules::Geometry base_, view_;
