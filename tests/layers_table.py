@@ -44,7 +44,8 @@ class Row:
         return getattr(namespace, self.name)(*parts, *self.args, **kwargs)
 
     def __str__(self) -> str:
-        shown = [str(value) for value in self.args] + [f"{key}={value}" for key, value in self.kwargs.items()]
+        named = {key: value.__name__ if callable(value) else value for key, value in self.kwargs.items()}
+        shown = [str(value) for value in self.args] + [f"{key}={value}" for key, value in named.items()]
         return f"{self.name}({', '.join(shown)})" if not self.parts else f"{self.name} of {len(self.parts)}"
 
 
