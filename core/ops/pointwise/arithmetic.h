@@ -143,7 +143,9 @@ struct Pow {
   static constexpr auto doc = "pow(input, exponent): x ** y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
   static constexpr auto check = &check_integer_exponent;
-  template <class V> VESTA_HD static V forward(V a, V b) { return math::pow(a, b); }
+  template <class V> VESTA_HD static V forward(V a, V b) {
+    return math::select(b == lit<V>(1), a, math::pow(a, b));  // SLEEF's pow overflows at the largest double ** 1
+  }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
     return math::select(b == lit<T>(0), lit<T>(0), g * math::conj(b * math::pow(a, b - lit<T>(1))));
   }
