@@ -86,6 +86,10 @@ class CopySlices final : public Node {
     releases_ = true;
   }
   GradList apply(GradList grads, Needs needs) override {
+    VESTA_CHECK(
+        !write_->released(), runtime,
+        "Trying to backward through the graph a second time. Specify retain_graph=True the first time. The node is ",
+        write_->name(), ", which wrote to a view.");
     Tensor buffer = zeros(rules::extent(base_, view_), dtype_, device_);
     Tensor whole = rules::geometry_of(buffer, base_, rules::first(base_, view_));
     whole.copy_(grads[0]);
