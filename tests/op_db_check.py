@@ -261,7 +261,7 @@ def _misses(have: np.ndarray, want: np.ndarray, dtype: str, row: Row) -> tuple[n
     error = np.abs(have - want)
     if row.ulp:
         # A 16-bit result is computed in float32 and rounded once; float64 has a reference with an error of its own.
-        ulp = {"float16": 0.51, "bfloat16": 0.501, "float64": row.ulp + 1.5}.get(dtype, row.ulp)
+        ulp = {"float16": 0.51, "bfloat16": 0.501, "float64": row.ulp64 or row.ulp + 1.5}.get(dtype, row.ulp)
         bound = (8 * row.ulp if dtype in REAL_OF else ulp) * spacing(np.abs(want), spec)
     else:
         finite = np.abs(want[np.isfinite(want)])

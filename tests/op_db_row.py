@@ -201,6 +201,7 @@ class Row:
     view: bool = False
     operator: str = ""
     ulp: float = 2.0
+    ulp64: float = 0.0  # for float64, where SciPy's own error counts as well; 0: ulp + 1.5
     norm: float = 32.0
     bitwise: bool = True
     repeats: bool = True
