@@ -115,7 +115,9 @@ def compare(options) -> list[dict]:
     theirs = Library("torch", options.torch_python, options.threads)
     for name, lib in (("vesta", ours), ("torch", theirs)):
         about = lib.about
-        print(f"{name} {about['version']}: import {about['import_seconds']:.3f} s, {about['import_mb']:.0f} MB resident")
+        print(
+            f"{name} {about['version']}: import {about['import_seconds']:.3f} s, {about['import_mb']:.0f} MB resident"
+        )
     print(f"\n{'case':44} {'vesta':>11} {'torch':>11} {'ratio':>7} {'goal':>6}")
     rows = []
     for family, cases in CASES.items():

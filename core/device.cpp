@@ -3,9 +3,7 @@
 #include <charconv>
 
 namespace vesta {
-namespace {
-constexpr std::string_view kNames[] = {"cpu", "cuda", "meta", "third_party"};
-}
+namespace { constexpr std::string_view kNames[] = {"cpu", "cuda", "meta", "third_party"}; }
 
 std::string_view name(DeviceType t) { return kNames[int(t)]; }
 

@@ -29,9 +29,7 @@ DType promote(DType a, DType b) {
   return b;
 }
 
-namespace {
-std::atomic<DType> default_{DType::float32};
-}
+namespace { std::atomic<DType> default_{DType::float32}; }
 DType default_dtype() { return default_.load(std::memory_order_relaxed); }
 void set_default_dtype(DType d) {
   VESTA_CHECK(is_float(d), type, "set_default_dtype: expected a floating-point dtype, got ", d, ".");

@@ -102,11 +102,17 @@ VESTA_API void set_default_dtype(DType d);
 
 /// Computes 16-bit floats in float, everything else in its own type.
 template <class T>
-struct ComputeType { using type = T; };
+struct ComputeType {
+  using type = T;
+};
 template <>
-struct ComputeType<Half> { using type = float; };
+struct ComputeType<Half> {
+  using type = float;
+};
 template <>
-struct ComputeType<BFloat16> { using type = float; };
+struct ComputeType<BFloat16> {
+  using type = float;
+};
 template <class T>
 using compute_t = typename ComputeType<T>::type;
 

@@ -1,5 +1,6 @@
 // Each thread has a list per size class (multiples of 64 bytes). A block freed by another thread simply joins that
-// thread's list; a list that grows past its limit gives back to the system. Sanitizers see every block: no pooling there.
+// thread's list; a list that grows past its limit gives back to the system. Sanitizers see every block: no pooling
+// there.
 #include <vesta/core/pool.h>
 
 #include <algorithm>

@@ -31,8 +31,8 @@ class Scalar {
     } else if constexpr (std::is_same_v<T, bool>) {
       return is_integral() ? i_ != 0 : (d_ != 0 || imag_ != 0);
     } else if constexpr (std::is_integral_v<T>) {
-      return T(to_integer(op, int64_t(std::numeric_limits<T>::min()), int64_t(std::numeric_limits<T>::max()),
-                          dtype_of<T>));
+      return T(
+          to_integer(op, int64_t(std::numeric_limits<T>::min()), int64_t(std::numeric_limits<T>::max()), dtype_of<T>));
     } else {
       VESTA_CHECK(kind_ != DType::complex128 || imag_ == 0, runtime, op,
                   ": expected a real number, got a complex one with a non-zero imaginary part.");

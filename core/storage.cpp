@@ -45,7 +45,8 @@ void Storage::destroy(Storage* s) noexcept {
 }
 
 void Storage::resize(size_t nbytes) {
-  VESTA_CHECK(!lent_, runtime, "resize_: expected a tensor that owns its memory, got one that borrows it. Clone it first.");
+  VESTA_CHECK(!lent_, runtime,
+              "resize_: expected a tensor that owns its memory, got one that borrows it. Clone it first.");
   Memory memory = backend(device_.type).allocate(nbytes, device_);
   backend(device_.type).copy_bytes(memory.data, data_, std::min(nbytes, nbytes_), device_);
   if (deleter_) deleter_(context_);

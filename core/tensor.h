@@ -81,7 +81,9 @@ class VESTA_API Tensor {
   /// Returns the only element as a number; raises unless numel() is 1. Waits for the device.
   Scalar item() const;
   template <class T>
-  T item() const { return item().to<T>("item"); }
+  T item() const {
+    return item().to<T>("item");
+  }
 
   // Autograd, through the hooks port.
   bool requires_grad() const;

@@ -20,8 +20,8 @@ void check_extent(const Storage& s, IntSpan sizes, IntSpan strides, int64_t offs
     last = checked_add(last, checked_mul(sizes[i] - 1, strides[i], op), op);
   }
   int64_t bytes = checked_mul(checked_add(last, 1, op), itemsize(d), op);
-  VESTA_CHECK(uint64_t(bytes) <= s.nbytes(), value, op, ": sizes ", sizes, ", strides ", strides, " and offset ", offset,
-              " need ", bytes, " bytes, the storage has ", s.nbytes(), ".");
+  VESTA_CHECK(uint64_t(bytes) <= s.nbytes(), value, op, ": sizes ", sizes, ", strides ", strides, " and offset ",
+              offset, " need ", bytes, " bytes, the storage has ", s.nbytes(), ".");
 }
 }  // namespace
 
@@ -36,8 +36,8 @@ void TensorImpl::set_dims(IntSpan sizes, IntSpan strides) {
   ndim_ = uint8_t(n);
 }
 
-intrusive_ptr<TensorImpl> TensorImpl::make(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype,
-                                           const char* op) {
+intrusive_ptr<TensorImpl> TensorImpl::make(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset,
+                                           DType dtype, const char* op) {
   int64_t n = numel_of(sizes, op);
   check_extent(*storage, sizes, strides, offset, dtype, op);
   auto* t = new (pool::take(sizeof(TensorImpl))) TensorImpl;

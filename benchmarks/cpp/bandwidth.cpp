@@ -25,8 +25,8 @@ double best_seconds(const std::function<void()>& run) {
   return best;
 }
 
-__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "fast-math")))
-double plain_sum(const float* x, int64_t n) {
+__attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3", "fast-math"))) double plain_sum(
+    const float* x, int64_t n) {
   double total = 0;
   for (int64_t block = 0; block < n; block += 4096) {
     float s = 0;
@@ -46,32 +46,44 @@ int main() {
     Tensor x = rand({n}), y = rand({n}), z = rand({n});
     const float *a = x.data_ptr<float>(), *b = y.data_ptr<float>();
     float* c = z.data_ptr<float>();
-    auto row = [&](const char* name, double bytes, const std::function<void()>& ours, const std::function<void()>& plain) {
+    auto row = [&](const char* name, double bytes, const std::function<void()>& ours,
+                   const std::function<void()>& plain) {
       double mine = 1e9, other = 1e9;
-      for (int round = 0; round < 3; ++round) mine = std::min(mine, best_seconds(ours)), other = std::min(other, best_seconds(plain));
-      std::printf("%-10s %5ldM %12.1f %12.1f %9.2f\n", name, long(n >> 20), bytes / mine / 1e9, bytes / other / 1e9, other / mine);
+      for (int round = 0; round < 3; ++round)
+        mine = std::min(mine, best_seconds(ours)), other = std::min(other, best_seconds(plain));
+      std::printf("%-10s %5ldM %12.1f %12.1f %9.2f\n", name, long(n >> 20), bytes / mine / 1e9, bytes / other / 1e9,
+                  other / mine);
     };
-    row("add", 12.0 * double(n), [&] { add_out(z, x, y); }, [&] {
+    row(
+        "add", 12.0 * double(n), [&] { add_out(z, x, y); },
+        [&] {
 #pragma omp parallel for simd schedule(static)
-      for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
-    });
-    row("neg", 8.0 * double(n), [&] { neg_out(z, x); }, [&] {
+          for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+        });
+    row(
+        "neg", 8.0 * double(n), [&] { neg_out(z, x); },
+        [&] {
 #pragma omp parallel for simd schedule(static)
-      for (int64_t i = 0; i < n; ++i) c[i] = -a[i];
-    });
-    row("relu", 8.0 * double(n), [&] { relu_out(z, x); }, [&] {
+          for (int64_t i = 0; i < n; ++i) c[i] = -a[i];
+        });
+    row(
+        "relu", 8.0 * double(n), [&] { relu_out(z, x); },
+        [&] {
 #pragma omp parallel for simd schedule(static)
-      for (int64_t i = 0; i < n; ++i) c[i] = a[i] > 0 ? a[i] : 0;
-    });
-    row("exp", 8.0 * double(n), [&] { exp_out(z, x); }, [&] {  // the limit here is the memory, not a loop of expf
+          for (int64_t i = 0; i < n; ++i) c[i] = a[i] > 0 ? a[i] : 0;
+        });
+    row(
+        "exp", 8.0 * double(n), [&] { exp_out(z, x); }, [&] {  // the limit here is the memory, not a loop of expf
 #pragma omp parallel for simd schedule(static)
-      for (int64_t i = 0; i < n; ++i) c[i] = a[i] * 1.5f;
-    });
-    row("sum", 4.0 * double(n), [&] { sink = sum(x).item<double>(); }, [&] {
-      double total = 0;
+          for (int64_t i = 0; i < n; ++i) c[i] = a[i] * 1.5f;
+        });
+    row(
+        "sum", 4.0 * double(n), [&] { sink = sum(x).item<double>(); },
+        [&] {
+          double total = 0;
 #pragma omp parallel for schedule(static) reduction(+ : total)
-      for (int64_t p = 0; p < n; p += 1 << 16) total += plain_sum(a + p, std::min<int64_t>(1 << 16, n - p));
-      sink = total;
-    });
+          for (int64_t p = 0; p < n; p += 1 << 16) total += plain_sum(a + p, std::min<int64_t>(1 << 16, n - p));
+          sink = total;
+        });
   }
 }

@@ -27,7 +27,11 @@ int main(int argc, char** argv) {
       {"sum", [&] { Tensor c = a.sum(); }},
       {"matmul", [&] { Tensor c = m.matmul(m); }},
       {"zeros", [&] { Tensor c = zeros({8}); }},
-      {"backward", [&] { w.set_grad({}); (w * b).sum().backward(); }},
+      {"backward",
+       [&] {
+         w.set_grad({});
+         (w * b).sum().backward();
+       }},
   };
   const long fixed = argc > 2 ? std::atol(argv[2]) : 0;
   for (auto& [name, run] : cases) {

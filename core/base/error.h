@@ -38,10 +38,14 @@ inline void append(std::string& to, const char* s) { append(to, std::string_view
 inline void append(std::string& to, const std::string& s) { append(to, std::string_view(s)); }
 inline void append(std::string& to, bool v) { append(to, std::string_view(v ? "True" : "False")); }
 template <std::signed_integral T>
-void append(std::string& to, T v) { append(to, int64_t(v)); }
+void append(std::string& to, T v) {
+  append(to, int64_t(v));
+}
 template <std::unsigned_integral T>
   requires(!std::same_as<T, bool>)
-void append(std::string& to, T v) { append(to, uint64_t(v)); }
+void append(std::string& to, T v) {
+  append(to, uint64_t(v));
+}
 }  // namespace detail
 
 /// Concatenates its arguments (text, numbers, dims, dtypes, devices) into one string.

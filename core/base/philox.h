@@ -163,8 +163,8 @@ VESTA_HD VESTA_INLINE float cosine_quarter(float x) {
   return horner(mul(x, x), 1.0f, -0x1.3bd3ccp+0f, 0x1.03c1dep-2f, -0x1.55c5ep-6f, 0x1.d9d57ep-11f);
 }
 VESTA_HD VESTA_INLINE double sine_quarter(double x) {
-  return mul(x, horner(mul(x, x), 0x1.921fb54442d18p+0, -0x1.4abbce625be41p-1, 0x1.466bc677587p-4,
-                       -0x1.32d2cce2d536p-8, 0x1.50782fca38b8dp-13, -0x1.e30063a029a09p-19, 0x1.e3eed5ce51ec2p-25));
+  return mul(x, horner(mul(x, x), 0x1.921fb54442d18p+0, -0x1.4abbce625be41p-1, 0x1.466bc677587p-4, -0x1.32d2cce2d536p-8,
+                       0x1.50782fca38b8dp-13, -0x1.e30063a029a09p-19, 0x1.e3eed5ce51ec2p-25));
 }
 VESTA_HD VESTA_INLINE double cosine_quarter(double x) {
   return horner(mul(x, x), 1.0, -0x1.3bd3cc9be45dep+0, 0x1.03c1f081b5aaep-2, -0x1.55d3c7e3c928p-6,
@@ -181,7 +181,7 @@ VESTA_HD VESTA_INLINE NormalPair<T> turn(T radius, std::uint32_t quadrant, T x) 
   const Bits q = quadrant;
   const Bits swap = Bits(0) - (q & 1u);
   const Bits across = ((s & swap) | (c & ~swap)) ^ (((q ^ (q >> 1)) & 1u) << kSignShift);  // minus in quadrants 1, 2
-  const Bits up = ((c & swap) | (s & ~swap)) ^ ((q >> 1) << kSignShift);                   // minus in quadrants 2, 3
+  const Bits up = ((c & swap) | (s & ~swap)) ^ ((q >> 1) << kSignShift);  // minus in quadrants 2, 3
   return {mul(radius, __builtin_bit_cast(T, across)), mul(radius, __builtin_bit_cast(T, up))};
 }
 

@@ -3,7 +3,8 @@
 //
 // Note [How much is cached]
 // Freed blocks stay as long as the cache holds no more than half of what was live at the peak, or 64 MiB. Beyond that
-// the block being freed goes back to the system: a program whose memory need has fallen does not hold its old peak twice.
+// the block being freed goes back to the system: a program whose memory need has fallen does not hold its old peak
+// twice.
 #include <vesta/core/cpu/allocator.h>
 
 #include <sys/mman.h>
@@ -114,7 +115,8 @@ Memory allocate(size_t nbytes) {
     if (!b) {
       std::lock_guard lock(c.mutex);
       c.live -= bytes;
-      fail(Cause::memory, "out of memory: tried to allocate ", nbytes, " bytes on the CPU; ", c.live, " bytes are in use.");
+      fail(Cause::memory, "out of memory: tried to allocate ", nbytes, " bytes on the CPU; ", c.live,
+           " bytes are in use.");
     }
     b->bytes = bytes, b->size_class = size_class;
   }

@@ -25,10 +25,11 @@ namespace {
 Convert conversions[kNumDTypes][kNumDTypes];
 
 constexpr int64_t kBuffer = 8192;  // bytes an operand may gather: stays in L1 with its neighbours
-constexpr int64_t kRow = 64;       // innermost runs at least this long are walked row by row
+constexpr int64_t kRow = 64;  // innermost runs at least this long are walked row by row
 constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
 
-/// Runs a loop over a range of a plan's elements. An operand that does not lie ready for the loop goes through a buffer.
+/// Runs a loop over a range of a plan's elements. An operand that does not lie ready for the loop goes through a
+/// buffer.
 class Driver {
  public:
   explicit Driver(const PointwisePlan& plan) : p_(plan), loop_(reinterpret_cast<Loop>(plan.kernel)) {
@@ -117,7 +118,8 @@ class Driver {
       int64_t n = std::min(args.n - done, w.left_in_row());
       for (int i = 0; i < p_.inputs; ++i) {
         if (linear_[i] || constant_[i]) continue;
-        read_[i](p_.in[i].data + w.offset[1 + i], row_stride(p_, p_.in[i]), buffers[1 + i] + done * item_[i], item_[i], n);
+        read_[i](p_.in[i].data + w.offset[1 + i], row_stride(p_, p_.in[i]), buffers[1 + i] + done * item_[i], item_[i],
+                 n);
       }
       w.step(n);
       done += n;

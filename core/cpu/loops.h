@@ -68,9 +68,11 @@ template <class D, class T, int inputs, int params>
 struct ForwardLoop {
   static void run(const LoopArgs& a) {
     if constexpr (traits::mask_first<D>()) {
-      scalar_loop<T, inputs, bool>(a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
+      scalar_loop<T, inputs, bool>(
+          a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
     } else if constexpr (is_float(dtype_of<T>)) {
-      vector_loop<T, inputs>(a, [&](auto... v) __attribute__((always_inline)) { return traits::forward<D, params>(a.params, v...); });
+      vector_loop<T, inputs>(
+          a, [&](auto... v) __attribute__((always_inline)) { return traits::forward<D, params>(a.params, v...); });
     } else {
       scalar_loop<T, inputs, T>(a, [&](auto... v) __attribute__((always_inline)) {
         auto r = traits::forward<D, params>(a.params, v...);
@@ -106,8 +108,7 @@ void register_loops(Op& op) {
   auto gradient = [&]<DType d, int i>() {
     using G = traits::Gradient<D, A::inputs, A::params, i>;
     if constexpr (is_float(d) && D::accepts.has(d) && G::exists && !G::is_pass && !traits::mask_first<D>()) {
-      kernels[1 + i][int(d)] =
-          reinterpret_cast<AnyKernel>(&GradientLoop<D, type_of<d>, A::inputs, A::params, i>::run);
+      kernels[1 + i][int(d)] = reinterpret_cast<AnyKernel>(&GradientLoop<D, type_of<d>, A::inputs, A::params, i>::run);
     }
   };
   auto one = [&]<DType d>() {

@@ -25,18 +25,19 @@ Elem elem_of(DType d, const char* op) {
 }
 
 void check_pair(const Tensor& a, const Tensor& b, const char* op) {
-  VESTA_CHECK(a.dtype() == b.dtype(), type, op, ": expected operands of the same dtype, got ", a.dtype(), " and ", b.dtype(),
-              ". Convert one with .to().");
+  VESTA_CHECK(a.dtype() == b.dtype(), type, op, ": expected operands of the same dtype, got ", a.dtype(), " and ",
+              b.dtype(), ". Convert one with .to().");
 }
 
 Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   constexpr const char* op = "matmul";
-  VESTA_CHECK(a.dim() > 0 && b.dim() > 0, value, op, ": both arguments need to be at least 1D, but they are ", a.dim(), "D and ",
-              b.dim(), "D.");
+  VESTA_CHECK(a.dim() > 0 && b.dim() > 0, value, op, ": both arguments need to be at least 1D, but they are ", a.dim(),
+              "D and ", b.dim(), "D.");
   check_pair(a, b, op);
   const bool row = a.dim() == 1, column = b.dim() == 1;
   const int64_t k = a.sizes().back(), k2 = b.sizes()[column ? 0 : size_t(b.dim() - 2)];
-  VESTA_CHECK(k == k2, value, op, ": inner sizes must agree, got a ", a.sizes(), " and b ", b.sizes(), " (", k, " vs ", k2, ").");
+  VESTA_CHECK(k == k2, value, op, ": inner sizes must agree, got a ", a.sizes(), " and b ", b.sizes(), " (", k, " vs ",
+              k2, ").");
   Gemm g{};
   g.k = k;
   g.m = row ? 1 : a.sizes()[size_t(a.dim() - 2)], g.n = column ? 1 : b.sizes().back();
@@ -47,7 +48,8 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   Dims sizes;
   SmallVector<BatchDim, 4> batch;
   if (a.dim() > 2 || b.dim() > 2) {
-    IntSpan lead_a = a.sizes().first(size_t(std::max<int64_t>(a.dim() - 2, 0))), lead_b = b.sizes().first(size_t(std::max<int64_t>(b.dim() - 2, 0)));
+    IntSpan lead_a = a.sizes().first(size_t(std::max<int64_t>(a.dim() - 2, 0))),
+            lead_b = b.sizes().first(size_t(std::max<int64_t>(b.dim() - 2, 0)));
     sizes = broadcast_shapes(lead_a, lead_b, op);
     int64_t step = g.m * g.n;
     for (size_t i = sizes.size(); i-- > 0;) {
@@ -77,7 +79,8 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
 
 Tensor linear_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   constexpr const char* op = "linear";
-  VESTA_CHECK(weight.dim() == 2 || weight.dim() == 1, value, op, ": expected a weight [out, in], got ", weight.sizes(), ".");
+  VESTA_CHECK(weight.dim() == 2 || weight.dim() == 1, value, op, ": expected a weight [out, in], got ", weight.sizes(),
+              ".");
   VESTA_CHECK(input.dim() >= 1, value, op, ": expected an input [*, in], got a 0-d tensor.");
   check_pair(input, weight, op);
   const int64_t k = input.sizes().back();
@@ -86,8 +89,8 @@ Tensor linear_kernel(const Tensor& input, const Tensor& weight, const Tensor& bi
   const int64_t n = weight.dim() == 2 ? weight.sizes()[0] : 1;
   if (bias.defined()) {
     check_pair(input, bias, op);
-    VESTA_CHECK(bias.dim() <= 1 && bias.numel() == (weight.dim() == 2 ? n : 1), value, op, ": expected a bias [", n, "], got ",
-                bias.sizes(), ".");
+    VESTA_CHECK(bias.dim() <= 1 && bias.numel() == (weight.dim() == 2 ? n : 1), value, op, ": expected a bias [", n,
+                "], got ", bias.sizes(), ".");
   }
   // Leading dimensions that lie one after the other are rows; otherwise the input is copied once.
   Tensor x = input;

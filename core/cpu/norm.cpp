@@ -1,5 +1,6 @@
 // Batch normalisation: sums over every dimension but the second, then one affine map per channel.
-// Ioffe and Szegedy 2015. The variance is a second pass over deviations from the mean, so that a large mean costs no digits.
+// Ioffe and Szegedy 2015. The variance is a second pass over deviations from the mean, so that a large mean costs no
+// digits.
 #include <cmath>
 
 #include <vesta/core/cpu/parallel.h>
@@ -14,8 +15,7 @@ namespace {
 /// Is a contiguous input [N, C, *] as runs of `inner` elements: run (n, c) begins at (n * channels + c) * inner.
 struct Runs {
   int64_t batch, channels, inner, bytes;
-  explicit Runs(const Tensor& x)
-      : batch(x.sizes()[0]), channels(x.sizes()[1]), inner(1), bytes(0) {
+  explicit Runs(const Tensor& x) : batch(x.sizes()[0]), channels(x.sizes()[1]), inner(1), bytes(0) {
     for (int64_t d = 2; d < x.dim(); ++d) inner *= x.sizes()[size_t(d)];
     bytes = inner * itemsize(x.dtype());
   }
@@ -27,7 +27,8 @@ void check_channel_vector(const Tensor& t, int64_t channels, const char* name) {
   if (!t.defined()) return;
   VESTA_CHECK(t.dim() == 1 && t.sizes()[0] == channels, value, "batch_norm: expected ", name, " to contain ", channels,
               " elements (one per channel), got ", t.sizes(), ".");
-  VESTA_CHECK(is_float(t.dtype()), type, "batch_norm: expected ", name, " of a floating-point dtype, got ", t.dtype(), ".");
+  VESTA_CHECK(is_float(t.dtype()), type, "batch_norm: expected ", name, " of a floating-point dtype, got ", t.dtype(),
+              ".");
 }
 
 double value_at(const Tensor& t, int64_t i, double otherwise) {
@@ -43,18 +44,21 @@ void set_at(const Tensor& t, int64_t i, double v) {
 /// Statistics are kept in float64 for float64 input and in float32 for all others.
 DType statistics_dtype(DType d) { return d == DType::float64 ? DType::float64 : DType::float32; }
 
-TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                               const Tensor& running_var, bool training, double momentum, double eps) {
+TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
+                               double eps) {
   VESTA_CHECK(is_float(input.dtype()), type, "batch_norm: expected a floating-point input, got ", input.dtype(), ".");
-  VESTA_CHECK(input.dim() >= 2, value, "batch_norm: expected an input [N, C, ...] of at least 2 dimensions, got ", input.sizes(), ".");
+  VESTA_CHECK(input.dim() >= 2, value, "batch_norm: expected an input [N, C, ...] of at least 2 dimensions, got ",
+              input.sizes(), ".");
   Tensor x = contiguous(input);
   Runs runs(x);
   check_channel_vector(weight, runs.channels, "weight");
   check_channel_vector(bias, runs.channels, "bias");
   check_channel_vector(running_mean, runs.channels, "running_mean");
   check_channel_vector(running_var, runs.channels, "running_var");
-  VESTA_CHECK(training || (running_mean.defined() && running_var.defined()), value,
-              "batch_norm: expected running_mean and running_var in evaluation, got None. Train first or pass training=True.");
+  VESTA_CHECK(
+      training || (running_mean.defined() && running_var.defined()), value,
+      "batch_norm: expected running_mean and running_var in evaluation, got None. Train first or pass training=True.");
   VESTA_CHECK(!training || runs.count() > 1 || input.numel() == 0, value,
               "batch_norm: Expected more than 1 value per channel when training, got input size ", input.sizes(), ".");
   const bool update = training && running_mean.defined() && running_var.defined() && runs.count() > 0;
@@ -68,33 +72,40 @@ TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const 
   const RowKernels& k = row_kernels(x.dtype());
   const char* from = x.impl()->data();
   char* to = y.impl()->data();
-  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
-    for (int64_t c = b; c < e; ++c) {
-      double m = value_at(running_mean, c, 0), var = value_at(running_var, c, 1), count = double(runs.count());
-      if (training) {
-        // A shift near the mean keeps float sums of a large mean exact enough; the first element is near enough.
-        double shift = runs.count() ? double(visit<kFloats>(x.dtype(), [&]<class T>() {
-          return double(*reinterpret_cast<const T*>(from + runs.at(0, c)));
-        })) : 0.0;
-        double sum = 0, squares = 0, s, q;
-        for (int64_t n = 0; n < runs.batch; ++n) k.moments(from + runs.at(n, c), runs.inner, shift, &s, &q), sum += s;
-        m = shift + sum / count;
-        double rest = 0;
-        for (int64_t n = 0; n < runs.batch; ++n) k.moments(from + runs.at(n, c), runs.inner, m, &s, &q), rest += s, squares += q;
-        var = (squares - rest * rest / count) / count;
-        if (update) {
-          double unbiased = var * count / (count - 1);
-          set_at(running_mean, c, (1 - momentum) * value_at(running_mean, c, 0) + momentum * m);
-          set_at(running_var, c, (1 - momentum) * value_at(running_var, c, 1) + momentum * unbiased);
+  parallel_for(
+      runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
+        for (int64_t c = b; c < e; ++c) {
+          double m = value_at(running_mean, c, 0), var = value_at(running_var, c, 1), count = double(runs.count());
+          if (training) {
+            // A shift near the mean keeps float sums of a large mean exact enough; the first element is near enough.
+            double shift =
+                runs.count() ? double(visit<kFloats>(x.dtype(),
+                                                     [&]<class T>() {
+                                                       return double(*reinterpret_cast<const T*>(from + runs.at(0, c)));
+                                                     }))
+                             : 0.0;
+            double sum = 0, squares = 0, s, q;
+            for (int64_t n = 0; n < runs.batch; ++n)
+              k.moments(from + runs.at(n, c), runs.inner, shift, &s, &q), sum += s;
+            m = shift + sum / count;
+            double rest = 0;
+            for (int64_t n = 0; n < runs.batch; ++n)
+              k.moments(from + runs.at(n, c), runs.inner, m, &s, &q), rest += s, squares += q;
+            var = (squares - rest * rest / count) / count;
+            if (update) {
+              double unbiased = var * count / (count - 1);
+              set_at(running_mean, c, (1 - momentum) * value_at(running_mean, c, 0) + momentum * m);
+              set_at(running_var, c, (1 - momentum) * value_at(running_var, c, 1) + momentum * unbiased);
+            }
+          }
+          double inv = 1 / std::sqrt(var + eps);
+          set_at(mean, c, m);
+          set_at(invstd, c, inv);
+          double scale = inv * value_at(weight, c, 1), shift = value_at(bias, c, 0) - m * scale;
+          for (int64_t n = 0; n < runs.batch; ++n)
+            k.affine(from + runs.at(n, c), scale, shift, to + runs.at(n, c), runs.inner);
         }
-      }
-      double inv = 1 / std::sqrt(var + eps);
-      set_at(mean, c, m);
-      set_at(invstd, c, inv);
-      double scale = inv * value_at(weight, c, 1), shift = value_at(bias, c, 0) - m * scale;
-      for (int64_t n = 0; n < runs.batch; ++n) k.affine(from + runs.at(n, c), scale, shift, to + runs.at(n, c), runs.inner);
-    }
-  });
+      });
   if (update) {
     running_mean.impl()->storage()->bump("batch_norm");
     running_var.impl()->storage()->bump("batch_norm");
@@ -105,8 +116,8 @@ TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const 
 // With x^ = (x - mean) * invstd and m elements a channel:
 //   d bias = sum g,  d weight = sum g x^,
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& mean,
-                                        const Tensor& invstd, bool training) {
+TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                        const Tensor& mean, const Tensor& invstd, bool training) {
   Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
   Runs runs(x);
   Tensor gx = empty_tensor(x.sizes(), x.dtype());
@@ -114,23 +125,25 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   const RowKernels& k = row_kernels(x.dtype());
   const char *xp = x.impl()->data(), *gp = g.impl()->data();
   char* to = gx.impl()->data();
-  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
-    for (int64_t c = b; c < e; ++c) {
-      double m = value_at(mean, c, 0), inv = value_at(invstd, c, 1), count = double(runs.count());
-      double sum = 0, dot = 0, s, d;
-      for (int64_t n = 0; n < runs.batch; ++n) k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), m, runs.inner, &s, &d), sum += s, dot += d;
-      set_at(gw, c, dot * inv);
-      set_at(gb, c, sum);
-      double scale = inv * value_at(weight, c, 1), slope = 0, offset = 0;
-      if (training) {
-        slope = -scale * dot * inv * inv / count;
-        offset = -scale * sum / count - slope * m;
-      }
-      for (int64_t n = 0; n < runs.batch; ++n) {
-        k.combine(gp + runs.at(n, c), xp + runs.at(n, c), scale, slope, offset, to + runs.at(n, c), runs.inner);
-      }
-    }
-  });
+  parallel_for(
+      runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
+        for (int64_t c = b; c < e; ++c) {
+          double m = value_at(mean, c, 0), inv = value_at(invstd, c, 1), count = double(runs.count());
+          double sum = 0, dot = 0, s, d;
+          for (int64_t n = 0; n < runs.batch; ++n)
+            k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), m, runs.inner, &s, &d), sum += s, dot += d;
+          set_at(gw, c, dot * inv);
+          set_at(gb, c, sum);
+          double scale = inv * value_at(weight, c, 1), slope = 0, offset = 0;
+          if (training) {
+            slope = -scale * dot * inv * inv / count;
+            offset = -scale * sum / count - slope * m;
+          }
+          for (int64_t n = 0; n < runs.batch; ++n) {
+            k.combine(gp + runs.at(n, c), xp + runs.at(n, c), scale, slope, offset, to + runs.at(n, c), runs.inner);
+          }
+        }
+      });
   return {gx, gw, gb};
 }
 

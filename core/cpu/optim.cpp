@@ -22,13 +22,13 @@ constexpr int64_t kGrain = 16384;  // parameters a thread takes at a time
 /// Checks one list against the parameters: same length (or empty where that is allowed), shapes, dtypes, dense memory.
 void check_list(TensorList params, TensorList list, const char* op, const char* name, bool may_be_empty) {
   if (may_be_empty && list.empty()) return;
-  VESTA_CHECK(list.size() == params.size(), value, op, ": expected as many ", name, " as params, got ", list.size(), " and ",
-              params.size(), ".");
+  VESTA_CHECK(list.size() == params.size(), value, op, ": expected as many ", name, " as params, got ", list.size(),
+              " and ", params.size(), ".");
   for (size_t i = 0; i < list.size(); ++i) {
     const Tensor &p = params[i], &t = list[i];
     VESTA_CHECK(t.defined(), value, op, ": expected a tensor, got None (", name, "[", i, "]).");
-    VESTA_CHECK(std::ranges::equal(p.sizes(), t.sizes()) && p.dtype() == t.dtype(), value, op, ": expected ", name, "[", i,
-                "] of shape ", p.sizes(), " and dtype ", p.dtype(), ", got ", t.sizes(), " and ", t.dtype(), ".");
+    VESTA_CHECK(std::ranges::equal(p.sizes(), t.sizes()) && p.dtype() == t.dtype(), value, op, ": expected ", name, "[",
+                i, "] of shape ", p.sizes(), " and dtype ", p.dtype(), ", got ", t.sizes(), " and ", t.dtype(), ".");
   }
 }
 
@@ -60,14 +60,15 @@ void check_state(TensorList params, TensorList list, const char* op, const char*
   }
 }
 
-void sgd_kernel(TensorList params, TensorList grads, TensorList buffers, double weight_decay, double momentum, double lr,
-                double dampening, bool nesterov, bool maximize, bool first) {
+void sgd_kernel(TensorList params, TensorList grads, TensorList buffers, double weight_decay, double momentum,
+                double lr, double dampening, bool nesterov, bool maximize, bool first) {
   constexpr const char* op = "_fused_sgd_";
   check_params(params, op);
   check_list(params, grads, op, "grads", false);
   check_list(params, buffers, op, "momentum_buffer_list", true);
   check_state(params, buffers, op, "momentum_buffer_list");
-  VESTA_CHECK(momentum == 0 || !buffers.empty(), value, op, ": expected a momentum_buffer_list for momentum ", momentum, ".");
+  VESTA_CHECK(momentum == 0 || !buffers.empty(), value, op, ": expected a momentum_buffer_list for momentum ", momentum,
+              ".");
   SgdStep step{lr, weight_decay, momentum, dampening, nesterov, maximize, first};
   for (size_t i = 0; i < params.size(); ++i) {
     const Tensor& p = params[i];
@@ -84,8 +85,9 @@ void sgd_kernel(TensorList params, TensorList grads, TensorList buffers, double 
   }
 }
 
-void adam_kernel(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top, TensorList steps, double lr,
-                 double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, bool decoupled) {
+void adam_kernel(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top, TensorList steps,
+                 double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                 bool decoupled) {
   constexpr const char* op = "_fused_adam_";
   check_params(params, op);
   check_list(params, grads, op, "grads", false);
@@ -107,8 +109,16 @@ void adam_kernel(TensorList params, TensorList grads, TensorList m, TensorList v
     Tensor g = in_order_of(grads[i], p);
     float& count = *steps[i].data_ptr<float>();
     count += 1;
-    AdamStep step{lr, beta1, beta2, weight_decay, eps, 1 - std::pow(beta1, double(count)),
-                  std::sqrt(1 - std::pow(beta2, double(count))), amsgrad, maximize, decoupled};
+    AdamStep step{lr,
+                  beta1,
+                  beta2,
+                  weight_decay,
+                  eps,
+                  1 - std::pow(beta1, double(count)),
+                  std::sqrt(1 - std::pow(beta2, double(count))),
+                  amsgrad,
+                  maximize,
+                  decoupled};
     int64_t item = itemsize(p.dtype());
     auto run = optim_kernels(p.dtype()).adam;
     char *pp = p.impl()->data(), *gp = g.impl()->data(), *mp = m[i].impl()->data(), *vp = v[i].impl()->data();

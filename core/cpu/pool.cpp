@@ -82,7 +82,8 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
     const T* from = x.data_ptr<T>();
     auto plane = is_2x2(w) ? &pool_plane_2x2<T> : &pool_plane<T>;
     parallel_for(y.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
-      for (int64_t p = b; p < e; ++p) plane(from + p * in, w, y.data_ptr<T>() + p * out, indices.data_ptr<int64_t>() + p * out);
+      for (int64_t p = b; p < e; ++p)
+        plane(from + p * in, w, y.data_ptr<T>() + p * out, indices.data_ptr<int64_t>() + p * out);
     });
   });
   return {y, indices};

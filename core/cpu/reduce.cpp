@@ -1,6 +1,6 @@
 // The driver of reductions. A tour: Geometry splits the dimensions into kept and reduced ones and merges each kind; a
-// Task is one leaf of the tree (a run, or a block of rows over a strip of columns); results are combined in the order of
-// the leaves. See Note [Trees of reductions] in core/ops/reduce.h.
+// Task is one leaf of the tree (a run, or a block of rows over a strip of columns); results are combined in the order
+// of the leaves. See Note [Trees of reductions] in core/ops/reduce.h.
 #include <vesta/core/cpu/reduce.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/reduce.h>
 
-VESTA_DECLARE_ON_ISA(void register_reduce(
-    vesta::cpu::ReduceKernels (&table)[vesta::cpu::kNumReductions][vesta::kNumDTypes]))
+VESTA_DECLARE_ON_ISA(
+    void register_reduce(vesta::cpu::ReduceKernels (&table)[vesta::cpu::kNumReductions][vesta::kNumDTypes]))
 
 namespace vesta::cpu {
 namespace {
@@ -33,7 +33,8 @@ using Axes = SmallVector<Axis, 8>;
 void merge(Axes& axes) {
   size_t m = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (m && axes[m - 1].stride == axes[i].stride * axes[i].size) axes[m - 1] = {axes[m - 1].size * axes[i].size, axes[i].stride};
+    if (m && axes[m - 1].stride == axes[i].stride * axes[i].size)
+      axes[m - 1] = {axes[m - 1].size * axes[i].size, axes[i].stride};
     else axes[m++] = axes[i];
   }
   axes.resize(m, Axis{});
@@ -179,8 +180,10 @@ Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, Maybe
 
 Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   DType out = dtype.value_or(input.dtype());
-  VESTA_CHECK(is_differentiable(out), type, "mean: could not infer output dtype. Input dtype must be either a floating "
-              "point or complex dtype. Got: ", out, ".");
+  VESTA_CHECK(is_differentiable(out), type,
+              "mean: could not infer output dtype. Input dtype must be either a floating "
+              "point or complex dtype. Got: ",
+              out, ".");
   Tensor x = cast(input, promote(out, input.dtype()));
   ReduceShape shape = reduce_shape(input, dim, keepdim, "mean");
   Tensor total = reduce(Reduction::sum, x, shape);

@@ -15,7 +15,8 @@ struct RowKernels {
   double (*logsumexp)(const char* x, int64_t n) = nullptr;
   double (*dot)(const char* x, const char* w, int64_t n) = nullptr;
   /// gx[j] = scale * exp(x[j] - lse) - smooth * w[j] (w may be null: ones).
-  void (*exp_minus)(const char* x, double lse, double scale, double smooth, const char* w, char* gx, int64_t n) = nullptr;
+  void (*exp_minus)(const char* x, double lse, double scale, double smooth, const char* w, char* gx,
+                    int64_t n) = nullptr;
   /// Returns sum(x - shift) and sum((x - shift)^2) of a run.
   void (*moments)(const char* x, int64_t n, double shift, double* sum, double* squares) = nullptr;
   /// y = x * scale + shift.

@@ -28,7 +28,7 @@ VESTA_INLINE Vec<T> horner(Vec<T> z, T c, Rest... rest) {
 struct ExpSplit {
   Vec<float> r, n, shifted;
 };
-inline constexpr float kExpMagic = 0x1.8p23f;                           // leaves the nearest integer in the low bits
+inline constexpr float kExpMagic = 0x1.8p23f;  // leaves the nearest integer in the low bits
 inline constexpr float kLogHigh = 0x1.62e4p-1f, kLogLow = 0x1.7f7d1cp-20f;  // log 2, 15 bits first
 
 /// Splits e^x for |x| < 2^15.
@@ -96,8 +96,8 @@ VESTA_INLINE Vec<float> log(Vec<float> x) {
   const Vec<float>::Bits bits = scaled.bits();
   const Vec<float>::Bits e = (bits - 0x3f2aaaab) >> 23;
   const Vec<float> m = Vec<float>::from_bits(bits - (e << 23));
-  const Vec<float> exponent = Vec<float>(__builtin_convertvector(e, Vec<float>::Raw)) -
-                              select(denormal, Vec<float>(23.0f), Vec<float>(0.0f));
+  const Vec<float> exponent =
+      Vec<float>(__builtin_convertvector(e, Vec<float>::Raw)) - select(denormal, Vec<float>(23.0f), Vec<float>(0.0f));
   const Vec<float> f = m - Vec<float>(1.0f);
   const Vec<float> q = horner(f, 0x1.555506p-2f, -0x1.fffef0p-3f, 0x1.99d028p-3f, -0x1.559dccp-3f, 0x1.1ed716p-3f,
                               -0x1.f3113ep-4f, 0x1.1e66bap-3f, -0x1.08058cp-3f);
@@ -174,13 +174,13 @@ VESTA_INLINE Vec<float> gaussian_tail(Vec<float> square, Vec<float> error, Vec<f
 VESTA_INLINE Vec<float> erfc(Vec<float> x) {
   const Vec<float> a = lower_or_first(abs(x), Vec<float>(10.2f));  // erfc 10.2 rounds to 0
   const Vec<float> q = (a - Vec<float>(3.0f)) / (a + Vec<float>(3.0f));
-  const Vec<float> f = horner(q, 0x1.40c522p+0f, -0x1.15c08ap-3f, -0x1.85a19ap-5f, 0x1.098412p-3f, -0x1.e8887ep-4f,
-                              0x1.17bd48p-4f, -0x1.85ea4ep-6f, 0x1.506772p-9f, 0x1.06955ep-9f, -0x1.96624cp-11f,
-                              -0x1.182830p-12f);
+  const Vec<float> f =
+      horner(q, 0x1.40c522p+0f, -0x1.15c08ap-3f, -0x1.85a19ap-5f, 0x1.098412p-3f, -0x1.e8887ep-4f, 0x1.17bd48p-4f,
+             -0x1.85ea4ep-6f, 0x1.506772p-9f, 0x1.06955ep-9f, -0x1.96624cp-11f, -0x1.182830p-12f);
   const Vec<float> square = a * a;
   const Vec<float> tail = gaussian_tail(square, square_error(a, square), f, a, 2.0f);
-  const Vec<float> p = horner(x * x, 0x1.06eba8p-3f, -0x1.81273ap-2f, 0x1.ce2ac8p-4f, -0x1.b7a892p-6f, 0x1.4f2c7cp-8f,
-                              -0x1.61de70p-11f);
+  const Vec<float> p =
+      horner(x * x, 0x1.06eba8p-3f, -0x1.81273ap-2f, 0x1.ce2ac8p-4f, -0x1.b7a892p-6f, 0x1.4f2c7cp-8f, -0x1.61de70p-11f);
   const Vec<float> middle = mul_add(-x, p, Vec<float>(1.0f) - x);
   return select(a < Vec<float>(0.75f), middle, select(x < Vec<float>(0.0f), Vec<float>(2.0f) - tail, tail));
 }
@@ -192,9 +192,9 @@ VESTA_INLINE Vec<float> erfc(Vec<float> x) {
 VESTA_INLINE Vec<float> normal_cdf(Vec<float> x) {
   const Vec<float> a = lower_or_first(abs(x), Vec<float>(14.5f)), half(0.5f);
   const Vec<float> q = (a - Vec<float>(4.0f)) / (a + Vec<float>(4.0f));
-  const Vec<float> g = horner(q, 0x1.525e24p-1f, -0x1.ea57d4p-5f, -0x1.516e36p-5f, 0x1.429302p-4f, -0x1.0507d4p-4f,
-                              0x1.fe7f50p-6f, -0x1.fc8dc2p-8f, -0x1.9a1f46p-11f, 0x1.276916p-10f, -0x1.f4114ap-15f,
-                              -0x1.cb3f8ap-14f);
+  const Vec<float> g =
+      horner(q, 0x1.525e24p-1f, -0x1.ea57d4p-5f, -0x1.516e36p-5f, 0x1.429302p-4f, -0x1.0507d4p-4f, 0x1.fe7f50p-6f,
+             -0x1.fc8dc2p-8f, -0x1.9a1f46p-11f, 0x1.276916p-10f, -0x1.f4114ap-15f, -0x1.cb3f8ap-14f);
   const Vec<float> square = a * a;
   const Vec<float> tail = gaussian_tail(half * square, half * square_error(a, square), g, a, 1.5f);
   const Vec<float> p = horner(x * x, 0x1.988454p-2f, -0x1.105832p-4f, 0x1.46ce4cp-7f, -0x1.36fd42p-10f, 0x1.dbff10p-14f,

@@ -107,9 +107,7 @@ VESTA_SLEEF1(rint, )
 #define VESTA_SIMD_ROUND_PD(x, mode) _mm_round_pd(x, mode)
 #endif
 
-VESTA_INLINE Vec<float> sqrt(Vec<float> x) {
-  return Vec<float>((Vec<float>::Raw)VESTA_SIMD_SQRT_PS((NativeF)x.raw));
-}
+VESTA_INLINE Vec<float> sqrt(Vec<float> x) { return Vec<float>((Vec<float>::Raw)VESTA_SIMD_SQRT_PS((NativeF)x.raw)); }
 VESTA_INLINE Vec<double> sqrt(Vec<double> x) {
   return Vec<double>((Vec<double>::Raw)VESTA_SIMD_SQRT_PD((NativeD)x.raw));
 }
@@ -182,7 +180,8 @@ VESTA_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) { return sleef::hyp
 VESTA_INLINE Vec<double> exp(Vec<double> x) {
   const Vec<double> y = sleef::exp(x);
   const Mask<double> late = (x > Vec<double>(709.782711)) & (x < Vec<double>(709.782713));
-  if (!any(late)) [[likely]] return y;
+  if (!any(late)) [[likely]]
+    return y;
   return select(late, sleef::exp(x - Vec<double>(1.0)) * Vec<double>(2.71828182845904523536), y);
 }
 
@@ -191,7 +190,8 @@ template <class T>
 VESTA_INLINE Vec<T> log1p(Vec<T> x) {
   const Vec<T> y = sleef::log1p(x);
   const Mask<T> large = x > Vec<T>(T(1e30));
-  if (!any(large)) [[likely]] return y;
+  if (!any(large)) [[likely]]
+    return y;
   return select(large, log(x), y);
 }
 
@@ -200,7 +200,8 @@ template <class T>
 VESTA_INLINE Vec<T> sinh(Vec<T> x) {
   const Vec<T> y = sleef::sinh(x);
   const Mask<T> large = abs(x) > Vec<T>(sizeof(T) == 4 ? T(88) : T(709));
-  if (!any(large)) [[likely]] return y;
+  if (!any(large)) [[likely]]
+    return y;
   const Vec<T> root = exp(abs(x) * Vec<T>(T(0.5)));
   return select(large, copysign(root * Vec<T>(T(0.5)) * root, x), y);
 }
@@ -209,7 +210,8 @@ template <class T>
 VESTA_INLINE Vec<T> cosh(Vec<T> x) {
   const Vec<T> y = sleef::cosh(x);
   const Mask<T> large = abs(x) > Vec<T>(sizeof(T) == 4 ? T(88) : T(709));
-  if (!any(large)) [[likely]] return y;
+  if (!any(large)) [[likely]]
+    return y;
   const Vec<T> root = exp(abs(x) * Vec<T>(T(0.5)));
   return select(large, root * Vec<T>(T(0.5)) * root, y);
 }
@@ -218,7 +220,8 @@ template <class T>
 VESTA_INLINE Vec<T> asinh(Vec<T> x) {
   const Vec<T> y = sleef::asinh(x);
   const Mask<T> large = abs(x) > Vec<T>(T(1e15));
-  if (!any(large)) [[likely]] return y;
+  if (!any(large)) [[likely]]
+    return y;
   return select(large, copysign(log(abs(x)) + Vec<T>(T(0.693147180559945309417)), x), y);
 }
 /// Computes acosh x. SLEEF overflows where x^2 does; from there on it is log 2 x.
@@ -226,7 +229,8 @@ template <class T>
 VESTA_INLINE Vec<T> acosh(Vec<T> x) {
   const Vec<T> y = sleef::acosh(x);
   const Mask<T> large = x > Vec<T>(T(1e15));
-  if (!any(large)) [[likely]] return y;
+  if (!any(large)) [[likely]]
+    return y;
   return select(large, log(x) + Vec<T>(T(0.693147180559945309417)), y);
 }
 /// Computes log |gamma(x)|. SLEEF's float overflows at 4.03e36; from 1e30 on Stirling's x (log x - 1) is exact enough.
@@ -234,7 +238,8 @@ template <class T>
 VESTA_INLINE Vec<T> lgamma(Vec<T> x) {
   const Vec<T> y = sleef::lgamma(x);
   const Mask<T> large = x > Vec<T>(T(1e30));
-  if (!any(large)) [[likely]] return y;
+  if (!any(large)) [[likely]]
+    return y;
   return select(large, x * (log(x) - Vec<T>(T(1))), y);
 }
 
@@ -243,7 +248,8 @@ template <class T>
 VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
   const Vec<T> y = sleef::pow(a, b);
   const Mask<T> infinite = isinf(y) & isfinite(a) & isfinite(b) & (a != Vec<T>(T(0)));
-  if (!any(infinite)) [[likely]] return y;
+  if (!any(infinite)) [[likely]]
+    return y;
   const Vec<T> root = sleef::pow(abs(a), b * Vec<T>(T(0.5)));
   return select(infinite, copysign(root * root, y), y);
 }
@@ -255,7 +261,8 @@ VESTA_INLINE Vec<T> fmod(Vec<T> a, Vec<T> b) {
   Vec<T> y = sleef::fmod(a, b);
   const Mask<T> easy = abs(a) <= abs(b) * Vec<T>(sizeof(T) == 4 ? T(0x1p60) : T(0x1p200));
   const Mask<T> hard = isfinite(a) & ~easy;
-  if (!any(hard)) [[likely]] return y;
+  if (!any(hard)) [[likely]]
+    return y;
   for (int i = 0; i < Vec<T>::N; ++i) {
     if (!hard[i]) continue;
     if constexpr (sizeof(T) == 4) y.raw[i] = __builtin_fmodf(a[i], b[i]);

@@ -43,7 +43,8 @@ template <bool log>
 Tensor softmax_kernel(const Tensor& x, int64_t dim) {
   check_float(x, log ? "log_softmax" : "softmax");
   auto f = row_kernels(x.dtype()).softmax;
-  return along(x, {}, dim, log ? "log_softmax" : "softmax", [f](const char* a, const char*, char* y, int64_t n) { f(a, y, n, log); });
+  return along(x, {}, dim, log ? "log_softmax" : "softmax",
+               [f](const char* a, const char*, char* y, int64_t n) { f(a, y, n, log); });
 }
 
 Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
@@ -71,7 +72,9 @@ struct Targets {
 };
 
 template <class T>
-double weight_at(const Tensor& w, int64_t c) { return w.defined() ? double(w.data_ptr<T>()[c]) : 1.0; }
+double weight_at(const Tensor& w, int64_t c) {
+  return w.defined() ? double(w.data_ptr<T>()[c]) : 1.0;
+}
 
 // Loss of a row with class t, weights w and smoothing e (Szegedy et al. 2016):
 //   (1 - e) * w[t] * (lse - x[t]) + e / C * sum_j w[j] * (lse - x[j])
@@ -79,8 +82,8 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const
                                 double smoothing) {
   check_float(input, "cross_entropy");
   check_class_target(input, target, weight, "cross_entropy");
-  VESTA_CHECK(smoothing >= 0 && smoothing <= 1, value, "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ",
-              smoothing, ".");
+  VESTA_CHECK(smoothing >= 0 && smoothing <= 1, value,
+              "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing, ".");
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
   Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : weight;
@@ -106,8 +109,8 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const
   return {loss, lse};
 }
 
-Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, const Tensor& weight,
-                                     const Tensor& lse, int64_t ignore, double smoothing) {
+Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target,
+                                     const Tensor& weight, const Tensor& lse, int64_t ignore, double smoothing) {
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
   Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : weight, g = contiguous(grad);
@@ -126,8 +129,8 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
         }
         double gi = double(g.data_ptr<T>()[i]), direct = gi * (1 - smoothing) * weight_at<T>(w, t);
         double smooth = gi * smoothing / double(c);
-        k.exp_minus(x.impl()->data() + i * c * int64_t(sizeof(T)), lse.data_ptr<double>()[i], direct + smooth * total_weight,
-                    smooth, wp, reinterpret_cast<char*>(to), c);
+        k.exp_minus(x.impl()->data() + i * c * int64_t(sizeof(T)), lse.data_ptr<double>()[i],
+                    direct + smooth * total_weight, smooth, wp, reinterpret_cast<char*>(to), c);
         to[t] = T(static_cast<compute_t<T>>(static_cast<compute_t<T>>(to[t]) - compute_t<T>(direct)));
       }
     });

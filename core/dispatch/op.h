@@ -36,14 +36,18 @@ inline uint8_t bits(const TensorList& l) {
 }
 inline uint8_t bits(const Out& o) { return o.tensor ? bits(*o.tensor) : uint8_t(0); }
 template <class T>
-concept Plain = std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
-                std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
-                std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> || std::is_same_v<T, DType> ||
-                std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text>;
+concept Plain =
+    std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
+    std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
+    std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> ||
+    std::is_same_v<T, DType> || std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text>;
 template <Plain T>
-constexpr uint8_t bits(const T&) { return 0; }
+constexpr uint8_t bits(const T&) {
+  return 0;
+}
 
-/// Tells whether a call's first argument is a tensor that is missing (Python's None): no op has an optional first tensor.
+/// Tells whether a call's first argument is a tensor that is missing (Python's None): no op has an optional first
+/// tensor.
 inline bool lacks_first(const Tensor& t, const auto&...) { return !t.defined(); }
 inline bool lacks_first(const auto&...) { return false; }
 
@@ -89,10 +93,12 @@ class Op<R(A...)> : public OpBase {
   }
   /// Calls the kernel of the operands' device, below every layer.
   R kernel(A... a) const {
-    if (dispatch::lacks_first(a...)) [[unlikely]] refuse_undefined();
+    if (dispatch::lacks_first(a...)) [[unlikely]]
+      refuse_undefined();
     dispatch::DeviceOf d;
     (d.see(a), ...);
-    if (Fn f = kernels_[int(d.type)]) [[likely]] return f(static_cast<A>(a)...);
+    if (Fn f = kernels_[int(d.type)]) [[likely]]
+      return f(static_cast<A>(a)...);
     refuse_device(d.type);
   }
   void set_layer(Layer l, Fn f) {

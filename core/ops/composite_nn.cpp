@@ -14,7 +14,9 @@ Reduce reduction_of(Text t, const char* op) {
   return Reduce::sum;
 }
 
-Tensor reduced(const Tensor& loss, Reduce r) { return r == Reduce::none ? loss : r == Reduce::mean ? mean(loss) : sum(loss); }
+Tensor reduced(const Tensor& loss, Reduce r) {
+  return r == Reduce::none ? loss : r == Reduce::mean ? mean(loss) : sum(loss);
+}
 
 /// Brings [C] and [N, C, d1, ...] to rows [M, C], and class numbers to [M].
 struct Rows {
@@ -28,8 +30,8 @@ struct Rows {
     } else if (x.dim() > 2) {
       Dims want(x.sizes());
       want.erase(1);
-      VESTA_CHECK(std::ranges::equal(IntSpan(want), t.sizes()), value, op, ": expected a target of shape ", IntSpan(want),
-                  " for input ", x.sizes(), ", got ", t.sizes(), ".");
+      VESTA_CHECK(std::ranges::equal(IntSpan(want), t.sizes()), value, op, ": expected a target of shape ",
+                  IntSpan(want), " for input ", x.sizes(), ", got ", t.sizes(), ".");
       Dims order;
       for (int64_t d = 0; d < x.dim(); ++d) {
         if (d != 1) order.push_back(d);
@@ -78,7 +80,8 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tenso
   Tensor loss = neg(sum(terms, dim));
   if (r == Reduce::none) return loss;
   Tensor total = sum(loss);
-  return r == Reduce::sum ? total : true_divide(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
+  return r == Reduce::sum ? total
+                          : true_divide(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
 }
 
 }  // namespace
@@ -88,9 +91,10 @@ void check_numbers(const Tensor& t, const char* op) {
   VESTA_CHECK(t.dtype() != DType::bool_, not_implemented, op, ": expected a number dtype, got bool.");
 }
 void check_matrices(const Tensor& a, const Tensor& b, const char* op) {
-  VESTA_CHECK(a.dim() == 2 && b.dim() == 2, value, op, ": expected two matrices, got ", a.sizes(), " and ", b.sizes(), ".");
-  VESTA_CHECK(a.sizes()[1] == b.sizes()[0], value, op, ": inner sizes must agree, got a ", a.sizes(), " and b ", b.sizes(),
-              " (", a.sizes()[1], " vs ", b.sizes()[0], ").");
+  VESTA_CHECK(a.dim() == 2 && b.dim() == 2, value, op, ": expected two matrices, got ", a.sizes(), " and ", b.sizes(),
+              ".");
+  VESTA_CHECK(a.sizes()[1] == b.sizes()[0], value, op, ": inner sizes must agree, got a ", a.sizes(), " and b ",
+              b.sizes(), " (", a.sizes()[1], " vs ", b.sizes()[0], ").");
   check_numbers(a, op);
 }
 void check_floating(const Tensor& t, const char* op) {
@@ -114,8 +118,8 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double
   check_matrices(mat1, mat2, "addmm");
   const bool whole = !is_differentiable(mat1.dtype());
   VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
-              "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ", alpha,
-              " and ", beta, ".");
+              "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ",
+              alpha, " and ", beta, ".");
   Dims sizes{mat1.sizes()[0], mat2.sizes()[1]};
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmm")), IntSpan(sizes)), value,
               "addmm: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
@@ -133,7 +137,8 @@ Tensor log_softmax(const Tensor& input, int64_t dim, MaybeDType dtype) {
   return log_softmax_float(dtype ? input.to(*dtype) : input, dim);
 }
 
-Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
+Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+                  bool ceil_mode) {
   return std::get<0>(max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
@@ -148,8 +153,8 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
-Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index, Text reduction,
-                     double label_smoothing) {
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                     Text reduction, double label_smoothing) {
   Reduce r = reduction_of(reduction, "cross_entropy");
   if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
     return soft_cross_entropy(input, target, weight, r, label_smoothing);
@@ -168,8 +173,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
   if (const int64_t c = rows.input.sizes()[1]; classes.numel() > 0) {
     const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
-    VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high, " is out of bounds (classes are 0 to ",
-                c - 1, ").");
+    VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high,
+                " is out of bounds (classes are 0 to ", c - 1, ").");
   }
   Tensor picked = squeeze(gather(rows.input, 1, unsqueeze(classes, 1)), 1);
   Tensor loss = where(counted, neg(picked), wrapped(0.0));
@@ -181,8 +186,9 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Text reduction) {
   Reduce r = reduction_of(reduction, "mse_loss");
   VESTA_CHECK(is_differentiable(input.dtype()) && is_differentiable(target.dtype()), type,
               "mse_loss: expected floating-point dtypes, got ", input.dtype(), " and ", target.dtype(), ".");
-  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, "mse_loss: expected input and target of the same shape, got ",
-              input.sizes(), " and ", target.sizes(), ". Reshape one; broadcasting here is nearly always a mistake.");
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value,
+              "mse_loss: expected input and target of the same shape, got ", input.sizes(), " and ", target.sizes(),
+              ". Reshape one; broadcasting here is nearly always a mistake.");
   return reduced(square(sub(input, target)), r);
 }
 

@@ -254,9 +254,9 @@ VESTA_HD VESTA_INLINE T conj(T x) {
 
 /// Wraps an int operation: unsigned arithmetic is defined for every operand.
 template <Integer T>
-using Unsigned = std::conditional_t<(sizeof(T) < sizeof(unsigned)), unsigned,
-                                    typename std::conditional_t<std::is_same_v<T, bool>, std::type_identity<unsigned>,
-                                                                std::make_unsigned<T>>::type>;
+using Unsigned = std::conditional_t<
+    (sizeof(T) < sizeof(unsigned)), unsigned,
+    typename std::conditional_t<std::is_same_v<T, bool>, std::type_identity<unsigned>, std::make_unsigned<T>>::type>;
 
 template <Integer T>
 VESTA_HD VESTA_INLINE T abs(T x) {

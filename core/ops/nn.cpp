@@ -12,17 +12,22 @@ std::array<int64_t, 2> pair_of(IntList v, const char* op, const char* argument) 
 
 namespace {
 void check_at_least(const std::array<int64_t, 2>& v, int64_t low, const char* op, const char* argument) {
-  VESTA_CHECK(v[0] >= low && v[1] >= low, value, op, ": expected ", argument, " >= ", low, ", got [", v[0], ", ", v[1], "].");
+  VESTA_CHECK(v[0] >= low && v[1] >= low, value, op, ": expected ", argument, " >= ", low, ", got [", v[0], ", ", v[1],
+              "].");
 }
 }  // namespace
 
 Window2d conv2d_window(IntSpan input, IntSpan weight, IntList stride, IntList padding, IntList dilation, int64_t groups,
                        const char* op) {
-  VESTA_CHECK(input.size() == 4, value, op, ": Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ",
-              input, ".");
+  VESTA_CHECK(input.size() == 4, value, op,
+              ": Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ", input, ".");
   VESTA_CHECK(weight.size() == 4, value, op, ": expected a 4-d weight [out, in / groups, kh, kw], got ", weight, ".");
-  Window2d w{{weight[2], weight[3]}, pair_of(stride, op, "stride"), pair_of(padding, op, "padding"),
-             pair_of(dilation, op, "dilation"), {input[2], input[3]}, {}};
+  Window2d w{{weight[2], weight[3]},
+             pair_of(stride, op, "stride"),
+             pair_of(padding, op, "padding"),
+             pair_of(dilation, op, "dilation"),
+             {input[2], input[3]},
+             {}};
   check_at_least(w.kernel, 1, op, "a kernel size");
   check_at_least(w.stride, 1, op, "stride");
   check_at_least(w.padding, 0, op, "padding");
@@ -58,8 +63,9 @@ Window2d pool2d_window(IntSpan input, IntList kernel, IntList stride, IntList pa
   check_at_least(w.padding, 0, op, "padding");
   check_at_least(w.dilation, 1, op, "dilation");
   for (size_t d = 0; d < 2; ++d) {
-    VESTA_CHECK(w.padding[d] <= w.kernel[d] / 2, value, op, ": pad should be at most half of effective kernel size, but got pad=",
-                w.padding[d], ", kernel_size=", w.kernel[d], ".");
+    VESTA_CHECK(w.padding[d] <= w.kernel[d] / 2, value, op,
+                ": pad should be at most half of effective kernel size, but got pad=", w.padding[d],
+                ", kernel_size=", w.kernel[d], ".");
     int64_t reach = checked_add(checked_mul(w.dilation[d], w.kernel[d] - 1, op), 1, op);
     int64_t room = w.in[d] + 2 * w.padding[d] - reach;
     VESTA_CHECK(w.in[d] > 0 && room >= 0, value, op, ": Output size is too small: input ", input, ", kernel_size [",

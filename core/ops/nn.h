@@ -12,9 +12,11 @@ inline constexpr char matmul[] =
     "matmul(input, other): matrix product. 1-d with 1-d gives the dot product, 2-d with 2-d the matrix product; a 1-d "
     "operand is a row (input) or a column (other); leading dimensions broadcast. Error: inner sizes or dtypes differ.";
 inline constexpr char linear[] =
-    "linear(input, weight, bias=None): input @ weight.T + bias. input [*, in], weight [out, in], bias [out]; gives [*, out].";
+    "linear(input, weight, bias=None): input @ weight.T + bias. input [*, in], weight [out, in], bias [out]; gives [*, "
+    "out].";
 inline constexpr char conv2d[] =
-    "conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 2-d cross-correlation. input [N, C, H, W] "
+    "conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 2-d cross-correlation. input [N, C, "
+    "H, W] "
     "or [C, H, W], weight [O, C / groups, KH, KW], bias [O]; gives [N, O, HO, WO].";
 inline constexpr char conv2d_input_gradient[] =
     "conv2d_input_gradient(grad, weight, input_size, stride, padding, dilation, groups): gradient of conv2d's input.";
@@ -25,27 +27,35 @@ inline constexpr char max_pool2d_with_indices[] =
     "indices into the flattened H x W plane) of the largest in each window; NaN wins. input [N, C, H, W] or [C, H, W].";
 inline constexpr char max_pool2d_gradient[] =
     "max_pool2d_gradient(grad, indices, input_size): adds each gradient to the place its maximum came from.";
-inline constexpr char softmax_float[] = "softmax_float(input, dim): exp(x) / sum(exp(x)) along dim, for floating dtypes.";
-inline constexpr char log_softmax_float[] = "log_softmax_float(input, dim): x - log(sum(exp(x))) along dim, for floating dtypes.";
+inline constexpr char softmax_float[] =
+    "softmax_float(input, dim): exp(x) / sum(exp(x)) along dim, for floating dtypes.";
+inline constexpr char log_softmax_float[] =
+    "log_softmax_float(input, dim): x - log(sum(exp(x))) along dim, for floating dtypes.";
 inline constexpr char softmax_gradient[] =
     "softmax_gradient(grad, output, dim, log): gradient of softmax (or log-softmax) from its output.";
 inline constexpr char cross_entropy_rows[] =
-    "cross_entropy_rows(input, target, weight, ignore_index, label_smoothing): (loss [N], logsumexp [N]) of logits [N, C] "
+    "cross_entropy_rows(input, target, weight, ignore_index, label_smoothing): (loss [N], logsumexp [N]) of logits [N, "
+    "C] "
     "and class numbers [N]. Error: a class outside [0, C) that is not ignore_index.";
 inline constexpr char cross_entropy_gradient[] =
-    "cross_entropy_gradient(grad, input, target, weight, logsumexp, ignore_index, label_smoothing): gradient of the logits.";
+    "cross_entropy_gradient(grad, input, target, weight, logsumexp, ignore_index, label_smoothing): gradient of the "
+    "logits.";
 inline constexpr char native_batch_norm[] =
-    "native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): (output, mean [C], 1 / "
-    "sqrt(var + eps) [C]) over all dimensions but 1; updates the running statistics in training (Ioffe and Szegedy 2015).";
+    "native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): (output, mean [C], 1 "
+    "/ "
+    "sqrt(var + eps) [C]) over all dimensions but 1; updates the running statistics in training (Ioffe and Szegedy "
+    "2015).";
 inline constexpr char batch_norm_gradient[] =
     "batch_norm_gradient(grad, input, weight, mean, invstd, training): gradients of input, weight [C] and bias [C].";
 inline constexpr char _fused_sgd_[] =
     "_fused_sgd_(params, grads, momentum_buffer_list, ...): one SGD step over lists of tensors, in place.";
 inline constexpr char _fused_adam_[] =
-    "_fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): one Adam step over lists of "
+    "_fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): one Adam step over lists "
+    "of "
     "tensors, in place; decoupled=True is AdamW. state_steps are one-element float tensors, counted up here.";
 
-inline constexpr char mm[] = "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
+inline constexpr char mm[] =
+    "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
 inline constexpr char bmm[] = "bmm(input, mat2): products of two batches of matrices [b, n, k] and [b, k, m].";
 inline constexpr char addmm[] = "addmm(input, mat1, mat2, *, beta=1, alpha=1): beta * input + alpha * (mat1 @ mat2).";
 inline constexpr char softmax[] =
@@ -53,17 +63,21 @@ inline constexpr char softmax[] =
 inline constexpr char log_softmax[] =
     "log_softmax(input, dim, dtype=None): x - log(sum(exp(x))) along dim, without overflow. Integers need a dtype.";
 inline constexpr char max_pool2d[] =
-    "max_pool2d(input, kernel_size, stride=kernel_size, padding=0, dilation=1, ceil_mode=False): the largest value of each "
+    "max_pool2d(input, kernel_size, stride=kernel_size, padding=0, dilation=1, ceil_mode=False): the largest value of "
+    "each "
     "window. input [N, C, H, W] or [C, H, W].";
 inline constexpr char dropout[] =
     "dropout(input, p=0.5, training=True): zeroes each element with probability p and scales the rest by 1 / (1 - p) "
     "(Srivastava et al. 2014); the input itself when not training.";
 inline constexpr char batch_norm[] =
-    "batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5): (x - mean) "
+    "batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5): (x "
+    "- mean) "
     "/ sqrt(var + eps) * weight + bias per channel (dimension 1); Ioffe and Szegedy 2015.";
 inline constexpr char cross_entropy[] =
-    "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0): cross-entropy of "
-    "logits. input [N, C], [C] or [N, C, d1, ...]; target class numbers (int64) without the C dimension, or probabilities of "
+    "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0): cross-entropy "
+    "of "
+    "logits. input [N, C], [C] or [N, C, d1, ...]; target class numbers (int64) without the C dimension, or "
+    "probabilities of "
     "input's shape.";
 inline constexpr char nll_loss[] =
     "nll_loss(input, target, weight=None, ignore_index=-100, reduction='mean'): -weight[target] * input[target] of "

@@ -25,7 +25,10 @@ void OpBase::refuse_layer(Layer) const {
 void OpBase::refuse_undefined() const { fail(Cause::type, name, ": expected a tensor, got None (input)."); }
 void OpBase::refuse_device(DeviceType d) const {
   backend(d);  // says so itself where the device is missing altogether
-  fail(Cause::not_implemented, name, ": no ", d == DeviceType::cpu ? "CPU" : d == DeviceType::cuda ? "CUDA" : "such",
+  fail(Cause::not_implemented, name, ": no ",
+       d == DeviceType::cpu    ? "CPU"
+       : d == DeviceType::cuda ? "CUDA"
+                               : "such",
        " kernel in this build.");
 }
 

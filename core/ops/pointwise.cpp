@@ -1,5 +1,5 @@
-// Everything about a pointwise call that is the same on every device: promotion, broadcasting, the destination, overlap,
-// and the plan. A tour:
+// Everything about a pointwise call that is the same on every device: promotion, broadcasting, the destination,
+// overlap, and the plan. A tour:
 //
 //   pointwise()           the hot path (same dtype and shape, contiguous) inline; everything else goes to Call
 //   Call                  collects operands, decides dtype, shape and destination, then builds the plan
@@ -130,7 +130,8 @@ Tensor Call::destination(DType result, Out out) {
   const Tensor& t = *out.tensor;
   VESTA_CHECK(can_cast(result, t.dtype()), type, op_, ": result type ", result,
               " can't be cast to the desired output type ", t.dtype(), ".");
-  VESTA_CHECK(t.device() == device_ || t.dim() == 0, device, op_, ": expected out on ", device_, ", got ", t.device(), ".");
+  VESTA_CHECK(t.device() == device_ || t.dim() == 0, device, op_, ": expected out on ", device_, ", got ", t.device(),
+              ".");
   check_writable(t, op_);
   if (!std::ranges::equal(t.sizes(), IntSpan(shape_))) {
     VESTA_CHECK(out.kind == Out::given, value, op_, ": output with shape ", t.sizes(),
@@ -197,8 +198,8 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   }
   VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
               promoted, ".");
-  VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ", info.name,
-              " is not supported for complex tensors: its result is real. Use ", info.name, "().");
+  VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ",
+              info.name, " is not supported for complex tensors: its result is real. Use ", info.name, "().");
   call.find_device();
   call.find_shape();
   if (info.check) info.check(in, params);

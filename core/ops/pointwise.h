@@ -1,13 +1,13 @@
-// Pointwise ops: one struct is the whole op. This header holds what is derived from the struct without knowing a device:
-// the record an op is described by at run time, and the plan its kernels get.
+// Pointwise ops: one struct is the whole op. This header holds what is derived from the struct without knowing a
+// device: the record an op is described by at run time, and the plan its kernels get.
 //
 // The shapes of a struct (see README.md in this folder):
 //
 //   struct Exp {                                  // unary
 //     static constexpr auto doc = "exp(x): e**x, elementwise.";
-//     static constexpr auto accepts = kFloats | kComplexes;            // computes in these; bool and integers go to float
-//     template <class V> VESTA_HD static V forward(V x) { using math::exp; return exp(x); }
-//     template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
+//     static constexpr auto accepts = kFloats | kComplexes;            // computes in these; bool and integers go to
+//     float template <class V> VESTA_HD static V forward(V x) { using math::exp; return exp(x); } template <class T>
+//     VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
 //   };
 //   struct LeakyRelu { ... forward(V x, double slope);  backward(T g, T x, Unused, double slope); }   // parametrised
 //   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
@@ -54,10 +54,10 @@ struct PointwiseInfo {
   DTypeSet accepts;
   Result result = Result::same;
   bool integers_to_float = false;  // integer inputs compute in the default float type
-  bool mask_first = false;         // input 0 is a bool mask that takes no part in promotion (where)
+  bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
   bool differentiable = true;
-  bool pass[3] = {};               // the gradient of input i is g
-  uint8_t uses[3] = {};            // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
+  bool pass[3] = {};  // the gradient of input i is g
+  uint8_t uses[3] = {};  // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
   void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
   AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};
   bool (*pass_if[3])(const double* params) = {};  // the gradient of input i is g for these parameters: b's in a + 1 * b
@@ -73,15 +73,15 @@ struct PointwiseOp : Op<Signature> {
 /// Is what a device gets to run: geometry after broadcasting and coalescing, dimension 0 innermost.
 struct PointwisePlan {
   struct Operand {
-    char* data = nullptr;       // of the first element; for `immediate`, of the value in host memory
+    char* data = nullptr;  // of the first element; for `immediate`, of the value in host memory
     DType dtype = DType::float32;
-    bool immediate = false;     // a host value of the compute dtype, to be repeated everywhere
+    bool immediate = false;  // a host value of the compute dtype, to be repeated everywhere
     const int64_t* strides = nullptr;  // bytes, per plan dimension
   };
-  AnyKernel kernel = nullptr;   // null: copy with conversion (one input)
+  AnyKernel kernel = nullptr;  // null: copy with conversion (one input)
   DType compute = DType::float32;  // of the operands the kernel reads
-  DType result = DType::float32;   // of the values it writes; `out` may be converted to another
-  bool mask_first = false;         // operand 0 is read as bool
+  DType result = DType::float32;  // of the values it writes; `out` may be converted to another
+  bool mask_first = false;  // operand 0 is read as bool
   Device device;
   int ndim = 0;
   const int64_t* sizes = nullptr;
@@ -100,7 +100,8 @@ VESTA_API Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tens
                                     const double* params);
 /// Copies `from` into `to` (same shape after broadcasting `from`), converting; any strides, overlap allowed.
 VESTA_API void copy_into(const Tensor& to, const Tensor& from, const char* op);
-/// Raises when `t` may not be written by `op`: read-only memory, elements that share memory, a tensor of inference mode.
+/// Raises when `t` may not be written by `op`: read-only memory, elements that share memory, a tensor of inference
+/// mode.
 VESTA_API void check_writable(const Tensor& t, const char* op);
 /// Tells whether the memory of two tensors may overlap: `none`, `same` (identical geometry) or `partial`.
 enum class Overlap : uint8_t { none, same, partial };

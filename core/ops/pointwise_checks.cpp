@@ -10,8 +10,9 @@ void check_integer_divisor(const Tensor* const* in, const double*) {
   const Tensor& divisor = *in[1];
   if (!is_integral(divisor.dtype()) || is_differentiable(in[0]->dtype()) || divisor.numel() == 0) return;
   NoGrad off;
-  VESTA_CHECK(!eq(divisor, 0).any().item<bool>(), runtime,
-              "division: expected a divisor without zeros for integers, got one with a zero (other). ZeroDivisionError.");
+  VESTA_CHECK(
+      !eq(divisor, 0).any().item<bool>(), runtime,
+      "division: expected a divisor without zeros for integers, got one with a zero (other). ZeroDivisionError.");
 }
 
 void check_integer_exponent(const Tensor* const* in, const double*) {

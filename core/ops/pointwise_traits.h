@@ -1,4 +1,5 @@
-// Reads a pointwise struct: what its members say, as constants and as calls. See pointwise.h for the shapes of a struct.
+// Reads a pointwise struct: what its members say, as constants and as calls. See pointwise.h for the shapes of a
+// struct.
 #pragma once
 #include <utility>
 
@@ -43,9 +44,8 @@ constexpr bool mask_first() {
 /// Calls forward with `params` doubles behind the operands.
 template <class D, int params, class... V>
 VESTA_INLINE auto forward(const double* p, V... v) {
-  return [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-    return D::forward(v..., p[I]...);
-  }(std::make_index_sequence<params>{});
+  return [&]<size_t... I>(std::index_sequence<I...>)
+             __attribute__((always_inline)) { return D::forward(v..., p[I]...); }(std::make_index_sequence<params>{});
 }
 
 // One gradient of a struct: does it exist, is it a Pass, what does it use, and how is it called. `mask` has bit k for
@@ -70,7 +70,8 @@ VESTA_X_GRADIENT(GradientC, backward_c)
 
 template <int inputs, int i>
 using GradientAt =
-    std::conditional_t<inputs == 1, GradientOnly, std::conditional_t<i == 0, GradientA, std::conditional_t<i == 1, GradientB, GradientC>>>;
+    std::conditional_t<inputs == 1, GradientOnly,
+                       std::conditional_t<i == 0, GradientA, std::conditional_t<i == 1, GradientB, GradientC>>>;
 
 template <class D, int inputs, int params, int i>
 struct Gradient {
@@ -85,7 +86,8 @@ struct Gradient {
   template <uint8_t mask>
   static constexpr int find() {
     if constexpr (is_pass || mask >= (1u << (inputs + 1))) return -1;
-    else if constexpr (fits<Probe, mask>(std::make_index_sequence<inputs + 1>{}, std::make_index_sequence<params>{})) return mask;
+    else if constexpr (fits<Probe, mask>(std::make_index_sequence<inputs + 1>{}, std::make_index_sequence<params>{}))
+      return mask;
     else return find<mask + 1>();
   }
   static constexpr int found = find<0>();

@@ -15,9 +15,12 @@ inline constexpr char sum[] =
     "sum(input, dim=None, keepdim=False, *, dtype=None): the sum over the given dimensions (all without dim). Integers "
     "and bool sum in int64, 16-bit floats in float32. Error: a dimension out of range or repeated.";
 inline constexpr char mean[] =
-    "mean(input, dim=None, keepdim=False, *, dtype=None): sum / count over the given dimensions. Error: an integer input.";
-inline constexpr char amax[] = "amax(input, dim=None, keepdim=False): the largest value; NaN wins. Error: nothing to reduce.";
-inline constexpr char amin[] = "amin(input, dim=None, keepdim=False): the smallest value; NaN wins. Error: nothing to reduce.";
+    "mean(input, dim=None, keepdim=False, *, dtype=None): sum / count over the given dimensions. Error: an integer "
+    "input.";
+inline constexpr char amax[] =
+    "amax(input, dim=None, keepdim=False): the largest value; NaN wins. Error: nothing to reduce.";
+inline constexpr char amin[] =
+    "amin(input, dim=None, keepdim=False): the smallest value; NaN wins. Error: nothing to reduce.";
 inline constexpr char any[] = "any(input, dim=None, keepdim=False): whether any element is non-zero; False for none.";
 inline constexpr char all[] = "all(input, dim=None, keepdim=False): whether all elements are non-zero; True for none.";
 inline constexpr char max_dim[] =
@@ -32,9 +35,9 @@ inline constexpr char argmin[] =
 
 /// Is the geometry of a reduction: which dimensions go, and the result's shape.
 struct ReduceShape {
-  uint64_t mask;   // bit d: dimension d is reduced
-  int64_t count;   // elements combined into one result
-  Dims sizes;      // of the result (1 for a reduced dimension where keepdim)
+  uint64_t mask;  // bit d: dimension d is reduced
+  int64_t count;  // elements combined into one result
+  Dims sizes;  // of the result (1 for a reduced dimension where keepdim)
 };
 /// Checks `dim` and works out the geometry.
 VESTA_API ReduceShape reduce_shape(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op);

@@ -98,7 +98,8 @@ Dims strides_like(IntSpan shape, std::span<const Tensor* const> operands) {
   SmallVector<int, 8> order;
   for (int d = n - 1; d >= 0; --d) {
     order.push_back(d);
-    for (size_t at = order.size() - 1; at > 0 && inside(order[at], order[at - 1]); --at) std::swap(order[at], order[at - 1]);
+    for (size_t at = order.size() - 1; at > 0 && inside(order[at], order[at - 1]); --at)
+      std::swap(order[at], order[at - 1]);
   }
   Dims strides(shape.size());
   int64_t step = 1;

@@ -109,7 +109,9 @@ TEST_CASE("half: run time and constant evaluation agree") {
                                               0x477ff000, 0x7f800000, 0x7f800001, 0x7fc12345, 0xff812345, 0x3f801000,
                                               0x3f803000, 0x33800000, 0x33c00000, 0x80000000};
   static constexpr auto folded = [] {
-    struct { std::uint16_t bits[std::size(samples)]; } all{};
+    struct {
+      std::uint16_t bits[std::size(samples)];
+    } all{};
     for (std::size_t i = 0; i < std::size(samples); ++i) all.bits[i] = Half(std::bit_cast<float>(samples[i])).bits;
     return all;
   }();

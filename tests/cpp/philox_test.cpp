@@ -62,14 +62,13 @@ TEST_CASE("philox4x32: published vectors of ten rounds") {
     std::uint32_t key[2];
     Philox4 expected;
   };
-  const Known vectors[] = {
-      {{{0, 0, 0, 0}}, {0, 0}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
-      {{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
-       {0xffffffff, 0xffffffff},
-       {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}},
-      {{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
-       {0xa4093822, 0x299f31d0},
-       {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}}};
+  const Known vectors[] = {{{{0, 0, 0, 0}}, {0, 0}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
+                           {{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
+                            {0xffffffff, 0xffffffff},
+                            {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}},
+                           {{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
+                            {0xa4093822, 0x299f31d0},
+                            {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}}};
   for (const Known& v : vectors) {
     const Philox4 got = vesta::philox4x32(v.counter, v.key[0], v.key[1]);
     for (int k = 0; k < 4; ++k) CHECK(got.word[k] == v.expected.word[k]);

@@ -62,16 +62,83 @@ struct Worst {
 template <class T>
 std::vector<T> special_values() {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> values = {T(0), Limits::infinity(), Limits::quiet_NaN(), Limits::max(), Limits::min(),
-                           Limits::denorm_min(), Limits::min() / 2, Limits::epsilon()};
-  for (double centre :
-       {1e-30, 1e-10, 1e-4, 1e-3, 0.1, 0.25, 0.34657359, 0.5, 0.57735027, 0.6931471805599453, 0.70710678118654752, 0.75,
-        0.92, 1.0, 1.1, 1.25, 1.4142135623730951, 1.5, 1.5707963267948966, 2.0, 2.5, 2.7182818284590452, 3.0,
-        3.1415926535897932, 4.0, 4.7123889803846899, 5.9, 6.2831853071795865, 8.0, 9.0, 10.0, 10.05, 10.2, 14.0, 14.5,
-        16.5, 17.3, 20.0, 22.0, 26.5, 31.415926535897932, 87.3, 88.0, 88.7, 88.72283905206835, 89.0, 89.4, 100.0, 103.9,
-        104.0, 127.0, 128.0, 149.0, 150.0, 170.6, 708.4, 709.78271289338397, 710.4, 745.1, 1023.0, 1024.0, 1074.0,
-        1075.0, 39000.0, 1e5, 8388608.0, 16777216.0, 1e10, 4503599627370496.0, 1.8446744e19, 1e20, 1e30, 1e38, 1.3e154,
-        1e300}) {
+  std::vector<T> values = {T(0),          Limits::infinity(),   Limits::quiet_NaN(), Limits::max(),
+                           Limits::min(), Limits::denorm_min(), Limits::min() / 2,   Limits::epsilon()};
+  for (double centre : {1e-30,
+                        1e-10,
+                        1e-4,
+                        1e-3,
+                        0.1,
+                        0.25,
+                        0.34657359,
+                        0.5,
+                        0.57735027,
+                        0.6931471805599453,
+                        0.70710678118654752,
+                        0.75,
+                        0.92,
+                        1.0,
+                        1.1,
+                        1.25,
+                        1.4142135623730951,
+                        1.5,
+                        1.5707963267948966,
+                        2.0,
+                        2.5,
+                        2.7182818284590452,
+                        3.0,
+                        3.1415926535897932,
+                        4.0,
+                        4.7123889803846899,
+                        5.9,
+                        6.2831853071795865,
+                        8.0,
+                        9.0,
+                        10.0,
+                        10.05,
+                        10.2,
+                        14.0,
+                        14.5,
+                        16.5,
+                        17.3,
+                        20.0,
+                        22.0,
+                        26.5,
+                        31.415926535897932,
+                        87.3,
+                        88.0,
+                        88.7,
+                        88.72283905206835,
+                        89.0,
+                        89.4,
+                        100.0,
+                        103.9,
+                        104.0,
+                        127.0,
+                        128.0,
+                        149.0,
+                        150.0,
+                        170.6,
+                        708.4,
+                        709.78271289338397,
+                        710.4,
+                        745.1,
+                        1023.0,
+                        1024.0,
+                        1074.0,
+                        1075.0,
+                        39000.0,
+                        1e5,
+                        8388608.0,
+                        16777216.0,
+                        1e10,
+                        4503599627370496.0,
+                        1.8446744e19,
+                        1e20,
+                        1e30,
+                        1e38,
+                        1.3e154,
+                        1e300}) {
     if (centre > static_cast<double>(Limits::max())) continue;
     T down = static_cast<T>(centre), up = down;
     values.push_back(down);
@@ -293,7 +360,8 @@ TEST_CASE(ISA "ordinary ranges, densely", "[simd]") {
   CHECK_RANGE(erfc, 0.01f, 10.5f, with_fma(3, 4.2));
   CHECK_RANGE(erfc, -4.5f, -0.01f, with_fma(3, 4.2));
 #undef CHECK_RANGE
-  check("normal_cdf", [](Vec<float> x) { return simd::normal_cdf(x); }, normal_cdf<double>, -14.5f, -0.01f,
-        with_fma(2.5, 3.5));
+  check(
+      "normal_cdf", [](Vec<float> x) { return simd::normal_cdf(x); }, normal_cdf<double>, -14.5f, -0.01f,
+      with_fma(2.5, 3.5));
   check("sigmoid", [](Vec<float> x) { return simd::sigmoid(x); }, sigmoid<double>, -105.0f, -0.01f, 2.5);
 }

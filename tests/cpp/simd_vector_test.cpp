@@ -30,10 +30,22 @@ bool same_bits(T a, T b) {
 template <class T>
 std::vector<T> samples(std::size_t n) {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> values = {T(0),           T(-0.0),           Limits::infinity(), -Limits::infinity(),
-                           T(NAN),         Limits::max(),     Limits::lowest(),   Limits::min(),
-                           Limits::denorm_min(), T(0.5),      T(-0.5),            T(1.5),
-                           T(2.5),         T(-2.5),           T(1),               T(-1)};
+  std::vector<T> values = {T(0),
+                           T(-0.0),
+                           Limits::infinity(),
+                           -Limits::infinity(),
+                           T(NAN),
+                           Limits::max(),
+                           Limits::lowest(),
+                           Limits::min(),
+                           Limits::denorm_min(),
+                           T(0.5),
+                           T(-0.5),
+                           T(1.5),
+                           T(2.5),
+                           T(-2.5),
+                           T(1),
+                           T(-1)};
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> exponent(-20, 20);
   while (values.size() < n) {
@@ -81,18 +93,18 @@ void check_operators() {
   CHECK(differences<T>([](V a, V b) { return a / b; }, [](T a, T b) { return a / b; }) == 0);
   CHECK(differences<T>([](V a, V) { return -a; }, [](T a, T) { return -a; }) == 0);
   CHECK(differences<T>([](V a, V) { return math::abs(a); }, [](T a, T) { return std::fabs(a); }) == 0);
-  CHECK(differences<T>([](V a, V b) { return math::copysign(a, b); },
-                       [](T a, T b) { return std::copysign(a, b); }) == 0);
+  CHECK(differences<T>([](V a, V b) { return math::copysign(a, b); }, [](T a, T b) { return std::copysign(a, b); }) ==
+        0);
   CHECK(differences<T>([](V a, V) { return math::sqrt(a); }, [](T a, T) { return std::sqrt(a); }) == 0);
   CHECK(differences<T>([](V a, V) { return math::rsqrt(a); }, [](T a, T) { return T(1) / std::sqrt(a); }) == 0);
-  CHECK(differences<T>([](V a, V b) { return math::maximum(a, b); },
-                       [](T a, T b) { return math::maximum(a, b); }) == 0);
-  CHECK(differences<T>([](V a, V b) { return math::minimum(a, b); },
-                       [](T a, T b) { return math::minimum(a, b); }) == 0);
-  CHECK(differences<T>([](V a, V b) { return math::fmax(a, b); },
-                       [](T a, T b) { return b != b || a >= b ? a : b; }) == 0);
-  CHECK(differences<T>([](V a, V b) { return math::fmin(a, b); },
-                       [](T a, T b) { return b != b || a <= b ? a : b; }) == 0);
+  CHECK(differences<T>([](V a, V b) { return math::maximum(a, b); }, [](T a, T b) { return math::maximum(a, b); }) ==
+        0);
+  CHECK(differences<T>([](V a, V b) { return math::minimum(a, b); }, [](T a, T b) { return math::minimum(a, b); }) ==
+        0);
+  CHECK(differences<T>([](V a, V b) { return math::fmax(a, b); }, [](T a, T b) { return b != b || a >= b ? a : b; }) ==
+        0);
+  CHECK(differences<T>([](V a, V b) { return math::fmin(a, b); }, [](T a, T b) { return b != b || a <= b ? a : b; }) ==
+        0);
   CHECK(differences<T>([](V a, V) { return math::sign(a); }, [](T a, T) { return T((a > 0) - (a < 0)); }) == 0);
   CHECK(differences<T>([](V a, V b) { return math::remainder(a, b); },
                        [](T a, T b) { return math::remainder(a, b); }) == 0);
@@ -115,18 +127,17 @@ void check_masks() {
   CHECK(differences<T>([&](V a, V b) { return pick(a >= b); }, [](T a, T b) { return a >= b; }) == 0);
   CHECK(differences<T>([&](V a, V b) { return pick(a == b); }, [](T a, T b) { return a == b; }) == 0);
   CHECK(differences<T>([&](V a, V b) { return pick(a != b); }, [](T a, T b) { return a != b; }) == 0);
-  CHECK(differences<T>([&](V a, V b) { return pick((a < b) & (a > 0)); },
-                       [](T a, T b) { return a < b && a > 0; }) == 0);
-  CHECK(differences<T>([&](V a, V b) { return pick((a < b) | (a > 0)); },
-                       [](T a, T b) { return a < b || a > 0; }) == 0);
+  CHECK(differences<T>([&](V a, V b) { return pick((a < b) & (a > 0)); }, [](T a, T b) { return a < b && a > 0; }) ==
+        0);
+  CHECK(differences<T>([&](V a, V b) { return pick((a < b) | (a > 0)); }, [](T a, T b) { return a < b || a > 0; }) ==
+        0);
   CHECK(differences<T>([&](V a, V b) { return pick((a < b) ^ (a > 0)); },
                        [](T a, T b) { return (a < b) != (a > 0); }) == 0);
   CHECK(differences<T>([&](V a, V b) { return pick(!(a < b)); }, [](T a, T b) { return !(a < b); }) == 0);
   CHECK(differences<T>([&](V a, V) { return pick(math::isnan(a)); }, [](T a, T) { return a != a; }) == 0);
   CHECK(differences<T>([&](V a, V) { return pick(math::isinf(a)); }, [](T a, T) { return std::isinf(a); }) == 0);
   CHECK(differences<T>([&](V a, V) { return pick(math::isfinite(a)); }, [](T a, T) { return std::isfinite(a); }) == 0);
-  CHECK(differences<T>([&](V a, V) { return pick(simd::signbit(a)); },
-                       [](T a, T) { return std::signbit(a); }) == 0);
+  CHECK(differences<T>([&](V a, V) { return pick(simd::signbit(a)); }, [](T a, T) { return std::signbit(a); }) == 0);
   CHECK(simd::all(Mask<T>(true)));
   CHECK(!simd::any(Mask<T>(false)));
   bool bytes[Mask<T>::N + 1] = {};

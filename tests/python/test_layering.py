@@ -44,7 +44,10 @@ WORDS_OF_ALL = ("core/ops/list.h", "core/dispatch/layer.h")
 # Single arrows upwards, with the reason.
 EXCEPTIONS = {
     ("core/tensor.cpp", "core/ops/ops.h"): "some methods of Tensor are written as calls of its other methods, the ops",
-    ("python/bindings/settings.cpp", "core/cpu/parallel.h"): "Python sets the number of threads and ends loops by Ctrl-C",
+    (
+        "python/bindings/settings.cpp",
+        "core/cpu/parallel.h",
+    ): "Python sets the number of threads and ends loops by Ctrl-C",
 }
 
 # The one file that puts the parts together (vesta::initialize), and the leaf it plugs in.

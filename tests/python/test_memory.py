@@ -141,7 +141,9 @@ INVISIBLE: list[Callable[[Token], None]] = [
     + [
         pytest.param(
             gradient_of_gradient,
-            marks=pytest.mark.xfail(reason="a cycle of the graph alone, without a Python object in it, stays; as in PyTorch"),
+            marks=pytest.mark.xfail(
+                reason="a cycle of the graph alone, without a Python object in it, stays; as in PyTorch"
+            ),
         )
     ],
 )

@@ -14,7 +14,8 @@ VESTA_INLINE To convert_value(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
   } else if constexpr (is_complex(dtype_of<From>)) {
-    if constexpr (is_complex(dtype_of<To>)) return To(typename To::value_type(v.real()), typename To::value_type(v.imag()));
+    if constexpr (is_complex(dtype_of<To>))
+      return To(typename To::value_type(v.real()), typename To::value_type(v.imag()));
     else if constexpr (std::is_same_v<To, bool>) return v.real() != 0 || v.imag() != 0;
     else return convert_value<To>(v.real());
   } else if constexpr (is_complex(dtype_of<To>)) {
@@ -49,7 +50,8 @@ void convert_run(const char* from, int64_t from_stride, char* to, int64_t to_str
     return;
   }
   for (int64_t i = 0; i < n; ++i) {
-    *reinterpret_cast<To*>(to + i * to_stride) = convert_value<To>(*reinterpret_cast<const From*>(from + i * from_stride));
+    *reinterpret_cast<To*>(to + i * to_stride) =
+        convert_value<To>(*reinterpret_cast<const From*>(from + i * from_stride));
   }
 }
 

@@ -47,11 +47,17 @@ struct Accumulator {
 };
 template <class T>
   requires std::is_integral_v<T>
-struct Accumulator<Sum, T> { using type = int64_t; };
+struct Accumulator<Sum, T> {
+  using type = int64_t;
+};
 template <class T>
-struct Accumulator<Any, T> { using type = bool; };
+struct Accumulator<Any, T> {
+  using type = bool;
+};
 template <class T>
-struct Accumulator<All, T> { using type = bool; };
+struct Accumulator<All, T> {
+  using type = bool;
+};
 template <class Op, class T>
 using acc_t = typename Accumulator<Op, T>::type;
 
@@ -173,7 +179,8 @@ void columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, char
     std::fill_n(result, kStrip, Op::template identity<A>());
     for (uint64_t carry = count; carry; carry >>= 1, ++i) {
       if (!(carry & 1)) continue;
-      for (int64_t j = 0; j < kStrip; ++j) result[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], result[j]);
+      for (int64_t j = 0; j < kStrip; ++j)
+        result[j] = first ? level[i][j] : Op::template combine<A>(level[i][j], result[j]);
       first = false;
     }
     std::copy_n(result, w, to + c);

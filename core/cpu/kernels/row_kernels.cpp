@@ -83,7 +83,9 @@ compute_t<T> row_max(const T* x, int64_t n) {
 
 /// Returns the row's maximum, or 0 where it is -inf (then every exp(x - 0) is 0 and not NaN).
 template <class C>
-C finite_max(C m) { return m == -std::numeric_limits<C>::infinity() ? C(0) : m; }
+C finite_max(C m) {
+  return m == -std::numeric_limits<C>::infinity() ? C(0) : m;
+}
 
 template <class T>
 double logsumexp(const char* bytes, int64_t n) {
@@ -114,7 +116,8 @@ void softmax(const char* xb, char* yb, int64_t n, bool log) {
   const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 is
   double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
   const Vec<C> scale{C(1.0 / sum)};
-  each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(math::exp(load_row<C>(x + i, w) - shift) * scale, y + i, w); });
+  each_vector<C>(
+      n, [&](int64_t i, int64_t w) { store_row<C>(math::exp(load_row<C>(x + i, w) - shift) * scale, y + i, w); });
 }
 
 template <class T>
@@ -129,10 +132,10 @@ void softmax_gradient(const char* gb, const char* yb, char* out, int64_t n, bool
     });
     return;
   }
-  const Vec<C> sum{C(sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w) * load_row<C>(y + i, w); }))};
-  each_vector<C>(n, [&](int64_t i, int64_t w) {
-    store_row<C>(load_row<C>(y + i, w) * (load_row<C>(g + i, w) - sum), gx + i, w);
-  });
+  const Vec<C> sum{
+      C(sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w) * load_row<C>(y + i, w); }))};
+  each_vector<C>(
+      n, [&](int64_t i, int64_t w) { store_row<C>(load_row<C>(y + i, w) * (load_row<C>(g + i, w) - sum), gx + i, w); });
 }
 
 template <class T>
@@ -183,7 +186,8 @@ void gradient_sums(const char* gb, const char* xb, double mean, int64_t n, doubl
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
   const Vec<C> m{C(mean)};
   *sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w); });
-  *product = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w) * (load_row<C>(x + i, w) - m); });
+  *product =
+      sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w) * (load_row<C>(x + i, w) - m); });
 }
 
 template <class T>
@@ -249,8 +253,8 @@ void adam(char* pb, const char* gb, char* mb, char* vb, char* xb, int64_t n, con
 void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
-    rows[d] = {&softmax<T>, &softmax_gradient<T>, &logsumexp<T>, &dot<T>, &exp_minus<T>,
-               &moments<T>, &affine<T>, &gradient_sums<T>, &combine<T>};
+    rows[d] = {&softmax<T>, &softmax_gradient<T>, &logsumexp<T>,     &dot<T>,    &exp_minus<T>,
+               &moments<T>, &affine<T>,           &gradient_sums<T>, &combine<T>};
     optim[d] = {&sgd<T>, &adam<T>};
   };
   one.template operator()<float>();

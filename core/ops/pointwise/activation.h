@@ -34,7 +34,8 @@ struct LeakyRelu {
 };
 
 struct Erf {
-  static constexpr auto doc = "erf(input): the error function 2 / sqrt(pi) * integral of e ** -t^2 from 0 to x, elementwise.";
+  static constexpr auto doc =
+      "erf(input): the error function 2 / sqrt(pi) * integral of e ** -t^2 from 0 to x, elementwise.";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x) { return math::erf(x); }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) {
@@ -55,9 +56,7 @@ struct Erfc {
 struct GeluErf {
   static constexpr auto doc = "gelu_erf(input): x * P(X <= x) for a standard normal X: x / 2 * erfc(-x / sqrt(2)).";
   static constexpr auto accepts = kFloats;
-  template <class V> VESTA_HD static V forward(V x) {
-    return x * math::normal_cdf(x);
-  }
+  template <class V> VESTA_HD static V forward(V x) { return x * math::normal_cdf(x); }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) {
     T density = lit<T>(0.3989422804014327) * math::exp(x * x * lit<T>(-0.5));  // 1 / sqrt(2 pi)
     return g * (lit<T>(0.5) * math::erfc(x * lit<T>(-0.7071067811865476)) + x * density);

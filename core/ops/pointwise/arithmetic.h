@@ -27,7 +27,9 @@ struct Sign {
   static constexpr auto doc = "sign(input): -1, 0 or 1, elementwise; 0 for NaN.";
   static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V x) { return math::sign(x); }
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::select(g != g, lit<T>(0), lit<T>(0)); }
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
 };
 
 struct Sgn {
@@ -65,7 +67,9 @@ struct Floor {
   static constexpr auto doc = "floor(input): the largest integer <= x, elementwise.";
   static constexpr auto accepts = kReals;
   template <class V> VESTA_HD static V forward(V x) { return math::floor(x); }
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::select(g != g, lit<T>(0), lit<T>(0)); }
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
 };
 
 struct ConjPhysical {
@@ -80,7 +84,9 @@ struct Add {
   static constexpr auto accepts = kNumbers | kBool;
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a + b * lit<V>(alpha)); }
   static constexpr Pass backward_a{};
-  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) { return g * lit<T>(alpha); }
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {
+    return g * lit<T>(alpha);
+  }
   static bool passes_b(const double* params) { return params[0] == 1; }
 };
 
@@ -89,7 +95,9 @@ struct Sub {
   static constexpr auto accepts = kNumbers;
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a - b * lit<V>(alpha)); }
   static constexpr Pass backward_a{};
-  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) { return g * lit<T>(-alpha); }
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {
+    return g * lit<T>(-alpha);
+  }
 };
 
 struct Mul {
@@ -101,7 +109,8 @@ struct Mul {
 };
 
 struct TrueDivide {
-  static constexpr auto doc = "true_divide(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
+  static constexpr auto doc =
+      "true_divide(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
   static constexpr auto accepts = kFloats | kComplexes;
   template <class V> VESTA_HD static V forward(V a, V b) { return a / b; }
   template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g / math::conj(b); }
@@ -128,7 +137,8 @@ struct TruncDivide {
 };
 
 struct Remainder {
-  static constexpr auto doc = "remainder(input, other): x - y * floor(x / y), elementwise; the sign is y's (Python's %).";
+  static constexpr auto doc =
+      "remainder(input, other): x - y * floor(x / y), elementwise; the sign is y's (Python's %).";
   static constexpr auto accepts = kReals;
   static constexpr auto check = &check_integer_divisor;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::remainder(a, b); }

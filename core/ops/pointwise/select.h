@@ -45,8 +45,12 @@ struct Where {
   static constexpr auto accepts = kAllTypes;
   static constexpr bool mask_first = true;
   template <class V> VESTA_HD static V forward(bool condition, V a, V b) { return condition ? a : b; }
-  template <class T> VESTA_HD static T backward_b(T g, T c, Unused, Unused, Unused) { return math::select(c, g, lit<T>(0)); }
-  template <class T> VESTA_HD static T backward_c(T g, T c, Unused, Unused, Unused) { return math::select(c, lit<T>(0), g); }
+  template <class T> VESTA_HD static T backward_b(T g, T c, Unused, Unused, Unused) {
+    return math::select(c, g, lit<T>(0));
+  }
+  template <class T> VESTA_HD static T backward_c(T g, T c, Unused, Unused, Unused) {
+    return math::select(c, lit<T>(0), g);
+  }
 };
 
 }  // namespace VESTA_ISA_NS
