@@ -187,7 +187,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """batch_norm: normalises ``input`` [N, C, ...] per channel: by its own statistics if ``training``, else by the running ones.
+    """batch_norm: normalises ``input`` [N, C, ...] per channel: by its own statistics if training, else running ones.
 
     Args:
         running_mean, running_var: [C]; updated in place by ``momentum`` if ``training``.
