@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import keyword
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,7 +114,14 @@ def tensor_lines() -> Iterator[str]:
     yield "def __matmul__(self, other: Tensor) -> Tensor: ..."
     for op in ("neg", "pos", "abs", "invert"):
         yield f"def __{op}__(self) -> Tensor: ..."
-    for op, kind in (("bool", "bool"), ("int", "int"), ("float", "float"), ("index", "int"), ("len", "int"), ("hash", "int")):
+    for op, kind in {
+        "bool": "bool",
+        "int": "int",
+        "float": "float",
+        "index": "int",
+        "len": "int",
+        "hash": "int",
+    }.items():
         yield f"def __{op}__(self) -> {'builtins.' + kind}: ..."
     yield "def __getitem__(self, key: Any) -> Tensor: ..."
     yield "def __setitem__(self, key: Any, value: Any) -> None: ..."
@@ -141,7 +149,8 @@ def values() -> Iterator[str]:
     yield "Number = Union[builtins.bool, builtins.int, builtins.float, complex]"
     for name in ("dtype", "layout", "memory_format"):
         yield f"class {name}: ..."
-    yield "class device:\n    type: str\n    index: builtins.int | None\n    def __init__(self, type: Any, index: Any = ...) -> None: ..."
+    yield "class device:\n    type: str\n    index: builtins.int | None"
+    yield "    def __init__(self, type: Any, index: Any = ...) -> None: ..."
     yield "class Size(tuple[builtins.int, ...]):\n    def numel(self) -> builtins.int: ..."
     yield "class Generator:\n    def __init__(self, device: Any = ...) -> None: ..."
     for name in ("manual_seed", "seed", "initial_seed", "get_state", "set_state"):
@@ -152,6 +161,21 @@ def values() -> Iterator[str]:
             yield f"class {name}({', '.join(base.__name__ for base in value.__bases__)}): ..."
         elif type(value) in (_C.dtype, _C.layout, _C.memory_format, _C.Generator):
             yield f"{name}: {type(value).__name__}"
+
+
+def wrapped(text: str) -> str:
+    """Breaks definitions of more than 120 columns: one parameter a line."""
+    lines = []
+    for line in text.splitlines():
+        match = re.fullmatch(r"( *)(def \w+\()(.*)(\) -> .*)", line)
+        if len(line) <= 120 or not match:
+            lines.append(line)
+            continue
+        indent, head, parameters, tail = match.groups()
+        lines.append(indent + head)
+        lines += [f"{indent}    {part}," for part in re.split(r", (?![^\[]*\])", parameters)]
+        lines.append(indent + tail)
+    return "\n".join(lines) + "\n"
 
 
 def extension() -> str:
@@ -167,7 +191,7 @@ def extension() -> str:
     for name, entry in sorted(registry.items()):
         lines += ["    @staticmethod"] + ["    " + line for line in op_lines(name, entry, False)]
     lines += ["_nn = _ops"]
-    return HEAD.format(doc="The C++ side of vesta.") + "\n".join(lines) + "\n"
+    return HEAD.format(doc="The C++ side of vesta.") + wrapped("\n".join(lines))
 
 
 def package() -> str:
@@ -176,7 +200,8 @@ def package() -> str:
     lines = ["from collections.abc import Sequence", "from typing import Any", ""]
     lines += ["from . import autograd as autograd, cuda as cuda, nn as nn, optim as optim, utils as utils"]
     lines += ["from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad"]
-    lines += ["from .autograd import set_grad_enabled as set_grad_enabled", "from ._limits import finfo as finfo, iinfo as iinfo"]
+    lines += ["from .autograd import set_grad_enabled as set_grad_enabled"]
+    lines += ["from ._limits import finfo as finfo, iinfo as iinfo"]
     lines += ["from ._C import Number as Number"]
     for name, value in sorted(vars(vesta).items()):
         if name.startswith("_") or inspect.ismodule(value) or name in vesta._LAZY:
@@ -190,7 +215,7 @@ def package() -> str:
         elif name in vesta._ALIASES:
             lines.append(f"{name} = {vesta._ALIASES[name]}")
     lines.append("__version__: str")
-    return HEAD.format(doc="What `import vesta` offers.") + "\n".join(lines) + "\n"
+    return HEAD.format(doc="What `import vesta` offers.") + wrapped("\n".join(lines))
 
 
 def main() -> int:

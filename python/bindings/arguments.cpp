@@ -110,7 +110,8 @@ bool number_of(PyObject* o, Scalar& number) {
   } else if (PyComplex_Check(o)) {
     Py_complex c = PyComplex_AsCComplex(o);
     number = Scalar(complex128(c.real, c.imag));
-  } else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || !std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray")) {
+  } else if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 ||
+             !std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray")) {
     return false;
   } else if (!std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10)) {
     number = Scalar(PyObject_IsTrue(o) == 1);
@@ -134,8 +135,8 @@ int64_t to_int(const Table& t, int i, PyObject* o) {
   }
   int overflow;
   long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-  VESTA_CHECK(!overflow, runtime, t.op, ": expected ", t.params[size_t(i)].name, " to fit 64 bits, got an integer that ",
-              "does not. (Overflow when unpacking long)");
+  VESTA_CHECK(!overflow, runtime, t.op, ": expected ", t.params[size_t(i)].name,
+              " to fit 64 bits, got an integer that ", "does not. (Overflow when unpacking long)");
   return v;
 }
 

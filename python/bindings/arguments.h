@@ -147,7 +147,8 @@ VESTA_MAYBE_ARG(MaybeText, to_text)
 template <>
 struct Arg<Text> {
   Text value;
-  Arg(const Table& t, int i, Bound& b) : value(b.slot[i] ? to_text(t, i, b.slot[i]) : t.params[size_t(i)].default_text) {}
+  Arg(const Table& t, int i, Bound& b)
+      : value(b.slot[i] ? to_text(t, i, b.slot[i]) : t.params[size_t(i)].default_text) {}
   Text get() const { return value; }
 };
 template <>

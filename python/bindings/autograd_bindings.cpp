@@ -18,10 +18,12 @@ PyObject* get(PyObject* o, void*) {
 }
 template <void (*f)(const Tensor&, PyObject*)>
 int set(PyObject* o, PyObject* value, void*) {
-  return guarded([&] {
-    f(unwrap(o), value);
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        f(unwrap(o), value);
+        return 0;
+      },
+      -1);
 }
 
 PyObject* requires_grad(const Tensor& t) { return PyBool_FromLong(autograd::requires_grad(t)); }
@@ -32,7 +34,8 @@ void set_requires_grad(const Tensor& t, PyObject* on) {
 PyObject* grad(const Tensor& t) { return t.impl()->autograd ? wrap(autograd::grad(t)) : new_ref(Py_None); }
 void set_grad(const Tensor& t, PyObject* g) {
   if (!g || g == Py_None) return autograd::set_grad(t, {});
-  if (!is_tensor(g)) type_error("assigned grad expected to be a Tensor or None but got grad of type %s", Py_TYPE(g)->tp_name);
+  if (!is_tensor(g))
+    type_error("assigned grad expected to be a Tensor or None but got grad of type %s", Py_TYPE(g)->tp_name);
   VESTA_CHECK(!unwrap(g).is_same(t), runtime, "grad: can't assign Variable as its own grad.");
   autograd::set_grad(t, unwrap(g));
 }
@@ -42,10 +45,12 @@ PyObject* output_nr(const Tensor& t) { return PyLong_FromUnsignedLong(autograd::
 PyObject* retains_grad(const Tensor& t) { return PyBool_FromLong(autograd::retains_grad(t)); }
 PyObject* data(const Tensor& t) { return wrap(t.detach()); }
 void set_data(const Tensor& t, PyObject* value) {
-  if (!value || !is_tensor(value)) type_error("data: expected a Tensor, got %s.", value ? Py_TYPE(value)->tp_name : "nothing");
+  if (!value || !is_tensor(value))
+    type_error("data: expected a Tensor, got %s.", value ? Py_TYPE(value)->tp_name : "nothing");
   const Tensor& from = unwrap(value);
   VESTA_CHECK(!autograd::requires_grad(t) || is_differentiable(from.dtype()), runtime,
-              "data set to a tensor that requires gradients must be floating point or complex dtype, got ", from.dtype(), ".");
+              "data set to a tensor that requires gradients must be floating point or complex dtype, got ",
+              from.dtype(), ".");
   const TensorImpl& f = *from.impl();
   t.impl()->set_storage(f.storage(), f.sizes(), f.strides(), f.offset(), f.dtype(), "data");
 }
@@ -58,7 +63,8 @@ PyGetSetDef properties[] = {
     {"is_leaf", get<is_leaf>, nullptr, "Whether the user made it (or it requires no grad).", nullptr},
     {"output_nr", get<output_nr>, nullptr, "Which result of grad_fn it is.", nullptr},
     {"retains_grad", get<retains_grad>, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
-    {"data", get<data>, set<set_data>, "The same memory without history; assigning replaces memory and geometry.", nullptr},
+    {"data", get<data>, set<set_data>, "The same memory without history; assigning replaces memory and geometry.",
+     nullptr},
     {"_base", get<base>, nullptr, "The tensor it is a view of, or None.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -114,11 +120,13 @@ bool flag(const Table& t, int i, Bound& b, bool missing) {
 }
 
 struct Backward {
-  static constexpr char name[] = "backward",
-                        params[] = "(MaybeTensor gradient = {}, object retain_graph = {}, bool create_graph = false, object inputs = {})",
-                        doc[] = "Adds d(self)/d(leaf) * gradient into every leaf's grad; gradient may be missing for a "
-                                "tensor of one element. retain_graph keeps what was saved for another run, create_graph "
-                                "records the run itself, inputs limits it to these.";
+  static constexpr char
+      name[] = "backward",
+      params[] = "(MaybeTensor gradient = {}, object retain_graph = {}, bool create_graph = false, object inputs = {})",
+      doc[] =
+          "Adds d(self)/d(leaf) * gradient into every leaf's grad; gradient may be missing for a "
+          "tensor of one element. retain_graph keeps what was saved for another run, create_graph "
+          "records the run itself, inputs limits it to these.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<Tensor> gradient(t, 1, b);
     bool create = Arg<bool>(t, 3, b).get();
@@ -129,7 +137,8 @@ struct Backward {
     VESTA_CHECK(!limited || !inputs.empty(), runtime, "'inputs' argument to backward() cannot be empty.");
     {
       WithoutGil open;
-      autograd::run_backward(TensorList::Span(&unwrap(b.slot[0]), 1), TensorList::Span(&gradient.get(), 1), options, inputs);
+      autograd::run_backward(TensorList::Span(&unwrap(b.slot[0]), 1), TensorList::Span(&gradient.get(), 1), options,
+                             inputs);
     }
     Py_RETURN_NONE;
   }
@@ -137,7 +146,8 @@ struct Backward {
 
 struct EngineBackward {
   static constexpr char name[] = "_backward",
-                        params[] = "(object tensors, object grads, bool retain_graph, bool create_graph, object inputs)",
+                        params[] =
+                            "(object tensors, object grads, bool retain_graph, bool create_graph, object inputs)",
                         doc[] = "What vesta.autograd.backward calls, with every choice made.";
   static PyObject* run(const Table& t, Bound& b) {
     std::vector<Tensor> roots = tensors_of(t, 0, b.slot[0]), grads = tensors_of(t, 1, b.slot[1]);
@@ -154,8 +164,9 @@ struct EngineBackward {
 
 struct EngineGrad {
   static constexpr char name[] = "_grad",
-                        params[] = "(object outputs, object inputs, object grads, bool retain_graph, bool create_graph, "
-                                   "bool allow_unused, bool materialize_grads)",
+                        params[] =
+                            "(object outputs, object inputs, object grads, bool retain_graph, bool create_graph, "
+                            "bool allow_unused, bool materialize_grads)",
                         doc[] = "What vesta.autograd.grad calls, with every choice made.";
   static PyObject* run(const Table& t, Bound& b) {
     std::vector<Tensor> outputs = tensors_of(t, 0, b.slot[0]), inputs = tensors_of(t, 1, b.slot[1]);
@@ -174,7 +185,8 @@ struct EngineGrad {
 // ---- modes ----
 
 struct SetGradEnabled {
-  static constexpr char name[] = "set_grad_enabled", params[] = "(bool mode)", doc[] = "Switches recording on this thread.";
+  static constexpr char name[] = "set_grad_enabled", params[] = "(bool mode)",
+                        doc[] = "Switches recording on this thread.";
   static PyObject* run(const Table& t, Bound& b) {
     GradMode::set(Arg<bool>(t, 0, b).get());
     Py_RETURN_NONE;
@@ -229,8 +241,8 @@ bool add_autograd(PyObject* module) {
     if (!add_to_tensor(p->name, d.get())) return false;
   }
   return add_methods<RequiresGrad, RetainGrad, DetachInPlace, IsView, Backward>() &&
-         add_functions<EngineBackward, EngineGrad, SetGradEnabled, IsGradEnabled, SetInference, IsInference, QueueCallback,
-                       SetAnomaly, IsAnomaly>(module) &&
+         add_functions<EngineBackward, EngineGrad, SetGradEnabled, IsGradEnabled, SetInference, IsInference,
+                       QueueCallback, SetAnomaly, IsAnomaly>(module) &&
          add_hooks(module) && add_nodes(module);
 }
 

@@ -18,11 +18,14 @@ Tensor convert(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool copy)
 
 /// Is to(): what it was asked for, whichever form the call has.
 struct To {
-  static constexpr char name[] = "to",
-                        params[] = "(object other = {}, object dtype = {}, object non_blocking = {}, object copy = {}, "
-                                   "object device = {}, object memory_format = {})",
-                        doc[] = "to(dtype), to(device, dtype=None), to(other): the tensor in that dtype, on that device, or "
-                                "as `other` is in both; itself where nothing changes, unless copy=True.";
+  static constexpr char
+      name[] = "to",
+      params[] =
+          "(object other = {}, object dtype = {}, object non_blocking = {}, object copy = {}, "
+          "object device = {}, object memory_format = {})",
+      doc[] =
+          "to(dtype), to(device, dtype=None), to(other): the tensor in that dtype, on that device, or "
+          "as `other` is in both; itself where nothing changes, unless copy=True.";
   static PyObject* run(const Table& t, Bound& b) {
     MaybeDType dtype;
     MaybeDevice device;
@@ -102,14 +105,16 @@ struct TypeAs {
 
 struct NewTensor {
   static constexpr char name[] = "new_tensor",
-                        params[] = "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, bool requires_grad = false)",
+                        params[] =
+                            "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, bool requires_grad = false)",
                         doc[] = "A tensor of a copy of data, with the tensor's dtype and device.";
   static PyObject* run(const Table& t, Bound& b) {
     const Tensor& like = unwrap(b.slot[0]);
     Arg<MaybeDType> dtype(t, 2, b);
     Arg<MaybeDevice> device(t, 3, b);
     bool wants = Arg<bool>(t, 4, b).get();
-    Tensor r = make_tensor(b.slot[1], dtype.get().value_or(like.dtype()), device.get().value_or(like.device()), "new_tensor");
+    Tensor r =
+        make_tensor(b.slot[1], dtype.get().value_or(like.dtype()), device.get().value_or(like.device()), "new_tensor");
     if (wants) r.set_requires_grad(true);
     return wrap(std::move(r));
   }
@@ -118,8 +123,8 @@ struct NewTensor {
 }  // namespace
 
 bool add_conversions(PyObject*) {
-  return add_methods<To, Float, Double, Half_, BFloat, Long, Int, Short, Char, Byte, Bool, CFloat, CDouble, Cpu, Cuda, TypeAs,
-                     NewTensor>();
+  return add_methods<To, Float, Double, Half_, BFloat, Long, Int, Short, Char, Byte, Bool, CFloat, CDouble, Cpu, Cuda,
+                     TypeAs, NewTensor>();
 }
 
 }  // namespace vesta::python

@@ -41,8 +41,8 @@ DType dtype_of_dl(DlDataType t) {
   for (int d = 0; d < kNumDTypes; ++d) {
     if (kTypes[d].code == t.code && kTypes[d].bits == t.bits && t.lanes == 1) return DType(d);
   }
-  fail(Cause::type, "from_dlpack: expected a dtype that tensors have, got code ", int64_t(t.code), " with ", int64_t(t.bits),
-       " bits and ", int64_t(t.lanes), " lanes.");
+  fail(Cause::type, "from_dlpack: expected a dtype that tensors have, got code ", int64_t(t.code), " with ",
+       int64_t(t.bits), " bits and ", int64_t(t.lanes), " lanes.");
 }
 
 /// Is what travels: the tensor that keeps the memory, and copies of its sizes and strides.
@@ -60,7 +60,8 @@ void free_capsule(PyObject* capsule) {
 
 struct ToDlpack {
   static constexpr char name[] = "__dlpack__",
-                        params[] = "(object stream = {}, object max_version = {}, object dl_device = {}, object copy = {})",
+                        params[] =
+                            "(object stream = {}, object max_version = {}, object dl_device = {}, object copy = {})",
                         doc[] = "A DLPack capsule over the tensor's memory, for from_dlpack of any library.";
   static PyObject* run(const Table&, Bound& b) {
     const Tensor& t = unwrap(b.slot[0]);
@@ -69,7 +70,8 @@ struct ToDlpack {
       return nullptr;
     }
     if (t.impl()->storage()->read_only()) {
-      PyErr_SetString(PyExc_BufferError, "__dlpack__: expected writable memory, got a read-only tensor. Clone it first.");
+      PyErr_SetString(PyExc_BufferError,
+                      "__dlpack__: expected writable memory, got a read-only tensor. Clone it first.");
       return nullptr;
     }
     auto e = std::make_unique<Exported>();
@@ -78,7 +80,8 @@ struct ToDlpack {
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
     for (int64_t s : e->tensor.strides()) e->dims.push_back(s);
     int64_t n = t.dim();
-    e->managed.tensor = {e->tensor.data_ptr(), {1, 0}, int32_t(n), kTypes[int(t.dtype())], e->dims.data(), e->dims.data() + n, 0};
+    e->managed.tensor = {e->tensor.data_ptr(), {1, 0}, int32_t(n), kTypes[int(t.dtype())], e->dims.data(),
+                         e->dims.data() + n,   0};
     e->managed.context = e.get();
     e->managed.deleter = [](DlManaged* m) { delete static_cast<Exported*>(m->context); };
     PyObject* capsule = PyCapsule_New(&e->managed, "dltensor", free_capsule);
@@ -88,7 +91,8 @@ struct ToDlpack {
 };
 
 struct DlpackDevice {
-  static constexpr char name[] = "__dlpack_device__", params[] = "()", doc[] = "DLPack's (device type, index): (1, 0) is the CPU.";
+  static constexpr char name[] = "__dlpack_device__", params[] = "()",
+                        doc[] = "DLPack's (device type, index): (1, 0) is the CPU.";
   static PyObject* run(const Table&, Bound& b) {
     Device d = unwrap(b.slot[0]).device();
     return Py_BuildValue("(ii)", d.type == DeviceType::cuda ? 2 : 1, d.type == DeviceType::cuda ? int(d.index) : 0);
@@ -108,8 +112,10 @@ Ref capsule_of(PyObject* o) {
 }
 
 struct FromDlpack {
-  static constexpr char name[] = "from_dlpack", params[] = "(object ext_tensor)",
-                        doc[] = "A tensor over the memory of another library's array (or a DLPack capsule), without a copy.";
+  static constexpr char
+      name[] = "from_dlpack",
+      params[] = "(object ext_tensor)",
+      doc[] = "A tensor over the memory of another library's array (or a DLPack capsule), without a copy.";
   static PyObject* run(const Table&, Bound& b) {
     Ref capsule = capsule_of(b.slot[0]);
     auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
@@ -117,14 +123,15 @@ struct FromDlpack {
     const DlTensor& d = m->tensor;
     VESTA_CHECK(d.device.type == 1, device, "from_dlpack: expected memory of the CPU, got device type ",
                 int64_t(d.device.type), ".");
-    VESTA_CHECK(d.ndim >= 0 && d.ndim <= kMaxDims, value, "from_dlpack: expected at most ", kMaxDims, " dimensions, got ",
-                int64_t(d.ndim), ".");
+    VESTA_CHECK(d.ndim >= 0 && d.ndim <= kMaxDims, value, "from_dlpack: expected at most ", kMaxDims,
+                " dimensions, got ", int64_t(d.ndim), ".");
     DType dtype = dtype_of_dl(d.dtype);
     IntSpan sizes(d.shape, size_t(d.ndim));
     Dims strides = d.strides ? Dims(IntSpan(d.strides, size_t(d.ndim))) : contiguous_strides(sizes);
     int64_t elements = numel_of(sizes, "from_dlpack"), last = 0;
     for (size_t i = 0; i < sizes.size(); ++i) {
-      VESTA_CHECK(strides[i] >= 0, value, "from_dlpack: expected strides >= 0, got ", IntSpan(strides), ". Copy the array first.");
+      VESTA_CHECK(strides[i] >= 0, value, "from_dlpack: expected strides >= 0, got ", IntSpan(strides),
+                  ". Copy the array first.");
       if (elements) last = checked_add(last, checked_mul(sizes[i] - 1, strides[i], "from_dlpack"), "from_dlpack");
     }
     if (!elements) strides = contiguous_strides(sizes);
@@ -143,8 +150,6 @@ struct FromDlpack {
 
 }  // namespace
 
-bool add_dlpack(PyObject* module) {
-  return add_functions<FromDlpack>(module) && add_methods<ToDlpack, DlpackDevice>();
-}
+bool add_dlpack(PyObject* module) { return add_functions<FromDlpack>(module) && add_methods<ToDlpack, DlpackDevice>(); }
 
 }  // namespace vesta::python

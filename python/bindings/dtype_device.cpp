@@ -11,17 +11,14 @@ namespace vesta::python {
 namespace {
 
 struct PyDType {
-  PyObject_HEAD
-  DType value;
+  PyObject_HEAD DType value;
 };
 struct PyDevice {
-  PyObject_HEAD
-  Device value;
+  PyObject_HEAD Device value;
   bool has_index;
 };
 struct PyConstant {  // a layout or a memory format
-  PyObject_HEAD
-  int value;
+  PyObject_HEAD int value;
   const char* name;
 };
 
@@ -38,9 +35,13 @@ PyObject* text_object(std::string_view s) { return PyUnicode_FromStringAndSize(s
 PyObject* dtype_repr(PyObject* o) { return text_object("vesta." + std::string(name(dtype_of_object(o)))); }
 PyObject* dtype_reduce(PyObject* o, PyObject*) { return text_object(name(dtype_of_object(o))); }
 template <DType (*f)(DType)>
-PyObject* dtype_map(PyObject* o, PyObject*) { return wrap_dtype(f(dtype_of_object(o))); }
+PyObject* dtype_map(PyObject* o, PyObject*) {
+  return wrap_dtype(f(dtype_of_object(o)));
+}
 template <bool (*f)(DType)>
-PyObject* dtype_ask(PyObject* o, void*) { return PyBool_FromLong(f(dtype_of_object(o))); }
+PyObject* dtype_ask(PyObject* o, void*) {
+  return PyBool_FromLong(f(dtype_of_object(o)));
+}
 bool is_signed(DType d) { return d != DType::uint8 && d != DType::bool_; }
 DType to_real(DType d) { return real_type(d); }
 DType to_complex(DType d) { return complex_type(d); }
@@ -78,7 +79,8 @@ PyObject* make_device(Device d, bool has_index) {
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"type", "index", nullptr};
   PyObject *type, *index = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+    return nullptr;
   return guarded([&]() -> PyObject* {
     if (Py_TYPE(type) == device_type && index == Py_None) return new_ref(type);
     Device d;
@@ -141,7 +143,8 @@ PyType_Slot device_slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
     {Py_tp_methods, device_methods},
     {Py_tp_getset, device_properties},
-    {Py_tp_doc, const_cast<char*>("device(type, index=None)\n--\n\nWhere a tensor lives: device('cpu'), device('cuda', 0).")},
+    {Py_tp_doc,
+     const_cast<char*>("device(type, index=None)\n--\n\nWhere a tensor lives: device('cpu'), device('cuda', 0).")},
     {0, nullptr}};
 
 // ---- Size ----
@@ -164,7 +167,8 @@ PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     Ref number(PyNumber_Index(item));
     if (!number) {
       PyErr_Clear();
-      PyErr_Format(PyExc_TypeError, "vesta.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+      PyErr_Format(PyExc_TypeError, "vesta.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+                   Py_TYPE(item)->tp_name);
       return nullptr;
     }
     PyTuple_SET_ITEM(tuple.get(), i, number.release());
@@ -181,7 +185,9 @@ PyObject* size_repr(PyObject* o) {
 }
 PyObject* size_concat(PyObject* a, PyObject* b) { return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b)); }
 PyObject* size_repeat(PyObject* a, Py_ssize_t n) { return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(a, n)); }
-PyObject* size_subscript(PyObject* a, PyObject* key) { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(a, key)); }
+PyObject* size_subscript(PyObject* a, PyObject* key) {
+  return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(a, key));
+}
 PyObject* size_numel(PyObject* o, PyObject*) {
   PyObject* n = PyLong_FromLong(1);
   for (Py_ssize_t i = 0; n && i < PyTuple_GET_SIZE(o); ++i) {
@@ -193,14 +199,15 @@ PyObject* size_numel(PyObject* o, PyObject*) {
 PyMethodDef size_methods[] = {
     {"numel", size_numel, METH_NOARGS, "numel($self, /)\n--\n\nThe number of elements of a tensor of this size."},
     {nullptr, nullptr, 0, nullptr}};
-PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
-                            {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
-                            {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
-                            {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
-                            {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
-                            {Py_tp_methods, size_methods},
-                            {Py_tp_doc, const_cast<char*>("The sizes of a tensor, one per dimension: a tuple of integers.")},
-                            {0, nullptr}};
+PyType_Slot size_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(size_new)},
+    {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
+    {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+    {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
+    {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
+    {Py_tp_methods, size_methods},
+    {Py_tp_doc, const_cast<char*>("The sizes of a tensor, one per dimension: a tuple of integers.")},
+    {0, nullptr}};
 
 // ---- layout and memory format ----
 
@@ -210,10 +217,10 @@ PyObject* constant_repr(PyObject* o) {
 PyObject* constant_reduce(PyObject* o, PyObject*) {
   return PyUnicode_FromString(reinterpret_cast<PyConstant*>(o)->name);
 }
-PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyType_Slot constant_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
-                                {Py_tp_methods, constant_methods},
-                                {0, nullptr}};
+PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr},
+                                  {nullptr, nullptr, 0, nullptr}};
+PyType_Slot constant_slots[] = {
+    {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {0, nullptr}};
 
 bool add_constant(PyObject* module, PyTypeObject* type, int value, const char* name) {
   auto* o = PyObject_New(PyConstant, type);
@@ -229,14 +236,15 @@ PyTypeObject* add_type(PyObject* module, const char* name, int size, PyType_Slot
   bool constructible = false;
   for (PyType_Slot* s = slots; s->slot; ++s) constructible = constructible || s->slot == Py_tp_new;
   if (type && !constructible) type->tp_new = nullptr;
-  if (type && PyModule_AddObject(module, strrchr(name, '.') + 1, new_ref(reinterpret_cast<PyObject*>(type))) < 0) return nullptr;
+  if (type && PyModule_AddObject(module, strrchr(name, '.') + 1, new_ref(reinterpret_cast<PyObject*>(type))) < 0)
+    return nullptr;
   return type;
 }
 
 bool add_dtypes(PyObject* module) {
-  static constexpr const char* aliases[][2] = {
-      {"float", "float32"}, {"double", "float64"}, {"half", "float16"},    {"long", "int64"},
-      {"int", "int32"},     {"short", "int16"},    {"cfloat", "complex64"}, {"cdouble", "complex128"}};
+  static constexpr const char* aliases[][2] = {{"float", "float32"},    {"double", "float64"},    {"half", "float16"},
+                                               {"long", "int64"},       {"int", "int32"},         {"short", "int16"},
+                                               {"cfloat", "complex64"}, {"cdouble", "complex128"}};
   for (int i = 0; i < kNumDTypes; ++i) {
     auto* o = PyObject_New(PyDType, dtype_type);
     if (!o) return false;

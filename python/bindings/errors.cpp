@@ -34,8 +34,7 @@ PyObject* class_of(Cause c) {
 }  // namespace
 
 PythonError::PythonError() { PyErr_Fetch(&type_, &value_, &trace_); }
-PythonError::PythonError(const PythonError& o)
-    : std::exception(o), type_(o.type_), value_(o.value_), trace_(o.trace_) {
+PythonError::PythonError(const PythonError& o) : std::exception(o), type_(o.type_), value_(o.value_), trace_(o.trace_) {
   Gil gil;
   Py_XINCREF(type_), Py_XINCREF(value_), Py_XINCREF(trace_);
 }
@@ -85,14 +84,16 @@ void translate_exception() noexcept {
 bool add_errors(PyObject* module) {
   auto make = [&](const char* name, const char* doc, PyObject* base, PyObject* builtin) -> PyObject* {
     Ref bases(builtin ? PyTuple_Pack(2, base, builtin) : PyTuple_Pack(1, base));
-    PyObject* c = bases ? PyErr_NewExceptionWithDoc((std::string("vesta.") + name).c_str(), doc, bases.get(), nullptr)
-                        : nullptr;
+    PyObject* c =
+        bases ? PyErr_NewExceptionWithDoc((std::string("vesta.") + name).c_str(), doc, bases.get(), nullptr) : nullptr;
     if (c && PyModule_AddObject(module, name, new_ref(c)) < 0) return nullptr;
     return c;
   };
-  classes.base = make("Error", "Raised by the library; the base of its own exception classes.", PyExc_RuntimeError, nullptr);
+  classes.base =
+      make("Error", "Raised by the library; the base of its own exception classes.", PyExc_RuntimeError, nullptr);
   if (!classes.base) return false;
-  classes.value = make("ArgumentError", "Raised for a shape or a value that does not fit.", classes.base, PyExc_ValueError);
+  classes.value =
+      make("ArgumentError", "Raised for a shape or a value that does not fit.", classes.base, PyExc_ValueError);
   classes.type = make("DTypeError", "Raised for a dtype that does not fit.", classes.base, PyExc_TypeError);
   classes.memory = make("OutOfMemoryError", "Raised where memory cannot be had.", classes.base, PyExc_MemoryError);
   classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base, nullptr);

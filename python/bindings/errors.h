@@ -4,7 +4,8 @@
 
 namespace vesta::python {
 
-/// Carries a Python exception through C++ frames (a hook that raised inside backward). Made and destroyed under the GIL.
+/// Carries a Python exception through C++ frames (a hook that raised inside backward). Made and destroyed under the
+/// GIL.
 class PythonError : public std::exception {
  public:
   /// Takes over the thread's current exception.
@@ -27,11 +28,13 @@ void translate_exception() noexcept;
 [[noreturn]] void throw_current();
 /// Returns `o` or throws the current Python exception where it is null.
 inline PyObject* checked(PyObject* o) {
-  if (!o) [[unlikely]] throw_current();
+  if (!o) [[unlikely]]
+    throw_current();
   return o;
 }
 inline void checked(int status) {
-  if (status < 0) [[unlikely]] throw_current();
+  if (status < 0) [[unlikely]]
+    throw_current();
 }
 
 /// Runs `f` and turns whatever it throws into a Python exception and `failed` (null or -1).

@@ -93,8 +93,9 @@ class Nested {
   void survey_number(PyObject* o) {
     DType d;
     if (is_tensor(o)) {
-      VESTA_CHECK(unwrap(o).numel() == 1, value, op_, ": only one element tensors can be converted to Python scalars, got ",
-                  unwrap(o).sizes(), " (", path(), "). Use stack().");
+      VESTA_CHECK(unwrap(o).numel() == 1, value, op_,
+                  ": only one element tensors can be converted to Python scalars, got ", unwrap(o).sizes(), " (",
+                  path(), "). Use stack().");
       d = unwrap(o).dtype();
     } else {
       d = number_at(o).dtype();
@@ -103,7 +104,9 @@ class Nested {
     }
     kind_ = kind_ < 0 ? int(d) : int(promote(DType(kind_), d));
   }
-  static bool is_numpy_double(PyObject* o) { return !PyFloat_CheckExact(o) && !std::strcmp(Py_TYPE(o)->tp_name, "numpy.float64"); }
+  static bool is_numpy_double(PyObject* o) {
+    return !PyFloat_CheckExact(o) && !std::strcmp(Py_TYPE(o)->tp_name, "numpy.float64");
+  }
 
   Scalar number_at(PyObject* o) {
     Scalar s;
@@ -149,15 +152,18 @@ bool is_array(PyObject* o) {
 
 struct TensorFunction {
   static constexpr char name[] = "tensor",
-                        params[] = "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, "
-                                   "bool requires_grad = false, bool pin_memory = false)",
-                        doc[] = "A tensor of a copy of data: numbers, nested lists, arrays, tensors. The dtype follows the "
-                                "data unless given: bool, int64, the default floating dtype or its complex one. Raises "
-                                "ValueError for ragged lists, TypeError for what is no number; both name its path.";
+                        params[] =
+                            "(object data, MaybeDType dtype = {}, MaybeDevice device = {}, "
+                            "bool requires_grad = false, bool pin_memory = false)",
+                        doc[] =
+                            "A tensor of a copy of data: numbers, nested lists, arrays, tensors. The dtype follows the "
+                            "data unless given: bool, int64, the default floating dtype or its complex one. Raises "
+                            "ValueError for ragged lists, TypeError for what is no number; both name its path.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<MaybeDType> dtype(t, 1, b);
     Arg<MaybeDevice> device(t, 2, b);
-    VESTA_CHECK(!Arg<bool>(t, 4, b).get(), not_implemented, "tensor: expected pin_memory=False, got True. Pinned memory "
+    VESTA_CHECK(!Arg<bool>(t, 4, b).get(), not_implemented,
+                "tensor: expected pin_memory=False, got True. Pinned memory "
                 "needs a CUDA backend.");
     bool wants = Arg<bool>(t, 3, b).get();
     Tensor r = make_tensor(b.slot[0], dtype.get(), device.get(), "tensor");
@@ -169,8 +175,9 @@ struct TensorFunction {
 struct AsTensor {
   static constexpr char name[] = "as_tensor",
                         params[] = "(object data, MaybeDType dtype = {}, MaybeDevice device = {})",
-                        doc[] = "A tensor of data, sharing its memory where dtype and device allow: a tensor comes back as "
-                                "it is, a NumPy array is not copied.";
+                        doc[] =
+                            "A tensor of data, sharing its memory where dtype and device allow: a tensor comes back as "
+                            "it is, a NumPy array is not copied.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<MaybeDType> dtype(t, 1, b);
     Arg<MaybeDevice> device(t, 2, b);
@@ -193,7 +200,8 @@ struct MakeSubclass {
     bool wants = Arg<bool>(t, 2, b).get();
     auto* type = reinterpret_cast<PyTypeObject*>(b.slot[0]);
     if (!PyType_Check(b.slot[0]) || !PyType_IsSubtype(type, tensor_type)) {
-      type_error("_make_subclass(): argument 'cls' (position 1) must be a subclass of Tensor, not %s", Py_TYPE(type)->tp_name);
+      type_error("_make_subclass(): argument 'cls' (position 1) must be a subclass of Tensor, not %s",
+                 Py_TYPE(type)->tp_name);
     }
     Tensor r = data.get().detach();
     if (wants) r.set_requires_grad(true);
@@ -201,43 +209,63 @@ struct MakeSubclass {
   }
 };
 
-// For pickling: the bytes of a dense tensor in the order of its memory (with its strides), else row by row.
-struct ToBytes {
-  static constexpr char name[] = "_to_bytes", params[] = "(const Tensor& input)",
-                        doc[] = "(bytes, strides) of the elements; the strides say in which order they lie.";
+// For copies and pickles: the memory under a tensor as bytes, and tensors over such bytes.
+struct StorageBytes {
+  static constexpr char name[] = "_storage_bytes", params[] = "(const Tensor& input)",
+                        doc[] = "The memory under a tensor, which others may share, as a uint8 tensor over it.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<Tensor> input(t, 0, b);
-    Tensor x = input.get().impl()->dense() ? input.get() : input.get().contiguous();
-    Ref bytes(checked(PyBytes_FromStringAndSize(static_cast<const char*>(x.data_ptr()), Py_ssize_t(x.numel() * x.element_size()))));
-    Ref strides(checked(wrap_sizes(x.strides())));
-    return PyTuple_Pack(2, bytes.get(), strides.get());
+    const StoragePtr& storage = input.get().impl()->storage();
+    Dims size{int64_t(storage->nbytes())}, stride{1};
+    return wrap(Tensor(TensorImpl::make(storage, size, stride, 0, DType::uint8, name)));
+  }
+};
+struct Over {
+  static constexpr char name[] = "_over",
+                        params[] =
+                            "(const Tensor& bytes, MaybeDType dtype, IntList size, IntList stride, int64_t offset)",
+                        doc[] = "A tensor of that geometry over the memory under another one.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> bytes(t, 0, b);
+    Arg<MaybeDType> dtype(t, 1, b);
+    Arg<IntList> size(t, 2, b), stride(t, 3, b);
+    if (!dtype.get()) wrong_type(t, 1, "vesta.dtype", Py_None);
+    VESTA_CHECK(size.get().size() == stride.get().size(), value, "_over: expected as many strides as sizes.");
+    int64_t offset = Arg<int64_t>(t, 4, b).get();
+    const StoragePtr& storage = bytes.get().impl()->storage();
+    return wrap(Tensor(TensorImpl::make(storage, size.get(), stride.get(), offset, *dtype.get(), name)));
+  }
+};
+struct ToBytes {
+  static constexpr char name[] = "_to_bytes", params[] = "(const Tensor& input)",
+                        doc[] = "The elements as bytes, row by row.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> input(t, 0, b);
+    Tensor x = input.get().contiguous();
+    return PyBytes_FromStringAndSize(static_cast<const char*>(x.data_ptr()), Py_ssize_t(x.numel() * x.element_size()));
   }
 };
 struct FromBytes {
-  static constexpr char name[] = "_from_bytes", params[] = "(object data, MaybeDType dtype, IntList size, IntList stride)",
-                        doc[] = "A tensor of a copy of bytes that _to_bytes gave.";
+  static constexpr char name[] = "_from_bytes", params[] = "(object data)",
+                        doc[] = "A uint8 tensor of a copy of bytes.";
   static PyObject* run(const Table& t, Bound& b) {
-    Arg<MaybeDType> dtype(t, 1, b);
-    Arg<IntList> size(t, 2, b), stride(t, 3, b);
     if (!PyBytes_Check(b.slot[0])) wrong_type(t, 0, "bytes", b.slot[0]);
-    if (!dtype.get()) wrong_type(t, 1, "vesta.dtype", Py_None);
-    VESTA_CHECK(size.get().size() == stride.get().size() && is_non_overlapping_and_dense(size.get(), stride.get()), value,
-                "_from_bytes: expected dense strides, got ", IntSpan(stride.get()), " for size ", IntSpan(size.get()), ".");
-    Tensor r = empty_tensor_strided(size.get(), stride.get(), *dtype.get());
-    int64_t want = r.numel() * r.element_size(), have = PyBytes_GET_SIZE(b.slot[0]);
-    VESTA_CHECK(want == have, value, "_from_bytes: expected ", want, " bytes, got ", have, " (data).");
-    if (want) std::memcpy(r.data_ptr(), PyBytes_AS_STRING(b.slot[0]), size_t(want));
+    int64_t n = PyBytes_GET_SIZE(b.slot[0]);
+    Tensor r = empty_tensor(IntList{n}, DType::uint8);
+    if (n) std::memcpy(r.data_ptr(), PyBytes_AS_STRING(b.slot[0]), size_t(n));
     return wrap(std::move(r));
   }
 };
 
 struct Arange {
   static constexpr char name[] = "arange",
-                        params[] = "(Scalar start, MaybeScalar end = {}, Scalar step = 1, MaybeDType dtype = {}, "
-                                   "MaybeDevice device = {}, bool requires_grad = false, object out = {}, "
-                                   "object layout = {}, bool pin_memory = false)",
-                        doc[] = "arange(end) or arange(start, end, step=1): start, start + step, ... before end. int64 for "
-                                "integers, else the default floating dtype.";
+                        params[] =
+                            "(Scalar start, MaybeScalar end = {}, Scalar step = 1, MaybeDType dtype = {}, "
+                            "MaybeDevice device = {}, bool requires_grad = false, object out = {}, "
+                            "object layout = {}, bool pin_memory = false)",
+                        doc[] =
+                            "arange(end) or arange(start, end, step=1): start, start + step, ... before end. int64 for "
+                            "integers, else the default floating dtype.";
   static PyObject* run(const Table& t, Bound& b) {
     if (!b.slot[0] && b.slot[1]) std::swap(b.slot[0], b.slot[1]);
     if (!b.slot[0]) type_error("arange() missing 1 required positional argument: \"end\"");
@@ -276,7 +304,8 @@ Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const c
 
 PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   Py_ssize_t n = PyTuple_GET_SIZE(args);
-  if (kwargs && PyDict_Size(kwargs) > 0) type_error("%s() takes no keyword arguments. Use vesta.tensor(data, ...).", type->tp_name);
+  if (kwargs && PyDict_Size(kwargs) > 0)
+    type_error("%s() takes no keyword arguments. Use vesta.tensor(data, ...).", type->tp_name);
   Tensor t;
   PyObject* first = n ? PyTuple_GET_ITEM(args, 0) : nullptr;
   bool sizes = !first || (PyLong_Check(first) && !PyBool_Check(first));
@@ -298,7 +327,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
 }
 
 bool add_factories(PyObject* module) {
-  if (!add_functions<TensorFunction, AsTensor, Arange, ToBytes, FromBytes, MakeSubclass>(module)) return false;
+  if (!add_functions<TensorFunction, AsTensor, Arange, StorageBytes, Over, ToBytes, FromBytes, MakeSubclass>(module))
+    return false;
   Hand<Arange>::table.params[0].required = false;  // arange(end=5)
   Hand<Arange>::table.required = 0;
   Ref f(PyObject_GetAttrString(module, "_make_subclass"));

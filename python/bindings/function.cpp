@@ -1,4 +1,5 @@
-// Custom Functions of Python as nodes of the tape. See Note [What _C._function_apply does] in vesta/autograd/function.py.
+// Custom Functions of Python as nodes of the tape. See Note [What _C._function_apply does] in
+// vesta/autograd/function.py.
 #include <vesta/autograd/function.h>
 #include <vesta/core/ops/ops.h>
 
@@ -19,11 +20,12 @@ struct SavedBox {
   bool released = false;
 
   Ref unpack() {
-    VESTA_CHECK(!released, runtime,
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-                "you need to access saved tensors after calling backward.");
+    VESTA_CHECK(
+        !released, runtime,
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+        "you need to access saved tensors after calling backward.");
     RunningNode running(node);
     Ref tuple(checked(PyTuple_New(Py_ssize_t(saved.size()))));
     for (size_t i = 0; i < saved.size(); ++i) {
@@ -95,18 +97,20 @@ class PyFunctionNode final : public FunctionNode {
       if (PyTuple_GET_ITEM(tuple.get(), given - 1) != Py_None) break;
     }
     VESTA_CHECK(given == Py_ssize_t(is_tensor_.size()), runtime, "function ", name_,
-                " returned an incorrect number of gradients (expected ", is_tensor_.size(), ", got ", int64_t(given), ")");
+                " returned an incorrect number of gradients (expected ", is_tensor_.size(), ", got ", int64_t(given),
+                ")");
     GradList list(edges().size());
     size_t at = 0;
     for (size_t i = 0; i < is_tensor_.size(); ++i) {
       PyObject* g = PyTuple_GET_ITEM(tuple.get(), Py_ssize_t(i));
       if (!is_tensor_[i]) {
-        VESTA_CHECK(g == Py_None, runtime, "function ", name_, " returned a gradient different from None at position ", i + 1,
-                    ", but the corresponding forward input was not a Variable");
+        VESTA_CHECK(g == Py_None, runtime, "function ", name_, " returned a gradient different from None at position ",
+                    i + 1, ", but the corresponding forward input was not a Variable");
         continue;
       }
       if (g != Py_None && !is_tensor(g)) {
-        type_error("expected Variable or None (got %s) from %s at position %zu", Py_TYPE(g)->tp_name, name_.c_str(), i + 1);
+        type_error("expected Variable or None (got %s) from %s at position %zu", Py_TYPE(g)->tp_name, name_.c_str(),
+                   i + 1);
       }
       if (g != Py_None && at < list.size()) list[at] = unwrap(g);
       ++at;
@@ -191,8 +195,8 @@ class Application {
     };
     if (!is_tuple_) {
       if (!is_tensor(output)) {
-        type_error("%s.forward: expected to return a Variable or a tuple, got %s", reinterpret_cast<PyTypeObject*>(cls_)->tp_name,
-                   Py_TYPE(output)->tp_name);
+        type_error("%s.forward: expected to return a Variable or a tuple, got %s",
+                   reinterpret_cast<PyTypeObject*>(cls_)->tp_name, Py_TYPE(output)->tp_name);
       }
       return see(output);
     }
@@ -221,7 +225,8 @@ class Application {
       if (o.is_same(d)) return;
     }
     for (const Tensor& i : inputs_) {
-      VESTA_CHECK(!i.is_same(d), runtime, "Some elements marked as dirty during the forward method were not returned as "
+      VESTA_CHECK(!i.is_same(d), runtime,
+                  "Some elements marked as dirty during the forward method were not returned as "
                   "output. The inputs that are modified inplace must all be outputs of the Function.");
     }
   }
@@ -247,7 +252,8 @@ class Application {
     Ref tuple(checked(PyTuple_New(PyTuple_GET_SIZE(output.get()))));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(output.get()); ++i) {
       int place = places_[size_t(i)];
-      PyTuple_SET_ITEM(tuple.get(), i, place < 0 ? new_ref(PyTuple_GET_ITEM(output.get(), i)) : checked(wrap(outputs_[size_t(place)])));
+      PyTuple_SET_ITEM(tuple.get(), i,
+                       place < 0 ? new_ref(PyTuple_GET_ITEM(output.get(), i)) : checked(wrap(outputs_[size_t(place)])));
     }
     return tuple.release();
   }

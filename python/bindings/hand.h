@@ -1,4 +1,5 @@
-// Functions and methods written by hand, with the argument parsing and error handling of stamped ones. Each is a struct:
+// Functions and methods written by hand, with the argument parsing and error handling of stamped ones. Each is a
+// struct:
 //
 //   struct Item {
 //     static constexpr char name[] = "item", params[] = "()", doc[] = "The only element as a Python number.";
@@ -35,7 +36,8 @@ bool add_functions(PyObject* module) {
     Hand<F>::table.extras = 0;
     Hand<F>::table.doc = F::doc;
     return add_hand_function(module, Hand<F>::table,
-                             reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Hand<F>::function)), &Hand<F>::object);
+                             reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Hand<F>::function)),
+                             &Hand<F>::object);
   };
   return (one.template operator()<M>() && ...);
 }

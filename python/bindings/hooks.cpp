@@ -15,8 +15,7 @@ using namespace autograd;
 namespace {
 
 struct Handle {
-  PyObject_HEAD
-  PyObject* tensor;  // a weak reference, or null
+  PyObject_HEAD PyObject* tensor;  // a weak reference, or null
   Node* node;        // a counted reference, or null
   HookId id;
 };
@@ -84,7 +83,8 @@ class PyTensorHook final : public TensorHook, public PyHook {
     Ref g(checked(wrap(grad)));
     Ref r(checked(PyObject_CallFunctionObjArgs(callable_, g.get(), nullptr)));
     if (r.get() == Py_None) return {};
-    if (!is_tensor(r.get())) type_error("hook: expected a Tensor or None, got %s (returned).", Py_TYPE(r.get())->tp_name);
+    if (!is_tensor(r.get()))
+      type_error("hook: expected a Tensor or None, got %s (returned).", Py_TYPE(r.get())->tp_name);
     return unwrap(r.get());
   }
 };
@@ -106,8 +106,9 @@ void check_callable(const Table& t, Bound& b) {
 
 struct RegisterHook {
   static constexpr char name[] = "register_hook", params[] = "(object hook)",
-                        doc[] = "Calls hook(grad) once the gradient is complete; a tensor it returns replaces the "
-                                "gradient. Returns a handle with remove(). Raises unless the tensor requires grad.";
+                        doc[] =
+                            "Calls hook(grad) once the gradient is complete; a tensor it returns replaces the "
+                            "gradient. Returns a handle with remove(). Raises unless the tensor requires grad.";
   static PyObject* run(const Table& t, Bound& b) {
     check_callable(t, b);
     HookId id = register_hook(unwrap(b.slot[0]), std::make_shared<PyTensorHook>(b.slot[1]));

@@ -35,46 +35,52 @@ void release_buffer(void* context) {
 
 int get_buffer(PyObject* o, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  return guarded([&] {
-    const Tensor& t = unwrap(o);
-    auto refuse = [](const char* why) {
-      PyErr_SetString(PyExc_BufferError, why);
-      return -1;
-    };
-    const char* format = kFormats[int(t.dtype())];
-    if (!format) return refuse("Tensor: expected a dtype that buffers know, got bfloat16. Use .float() first.");
-    if (t.requires_grad()) return refuse("Tensor: expected no gradient, got a tensor that requires grad. Use .detach().");
-    if (t.device().type != DeviceType::cpu) return refuse("Tensor: expected a CPU tensor. Use .cpu().");
-    if ((flags & PyBUF_WRITABLE) && t.impl()->storage()->read_only()) return refuse("Tensor: its memory is read-only.");
-    bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    bool row_major = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
-    if ((!wants_strides || row_major) && !t.is_contiguous()) return refuse("Tensor: it is not contiguous. Use .contiguous().");
-    size_t n = size_t(t.dim());
-    auto* dims = new Py_ssize_t[2 * n + 1];
-    for (size_t i = 0; i < n; ++i) {
-      dims[i] = Py_ssize_t(t.sizes()[i]);
-      dims[n + i] = Py_ssize_t(t.strides()[i] * t.element_size());
-    }
-    static char nothing;
-    view->obj = new_ref(o);
-    view->buf = t.data_ptr() ? t.data_ptr() : &nothing;
-    view->len = Py_ssize_t(t.numel() * t.element_size());
-    view->itemsize = Py_ssize_t(t.element_size());
-    view->readonly = t.impl()->storage()->read_only();
-    view->ndim = int(n);
-    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
-    view->shape = (flags & PyBUF_ND) ? dims : nullptr;
-    view->strides = wants_strides ? dims + n : nullptr;
-    view->suboffsets = nullptr;
-    view->internal = dims;
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        const Tensor& t = unwrap(o);
+        auto refuse = [](const char* why) {
+          PyErr_SetString(PyExc_BufferError, why);
+          return -1;
+        };
+        const char* format = kFormats[int(t.dtype())];
+        if (!format) return refuse("Tensor: expected a dtype that buffers know, got bfloat16. Use .float() first.");
+        if (t.requires_grad())
+          return refuse("Tensor: expected no gradient, got a tensor that requires grad. Use .detach().");
+        if (t.device().type != DeviceType::cpu) return refuse("Tensor: expected a CPU tensor. Use .cpu().");
+        if ((flags & PyBUF_WRITABLE) && t.impl()->storage()->read_only())
+          return refuse("Tensor: its memory is read-only.");
+        bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+        bool row_major = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
+        if ((!wants_strides || row_major) && !t.is_contiguous())
+          return refuse("Tensor: it is not contiguous. Use .contiguous().");
+        size_t n = size_t(t.dim());
+        auto* dims = new Py_ssize_t[2 * n + 1];
+        for (size_t i = 0; i < n; ++i) {
+          dims[i] = Py_ssize_t(t.sizes()[i]);
+          dims[n + i] = Py_ssize_t(t.strides()[i] * t.element_size());
+        }
+        static char nothing;
+        view->obj = new_ref(o);
+        view->buf = t.data_ptr() ? t.data_ptr() : &nothing;
+        view->len = Py_ssize_t(t.numel() * t.element_size());
+        view->itemsize = Py_ssize_t(t.element_size());
+        view->readonly = t.impl()->storage()->read_only();
+        view->ndim = int(n);
+        view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+        view->shape = (flags & PyBUF_ND) ? dims : nullptr;
+        view->strides = wants_strides ? dims + n : nullptr;
+        view->suboffsets = nullptr;
+        view->internal = dims;
+        return 0;
+      },
+      -1);
 }
 void give_buffer_back(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
 
 /// Tells whether a tensor can have the buffer's geometry: strides not negative, whole elements, aligned.
 const char* unshareable(const Py_buffer& view) {
-  if (reinterpret_cast<uintptr_t>(view.buf) % uintptr_t(std::min<Py_ssize_t>(view.itemsize, 8))) return "it is not aligned";
+  if (reinterpret_cast<uintptr_t>(view.buf) % uintptr_t(std::min<Py_ssize_t>(view.itemsize, 8)))
+    return "it is not aligned";
   for (int i = 0; view.strides && i < view.ndim; ++i) {
     if (view.strides[i] < 0) return "a stride is negative";
     if (view.strides[i] % view.itemsize) return "a stride is no multiple of the element size";
@@ -103,22 +109,27 @@ Tensor wrap_buffer(std::unique_ptr<Py_buffer> view, DType dtype, const char* op)
 
 struct FromNumpy {
   static constexpr char name[] = "from_numpy", params[] = "(object ndarray)",
-                        doc[] = "A tensor over the memory of a NumPy array, without a copy; writes through either are seen "
-                                "by both. A read-only array gives a tensor that refuses writes.";
+                        doc[] =
+                            "A tensor over the memory of a NumPy array, without a copy; writes through either are seen "
+                            "by both. A read-only array gives a tensor that refuses writes.";
   static PyObject* run(const Table&, Bound& b) {
     if (std::strcmp(Py_TYPE(b.slot[0])->tp_name, "numpy.ndarray")) {
-      type_error("from_numpy(): argument 'ndarray' (position 1) must be numpy.ndarray, not %s", Py_TYPE(b.slot[0])->tp_name);
+      type_error("from_numpy(): argument 'ndarray' (position 1) must be numpy.ndarray, not %s",
+                 Py_TYPE(b.slot[0])->tp_name);
     }
     return wrap(from_array(b.slot[0], true, "from_numpy"));
   }
 };
 
 struct FromBuffer {
-  static constexpr char name[] = "frombuffer",
-                        params[] = "(object buffer, MaybeDType dtype, int64_t count = -1, int64_t offset = 0, "
-                                   "bool requires_grad = false)",
-                        doc[] = "A 1-d tensor over the memory of any buffer (bytes, bytearray, mmap, array), without a copy: "
-                                "count elements (-1: all) from byte offset on.";
+  static constexpr char
+      name[] = "frombuffer",
+      params[] =
+          "(object buffer, MaybeDType dtype, int64_t count = -1, int64_t offset = 0, "
+          "bool requires_grad = false)",
+      doc[] =
+          "A 1-d tensor over the memory of any buffer (bytes, bytearray, mmap, array), without a copy: "
+          "count elements (-1: all) from byte offset on.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<MaybeDType> dtype(t, 1, b);
     if (!dtype.get()) wrong_type(t, 1, "vesta.dtype", Py_None);
@@ -129,10 +140,12 @@ struct FromBuffer {
       if (PyObject_GetBuffer(b.slot[0], view.get(), PyBUF_SIMPLE) != 0) throw_current();
     }
     int64_t length = view->len;
-    auto storage = Storage::wrap(static_cast<char*>(view->buf), size_t(length), {}, view.get(), release_buffer, view->readonly);
+    auto storage =
+        Storage::wrap(static_cast<char*>(view->buf), size_t(length), {}, view.get(), release_buffer, view->readonly);
     void* data = view.release()->buf;
     VESTA_CHECK(length > 0, value, "frombuffer: expected a buffer with bytes in it, got an empty one.");
-    VESTA_CHECK(offset >= 0 && offset < length, value, "frombuffer: expected an offset of 0 to ", length - 1, ", got ", offset, ".");
+    VESTA_CHECK(offset >= 0 && offset < length, value, "frombuffer: expected an offset of 0 to ", length - 1, ", got ",
+                offset, ".");
     if (count < 0) {
       VESTA_CHECK((length - offset) % size == 0, value, "frombuffer: expected whole elements of ", size, " bytes, got ",
                   length - offset, " bytes.");
@@ -142,7 +155,8 @@ struct FromBuffer {
                 (length - offset) / size, " elements, got ", count, " (count).");
     bool aligned = (reinterpret_cast<uintptr_t>(data) + uintptr_t(offset)) % uintptr_t(size) == 0 && offset % size == 0;
     VESTA_CHECK(aligned, value, "frombuffer: expected memory aligned to ", size, " bytes (offset).");
-    Tensor r(TensorImpl::make(std::move(storage), IntList{count}, IntList{1}, offset / size, *dtype.get(), "frombuffer"));
+    Tensor r(
+        TensorImpl::make(std::move(storage), IntList{count}, IntList{1}, offset / size, *dtype.get(), "frombuffer"));
     if (Arg<bool>(t, 4, b).get()) r.set_requires_grad(true);
     return wrap(std::move(r));
   }
@@ -159,8 +173,9 @@ PyObject* as_array(PyObject* tensor) {
 
 struct Numpy {
   static constexpr char name[] = "numpy", params[] = "(bool force = false)",
-                        doc[] = "A NumPy array over the tensor's memory, without a copy. Raises for a tensor that requires "
-                                "grad; force=True detaches first.";
+                        doc[] =
+                            "A NumPy array over the tensor's memory, without a copy. Raises for a tensor that requires "
+                            "grad; force=True detaches first.";
   static PyObject* run(const Table& t, Bound& b) {
     bool force = Arg<bool>(t, 1, b).get();
     const Tensor& self = unwrap(b.slot[0]);
@@ -202,8 +217,10 @@ DType dtype_of_format(const Py_buffer& view, const char* op) {
   for (int d = 0; d < kNumDTypes; ++d) {
     if (kFormats[d] && !std::strcmp(f, kFormats[d]) && view.itemsize == itemsize(DType(d))) return DType(d);
   }
-  type_error("%s: can't convert an array of format '%s'. The only supported types are: float64, float32, float16, "
-             "complex64, complex128, int64, int32, int16, int8, uint8, and bool.", op, view.format ? view.format : "B");
+  type_error(
+      "%s: can't convert an array of format '%s'. The only supported types are: float64, float32, float16, "
+      "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
+      op, view.format ? view.format : "B");
 }
 
 Tensor from_array(PyObject* array, bool share, const char* op) {
@@ -222,7 +239,8 @@ Tensor from_array(PyObject* array, bool share, const char* op) {
   DType dtype = dtype_of_format(*view, op);
   const char* why = unshareable(*view);
   if (why) {
-    VESTA_CHECK(!share, value, op, ": expected an array whose memory a tensor can share, but ", why, ". Copy it first.");
+    VESTA_CHECK(!share, value, op, ": expected an array whose memory a tensor can share, but ", why,
+                ". Copy it first.");
     Tensor t = empty_tensor(IntSpan(reinterpret_cast<int64_t*>(view->shape), size_t(view->ndim)), dtype);
     if (PyBuffer_ToContiguous(t.data_ptr(), view.get(), view->len, 'C') < 0) throw_current();
     return t;
@@ -240,8 +258,6 @@ int add_buffer_slots(PyType_Slot* slots, int n) {
   return n;
 }
 
-bool add_numpy(PyObject* module) {
-  return add_functions<FromNumpy, FromBuffer>(module) && add_methods<Numpy, Array>();
-}
+bool add_numpy(PyObject* module) { return add_functions<FromNumpy, FromBuffer>(module) && add_methods<Numpy, Array>(); }
 
 }  // namespace vesta::python

@@ -20,7 +20,8 @@ std::string path_of(const Table& t, int i, PyObject* o) {
 
 std::string text_of(const Table& t, int i, PyObject* o, const char* what) {
   if (!PyUnicode_Check(o)) {
-    type_error("%s(): argument '%s' must have str as %s, not %s", t.op, t.params[size_t(i)].name.c_str(), what, Py_TYPE(o)->tp_name);
+    type_error("%s(): argument '%s' must have str as %s, not %s", t.op, t.params[size_t(i)].name.c_str(), what,
+               Py_TYPE(o)->tp_name);
   }
   return std::string(to_text(t, i, o));
 }
@@ -61,7 +62,8 @@ struct Save {
     for (Py_ssize_t at = 0; PyDict_Next(b.slot[0], &at, &key, &value);) {
       std::string name = text_of(t, 0, key, "keys");
       if (!is_tensor(value)) {
-        type_error("save_file(): argument 'tensors' must have Tensors as values, not %s (%s)", Py_TYPE(value)->tp_name, name.c_str());
+        type_error("save_file(): argument 'tensors' must have Tensors as values, not %s (%s)", Py_TYPE(value)->tp_name,
+                   name.c_str());
       }
       tensors.emplace_back(std::move(name), unwrap(value));
     }

@@ -32,7 +32,9 @@ VESTA_METHOD(Stride, "stride", "(MaybeInt dim = {})", "The strides in elements, 
   return tuple.release();
 }
 VESTA_METHOD(Dim, "dim", "()", "The number of dimensions.") { return PyLong_FromLongLong(self_of(b).dim()); }
-VESTA_METHOD(NDimension, "ndimension", "()", "The number of dimensions.") { return PyLong_FromLongLong(self_of(b).dim()); }
+VESTA_METHOD(NDimension, "ndimension", "()", "The number of dimensions.") {
+  return PyLong_FromLongLong(self_of(b).dim());
+}
 VESTA_METHOD(Numel, "numel", "()", "The number of elements.") { return PyLong_FromLongLong(self_of(b).numel()); }
 VESTA_METHOD(Nelement, "nelement", "()", "The number of elements.") { return PyLong_FromLongLong(self_of(b).numel()); }
 VESTA_METHOD(ElementSize, "element_size", "()", "Bytes of one element.") {
@@ -57,7 +59,9 @@ VESTA_METHOD(IsContiguous, "is_contiguous", "(object memory_format = {})", "Whet
 VESTA_METHOD(IsFloatingPoint, "is_floating_point", "()", "Whether the dtype is a real floating-point one.") {
   return PyBool_FromLong(self_of(b).is_floating_point());
 }
-VESTA_METHOD(IsComplex, "is_complex", "()", "Whether the dtype is complex.") { return PyBool_FromLong(self_of(b).is_complex()); }
+VESTA_METHOD(IsComplex, "is_complex", "()", "Whether the dtype is complex.") {
+  return PyBool_FromLong(self_of(b).is_complex());
+}
 VESTA_METHOD(IsSigned, "is_signed", "()", "Whether the dtype has negative values.") {
   DType d = self_of(b).dtype();
   return PyBool_FromLong(d != DType::uint8 && d != DType::bool_);
@@ -72,8 +76,8 @@ VESTA_METHOD(GetDevice, "get_device", "()", "The number of the CUDA device, -1 f
 VESTA_METHOD(IsSetTo, "is_set_to", "(const Tensor& tensor)", "Whether both have the same memory and geometry.") {
   Arg<Tensor> other(t, 1, b);
   const TensorImpl &x = *self_of(b).impl(), &y = *other.get().impl();
-  return PyBool_FromLong(x.storage() == y.storage() && x.offset() == y.offset() && std::ranges::equal(x.sizes(), y.sizes()) &&
-                         std::ranges::equal(x.strides(), y.strides()));
+  return PyBool_FromLong(x.storage() == y.storage() && x.offset() == y.offset() &&
+                         std::ranges::equal(x.sizes(), y.sizes()) && std::ranges::equal(x.strides(), y.strides()));
 }
 VESTA_METHOD(IsSameSize, "is_same_size", "(const Tensor& other)", "Whether both have the same sizes.") {
   Arg<Tensor> other(t, 1, b);
@@ -89,7 +93,8 @@ PyObject* rows_of(const Tensor& t, int64_t dim, const T* at) {
   if (dim == t.dim()) {
     if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(*at);
     else if constexpr (std::is_integral_v<T>) return PyLong_FromLongLong(*at);
-    else if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>) return PyComplex_FromDoubles(at->real(), at->imag());
+    else if constexpr (std::is_same_v<T, complex64> || std::is_same_v<T, complex128>)
+      return PyComplex_FromDoubles(at->real(), at->imag());
     else return PyFloat_FromDouble(double(static_cast<compute_t<T>>(*at)));
   }
   Ref list(PyList_New(Py_ssize_t(t.size(dim))));
@@ -114,7 +119,8 @@ VESTA_METHOD(Repr, "__repr__", "()", "As PyTorch prints.") {
 }
 VESTA_METHOD(AsSubclass, "as_subclass", "(object cls)", "The same tensor as an object of class cls.") {
   auto* type = reinterpret_cast<PyTypeObject*>(b.slot[1]);
-  if (!PyType_Check(b.slot[1]) || !PyType_IsSubtype(type, tensor_type)) wrong_type(t, 1, "a subclass of Tensor", b.slot[1]);
+  if (!PyType_Check(b.slot[1]) || !PyType_IsSubtype(type, tensor_type))
+    wrong_type(t, 1, "a subclass of Tensor", b.slot[1]);
   return wrap_as(type, ops::view(self_of(b), self_of(b).sizes()));
 }
 
@@ -144,7 +150,8 @@ PyObject* reversed(const Tensor& t) {
 }
 PyObject* matrix_transposed(const Tensor& t) { return wrap(t.mT()); }
 PyObject* adjoint(const Tensor& t) {
-  VESTA_CHECK(t.dim() == 2 || t.dim() == 0, runtime, "H: expected a matrix (2-D tensor), got ", t.dim(), " dimensions. Use mH.");
+  VESTA_CHECK(t.dim() == 2 || t.dim() == 0, runtime, "H: expected a matrix (2-D tensor), got ", t.dim(),
+              " dimensions. Use mH.");
   return wrap(t.dim() == 0 ? t.conj() : t.mT().conj());
 }
 PyObject* batch_adjoint(const Tensor& t) { return wrap(t.mT().conj()); }
@@ -185,8 +192,8 @@ bool add_methods_by_hand(PyObject*) {
     if (!add_to_tensor(p->name, d.get())) return false;
   }
   return add_methods<Size, Stride, Dim, NDimension, Numel, Nelement, ElementSize, DataPtr, StorageOffset, IsContiguous,
-                     IsFloatingPoint, IsComplex, IsSigned, IsInference, GetDevice, IsSetTo, IsSameSize, Item, ToList, Detach,
-                     Repr, AsSubclass>();
+                     IsFloatingPoint, IsComplex, IsSigned, IsInference, GetDevice, IsSetTo, IsSameSize, Item, ToList,
+                     Detach, Repr, AsSubclass>();
 }
 
 }  // namespace vesta::python

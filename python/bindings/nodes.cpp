@@ -16,8 +16,7 @@ using namespace autograd;
 namespace {
 
 struct PyNode {
-  PyObject_HEAD
-  NodePtr node;
+  PyObject_HEAD NodePtr node;
   PyObject* weakrefs;
 };
 PyTypeObject* node_type;
@@ -113,7 +112,9 @@ struct Pre final : NodePreHook, PyHook {
     Ref r(checked(PyObject_CallFunctionObjArgs(callable_, given.get(), nullptr)));
     replace_by(grads, r.get(), "prehook");
   }
-  static PyObject* add(const NodePtr& n, PyObject* f) { return make_handle(n, register_prehook(*n, std::make_shared<Pre>(f))); }
+  static PyObject* add(const NodePtr& n, PyObject* f) {
+    return make_handle(n, register_prehook(*n, std::make_shared<Pre>(f)));
+  }
 };
 struct Post final : NodePostHook, PyHook {
   using PyHook::PyHook;
@@ -154,7 +155,8 @@ PyMethodDef node_methods[] = {
      "register_hook($self, hook, /)\n--\n\nCalls hook(grad_inputs, grad_outputs) after the node ran; what it returns "
      "replaces grad_inputs. Returns a handle."},
     {"register_prehook", add_hook<Pre>, METH_O,
-     "register_prehook($self, hook, /)\n--\n\nCalls hook(grad_outputs) before the node runs; what it returns replaces them. "
+     "register_prehook($self, hook, /)\n--\n\nCalls hook(grad_outputs) before the node runs; what it returns replaces "
+     "them. "
      "Returns a handle."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef node_properties[] = {

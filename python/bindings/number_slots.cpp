@@ -66,7 +66,8 @@ struct Name {
 template <auto& op, Name name>
 PyObject* binary(PyObject* a, PyObject* b) {
   try {
-    if (is_exact_tensor(a) && is_exact_tensor(b)) [[likely]] return wrap(run<op>(unwrap(a), unwrap(b), {}));
+    if (is_exact_tensor(a) && is_exact_tensor(b)) [[likely]]
+      return wrap(run<op>(unwrap(a), unwrap(b), {}));
     if (overridden_by(a, b)) return overridden(name.text, a, b);
     return binary_mixed<op>(a, b);
   } catch (...) {
@@ -133,13 +134,16 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 
 int truth(PyObject* a) {
-  return guarded([&] {
-    const Tensor& t = unwrap(a);
-    VESTA_CHECK(t.numel() != 0, runtime, "bool: Boolean value of Tensor with no values is ambiguous. Use .numel() > 0.");
-    VESTA_CHECK(t.numel() == 1, runtime,
-                "bool: Boolean value of Tensor with more than one value is ambiguous. Use .any() or .all().");
-    return int(t.item<bool>());
-  }, -1);
+  return guarded(
+      [&] {
+        const Tensor& t = unwrap(a);
+        VESTA_CHECK(t.numel() != 0, runtime,
+                    "bool: Boolean value of Tensor with no values is ambiguous. Use .numel() > 0.");
+        VESTA_CHECK(t.numel() == 1, runtime,
+                    "bool: Boolean value of Tensor with more than one value is ambiguous. Use .any() or .all().");
+        return int(t.item<bool>());
+      },
+      -1);
 }
 
 PyObject* to_integer(PyObject* a) {
@@ -151,9 +155,7 @@ PyObject* to_integer(PyObject* a) {
   });
 }
 PyObject* to_float(PyObject* a) {
-  return guarded([&]() -> PyObject* {
-    return PyFloat_FromDouble(unwrap(a).item().to<double>("float"));
-  });
+  return guarded([&]() -> PyObject* { return PyFloat_FromDouble(unwrap(a).item().to<double>("float")); });
 }
 PyObject* to_index(PyObject* a) {
   return guarded([&]() -> PyObject* {

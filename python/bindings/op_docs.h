@@ -29,6 +29,4 @@ VESTA_STRUCTURED(VESTA_X_STRUCTURED, VESTA_X_STRUCTURED)
 VESTA_COMPOSITE(VESTA_X_STRUCTURED, VESTA_X_STRUCTURED)
 #undef VESTA_X_STRUCTURED
 }  // namespace vesta::doc_missing
-namespace vesta::doc {
-using namespace doc_missing;
-}
+namespace vesta::doc { using namespace doc_missing; }

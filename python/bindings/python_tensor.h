@@ -5,7 +5,8 @@
 //   A  (usual)    the PyTensor holds a reference to the TensorImpl; TensorImpl::pyobject is borrowed.
 //   B  (flipped)  the last Python reference went while C++ (a saved tensor, a .grad, a module in C++) still holds the
 //                 TensorImpl, and the PyTensor has state of its own: attributes, a subclass, weak references. Then the
-//                 TensorImpl holds a reference to the PyTensor (owns_pyobject) and the PyTensor's handle is not counted.
+//                 TensorImpl holds a reference to the PyTensor (owns_pyobject) and the PyTensor's handle is not
+//                 counted.
 // wrap() turns B into A. When a TensorImpl in state B dies, python_port.release drops the PyTensor. A PyTensor without
 // state is simply freed: wrap() makes a new one when it is asked for.
 #pragma once
@@ -17,9 +18,8 @@
 namespace vesta::python {
 
 struct PyTensor {
-  PyObject_HEAD
-  Tensor tensor;       // not counted in state B
-  PyObject* dict;      // null until an attribute is set
+  PyObject_HEAD Tensor tensor;  // not counted in state B
+  PyObject* dict;  // null until an attribute is set
   PyObject* weakrefs;
 };
 
@@ -102,7 +102,8 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-/// Is the number of elements from which an op runs without the GIL: about 10 us of work, 100 times the cost of letting go.
+/// Is the number of elements from which an op runs without the GIL: about 10 us of work, 100 times the cost of letting
+/// go.
 inline constexpr int64_t kReleaseGil = 32768;
 
 }  // namespace vesta::python

@@ -11,8 +11,7 @@ namespace vesta::python {
 namespace {
 
 struct PyGenerator {
-  PyObject_HEAD
-  Generator* generator;
+  PyObject_HEAD Generator* generator;
   bool owned;
 };
 PyTypeObject* generator_type;
@@ -44,7 +43,8 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) return nullptr;
   return guarded([&]() -> PyObject* {
     Device d;
-    if (device && !to_device(device, d)) type_error("Generator(): argument 'device' must be vesta.device, not %s", Py_TYPE(device)->tp_name);
+    if (device && !to_device(device, d))
+      type_error("Generator(): argument 'device' must be vesta.device, not %s", Py_TYPE(device)->tp_name);
     VESTA_CHECK(d.type == DeviceType::cpu, device, "Generator: expected the CPU, got ", d, ".");
     auto* self = reinterpret_cast<PyGenerator*>(type->tp_alloc(type, 0));
     if (!self) return nullptr;
@@ -65,12 +65,17 @@ PyObject* generator_seed(PyObject* o, PyObject* seed) {
     return new_ref(o);
   });
 }
-PyObject* fresh_seed(PyObject* o, PyObject*) { return guarded([&] { return PyLong_FromUnsignedLongLong(self_of(o).seed()); }); }
+PyObject* fresh_seed(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(self_of(o).seed()); });
+}
 PyObject* first_seed(PyObject* o, PyObject*) { return PyLong_FromUnsignedLongLong(self_of(o).initial_seed()); }
-PyObject* get_state(PyObject* o, PyObject*) { return guarded([&] { return wrap(self_of(o).get_state()); }); }
+PyObject* get_state(PyObject* o, PyObject*) {
+  return guarded([&] { return wrap(self_of(o).get_state()); });
+}
 
 void continue_from(Generator& g, PyObject* state, const char* op) {
-  if (!is_tensor(state)) type_error("%s(): argument 'new_state' (position 1) must be Tensor, not %s", op, Py_TYPE(state)->tp_name);
+  if (!is_tensor(state))
+    type_error("%s(): argument 'new_state' (position 1) must be Tensor, not %s", op, Py_TYPE(state)->tp_name);
   g.set_state(unwrap(state));
 }
 PyObject* set_state(PyObject* o, PyObject* state) {
@@ -82,7 +87,8 @@ PyObject* set_state(PyObject* o, PyObject* state) {
 PyObject* generator_device(PyObject*, void*) { return wrap_device(Device()); }
 
 PyMethodDef methods[] = {
-    {"manual_seed", generator_seed, METH_O, "manual_seed($self, seed, /)\n--\n\nStarts again from a seed; returns itself."},
+    {"manual_seed", generator_seed, METH_O,
+     "manual_seed($self, seed, /)\n--\n\nStarts again from a seed; returns itself."},
     {"seed", fresh_seed, METH_NOARGS, "seed($self, /)\n--\n\nTakes a seed from the system and returns it."},
     {"initial_seed", first_seed, METH_NOARGS, "initial_seed($self, /)\n--\n\nThe seed in use."},
     {"get_state", get_state, METH_NOARGS, "get_state($self, /)\n--\n\nThe state as a tensor of bytes."},
@@ -95,7 +101,8 @@ PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
-    {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n--\n\nA source of random numbers with a state of its own.")},
+    {Py_tp_doc,
+     const_cast<char*>("Generator(device='cpu')\n--\n\nA source of random numbers with a state of its own.")},
     {0, nullptr}};
 
 struct ManualSeed {
@@ -107,7 +114,8 @@ struct ManualSeed {
   }
 };
 struct Seed {
-  static constexpr char name[] = "seed", params[] = "()", doc[] = "Seeds the default generator from the system; returns the seed.";
+  static constexpr char name[] = "seed", params[] = "()",
+                        doc[] = "Seeds the default generator from the system; returns the seed.";
   static PyObject* run(const Table&, Bound&) { return PyLong_FromUnsignedLongLong(default_generator().seed()); }
 };
 struct InitialSeed {
@@ -115,7 +123,8 @@ struct InitialSeed {
   static PyObject* run(const Table&, Bound&) { return PyLong_FromUnsignedLongLong(default_generator().initial_seed()); }
 };
 struct GetRngState {
-  static constexpr char name[] = "get_rng_state", params[] = "()", doc[] = "The default generator's state as a tensor of bytes.";
+  static constexpr char name[] = "get_rng_state", params[] = "()",
+                        doc[] = "The default generator's state as a tensor of bytes.";
   static PyObject* run(const Table&, Bound&) { return wrap(default_generator().get_state()); }
 };
 struct SetRngState {

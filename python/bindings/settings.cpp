@@ -34,7 +34,8 @@ struct SetDefaultDtype {
   }
 };
 struct SetNumThreads {
-  static constexpr char name[] = "set_num_threads", params[] = "(int64_t num)", doc[] = "Sets how many threads an op may use.";
+  static constexpr char name[] = "set_num_threads", params[] = "(int64_t num)",
+                        doc[] = "Sets how many threads an op may use.";
   static PyObject* run(const Table& t, Bound& b) {
     int64_t n = Arg<int64_t>(t, 0, b).get();
     VESTA_CHECK(n > 0 && n <= 65536, runtime, "set_num_threads: expected a positive integer, got ", n, ".");
@@ -52,9 +53,13 @@ struct PromoteTypes {
   static PyObject* run(const Table& t, Bound& b) { return wrap_dtype(promote(dtype_arg(t, 0, b), dtype_arg(t, 1, b))); }
 };
 struct CanCast {
-  static constexpr char name[] = "can_cast", params[] = "(object from_, object to)",
-                        doc[] = "Whether values of one dtype may be written to a tensor of another without a change of kind.";
-  static PyObject* run(const Table& t, Bound& b) { return PyBool_FromLong(can_cast(dtype_arg(t, 0, b), dtype_arg(t, 1, b))); }
+  static constexpr char
+      name[] = "can_cast",
+      params[] = "(object from_, object to)",
+      doc[] = "Whether values of one dtype may be written to a tensor of another without a change of kind.";
+  static PyObject* run(const Table& t, Bound& b) {
+    return PyBool_FromLong(can_cast(dtype_arg(t, 0, b), dtype_arg(t, 1, b)));
+  }
 };
 struct ResultType {
   static constexpr char name[] = "result_type", params[] = "(object tensor1, object tensor2)",
@@ -85,8 +90,8 @@ struct FloatLimits {
     double eps = std::ldexp(1.0, 1 - l.digits);
     double max = std::ldexp(2.0 - eps, l.max_exponent - 1), tiny = std::ldexp(1.0, 2 - l.max_exponent);
     double resolution = std::pow(10.0, -std::floor((l.digits - 1) * std::log10(2.0)));
-    return Py_BuildValue("{s:i,s:d,s:d,s:d,s:d,s:d,s:d}", "bits", l.bits, "eps", eps, "max", max, "min", -max, "tiny", tiny,
-                         "smallest_normal", tiny, "resolution", resolution);
+    return Py_BuildValue("{s:i,s:d,s:d,s:d,s:d,s:d,s:d}", "bits", l.bits, "eps", eps, "max", max, "min", -max, "tiny",
+                         tiny, "smallest_normal", tiny, "resolution", resolution);
   }
 };
 struct IntLimits {
@@ -95,8 +100,9 @@ struct IntLimits {
     DType d = dtype_arg(t, 0, b);
     if (!is_integral(d)) type_error("vesta.iinfo() requires an integer input type. Use vesta.finfo.");
     return visit<kIntegers>(d, []<class T>() {
-      return Py_BuildValue("{s:i,s:L,s:L}", "bits", int(sizeof(T) * 8), "max", static_cast<long long>(std::numeric_limits<T>::max()),
-                           "min", static_cast<long long>(std::numeric_limits<T>::min()));
+      return Py_BuildValue("{s:i,s:L,s:L}", "bits", int(sizeof(T) * 8), "max",
+                           static_cast<long long>(std::numeric_limits<T>::max()), "min",
+                           static_cast<long long>(std::numeric_limits<T>::min()));
     });
   }
 };
@@ -117,8 +123,8 @@ void poll_signals() {
 bool add_settings(PyObject* module) {
   main_thread = PyThread_get_thread_ident();
   cpu::set_poll_hook(poll_signals);
-  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, PromoteTypes, CanCast, ResultType,
-                       FloatLimits, IntLimits>(module);
+  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, PromoteTypes, CanCast,
+                       ResultType, FloatLimits, IntLimits>(module);
 }
 
 }  // namespace vesta::python

@@ -31,8 +31,8 @@ std::vector<std::string_view> split(std::string_view s) {
 }
 
 // What Python users call a parameter besides its name, for every op: NumPy's words.
-constexpr const char* kAliases[][2] = {{"dim", "axis"},   {"keepdim", "keepdims"}, {"input", "x"},
-                                       {"other", "x2"},   {"dim0", "axis0"},       {"dim1", "axis1"}};
+constexpr const char* kAliases[][2] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"input", "x"},
+                                       {"other", "x2"}, {"dim0", "axis0"},       {"dim1", "axis1"}};
 // PyTorch's own word for the second operand, where it is not `other`.
 constexpr const char* kOtherNames[][2] = {{"pow", "exponent"}, {"clamp_min", "min"}, {"clamp_max", "max"}};
 // Ops with tensor parameters that take a Python number, besides the operands of pointwise ops.
@@ -71,7 +71,8 @@ void set_default(Param& p, std::string_view text) {
 Param read_param(std::string_view op, std::string_view text) {
   Param p;
   std::string_view given;
-  if (size_t equals = text.find('='); equals != text.npos) given = trim(text.substr(equals + 1)), text = trim(text.substr(0, equals));
+  if (size_t equals = text.find('='); equals != text.npos)
+    given = trim(text.substr(equals + 1)), text = trim(text.substr(0, equals));
   size_t name = text.find_last_of(" &*") + 1;
   p.name = std::string(text.substr(name));
   std::string_view type = trim(text.substr(0, name));
@@ -117,7 +118,9 @@ void Table::read(const char* name, std::initializer_list<const char*> first, con
     signature += (i ? ", " : "") + p.name + (p.required ? "" : "=" + shown_default(p));
   }
   std::string_view n(name);
-  auto is = [&](const char* type) { return std::ranges::any_of(params, [&](const Param& p) { return p.type == type; }); };
+  auto is = [&](const char* type) {
+    return std::ranges::any_of(params, [&](const Param& p) { return p.type == type; });
+  };
   // A factory's values, and random ones, do not depend on a tensor's.
   differentiable = (is("Tensor") || is("TensorList")) && !is("Generator") && !(dtype && device && n != "to_copy");
   if (dtype && device) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;

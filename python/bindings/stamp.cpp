@@ -23,8 +23,8 @@ bool any_overrides(PyObject* self, PyObject* const* args, Py_ssize_t count, PyOb
   return false;
 }
 
-PyObject* hand_over(const Table& t, Entry entry, PyObject* callee, PyObject* self, PyObject* const* args, Py_ssize_t count,
-                    PyObject* names) {
+PyObject* hand_over(const Table& t, Entry entry, PyObject* callee, PyObject* self, PyObject* const* args,
+                    Py_ssize_t count, PyObject* names) {
   Py_ssize_t first = self ? 1 : 0;
   Ref tuple(PyTuple_New(count + first)), kwargs(names ? PyDict_New() : nullptr);
   if (!tuple || (names && !kwargs)) return nullptr;
@@ -33,9 +33,10 @@ PyObject* hand_over(const Table& t, Entry entry, PyObject* callee, PyObject* sel
   for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
     if (PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(names, i), args[count + i]) < 0) return nullptr;
   }
-  Ref func(entry == Entry::function ? new_ref(callee)
-                                    : PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type),
-                                                             (std::string(t.op) + (entry == Entry::inplace ? "_" : "")).c_str()));
+  Ref func(entry == Entry::function
+               ? new_ref(callee)
+               : PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type),
+                                        (std::string(t.op) + (entry == Entry::inplace ? "_" : "")).c_str()));
   return func ? call_override(func.get(), tuple.get(), kwargs.get()) : nullptr;
 }
 
@@ -46,11 +47,13 @@ void check_extras(const Table& t, const Bound& b) {
   VESTA_CHECK(!o || o == Py_False || o == Py_None, not_implemented, t.op,
               ": expected pin_memory=False, got True. Pinned memory needs a CUDA backend.");
   o = b.extra(t, kLayout);
-  if (o && o != Py_None && !is_layout(o)) type_error("%s(): argument 'layout' must be vesta.layout, not %s", t.op, Py_TYPE(o)->tp_name);
+  if (o && o != Py_None && !is_layout(o))
+    type_error("%s(): argument 'layout' must be vesta.layout, not %s", t.op, Py_TYPE(o)->tp_name);
   o = b.extra(t, kMemoryFormat);
   if (!o || o == Py_None) return;
   Format f = to_format(o);
-  if (f == Format::none) type_error("%s(): argument 'memory_format' must be vesta.memory_format, not %s", t.op, Py_TYPE(o)->tp_name);
+  if (f == Format::none)
+    type_error("%s(): argument 'memory_format' must be vesta.memory_format, not %s", t.op, Py_TYPE(o)->tp_name);
   VESTA_CHECK(f == Format::contiguous || f == Format::preserve, not_implemented, t.op,
               ": expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
 }
@@ -64,10 +67,11 @@ void write_out(const Table& t, PyObject* out, PyObject* result) {
               "requires grad.");
   VESTA_CHECK(can_cast(from.dtype(), to.dtype()), type, t.op, ": result type ", from.dtype(),
               " can't be cast to the desired output type ", to.dtype(), ".");
-  VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(), ".");
+  VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),
+              ".");
   if (!std::ranges::equal(to.sizes(), from.sizes())) {
-    VESTA_CHECK(to.numel() == 0 && to.impl()->storage()->resizable(), value, t.op, ": expected out of shape ", from.sizes(),
-                ", got ", to.sizes(), ". An out tensor is resized only when it is empty.");
+    VESTA_CHECK(to.numel() == 0 && to.impl()->storage()->resizable(), value, t.op, ": expected out of shape ",
+                from.sizes(), ", got ", to.sizes(), ". An out tensor is resized only when it is empty.");
     resize_tensor(to, from.sizes());
   }
   NoGrad off;
@@ -171,8 +175,8 @@ Ref parameters(const Table& t) {
   Ref list(checked(PyList_New(0)));
   for (const Param& p : t.params) {
     Ref text(p.required ? new_ref(Py_None) : PyUnicode_FromString(shown_default(p).c_str()));
-    Ref entry(checked(Py_BuildValue("(ssOO)", p.name.c_str(), p.type.c_str(), text.get(),
-                                    p.number_allowed ? Py_True : Py_False)));
+    Ref entry(checked(
+        Py_BuildValue("(ssOO)", p.name.c_str(), p.type.c_str(), text.get(), p.number_allowed ? Py_True : Py_False)));
     checked(PyList_Append(list.get(), entry.get()));
   }
   return list;
@@ -181,10 +185,11 @@ Ref parameters(const Table& t) {
 PyObject* describe(const Stamped& s) {
   const Table& t = *s.table;
   Ref params = parameters(t);
-  return Py_BuildValue("{s:s,s:O,s:O,s:O,s:s,s:s,s:O,s:s,s:O}", "kind", t.pointwise ? "pointwise" : "op", "differentiable",
-                       t.differentiable ? Py_True : Py_False, "method", t.method ? Py_True : Py_False, "inplace",
-                       t.inplace ? Py_True : Py_False, "signature", t.signature.c_str(), "doc", t.doc.c_str(), "parameters", params.get(),
-                       "returns", t.result, "out", t.has(kOut) ? Py_True : Py_False);
+  return Py_BuildValue("{s:s,s:O,s:O,s:O,s:s,s:s,s:O,s:s,s:O}", "kind", t.pointwise ? "pointwise" : "op",
+                       "differentiable", t.differentiable ? Py_True : Py_False, "method", t.method ? Py_True : Py_False,
+                       "inplace", t.inplace ? Py_True : Py_False, "signature", t.signature.c_str(), "doc",
+                       t.doc.c_str(), "parameters", params.get(), "returns", t.result, "out",
+                       t.has(kOut) ? Py_True : Py_False);
 }
 
 PyObject* registry_object(PyObject*, PyObject*) {
@@ -198,7 +203,8 @@ PyObject* registry_object(PyObject*, PyObject*) {
   });
 }
 PyMethodDef registry_method[] = {
-    {"_registry", registry_object, METH_NOARGS, "_registry($module, /)\n--\n\nThe roll call: a dict from each op's name to "
+    {"_registry", registry_object, METH_NOARGS,
+     "_registry($module, /)\n--\n\nThe roll call: a dict from each op's name to "
      "its kind, differentiable, method, inplace, signature, doc, parameters, returns and out."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -18,9 +18,10 @@ Tensor index_tensor(PyObject* o) {
     if (t.numel() == 0 && is_float(t.dtype())) t = t.to(DType::int64);  // x[[]]
     return t;
   }
-  PyErr_Format(PyExc_IndexError,
-               "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
-               Py_TYPE(o)->tp_name);
+  PyErr_Format(
+      PyExc_IndexError,
+      "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
+      Py_TYPE(o)->tp_name);
   throw_current();
 }
 
@@ -89,21 +90,24 @@ Tensor value_of(const Tensor& self, PyObject* o) {
   Scalar number;
   if (is_tensor(o)) return unwrap(o);
   if (number_of(o, number)) return wrapped(number);
-  if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o)) return make_tensor(o, self.dtype(), self.device(), "index");
+  if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o))
+    return make_tensor(o, self.dtype(), self.device(), "index");
   type_error("can't assign a %s to a %s tensor", Py_TYPE(o)->tp_name, std::string(name(self.dtype())).c_str());
 }
 
 int set(PyObject* self, PyObject* key, PyObject* value) {
-  return guarded([&] {
-    if (!value) type_error("Tensor does not support deleting items");
-    if (torch_function_seen && (overrides_in(self) || overrides_in(key) || overrides_in(value))) {
-      Ref r(overridden("__setitem__", self, key, value));
-      return r ? 0 : -1;
-    }
-    const Tensor& t = unwrap(self);
-    set_index(t, indices_of(key), value_of(t, value));
-    return 0;
-  }, -1);
+  return guarded(
+      [&] {
+        if (!value) type_error("Tensor does not support deleting items");
+        if (torch_function_seen && (overrides_in(self) || overrides_in(key) || overrides_in(value))) {
+          Ref r(overridden("__setitem__", self, key, value));
+          return r ? 0 : -1;
+        }
+        const Tensor& t = unwrap(self);
+        set_index(t, indices_of(key), value_of(t, value));
+        return 0;
+      },
+      -1);
 }
 
 Py_ssize_t length(PyObject* self) {
@@ -137,14 +141,17 @@ PyObject* iterate(PyObject* self) {
 }
 
 int contains(PyObject* self, PyObject* value) {
-  return guarded([&] {
-    Scalar number;
-    if (!is_tensor(value) && !number_of(value, number)) {
-      type_error("Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.", Py_TYPE(value)->tp_name);
-    }
-    Tensor equal = eq(unwrap(self), is_tensor(value) ? unwrap(value) : wrapped(number));
-    return int(any(equal).item<bool>());
-  }, -1);
+  return guarded(
+      [&] {
+        Scalar number;
+        if (!is_tensor(value) && !number_of(value, number)) {
+          type_error("Tensor.__contains__ only supports Tensor or scalar, but you passed in a %s.",
+                     Py_TYPE(value)->tp_name);
+        }
+        Tensor equal = eq(unwrap(self), is_tensor(value) ? unwrap(value) : wrapped(number));
+        return int(any(equal).item<bool>());
+      },
+      -1);
 }
 
 }  // namespace

@@ -107,8 +107,7 @@ void tensor_dealloc(PyObject* o) {
     if (impl->pyobject == self) impl->pyobject = nullptr;  // nobody may find an object that is going away
   }
   if (self->weakrefs) PyObject_ClearWeakRefs(o);
-  Py_TRASHCAN_BEGIN(self, tensor_dealloc)
-  Py_CLEAR(self->dict);
+  Py_TRASHCAN_BEGIN(self, tensor_dealloc) Py_CLEAR(self->dict);
   if (Py_TYPE(o) == tensor_type) free_exact(self);
   else free_subclass(self);
   Py_TRASHCAN_END
@@ -128,9 +127,10 @@ void release_object(void* object) {
 }
 
 // Note [What the collector sees]
-// While C++ holds the TensorImpl too, the object must live on with its attributes, so its references are not shown: what
-// is not shown counts as held from outside. An object that is the only owner shows its attributes and the Python objects
-// that the graph behind it holds alone (hooks, contexts of custom Functions), so that a cycle through them is found.
+// While C++ holds the TensorImpl too, the object must live on with its attributes, so its references are not shown:
+// what is not shown counts as held from outside. An object that is the only owner shows its attributes and the Python
+// objects that the graph behind it holds alone (hooks, contexts of custom Functions), so that a cycle through them is
+// found.
 int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
   PyTensor* self = self_of(o);
   Py_VISIT(Py_TYPE(o));
@@ -186,7 +186,8 @@ PyMethodDef basic_methods[] = {
 PyObject* wrap(Tensor t) {
   TensorImpl* impl = t.impl();
   if (!impl) Py_RETURN_NONE;
-  if (!impl->pyobject) [[likely]] return make_exact(std::move(t));
+  if (!impl->pyobject) [[likely]]
+    return make_exact(std::move(t));
   PyObject* o = static_cast<PyObject*>(impl->pyobject);
   if (!impl->owns_pyobject) return new_ref(o);
   impl->owns_pyobject = false;  // back to state A: the reference it held is the caller's now
@@ -197,8 +198,8 @@ PyObject* wrap(Tensor t) {
 PyObject* wrap_as(PyTypeObject* type, Tensor t) {
   if (type == tensor_type) return wrap(std::move(t));
   if (t.impl()->pyobject) {
-    PyErr_Format(PyExc_RuntimeError, "%s: expected a tensor without a Python object, got one that has it. Use .detach().",
-                 type->tp_name);
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s: expected a tensor without a Python object, got one that has it. Use .detach().", type->tp_name);
     return nullptr;
   }
   PyObject* o = type->tp_alloc(type, 0);

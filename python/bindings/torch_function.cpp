@@ -67,7 +67,8 @@ PyObject* set_overrides(PyObject*, PyObject* on) {
 }
 
 PyMethodDef functions[] = {
-    {"_disabled_torch_function_impl", run_disabled, METH_VARARGS, "Calls the function itself: a class that sets its "
+    {"_disabled_torch_function_impl", run_disabled, METH_VARARGS,
+     "Calls the function itself: a class that sets its "
      "__torch_function__ to this takes no call over, and results of its operations are plain tensors."},
     {"_set_torch_function_enabled", set_overrides, METH_O, "Switches overriding on or off; returns what it was."},
     {nullptr, nullptr, 0, nullptr},

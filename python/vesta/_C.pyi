@@ -131,9 +131,20 @@ class Tensor:
     def any(self, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor: ...
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
     def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
-    def as_strided(self, size: int | Sequence[int], stride: int | Sequence[int], storage_offset: int | None = None) -> Tensor: ...
+    def as_strided(
+        self,
+        size: int | Sequence[int],
+        stride: int | Sequence[int],
+        storage_offset: int | None = None,
+    ) -> Tensor: ...
     def as_subclass(self, cls: Any) -> Any: ...
-    def backward(self, gradient: Any = ..., retain_graph: Any = ..., create_graph: Any = ..., inputs: Any = ...) -> Any: ...
+    def backward(
+        self,
+        gradient: Any = ...,
+        retain_graph: Any = ...,
+        create_graph: Any = ...,
+        inputs: Any = ...,
+    ) -> Any: ...
     def bernoulli(self, generator: Generator | None = None) -> Tensor: ...
     def bernoulli_(self, p: float = 0.5, generator: Generator | None = None) -> Tensor: ...
     def bfloat16(self, memory_format: Any = ...) -> Any: ...
@@ -208,7 +219,12 @@ class Tensor:
     def floor_(self) -> Tensor: ...
     def floor_divide(self, other: Tensor | Number) -> Tensor: ...
     def floor_divide_(self, other: Tensor | Number) -> Tensor: ...
-    def full_like(self, fill_value: Number, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor: ...
+    def full_like(
+        self,
+        fill_value: Number,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+    ) -> Tensor: ...
     def gather(self, dim: int, index: Tensor) -> Tensor: ...
     def ge(self, other: Tensor | Number) -> Tensor: ...
     def ge_(self, other: Tensor | Number) -> Tensor: ...
@@ -297,7 +313,12 @@ class Tensor:
     def max_dim(self, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
     def maximum(self, other: Tensor | Number) -> Tensor: ...
     def maximum_(self, other: Tensor | Number) -> Tensor: ...
-    def mean(self, dim: int | Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None) -> Tensor: ...
+    def mean(
+        self,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        dtype: dtype | None = None,
+    ) -> Tensor: ...
     def min(self, dim: Any = ..., keepdim: Any = ..., *, out: Any = ..., **names: Any) -> Any: ...
     def min_dim(self, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
     def minimum(self, other: Tensor | Number) -> Tensor: ...
@@ -321,7 +342,13 @@ class Tensor:
     def negative_(self) -> Any: ...
     def nelement(self) -> Any: ...
     def new_empty(self, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor: ...
-    def new_full(self, size: int | Sequence[int], fill_value: Number, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor: ...
+    def new_full(
+        self,
+        size: int | Sequence[int],
+        fill_value: Number,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+    ) -> Tensor: ...
     def new_ones(self, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor: ...
     def new_tensor(self, data: Any, dtype: Any = ..., device: Any = ..., requires_grad: Any = ...) -> Any: ...
     def new_zeros(self, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor: ...
@@ -390,14 +417,27 @@ class Tensor:
     def sub_(self, other: Tensor | Number, alpha: float = 1) -> Tensor: ...
     def subtract(self, other: Any, alpha: Any = ...) -> Any: ...
     def subtract_(self, other: Any, alpha: Any = ...) -> Any: ...
-    def sum(self, dim: int | Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None) -> Tensor: ...
+    def sum(
+        self,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        dtype: dtype | None = None,
+    ) -> Tensor: ...
     def sum_to_size(self, *size: Any) -> Tensor: ...
     def swapaxes(self, dim0: Any, dim1: Any) -> Any: ...
     def swapdims(self, dim0: Any, dim1: Any) -> Any: ...
     def t(self) -> Tensor: ...
     def tanh(self) -> Tensor: ...
     def tanh_(self) -> Tensor: ...
-    def to(self, other: Any = ..., dtype: Any = ..., non_blocking: Any = ..., copy: Any = ..., device: Any = ..., memory_format: Any = ...) -> Any: ...
+    def to(
+        self,
+        other: Any = ...,
+        dtype: Any = ...,
+        non_blocking: Any = ...,
+        copy: Any = ...,
+        device: Any = ...,
+        memory_format: Any = ...,
+    ) -> Any: ...
     def to_copy(self, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor: ...
     def tolist(self) -> Any: ...
     def transpose(self, dim0: int, dim1: int) -> Tensor: ...
@@ -418,13 +458,22 @@ class Tensor:
 def _backward(tensors: Any, grads: Any, retain_graph: Any, create_graph: Any, inputs: Any) -> Any: ...
 def _disabled_torch_function_impl(*args: Any, **kwargs: Any) -> Any: ...
 def _finfo(dtype: Any) -> Any: ...
-def _from_bytes(data: Any, dtype: Any, size: Any, stride: Any) -> Any: ...
+def _from_bytes(data: Any) -> Any: ...
 def _function_apply(cls: Any, args: Any) -> Any: ...
-def _grad(outputs: Any, inputs: Any, grads: Any, retain_graph: Any, create_graph: Any, allow_unused: Any, materialize_grads: Any) -> Any: ...
+def _grad(
+    outputs: Any,
+    inputs: Any,
+    grads: Any,
+    retain_graph: Any,
+    create_graph: Any,
+    allow_unused: Any,
+    materialize_grads: Any,
+) -> Any: ...
 def _iinfo(dtype: Any) -> Any: ...
 def _live_tensors() -> Any: ...
 def _load_safetensors(filename: Any) -> Any: ...
 def _make_subclass(cls: Any, data: Any, require_grad: Any = ...) -> Any: ...
+def _over(bytes: Any, dtype: Any, size: Any, stride: Any, offset: Any) -> Any: ...
 def _pop_saved_tensors_hooks() -> Any: ...
 def _push_saved_tensors_hooks(pack_hook: Any, unpack_hook: Any) -> Any: ...
 def _queue_callback(callback: Any) -> Any: ...
@@ -432,8 +481,19 @@ def _registry() -> Any: ...
 def _save_safetensors(tensors: Any, filename: Any, metadata: Any) -> Any: ...
 def _set_inference_mode(mode: Any) -> Any: ...
 def _set_torch_function_enabled(*args: Any, **kwargs: Any) -> Any: ...
+def _storage_bytes(input: Any) -> Any: ...
 def _to_bytes(input: Any) -> Any: ...
-def arange(start: Any, end: Any = ..., step: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: Any = ..., out: Any = ..., layout: Any = ..., pin_memory: Any = ...) -> Any: ...
+def arange(
+    start: Any,
+    end: Any = ...,
+    step: Any = ...,
+    dtype: Any = ...,
+    device: Any = ...,
+    requires_grad: Any = ...,
+    out: Any = ...,
+    layout: Any = ...,
+    pin_memory: Any = ...,
+) -> Any: ...
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Any: ...
 def can_cast(from_: Any, to: Any) -> Any: ...
 def from_dlpack(ext_tensor: Any) -> Any: ...
@@ -458,35 +518,129 @@ def set_rng_state(new_state: Any) -> Any: ...
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: Any = ..., pin_memory: Any = ...) -> Any: ...
 class _ops:
     @staticmethod
-    def _fused_adam_(params: Sequence[Tensor], grads: Sequence[Tensor], exp_avgs: Sequence[Tensor], exp_avg_sqs: Sequence[Tensor], max_exp_avg_sqs: Sequence[Tensor], state_steps: Sequence[Tensor], lr: float, beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool, decoupled: bool = False) -> None: ...
+    def _fused_adam_(
+        params: Sequence[Tensor],
+        grads: Sequence[Tensor],
+        exp_avgs: Sequence[Tensor],
+        exp_avg_sqs: Sequence[Tensor],
+        max_exp_avg_sqs: Sequence[Tensor],
+        state_steps: Sequence[Tensor],
+        lr: float,
+        beta1: float,
+        beta2: float,
+        weight_decay: float,
+        eps: float,
+        amsgrad: bool,
+        maximize: bool,
+        decoupled: bool = False,
+    ) -> None: ...
     @staticmethod
-    def _fused_sgd_(params: Sequence[Tensor], grads: Sequence[Tensor], momentum_buffer_list: Sequence[Tensor], weight_decay: float, momentum: float, lr: float, dampening: float, nesterov: bool, maximize: bool, is_first_step: bool) -> None: ...
+    def _fused_sgd_(
+        params: Sequence[Tensor],
+        grads: Sequence[Tensor],
+        momentum_buffer_list: Sequence[Tensor],
+        weight_decay: float,
+        momentum: float,
+        lr: float,
+        dampening: float,
+        nesterov: bool,
+        maximize: bool,
+        is_first_step: bool,
+    ) -> None: ...
     @staticmethod
     def abs(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
     def add(input: Tensor | Number, other: Tensor | Number, alpha: float = 1, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: float = 1, alpha: float = 1, *, out: Any = None) -> Tensor: ...
+    def addmm(
+        input: Tensor,
+        mat1: Tensor,
+        mat2: Tensor,
+        beta: float = 1,
+        alpha: float = 1,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor: ...
+    def all(
+        input: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def amax(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor: ...
+    def amax(
+        input: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def amin(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor: ...
+    def amin(
+        input: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor: ...
+    def any(
+        input: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def arange_range(start: Number, end: Number, step: Number, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def arange_range(
+        start: Number,
+        end: Number,
+        step: Number,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor: ...
     @staticmethod
     def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def as_strided(input: Tensor, size: int | Sequence[int], stride: int | Sequence[int], storage_offset: int | None = None, *, out: Any = None) -> Tensor: ...
+    def as_strided(
+        input: Tensor,
+        size: int | Sequence[int],
+        stride: int | Sequence[int],
+        storage_offset: int | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5, *, out: Any = None) -> Tensor: ...
+    def batch_norm(
+        input: Tensor,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        training: bool = False,
+        momentum: float = 0.1,
+        eps: float = 1e-5,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def batch_norm_gradient(grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, invstd: Tensor, training: bool, *, out: Any = None) -> tuple[Tensor, Tensor, Tensor]: ...
+    def batch_norm_gradient(
+        grad: Tensor,
+        input: Tensor,
+        weight: Tensor | None,
+        mean: Tensor,
+        invstd: Tensor,
+        training: bool,
+        *,
+        out: Any = None,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
     @staticmethod
     def bernoulli(input: Tensor, generator: Generator | None = None, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -506,9 +660,21 @@ class _ops:
     @staticmethod
     def chunk(input: Tensor, chunks: int, dim: int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
     @staticmethod
-    def clamp(input: Tensor, min: Tensor | None | Number = None, max: Tensor | None | Number = None, *, out: Any = None) -> Tensor: ...
+    def clamp(
+        input: Tensor,
+        min: Tensor | None | Number = None,
+        max: Tensor | None | Number = None,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def clamp_between(input: Tensor | Number, min: Tensor | Number, max: Tensor | Number, *, out: Any = None) -> Tensor: ...
+    def clamp_between(
+        input: Tensor | Number,
+        min: Tensor | Number,
+        max: Tensor | Number,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def clamp_max(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -522,21 +688,78 @@ class _ops:
     @staticmethod
     def contiguous(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1, *, out: Any = None) -> Tensor: ...
+    def conv2d(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def conv2d_input_gradient(grad: Tensor, weight: Tensor, input_size: int | Sequence[int], stride: int | Sequence[int], padding: int | Sequence[int], dilation: int | Sequence[int], groups: int, *, out: Any = None) -> Tensor: ...
+    def conv2d_input_gradient(
+        grad: Tensor,
+        weight: Tensor,
+        input_size: int | Sequence[int],
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        groups: int,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def conv2d_weight_gradient(grad: Tensor, input: Tensor, weight_size: int | Sequence[int], stride: int | Sequence[int], padding: int | Sequence[int], dilation: int | Sequence[int], groups: int, *, out: Any = None) -> Tensor: ...
+    def conv2d_weight_gradient(
+        grad: Tensor,
+        input: Tensor,
+        weight_size: int | Sequence[int],
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        groups: int,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def copy_(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor: ...
     @staticmethod
     def cos(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0, *, out: Any = None) -> Tensor: ...
+    def cross_entropy(
+        input: Tensor,
+        target: Tensor,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = 'mean',
+        label_smoothing: float = 0,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def cross_entropy_gradient(grad: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, logsumexp: Tensor, ignore_index: int, label_smoothing: float, *, out: Any = None) -> Tensor: ...
+    def cross_entropy_gradient(
+        grad: Tensor,
+        input: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        logsumexp: Tensor,
+        ignore_index: int,
+        label_smoothing: float,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def cross_entropy_rows(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, label_smoothing: float, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
+    def cross_entropy_rows(
+        input: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        ignore_index: int,
+        label_smoothing: float,
+        *,
+        out: Any = None,
+    ) -> tuple[Tensor, Tensor]: ...
     @staticmethod
     def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -546,9 +769,22 @@ class _ops:
     @staticmethod
     def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def empty(*size: Any, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def empty(
+        *size: Any,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def empty_like(input: Tensor, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def empty_like(
+        input: Tensor,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def eq(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -560,7 +796,15 @@ class _ops:
     @staticmethod
     def expand(input: Tensor, *size: Any, out: Any = None) -> Tensor: ...
     @staticmethod
-    def eye(n: int, m: int | None = None, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def eye(
+        n: int,
+        m: int | None = None,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def fill_(input: Tensor, value: Number) -> Tensor: ...
     @staticmethod
@@ -570,9 +814,25 @@ class _ops:
     @staticmethod
     def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def full(size: int | Sequence[int], fill_value: Number, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def full(
+        size: int | Sequence[int],
+        fill_value: Number,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def full_like(input: Tensor, fill_value: Number, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def full_like(
+        input: Tensor,
+        fill_value: Number,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def gather(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -586,13 +846,33 @@ class _ops:
     @staticmethod
     def gt(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1, *, out: Any = None) -> Tensor: ...
+    def index_add(
+        input: Tensor,
+        dim: int,
+        index: Tensor,
+        source: Tensor,
+        alpha: float = 1,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def index_add_(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: float = 1) -> Tensor: ...
     @staticmethod
-    def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor | Number, accumulate: bool = False, *, out: Any = None) -> Tensor: ...
+    def index_put(
+        input: Tensor,
+        indices: Sequence[Tensor],
+        values: Tensor | Number,
+        accumulate: bool = False,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor | Number, accumulate: bool = False) -> Tensor: ...
+    def index_put_(
+        input: Tensor,
+        indices: Sequence[Tensor],
+        values: Tensor | Number,
+        accumulate: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -606,7 +886,16 @@ class _ops:
     @staticmethod
     def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def linspace(start: Number, end: Number, steps: int, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def linspace(
+        start: Number,
+        end: Number,
+        steps: int,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def log(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -636,15 +925,46 @@ class _ops:
     @staticmethod
     def max_dim(input: Tensor, dim: int, keepdim: bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
     @staticmethod
-    def max_pool2d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] = (), padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, *, out: Any = None) -> Tensor: ...
+    def max_pool2d(
+        input: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = (),
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        ceil_mode: bool = False,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def max_pool2d_gradient(grad: Tensor, indices: Tensor, input_size: int | Sequence[int], *, out: Any = None) -> Tensor: ...
+    def max_pool2d_gradient(
+        grad: Tensor,
+        indices: Tensor,
+        input_size: int | Sequence[int],
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
-    def max_pool2d_with_indices(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] = (), padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
+    def max_pool2d_with_indices(
+        input: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = (),
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        ceil_mode: bool = False,
+        *,
+        out: Any = None,
+    ) -> tuple[Tensor, Tensor]: ...
     @staticmethod
     def maximum(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def mean(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Any = None) -> Tensor: ...
+    def mean(
+        input: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        dtype: dtype | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def min_dim(input: Tensor, dim: int, keepdim: bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
     @staticmethod
@@ -658,7 +978,18 @@ class _ops:
     @staticmethod
     def narrow(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float, eps: float, *, out: Any = None) -> tuple[Tensor, Tensor, Tensor]: ...
+    def native_batch_norm(
+        input: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        *,
+        out: Any = None,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
     @staticmethod
     def native_dropout(input: Tensor, p: float, train: bool, *, out: Any = None) -> tuple[Tensor, Tensor]: ...
     @staticmethod
@@ -666,41 +997,137 @@ class _ops:
     @staticmethod
     def neg(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def new_empty(input: Tensor, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def new_empty(
+        input: Tensor,
+        *size: Any,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def new_full(input: Tensor, size: int | Sequence[int], fill_value: Number, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def new_full(
+        input: Tensor,
+        size: int | Sequence[int],
+        fill_value: Number,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def new_ones(input: Tensor, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def new_ones(
+        input: Tensor,
+        *size: Any,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def new_zeros(input: Tensor, *size: Any, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def new_zeros(
+        input: Tensor,
+        *size: Any,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean', *, out: Any = None) -> Tensor: ...
+    def nll_loss(
+        input: Tensor,
+        target: Tensor,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = 'mean',
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def nonzero(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
     def normal_(input: Tensor, mean: float = 0, std: float = 1, generator: Generator | None = None) -> Tensor: ...
     @staticmethod
-    def ones(*size: Any, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def ones(
+        *size: Any,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def ones_like(input: Tensor, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def ones_like(
+        input: Tensor,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def permute(input: Tensor, *dims: Any, out: Any = None) -> Tensor: ...
     @staticmethod
     def pow(input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def rand(*size: Any, generator: Generator | None = None, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def rand(
+        *size: Any,
+        generator: Generator | None = None,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def rand_like(input: Tensor, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def rand_like(
+        input: Tensor,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def randint(low: int, high: int, *size: Any, generator: Generator | None = None, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def randint(
+        low: int,
+        high: int,
+        *size: Any,
+        generator: Generator | None = None,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def randn(*size: Any, generator: Generator | None = None, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def randn(
+        *size: Any,
+        generator: Generator | None = None,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def randn_like(input: Tensor, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def randn_like(
+        input: Tensor,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def random_(*args: Any, **kwargs: Any) -> Tensor: ...
     @staticmethod
-    def randperm(n: int, generator: Generator | None = None, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def randperm(
+        n: int,
+        generator: Generator | None = None,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def reciprocal(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -724,7 +1151,15 @@ class _ops:
     @staticmethod
     def sin(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1, *, out: Any = None) -> Tensor: ...
+    def slice(
+        input: Tensor,
+        dim: int = 0,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def softmax(input: Tensor, dim: int, dtype: dtype | None = None, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -732,7 +1167,13 @@ class _ops:
     @staticmethod
     def softmax_gradient(grad: Tensor, output: Tensor, dim: int, log: bool, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
+    def split(
+        input: Tensor,
+        split_size: int | Sequence[int],
+        dim: int = 0,
+        *,
+        out: Any = None,
+    ) -> tuple[Tensor, ...]: ...
     @staticmethod
     def sqrt(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -744,7 +1185,14 @@ class _ops:
     @staticmethod
     def sub(input: Tensor | Number, other: Tensor | Number, alpha: float = 1, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def sum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, dtype: dtype | None = None, *, out: Any = None) -> Tensor: ...
+    def sum(
+        input: Tensor,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+        dtype: dtype | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def sum_to_size(input: Tensor, *size: Any, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -752,7 +1200,14 @@ class _ops:
     @staticmethod
     def tanh(input: Tensor, *, out: Any = None) -> Tensor: ...
     @staticmethod
-    def to_copy(input: Tensor, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def to_copy(
+        input: Tensor,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
     def transpose(input: Tensor, dim0: int, dim1: int, *, out: Any = None) -> Tensor: ...
     @staticmethod
@@ -768,11 +1223,30 @@ class _ops:
     @staticmethod
     def view(input: Tensor, *size: Any, out: Any = None) -> Tensor: ...
     @staticmethod
-    def where(condition: Tensor | Number, input: Tensor | Number, other: Tensor | Number, *, out: Any = None) -> Tensor: ...
+    def where(
+        condition: Tensor | Number,
+        input: Tensor | Number,
+        other: Tensor | Number,
+        *,
+        out: Any = None,
+    ) -> Tensor: ...
     @staticmethod
     def zero_(input: Tensor) -> Tensor: ...
     @staticmethod
-    def zeros(*size: Any, dtype: dtype | None = None, device: device | str | int | None = None, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def zeros(
+        *size: Any,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
     @staticmethod
-    def zeros_like(input: Tensor, dtype: dtype | None = None, device: device | str | int | None = None, *, out: Any = None, requires_grad: bool = False) -> Tensor: ...
+    def zeros_like(
+        input: Tensor,
+        dtype: dtype | None = None,
+        device: device | str | int | None = None,
+        *,
+        out: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
 _nn = _ops

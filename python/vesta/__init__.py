@@ -1,5 +1,7 @@
 """Vesta: eager tensors that record what is done with them, with PyTorch's names."""
 
+# ruff: noqa: F401  (what is imported here is what the package offers)
+
 from __future__ import annotations
 
 import importlib

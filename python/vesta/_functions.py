@@ -139,7 +139,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         tensor([ True, False])
     """
     if input.dtype != other.dtype:
-        raise RuntimeError(f"isclose: expected the same dtype, got {input.dtype} and {other.dtype}. Convert one with .to().")
+        raise RuntimeError(f"isclose: expected one dtype, got {input.dtype} and {other.dtype}. Convert one with .to().")
     if rtol < 0 or atol < 0:
         raise RuntimeError(f"isclose: expected rtol >= 0 and atol >= 0, got {rtol} and {atol}.")
     close = input == other
@@ -159,14 +159,16 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(_ops.all(isclose(input.detach(), other.detach(), rtol, atol, equal_nan)))
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of ``obj``, sharing its memory where it can; ``copy=True`` never shares, ``copy=False`` must."""
     if copy:
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     made = _C.as_tensor(obj, dtype=dtype, device=device)
     shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(obj, "__dlpack__")
     if copy is False and not shares:
-        raise ValueError(f"asarray: expected an object whose memory can be shared, got {type(obj).__name__} (copy=False).")
+        raise ValueError(f"asarray: expected an object that shares its memory, got {type(obj).__name__} (copy=False).")
     if isinstance(obj, Tensor) and made.requires_grad != requires_grad:
         made = made.detach()
     return made.requires_grad_() if requires_grad else made

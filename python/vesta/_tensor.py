@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from typing import Any
 
 from . import _C, _functions
@@ -24,40 +25,67 @@ _TYPE_NAMES = {
 }
 
 
-def _rebuild(cls: type, data: bytes, geometry: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
+class _Storage:
+    """The memory under one or more tensors, as pickle sees it: aliases in one pickle stay aliases."""
+
+    __slots__ = ("__weakref__", "bytes")
+
+    def __init__(self, values: Tensor) -> None:
+        self.bytes = values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load_storage, (_C._to_bytes(self.bytes),)
+
+
+#: Storages that are being pickled, by address; the pickler keeps them until it is done.
+_storages: weakref.WeakValueDictionary[int, _Storage] = weakref.WeakValueDictionary()
+
+
+def _load_storage(data: bytes) -> _Storage:
+    return _Storage(_C._from_bytes(data))
+
+
+def _rebuild(
+    cls: type, storage: _Storage, geometry: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]
+) -> Tensor:
     """Makes a tensor of its pickled parts."""
-    made = _C._from_bytes(data, *geometry)
-    if cls is Tensor:
-        made = made.requires_grad_() if requires_grad else made
-    else:
-        made = Tensor._make_subclass(cls, made, requires_grad)
+    return _finish(cls, _C._over(storage.bytes, *geometry), requires_grad, state)
+
+
+def _finish(cls: type, made: Tensor, requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    """Gives a new tensor its class, its flag and its attributes."""
+    if cls is not Tensor:
+        made = Tensor._make_subclass(cls, made, False)
+    if requires_grad:
+        made.requires_grad_()
     if state:
         made.__dict__.update(state)
     return made
 
 
+def _geometry(self: Tensor) -> tuple[Any, ...]:
+    return self.dtype, tuple(self.shape), self.stride(), self.storage_offset()
+
+
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     if not self.is_leaf:
-        raise RuntimeError("pickle: expected a tensor without history, got the result of a recorded operation. Use .detach().")
-    data, strides = _C._to_bytes(self.detach().cpu())
-    geometry = (self.dtype, tuple(self.shape), tuple(strides))
-    return _rebuild, (type(self), data, geometry, self.requires_grad, dict(self.__dict__))
+        raise RuntimeError("pickle: expected a tensor without history, got the result of an operation. Use .detach().")
+    host = self.detach().cpu()
+    whole = _C._storage_bytes(host)
+    storage = _storages.get(whole.data_ptr())
+    if storage is None:
+        storage = _storages[whole.data_ptr()] = _Storage(whole)
+    return _rebuild, (type(self), storage, _geometry(host), self.requires_grad, dict(self.__dict__))
 
 
 def __copy__(self: Tensor) -> Tensor:
     """Another object over the same memory, with the same attributes."""
     if not self.is_leaf:
         return self.view(self.shape)
-    made = self.detach()
-    if type(self) is not Tensor:
-        made = Tensor._make_subclass(type(self), made, False)
-    if self.requires_grad:
-        made.requires_grad_()
-    made.__dict__.update(self.__dict__)
-    return made
+    return _finish(type(self), self.detach(), self.requires_grad, self.__dict__)
 
 
-def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
+def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
@@ -65,11 +93,11 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
             "Use .detach().clone()."
         )
-    made = self.detach().clone()
-    if type(self) is not Tensor:
-        made = Tensor._make_subclass(type(self), made, False)
-    if self.requires_grad:
-        made.requires_grad_()
+    whole = _C._storage_bytes(self)
+    key = ("vesta storage", whole.data_ptr())  # tensors that share memory share its copy
+    if key not in memo:
+        memo[key] = whole.clone()
+    made = _finish(type(self), _C._over(memo[key], *_geometry(self)), self.requires_grad, {})
     if self.grad is not None:
         made.grad = copy.deepcopy(self.grad, memo)
     memo[id(self)] = made
