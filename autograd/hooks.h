@@ -91,6 +91,7 @@ struct VESTA_API NodeHooks {
   HookList<PostAccumulateHook> post_accumulate;
   std::vector<std::pair<uint32_t, intrusive_ptr<RetainedGrad>>> retained;
   std::string module_path;  // which module the op ran in, for anomaly reports; empty where nobody says
+  std::shared_ptr<void> attached;  // what a language binding keeps with the node (Python's metadata)
   void* stream = nullptr;  // of devices with streams: where the op ran
 };
 

@@ -115,6 +115,8 @@ class VESTA_API Node : public pool::Pooled {
   virtual GradList apply(GradList grads, Needs needs) = 0;
   /// Returns PyTorch's name of the step: MulBackward0.
   virtual std::string name() const = 0;
+  /// Returns the name of the op that was recorded, for errors; the node's name where there is no op.
+  virtual std::string op() const { return name(); }
   /// Drops what was saved for apply(); called after it unless the graph is retained.
   virtual void release_saved() {}
 

@@ -111,6 +111,7 @@ class RuleNode final : public Node {
     else return grads.grow(num_inputs()), to_list(rule_(grads, needs));
   }
   std::string name() const override { return node_name(op_); }
+  std::string op() const override { return op_; }
   void release_saved() override { rule_ = Rule{}; }
 
  private:

@@ -103,10 +103,12 @@ Tensor Saved::with_history() const {
 void Saved::raise_overwritten() const {
   const Storage& s = *tensor_.impl()->storage();
   Node* node = running_node();
+  std::string writer = s.last_writer();  // of a pointwise op the name is that of all its forms
+  if (!writer.empty() && writer.back() != '_' && writer.find(' ') == writer.npos) writer += '_';
   fail(Cause::runtime,
        "one of the variables needed for gradient computation has been modified by an inplace operation: ",
-       node ? node->name() : "a node", " saved ", role(tensor_, is_result_), " at version ", version_, "; ",
-       s.last_writer(), " wrote to it (version ", s.version(), "). Save a clone, or use the out-of-place form.");
+       node ? node->op() : "a node", " saved ", role(tensor_, is_result_), " at version ", version_, "; ", writer,
+       " wrote to it (version ", s.version(), "). Save a clone, or use the out-of-place form.");
 }
 
 }  // namespace vesta::autograd

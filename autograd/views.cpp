@@ -17,7 +17,8 @@
 // *A write through a view* (node N over the view's elements): the base's grad_fn becomes CopySlices(N), whose edge 0
 // goes to the base's old history and whose other edges are N's. CopySlices lays the gradient out as the base lies,
 // hands the view's part to N, and writes what N returns for the overwritten values in its place. The view itself, like
-// all others, then takes its history from the base.
+// all others, then takes its history from the base. N keeps its own edge to the view's old value: what it saved of its
+// result is attached to N, and double backward goes on from there.
 //
 // *What is refused*, as in PyTorch: a leaf that requires grad, and views of one, are not written in place while
 // recording (their gradient would be that of a value nobody can see); nor is a view made under no_grad, whose base
@@ -80,12 +81,15 @@ class CopySlices final : public Node {
     set_num_edges(n);
     edge(0) = gradient_edge(base);
     for (size_t i = 1; i < n; ++i) edge(i) = write_->edges()[i];
-    write_->edge(0) = {};
     set_input_meta(0, 1, base);
     keeps_state_ = write_->keeps_state();
     releases_ = true;
   }
   GradList apply(GradList grads, Needs needs) override {
+    VESTA_CHECK(
+        !write_->released(), runtime,
+        "Trying to backward through the graph a second time. Specify retain_graph=True the first time. The node is ",
+        write_->name(), ", which wrote to a view.");
     Tensor buffer = zeros(rules::extent(base_, view_), dtype_, device_);
     Tensor whole = rules::geometry_of(buffer, base_, rules::first(base_, view_));
     whole.copy_(grads[0]);
@@ -102,7 +106,8 @@ class CopySlices final : public Node {
     return inner;
   }
   std::string name() const override { return "CopySlices"; }
-  void release_saved() override { write_->release_saved(); }
+  // What N saved goes with N, not here: in a double backward N may be reached by itself, later in the same run.
+  void release_saved() override {}
 
  private:
   rules::Geometry base_, view_;

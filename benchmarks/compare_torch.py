@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from cases import CASES  # noqa: E402
 
-# What the issue of the frame asks: PyTorch's time / ours, at least.
+# What is aimed at: PyTorch's time / ours, at least.
 GOALS = {
     "a + b": 4.0, "a + b, recorded": 2.5, "(w * x).sum().backward()": 3.5, "x * 2.0": 2.5, "x.view(2, 4)": 2.5,
     "x[3]": 2.5, "8x8 @ 8x8": 2.5, "x.sum()": 2.5, "zeros(8)": 2.5, "nn.Linear(8, 8)(x)": 2.5,

@@ -45,6 +45,8 @@ Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, co
     view.base = source.base ? source.base : t.ptr();
     view.view_without_grad = source.view_without_grad || !layer_state.grad_enabled;
     view.layers = bit(Layer::autograd);  // its base may come to require grad, and then so does it
+  } else if (source.inference) {
+    view.layers = bit(Layer::autograd);
   }
   return r;
 }

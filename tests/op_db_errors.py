@@ -148,7 +148,7 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
         Bad(lambda v: v.select(v.ones(()), 0, 0), IndexError, "select"),
     ),
     "slice": (
-        Bad(lambda v: v.ones(3)[::0], ValueError, "0"),
+        Bad(lambda v: v.ones(3)[::0], ValueError, "step"),
     ),
     "narrow": (
         Bad(lambda v: v.narrow(v.ones(5), 0, 3, 3), RuntimeError, "5"),

@@ -72,7 +72,11 @@ struct ForwardLoop {
     } else if constexpr (is_float(dtype_of<T>)) {
       vector_loop<T, inputs>(a, [&](auto... v) __attribute__((always_inline)) { return traits::forward<D, params>(a.params, v...); });
     } else {
-      scalar_loop<T, inputs, T>(a, [&](auto... v) __attribute__((always_inline)) { return traits::forward<D, params>(a.params, v...); });
+      scalar_loop<T, inputs, T>(a, [&](auto... v) __attribute__((always_inline)) {
+        auto r = traits::forward<D, params>(a.params, v...);
+        if constexpr (traits::result_of<D>() == Result::boolean) return bool(r);  // & and | of bools are int
+        else return r;
+      });
     }
   }
 };

@@ -54,7 +54,7 @@ std::uint16_t narrow_f16(float value) {
   return static_cast<std::uint16_t>(sign | ((magnitude - (112u << 23) + 0xfffu + odd) >> 13));
 }
 
-[[gnu::target("avx2,f16c")]] int64_t widen_f16_f16c(int64_t n, const std::uint16_t* in, float* out) {
+[[gnu::target("avx2,f16c")]] int64_t widen_f16_avx2(int64_t n, const std::uint16_t* in, float* out) {
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
     _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
@@ -62,7 +62,7 @@ std::uint16_t narrow_f16(float value) {
   return i;
 }
 
-[[gnu::target("avx2,f16c")]] int64_t narrow_f16_f16c(int64_t n, const float* in, std::uint16_t* out) {
+[[gnu::target("avx2,f16c")]] int64_t narrow_f16_avx2(int64_t n, const float* in, std::uint16_t* out) {
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), 0));
@@ -90,11 +90,11 @@ void f32_to_bf16(int64_t n, const float* in, std::uint16_t* out) {
 }
 
 void f16_to_f32(int64_t n, const std::uint16_t* in, float* out) {
-  for (int64_t i = has_f16c() ? widen_f16_f16c(n, in, out) : 0; i < n; ++i) out[i] = widen_f16(in[i]);
+  for (int64_t i = has_f16c() ? widen_f16_avx2(n, in, out) : 0; i < n; ++i) out[i] = widen_f16(in[i]);
 }
 
 void f32_to_f16(int64_t n, const float* in, std::uint16_t* out) {
-  for (int64_t i = has_f16c() ? narrow_f16_f16c(n, in, out) : 0; i < n; ++i) out[i] = narrow_f16(in[i]);
+  for (int64_t i = has_f16c() ? narrow_f16_avx2(n, in, out) : 0; i < n; ++i) out[i] = narrow_f16(in[i]);
 }
 
 }  // namespace vesta::cpu

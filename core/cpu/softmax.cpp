@@ -41,6 +41,7 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
 
 template <bool log>
 Tensor softmax_kernel(const Tensor& x, int64_t dim) {
+  check_float(x, log ? "log_softmax" : "softmax");
   auto f = row_kernels(x.dtype()).softmax;
   return along(x, {}, dim, log ? "log_softmax" : "softmax", [f](const char* a, const char*, char* y, int64_t n) { f(a, y, n, log); });
 }

@@ -83,20 +83,44 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tenso
 
 }  // namespace
 
+namespace {
+void check_numbers(const Tensor& t, const char* op) {
+  VESTA_CHECK(t.dtype() != DType::bool_, not_implemented, op, ": expected a number dtype, got bool.");
+}
+void check_matrices(const Tensor& a, const Tensor& b, const char* op) {
+  VESTA_CHECK(a.dim() == 2 && b.dim() == 2, value, op, ": expected two matrices, got ", a.sizes(), " and ", b.sizes(), ".");
+  VESTA_CHECK(a.sizes()[1] == b.sizes()[0], value, op, ": inner sizes must agree, got a ", a.sizes(), " and b ", b.sizes(),
+              " (", a.sizes()[1], " vs ", b.sizes()[0], ").");
+  check_numbers(a, op);
+}
+void check_floating(const Tensor& t, const char* op) {
+  VESTA_CHECK(is_float(t.dtype()), type, op, ": expected a floating-point dtype, got ", t.dtype(), " (input).");
+}
+}  // namespace
+
 Tensor mm(const Tensor& a, const Tensor& b) {
-  VESTA_CHECK(a.dim() == 2 && b.dim() == 2, value, "mm: expected two matrices, got ", a.sizes(), " and ", b.sizes(), ".");
+  check_matrices(a, b, "mm");
   return matmul(a, b);
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
   VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
               "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
+  check_numbers(a, "bmm");
   return matmul(a, b);
 }
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
-  Tensor product = mm(mat1, mat2);
-  if (alpha != 1) product = mul(product, alpha);
+  check_matrices(mat1, mat2, "addmm");
+  const bool whole = !is_differentiable(mat1.dtype());
+  VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
+              "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ", alpha,
+              " and ", beta, ".");
+  Dims sizes{mat1.sizes()[0], mat2.sizes()[1]};
+  VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmm")), IntSpan(sizes)), value,
+              "addmm: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
+  Tensor product = matmul(mat1, mat2);
+  if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
   if (beta == 0) return product;  // as BLAS has it: NaN of an ignored input does not count
   return add(product, input, beta);
 }
@@ -137,10 +161,16 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index, Text reduction) {
   Reduce r = reduction_of(reduction, "nll_loss");
+  check_floating(input, "nll_loss");
   Rows rows(input, target, "nll_loss");
   check_class_target(rows.input, rows.target, weight, "nll_loss");
   Tensor counted = ne(rows.target, ignore_index);
   Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
+  if (const int64_t c = rows.input.sizes()[1]; classes.numel() > 0) {
+    const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
+    VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high, " is out of bounds (classes are 0 to ",
+                c - 1, ").");
+  }
   Tensor picked = squeeze(gather(rows.input, 1, unsqueeze(classes, 1)), 1);
   Tensor loss = where(counted, neg(picked), wrapped(0.0));
   if (weight.defined()) loss = mul(loss, row_weights(rows.target, weight, ignore_index, loss.dtype()));
@@ -149,6 +179,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Text reduction) {
   Reduce r = reduction_of(reduction, "mse_loss");
+  VESTA_CHECK(is_differentiable(input.dtype()) && is_differentiable(target.dtype()), type,
+              "mse_loss: expected floating-point dtypes, got ", input.dtype(), " and ", target.dtype(), ".");
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, "mse_loss: expected input and target of the same shape, got ",
               input.sizes(), " and ", target.sizes(), ". Reshape one; broadcasting here is nearly always a mistake.");
   return reduced(square(sub(input, target)), r);

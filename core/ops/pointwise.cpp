@@ -197,6 +197,8 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   }
   VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
               promoted, ".");
+  VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ", info.name,
+              " is not supported for complex tensors: its result is real. Use ", info.name, "().");
   call.find_device();
   call.find_shape();
   if (info.check) info.check(in, params);

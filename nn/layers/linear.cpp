@@ -20,7 +20,7 @@ void Linear::reset_parameters() {
   init::kaiming_uniform_(weight, std::sqrt(5.0));
   if (!bias.defined()) return;
   double bound = options.in_features > 0 ? 1 / std::sqrt(double(options.in_features)) : 0;
-  init::uniform_(bias, -bound, bound);
+  init::uniform_(bias, 0 - bound, bound);  // -bound would be -0.0 for no features; Python has 0
 }
 
 Tensor Linear::forward(const Tensor& input) { return vesta::linear(input, weight, bias); }

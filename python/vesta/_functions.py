@@ -41,6 +41,11 @@ def _extremum(name: str, whole: Any, along: Any, pair: Any, result: Any) -> Any:
         if other is not None:
             return pair(input, other, out=out)
         if dim is None:
+            if input.numel() == 0:
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                    "Specify the reduction dim with the 'dim' argument."
+                )
             return whole(input) if out is None else whole(input, out=out)
         return result(*(along(input, dim, keepdim) if out is None else along(input, dim, keepdim, out=out)))
 
@@ -86,9 +91,16 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Limits the elements to [min, max] in place; either may be missing, a number or a tensor."""
     if min is None and max is None:
         raise RuntimeError("clamp_: At least one of 'min' or 'max' must not be None")
-    if min is not None:
-        input = input.clamp_min_(min)
-    return input if max is None else input.clamp_max_(max)
+    if max is None:
+        return input.clamp_min_(min)
+    if min is None:
+        return input.clamp_max_(max)
+    clamped = input.clamp(min, max)
+    if clamped.dtype != input.dtype:
+        raise RuntimeError(
+            f"clamp_: result type {clamped.dtype} can't be cast to the desired output type {input.dtype}."
+        )
+    return input.copy_(clamped)
 
 
 def is_tensor(obj: object) -> bool:

@@ -24,6 +24,7 @@ struct Relu {
 struct LeakyRelu {
   static constexpr auto doc = "leaky_relu(input, negative_slope=0.01): x for x > 0, else negative_slope * x.";
   static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double slope) {
     return math::select(x > lit<V>(0), x, x * lit<V>(slope));
   }

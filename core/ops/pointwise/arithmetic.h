@@ -24,17 +24,20 @@ struct Abs {
 };
 
 struct Sign {
-  static constexpr auto doc = "sign(input): -1, 0 or 1, elementwise; NaN stays NaN's zero as in PyTorch.";
-  static constexpr auto accepts = kReals;
+  static constexpr auto doc = "sign(input): -1, 0 or 1, elementwise; 0 for NaN.";
+  static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V x) { return math::sign(x); }
   template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::select(g != g, lit<T>(0), lit<T>(0)); }
 };
 
 struct Sgn {
   static constexpr auto doc = "sgn(input): sign of a real x; x / |x| of a complex one (0 at 0).";
-  static constexpr auto accepts = kNumbers;
-  static constexpr bool differentiable = false;
+  static constexpr auto accepts = kNumbers | kBool;
   template <class V> VESTA_HD static V forward(V x) { return math::sgn(x); }
+  // of a complex x: (g - y Re(g conj(y))) / |x|, which is 0 for a real one
+  template <class T> VESTA_HD static T backward(T g, T x, T y) {
+    return math::select(x == lit<T>(0), lit<T>(0), (g - math::conj(g) * y * y) * lit<T>(0.5) / math::abs(x));
+  }
 };
 
 struct Square {
@@ -140,7 +143,9 @@ struct Pow {
   static constexpr auto doc = "pow(input, exponent): x ** y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
   static constexpr auto check = &check_integer_exponent;
-  template <class V> VESTA_HD static V forward(V a, V b) { return math::pow(a, b); }
+  template <class V> VESTA_HD static V forward(V a, V b) {
+    return math::select(b == lit<V>(1), a, math::pow(a, b));  // SLEEF's pow overflows at the largest double ** 1
+  }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
     return math::select(b == lit<T>(0), lit<T>(0), g * math::conj(b * math::pow(a, b - lit<T>(1))));
   }

@@ -227,6 +227,8 @@ def embedding(
             f"embedding: expected max_norm=None, scale_grad_by_freq=False and sparse=False, got max_norm={max_norm}, "
             f"scale_grad_by_freq={scale_grad_by_freq}, sparse={sparse}. Leave them at their defaults."
         )
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"embedding(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
     rows = weight.size(0)
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
