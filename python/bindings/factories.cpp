@@ -216,7 +216,7 @@ struct StorageBytes {
   static PyObject* run(const Table& t, Bound& b) {
     Arg<Tensor> input(t, 0, b);
     const StoragePtr& storage = input.get().impl()->storage();
-    IntList size{int64_t(storage->nbytes())}, stride{1};
+    Dims size{int64_t(storage->nbytes())}, stride{1};
     return wrap(Tensor(TensorImpl::make(storage, size, stride, 0, DType::uint8, name)));
   }
 };
