@@ -18,6 +18,15 @@ Tensor index_tensor(PyObject* o) {
     if (t.numel() == 0 && is_float(t.dtype())) t = t.to(DType::int64);  // x[[]]
     return t;
   }
+  if (PyRange_Check(o)) {
+    PyObject* list = PySequence_List(o);
+    if (!list) throw_current();
+    struct Drop {
+      PyObject* object;
+      ~Drop() { Py_DECREF(object); }
+    } drop{list};
+    return index_tensor(list);
+  }
   PyErr_Format(
       PyExc_IndexError,
       "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",

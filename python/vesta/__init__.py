@@ -77,6 +77,7 @@ from ._functions import (  # noqa: E402
     min,
     nonzero,
     numel,
+    randint,
     typename,
     where,
 )

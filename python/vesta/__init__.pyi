@@ -453,16 +453,7 @@ def rand_like(
     out: Any = None,
     requires_grad: bool = False,
 ) -> Tensor: ...
-def randint(
-    low: int,
-    high: int,
-    *size: Any,
-    generator: Generator | None = None,
-    dtype: dtype | None = None,
-    device: device | str | int | None = None,
-    out: Any = None,
-    requires_grad: bool = False,
-) -> Tensor: ...
+from ._functions import randint as randint
 def randn(
     *size: Any,
     generator: Generator | None = None,

@@ -87,6 +87,19 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return _ops.nonzero(input.reshape(1) if input.dim() == 0 else input).unbind(1)
 
 
+def randint(low: int, high: Any = None, size: Any = None, **options: Any) -> Tensor:
+    """randint(low=0, high, size): int64 numbers drawn uniformly from [low, high), of shape ``size``.
+
+    Args:
+        options: generator, dtype, device, out, requires_grad, as for the other factories.
+    """
+    if size is None and high is not None and not isinstance(high, int):  # randint(high, size)
+        low, high, size = 0, low, high
+    elif high is None:  # randint(high, size=size)
+        low, high = 0, low
+    return _ops.randint(low, high, size, **options)
+
+
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Limits the elements to [min, max] in place; either may be missing, a number or a tensor."""
     if min is None and max is None:

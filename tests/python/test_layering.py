@@ -178,7 +178,11 @@ def test_no_exception_is_stale():
 
 
 def test_no_file_is_long(files):
-    long = {str(p): n for p in files if p.suffix in SOURCE and (n := len(text_of(p).splitlines())) > 800}
+    long = {
+        str(p): n
+        for p in files
+        if p.suffix in SOURCE and p.suffix != ".pyi" and (n := len(text_of(p).splitlines())) > 800
+    }
     assert not long, f"over 800 lines: {long}. Extract a noun."
 
 
