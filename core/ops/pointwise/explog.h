@@ -5,6 +5,7 @@
 
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {
+using math::lit;
 
 struct Exp {
   static constexpr auto doc = "exp(input): e ** x, elementwise.";
