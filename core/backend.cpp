@@ -54,7 +54,8 @@ void set_backend(DeviceType type, Backend* b) { backends[int(type)].store(b, std
 Backend& backend(DeviceType type) {
   Backend* b = find(type);
   VESTA_CHECK(b, device, "device: expected a device of this build, got '", name(type), "'. This build has no ",
-              name(type), " backend", type == DeviceType::cuda ? "; install vesta-cuda (" + why_not_loaded + ")." : ".");
+              name(type), " backend",
+              type == DeviceType::cuda ? "; install vesta-cuda (" + why_not_loaded + ")." : ".");
   return *b;
 }
 

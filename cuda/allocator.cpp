@@ -1,12 +1,14 @@
 #include <vesta/cuda/allocator.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 
 namespace vesta::cuda {
 
-// ---- the driver -------------------------------------------------------------------------------------------------------
+// ---- the driver
+// -------------------------------------------------------------------------------------------------------
 
 void* RuntimeDriver::malloc_(size_t n) {
   DeviceGuard guard(device_);
@@ -99,7 +101,8 @@ bool RuntimeDriver::is_capturing(Stream s) {
   return yes;
 }
 
-// ---- the allocators ---------------------------------------------------------------------------------------------------
+// ---- the allocators
+// ---------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -157,6 +160,19 @@ Memory allocate_memory(size_t nbytes, int device) {
   auto* block = allocator(device).allocate(nbytes, current_stream(device).handle());
   if (!block) return {};
   return {block->data, block, deleters[size_t(device)]};
+}
+
+Memory allocate_pinned(size_t nbytes) {
+  auto* block = pinned_allocator().allocate(nbytes);
+  if (!block) return {};
+  return {block->data, block, [](void* b) { pinned_allocator().free(static_cast<HostAllocator::Block*>(b)); }};
+}
+
+bool is_pinned(const void* p) { return pinned_allocator().find(p) != nullptr; }
+
+void record_pinned_use(const void* p, StreamHandle stream) {
+  auto* block = pinned_allocator().find(p);
+  if (block) pinned_allocator().record_use(block, stream);
 }
 
 }  // namespace vesta::cuda

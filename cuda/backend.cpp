@@ -66,7 +66,8 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
   const void* host = to_cuda ? from : to;
   DeviceGuard guard(index_of(device));
   const StreamHandle s = stream(device);
-  VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, to_cuda ? rt::Copy::host_to_device : rt::Copy::device_to_host, s));
+  VESTA_CUDA_CHECK(
+      rt::memcpy_async(to, from, nbytes, to_cuda ? rt::Copy::host_to_device : rt::Copy::device_to_host, s));
   // Only page-locked memory may be used by the device after the call; a pageable destination would be read too early.
   if (non_blocking && is_pinned(host)) return record_pinned_use(host, s);
   if (to_cuda && !is_pinned(host)) return;  // the runtime has read pageable memory when the call returns

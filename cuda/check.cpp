@@ -19,4 +19,9 @@ void fail_status(rt::Status status, const char* call, const char* file, int line
        line, ".", advice);
 }
 
+void check_launch(rt::Status status, const char* name) {
+  if (status != rt::Status::success) [[unlikely]]
+    fail_status(status, name, "kernel launch", 0);
+}
+
 }  // namespace vesta::cuda

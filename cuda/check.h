@@ -7,6 +7,8 @@ namespace vesta::cuda {
 
 /// Raises Error for a failed call: cause memory for lack of memory, device for the rest.
 [[noreturn]] void fail_status(rt::Status status, const char* call, const char* file, int line);
+/// Raises for a launch that was refused, naming the op.
+void check_launch(rt::Status status, const char* name);
 
 }  // namespace vesta::cuda
 

@@ -55,8 +55,7 @@ const DeviceProperties& properties(int device) {
   static std::array<std::once_flag, kMaxDevices> asked;
   VESTA_CHECK(device >= 0 && device < device_count(), device, "cuda: expected a device number from 0 to ",
               device_count() - 1, ", got ", device, ".");
-  std::call_once(asked[size_t(device)],
-                 [&] { VESTA_CUDA_CHECK(rt::device_properties(device, &all[size_t(device)])); });
+  std::call_once(asked[size_t(device)], [&] { VESTA_CUDA_CHECK(rt::device_properties(device, &all[size_t(device)])); });
   return all[size_t(device)];
 }
 

@@ -119,7 +119,7 @@ struct Gradient {
   }
   template <class T, size_t... K, size_t... P>
   VESTA_HD VESTA_INLINE static T call_expanded(T g, const T* used, const double* p, std::index_sequence<K...>,
-                                      std::index_sequence<P...>) {
+                                               std::index_sequence<P...>) {
     return Member::template call<D>(g, operand<T, K>(used)..., p[P]...);
   }
 };

@@ -195,10 +195,12 @@ class Machine {
   class Opened {
    public:
     explicit Opened(Machine& m) : m_(m) {
-      if (m_.open_++ == 0) for (auto& a : m_.arenas) a->open();
+      if (m_.open_++ == 0)
+        for (auto& a : m_.arenas) a->open();
     }
     ~Opened() {
-      if (--m_.open_ == 0) for (auto& a : m_.arenas) a->close();
+      if (--m_.open_ == 0)
+        for (auto& a : m_.arenas) a->close();
     }
 
    private:
@@ -218,7 +220,9 @@ class Machine {
     random.seed(seed);
     const std::string when = word("VESTA_EMULATION_SCHEDULE"), order = word("VESTA_EMULATION_ORDER");
     schedule = when == "lazy" ? Schedule::lazy : when == "random" ? Schedule::random : Schedule::eager;
-    set_order(order == "descending" ? Order::descending : order == "shuffled" ? Order::shuffled : Order::ascending,
+    set_order(order == "descending" ? Order::descending
+              : order == "shuffled" ? Order::shuffled
+                                    : Order::ascending,
               seed);
   }
   template <class F>
@@ -480,12 +484,12 @@ Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, Stream
                      (kind == Copy::host_to_host && !to_device && !from_device);
   if (!right && nbytes) return Status::invalid_value;
   auto pinned = [&](const void* p) {
-    return std::any_of(l->host_blocks.begin(), l->host_blocks.end(), [&](auto& b) {
-      return p >= b.first && p < static_cast<char*>(b.first) + b.second;
-    });
+    return std::any_of(l->host_blocks.begin(), l->host_blocks.end(),
+                       [&](auto& b) { return p >= b.first && p < static_cast<char*>(b.first) + b.second; });
   };
   if (kind == Copy::host_to_device && !pinned(from)) {  // pageable memory is read before the call returns
-    auto staged = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
+    auto staged =
+        std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
     l->push(stream, Task{"memcpy", [=] { std::memcpy(to, staged->data(), nbytes); }, {}, 0, false});
     return Status::success;
   }

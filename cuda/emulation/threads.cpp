@@ -94,7 +94,9 @@ class Block {
   void enter_body();
 
  private:
-  struct alignas(16) Slot { char bytes[16]; };
+  struct alignas(16) Slot {
+    char bytes[16];
+  };
 
   void prepare(Fiber& f);
   void resume(Fiber& f);

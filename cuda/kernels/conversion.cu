@@ -22,16 +22,28 @@ struct Convert {
 template <int bytes>
 struct Bytes;
 template <>
-struct Bytes<1> { using type = uint8_t; };
+struct Bytes<1> {
+  using type = uint8_t;
+};
 template <>
-struct Bytes<2> { using type = uint16_t; };
+struct Bytes<2> {
+  using type = uint16_t;
+};
 template <>
-struct Bytes<4> { using type = uint32_t; };
+struct Bytes<4> {
+  using type = uint32_t;
+};
 template <>
-struct Bytes<8> { using type = uint64_t; };
-struct alignas(16) Sixteen { uint64_t words[2]; };
+struct Bytes<8> {
+  using type = uint64_t;
+};
+struct alignas(16) Sixteen {
+  uint64_t words[2];
+};
 template <>
-struct Bytes<16> { using type = Sixteen; };
+struct Bytes<16> {
+  using type = Sixteen;
+};
 
 template <DType from, DType to>
 void enter_pair() {

@@ -37,7 +37,10 @@ VESTA_DEVICE void warp_barrier() { __syncwarp(); }
 template <class T>
 VESTA_DEVICE T shuffle(T v, unsigned from) {
   static_assert(sizeof(T) % 4 == 0);
-  union { T value; int words[sizeof(T) / 4]; } u{v};
+  union {
+    T value;
+    int words[sizeof(T) / 4];
+  } u{v};
 #pragma unroll
   for (int i = 0; i < int(sizeof(T) / 4); ++i) u.words[i] = __shfl_sync(0xffffffffu, u.words[i], int(from));
   return u.value;
@@ -77,9 +80,8 @@ namespace vesta::cuda {
 
 template <class... P, class... A>
 rt::Status launch(const char* name, bool fibers, void (*kernel)(P...), const LaunchShape& shape, A... arguments) {
-  emulation::enqueue(shape.stream, name, [=] {
-    emulation::run_grid(name, shape, fibers, [&] { kernel(static_cast<P>(arguments)...); });
-  });
+  emulation::enqueue(shape.stream, name,
+                     [=] { emulation::run_grid(name, shape, fibers, [&] { kernel(static_cast<P>(arguments)...); }); });
   return rt::Status::success;
 }
 

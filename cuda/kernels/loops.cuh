@@ -58,9 +58,9 @@ struct Forward {
   }
   using Value = decltype(call(nullptr, false, nullptr));
   // what is written: bool for predicates, the real type of a complex op, else T
-  using Result_ = std::conditional_t<traits::result_of<D>() == Result::boolean, bool,
-                                     std::conditional_t<traits::result_of<D>() == Result::real && is_complex_type<T>,
-                                                        Value, T>>;
+  using Result_ =
+      std::conditional_t<traits::result_of<D>() == Result::boolean, bool,
+                         std::conditional_t<traits::result_of<D>() == Result::real && is_complex_type<T>, Value, T>>;
 };
 
 /// The gradient of input i of struct D: operands are g and what it uses.
@@ -72,9 +72,7 @@ struct Backward {
   using In = T;
   using C = compute_of<T>;
   using Result_ = T;
-  VESTA_HD VESTA_INLINE static C call(const C* v, bool, const double* p) {
-    return G::template call<C>(v[0], v + 1, p);
-  }
+  VESTA_HD VESTA_INLINE static C call(const C* v, bool, const double* p) { return G::template call<C>(v[0], v + 1, p); }
 };
 
 template <class F, int k>

@@ -140,8 +140,8 @@ struct Compute<BFloat16> {
 template <class T>
 using compute_of = typename Compute<T>::type;
 
-/// Converts between element types by the CPU's rules: through float for 16-bit types, the real part of a complex number,
-/// anything but zero is true; floats to integers saturate and NaN becomes 0, so that every result is defined.
+/// Converts between element types by the CPU's rules: through float for 16-bit types, the real part of a complex
+/// number, anything but zero is true; floats to integers saturate and NaN becomes 0, so that every result is defined.
 template <class To, class From>
 VESTA_HD VESTA_INLINE To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
