@@ -79,6 +79,7 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
 
 void register_all() {
   register_pointwise();
+  register_index();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);
 }

@@ -1,4 +1,5 @@
 // vesta.Generator, and the default one that manual_seed() seeds.
+#include <vesta/core/backend.h>
 #include <vesta/core/random.h>
 
 #include "arguments.h"
@@ -45,10 +46,14 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Device d;
     if (device && !to_device(device, d))
       type_error("Generator(): argument 'device' must be vesta.device, not %s", Py_TYPE(device)->tp_name);
-    VESTA_CHECK(d.type == DeviceType::cpu, device, "Generator: expected the CPU, got ", d, ".");
+    d = settled(d);
+    VESTA_CHECK(d.type == DeviceType::cpu || d.type == DeviceType::cuda, device,
+                "Generator: expected cpu or a CUDA device, got ", d, " (device).");
+    VESTA_CHECK(d.index < backend(d.type).device_count(), device, "Generator: expected one of ",
+                backend(d.type).device_count(), " devices, got ", d, " (device).");
     auto* self = reinterpret_cast<PyGenerator*>(type->tp_alloc(type, 0));
     if (!self) return nullptr;
-    self->generator = new Generator, self->owned = true;
+    self->generator = new Generator(Generator::kDefaultSeed, d), self->owned = true;
     return reinterpret_cast<PyObject*>(self);
   });
 }
@@ -84,7 +89,7 @@ PyObject* set_state(PyObject* o, PyObject* state) {
     return new_ref(o);
   });
 }
-PyObject* generator_device(PyObject*, void*) { return wrap_device(Device()); }
+PyObject* generator_device(PyObject* o, void*) { return wrap_device(self_of(o).device()); }
 
 PyMethodDef methods[] = {
     {"manual_seed", generator_seed, METH_O,
@@ -107,7 +112,7 @@ PyType_Slot slots[] = {
 
 struct ManualSeed {
   static constexpr char name[] = "manual_seed", params[] = "(object seed)",
-                        doc[] = "Seeds the default generator: the same numbers follow, for any number of threads.";
+                        doc[] = "Seeds the default generator of every device: the same numbers follow, on any of them.";
   static PyObject* run(const Table&, Bound& b) {
     manual_seed(seed_of(b.slot[0], "manual_seed"));
     return new_ref(default_object);
