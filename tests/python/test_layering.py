@@ -33,6 +33,7 @@ ALLOWED = {
     "cuda": ALL_BUT_LEAVES - {"python/bindings"} | {"cuda"},
     "cuda/python": ALL_BUT_LEAVES | {"cuda"},
     "tests": ALL_BUT_LEAVES | {"core/cpu", "tests"},
+    "tests/cpp/cuda": ALL_BUT_LEAVES | {"cuda", "cuda/memory", "tests"},
     "benchmarks": ALL_BUT_LEAVES | {"core/cpu", "benchmarks"},
     "examples": NET | {"multiprocessing", "multiprocessing/ddp"},
 }
