@@ -19,6 +19,8 @@ constexpr int64_t kLeastPixels = 256;  // least, where strips are cut to share t
 constexpr int64_t kTasks = 16;  // tasks wanted
 constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds worth a task of their own
 constexpr int64_t kManyImages = 16;  // from here on images are laid out by the task that needs them
+constexpr int64_t kMostReading =
+    8 << 20;  // bytes of one canvas, over all panels, beyond which columns are better packed
 constexpr int64_t kVectorChannels = 16;  // output channels come in vectors of so many
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -279,7 +281,12 @@ bool goes_direct(const Correlated<E>& c) {
   std::size_t taps = 0;
   for (const Taps& product : c.products) taps = std::max(taps, product.tap.size());
   const int64_t padded = ceil_div(c.to_channels, kVectorChannels) * kVectorChannels;
-  return taps > 1 && c.products.front().count[2] > 1 && 4 * c.to_channels >= 3 * padded;
+  if (taps < 2 || c.products.front().count[2] < 2 || 4 * c.to_channels < 3 * padded) return false;
+  using T = typename E::T;
+  const Direct<E> direct{c, direct_kernels<T>()};
+  // Where nothing is skipped both ways give the same bits, so that the instruction set may decide.
+  const int64_t bytes = c.from_channels * c.canvas.channel() * static_cast<int64_t>(sizeof(T));
+  return direct.has_edges() || direct.panels() * bytes <= kMostReading;
 }
 
 template <class E>

@@ -54,10 +54,10 @@ struct Correlated {
 /// that stays in L2; at the end the strip is written to its place transposed. A tap that lies outside of the image for
 /// a whole row is skipped, and where the kernel is three wide with one pixel of padding, so are those left and right of
 /// the image (7 x 7 images: a fifth of the work); x is then read in place. Every other kernel reads a canvas, zeros
-/// around it. What is skipped is decided by the shape alone, so that weights which are not finite show in the same
-/// places whatever the batch, the threads and the instruction set.
+/// around it, and gives the same bits as products on that canvas. What is skipped is decided by the shape alone, so
+/// that weights which are not finite show in the same places whatever the batch, the threads and the instruction set.
 
-/// Tells whether correlate_direct is the faster way, from the shape alone.
+/// Tells whether correlate_direct is the faster way; what shows in the results is decided by the shape alone.
 template <class E>
 bool goes_direct(const Correlated<E>& c);
 
