@@ -1,9 +1,8 @@
-// Convolution as products on a canvas (Note [Canvas] in conv_canvas.h). A tour: conv_forward and conv_backward_data
-// build a Correlation - a canvas, the products on it, packed weights - and run it over (sample, group) pairs: lay the
-// image out, multiply strip by strip, write the strip to its place. conv_backward_weights multiplies the shifted rows
-// of the canvas with the transposed output gradient. Every number is one chain of sums (gemm_kernel.h) over its own
-// sample, so neither the batch nor the threads can change it; the weight gradient adds samples in an order that the
-// shape alone decides.
+// Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated - a canvas, the products
+// on it - and go the faster of two ways: directly (Note [Direct convolution] in conv_direct.h), or as a Correlation,
+// which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h), multiply
+// strip by strip, write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own sample,
+// its blocks those of Taps::block, so neither the batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
@@ -25,12 +24,12 @@ using std::int64_t;
 // Tuned with benchmarks/cpp/dnn_bench (convolution section).
 constexpr int64_t kStripElements = 64 * 1024;  // results of a strip: 256 KiB of floats lie in L2
 constexpr int64_t kStripColumns = 512;
-constexpr int64_t kRowsPerBlock = 96;          // rows of weights that stay in L2 while panels pass
-constexpr int64_t kTaskWork = 64 * 1024;       // multiply-adds worth a task of their own
-constexpr int64_t kManyImages = 16;            // from here on a task is a chunk of images, below it a strip
-constexpr int64_t kSmallImage = 256;           // outputs below which images are joined to fill panels
+constexpr int64_t kRowsPerBlock = 96;  // rows of weights that stay in L2 while panels pass
+constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds worth a task of their own
+constexpr int64_t kManyImages = 16;  // from here on a task is a chunk of images, below it a strip
+constexpr int64_t kSmallImage = 256;  // outputs below which images are joined to fill panels
 constexpr int64_t kLongestStep = int64_t{1} << 23;  // elements between joined images: offsets fit 32 bits
-constexpr double kPackingCost = 6;             // packing a column costs as much as this many rows of weights
+constexpr double kPackingCost = 6;  // packing a column costs as much as this many rows of weights
 constexpr int64_t kManyRows = 96;  // rows of weights for which packed columns are read faster, waste or not
 constexpr int64_t kPackedElements = 1024;  // results below which packing is not worth its preparation
 
