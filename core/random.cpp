@@ -101,8 +101,8 @@ Generator& manual_seed(uint64_t seed) {
 RandomStream next_stream(Generator* generator, Device device, const char* op) {
   if (!generator) return default_generator(device).next();
   VESTA_CHECK(generator->device() == settled(device), runtime, op, ": expected a generator of the tensor's device ",
-              device, ", got one of ", generator->device(), " (generator). Make it with Generator(device=\"",
-              device, "\").");
+              device, ", got one of ", generator->device(), " (generator). Make it with Generator(device=\"", device,
+              "\").");
   return generator->next();
 }
 
