@@ -28,7 +28,7 @@ bool peer_access(int a, int b) {
 }
 
 void empty_caches() {
-  for (int d = 0; d < device_count(); ++d) {
+  for (int d = 0; d < visible_devices(); ++d) {
     if (has_allocator(d)) allocator(d).empty_cache();
   }
   pinned_allocator().empty_cache();
@@ -59,13 +59,13 @@ using namespace vesta::cuda;
 extern "C" VESTA_API const Api vesta_cuda_api = {
     .implementation = rt::implementation,
     .runtime_version = rt::version,
-    .device_count = vesta::cuda::device_count,
+    .device_count = visible_devices,
     .why_no_device = why_no_device,
     .current_device = vesta::cuda::current_device,
     .set_device = set_current_device,
     .device_info = info_of,
     .can_access_peer = peer_access,
-    .synchronize = [](int device) { vesta::cuda::synchronize(device); },
+    .synchronize = synchronize_device,
 
     .stream_from_pool = [](int d, int priority) { return uint32_t(stream_from_pool(d, priority < 0).number()); },
     .current_stream = [](int d) { return uint32_t(vesta::cuda::current_stream(d).number()); },
