@@ -16,8 +16,16 @@ Event& event_of(void* e) { return *static_cast<Event*>(e); }
 
 DeviceInfo info_of(int device) {
   const DeviceProperties& p = properties(device);
-  return {p.name, p.major, p.minor, p.multi_processor_count, p.max_threads_per_multi_processor,
-          p.regs_per_multiprocessor, p.warp_size, p.total_memory, p.l2_cache_size, p.shared_memory_per_block_optin,
+  return {p.name,
+          p.major,
+          p.minor,
+          p.multi_processor_count,
+          p.max_threads_per_multi_processor,
+          p.regs_per_multiprocessor,
+          p.warp_size,
+          p.total_memory,
+          p.l2_cache_size,
+          p.shared_memory_per_block_optin,
           p.is_integrated};
 }
 
@@ -43,10 +51,8 @@ std::pair<size_t, size_t> free_and_total(int device) {
 
 std::vector<std::pair<std::string, uint64_t>> count() {
   const rt::Counters c = rt::counters();
-  return {{"launches", c.launches},
-          {"copies", c.copies},
-          {"mallocs", c.mallocs},
-          {"synchronizations", c.synchronizations}};
+  return {
+      {"launches", c.launches}, {"copies", c.copies}, {"mallocs", c.mallocs}, {"synchronizations", c.synchronizations}};
 }
 
 }  // namespace
