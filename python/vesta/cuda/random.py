@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import vesta
-from vesta import Tensor, _C
+from vesta import _C, Tensor
 
 __all__ = [
     "get_rng_state",
