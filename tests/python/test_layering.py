@@ -34,6 +34,7 @@ ALLOWED = {
     "cuda/memory": BASE | {"cuda/memory"},
     "cuda/python": ALL_BUT_LEAVES | {"cuda", "cuda/memory"},
     "tests": ALL_BUT_LEAVES | {"core/cpu", "cuda/memory", "tests"},
+    "tests/cpp/cuda": ALL_BUT_LEAVES | {"cuda", "cuda/memory", "tests"},
     "benchmarks": ALL_BUT_LEAVES | {"core/cpu", "cuda/memory", "benchmarks"},
     "examples": NET | {"multiprocessing", "multiprocessing/ddp"},
 }
