@@ -262,9 +262,10 @@ struct DirectWeightGradient {
 bool weight_gradient_goes_direct(const ConvShape& shape) {
   const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
   const bool flat = shape.in[0] == 1 && shape.kernel[0] == 1 && shape.out[0] == 1 && shape.pad[0] == 0;
+  const bool has_taps = shape.kernel[1] * shape.kernel[2] > 1;  // 1 x 1 pads nothing, and reads x in place
   constexpr int64_t kFewInputs = 6, kFewOutputs = 12;  // below, too few sums are under way, or vectors stay empty
-  return flat && shape.batch > 0 && shape.out[1] > 0 && shape.out[2] > 0 && shape.kernel[1] > 0 &&
-         shape.kernel[2] > 0 && inputs >= kFewInputs && outputs >= kFewOutputs;
+  return flat && has_taps && shape.batch > 0 && shape.out[1] > 0 && shape.out[2] > 0 && inputs >= kFewInputs &&
+         outputs >= kFewOutputs;
 }
 
 template <class E>
