@@ -1,6 +1,16 @@
+// The topic with the most ops: each of three files compiles the kernels of some dtypes.
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC(arithmetic, VESTA_POINTWISE_ARITHMETIC)
+void kernels_of_arithmetic_half(PointwiseKernels* to);
+void kernels_of_arithmetic_integer(PointwiseKernels* to);
+VESTA_CUDA_TOPIC_PART(arithmetic_wide, VESTA_POINTWISE_ARITHMETIC,
+                      set_of(DType::float32) | set_of(DType::float64) | kComplexes)
+
+void kernels_of_arithmetic(PointwiseKernels* to) {
+  kernels_of_arithmetic_wide(to);
+  kernels_of_arithmetic_half(to);
+  kernels_of_arithmetic_integer(to);
 }
+}  // namespace vesta::cuda

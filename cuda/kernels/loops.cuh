@@ -196,11 +196,11 @@ void run_loop(const PointwiseLaunch& l) {
   launch_independent(l.name, strided_kernel<F>, linear_shape(uint64_t(l.numel + 3) / 4, kThreads, l.stream), a);
 }
 
-/// Enters the kernels of struct D.
-template <class D, int inputs, int params>
+/// Enters the kernels of struct D for the dtypes of `part`.
+template <DTypeSet part, class D, int inputs, int params>
 void enter(PointwiseKernels& k) {
   auto one = [&]<DType d>() {
-    if constexpr (D::accepts.has(d)) {
+    if constexpr (D::accepts.has(d) && part.has(d)) {
       using T = device_t<d>;
       k.at[0][int(d)] = &run_loop<Forward<D, T, inputs, params>>;
       constexpr bool floating = (kFloats | kComplexes).has(d);
@@ -228,22 +228,25 @@ constexpr int count_params(void (L::*)(A...) const) {
   return int(sizeof...(A));
 }
 
-#define VESTA_X_ENTER_UNARY(name, Struct, params, args)                                            \
-  {                                                                                                \
-    [[maybe_unused]] auto signature = [] params {};                                                             \
-    enter<def::Struct, 1, count_params(&decltype(signature)::operator())>(to[at++]);               \
+#define VESTA_X_ENTER_UNARY(name, Struct, params, args)                                              \
+  {                                                                                                  \
+    [[maybe_unused]] auto signature = [] params {};                                                  \
+    enter<part, def::Struct, 1, count_params(&decltype(signature)::operator())>(to[at++]);           \
   }
-#define VESTA_X_ENTER_BINARY(name, Struct, params, args)                                           \
-  {                                                                                                \
-    [[maybe_unused]] auto signature = [] params {};                                                             \
-    enter<def::Struct, 2, count_params(&decltype(signature)::operator())>(to[at++]);               \
+#define VESTA_X_ENTER_BINARY(name, Struct, params, args)                                             \
+  {                                                                                                  \
+    [[maybe_unused]] auto signature = [] params {};                                                  \
+    enter<part, def::Struct, 2, count_params(&decltype(signature)::operator())>(to[at++]);           \
   }
-#define VESTA_X_ENTER_TERNARY(name, Struct, ...) enter<def::Struct, 3, 0>(to[at++]);
-/// Defines kernels_of_TOPIC(to), which fills `to` in the order of the roll call.
-#define VESTA_CUDA_TOPIC(topic, LIST)                                              \
-  void kernels_of_##topic(PointwiseKernels* to) {                                  \
+#define VESTA_X_ENTER_TERNARY(name, Struct, ...) enter<part, def::Struct, 3, 0>(to[at++]);
+/// Defines kernels_of_NAME(to), which fills `to` in the order of the roll call, for the dtypes of SET: a large topic is
+/// compiled in several files (no file may take nvcc over 30 s).
+#define VESTA_CUDA_TOPIC_PART(name, LIST, SET)                                     \
+  void kernels_of_##name(PointwiseKernels* to) {                                   \
+    constexpr DTypeSet part = SET;                                                 \
     int at = 0;                                                                    \
     LIST(VESTA_X_ENTER_UNARY, VESTA_X_ENTER_BINARY, VESTA_X_ENTER_TERNARY)         \
   }
+#define VESTA_CUDA_TOPIC(topic, LIST) VESTA_CUDA_TOPIC_PART(topic, LIST, kAllTypes)
 
 }  // namespace vesta::cuda

@@ -1,6 +1,6 @@
 """Trains a small convolutional network on 8x8 handwritten digits, in seconds on two cores.
 
-    python examples/digits/train.py [--epochs 6] [--out out]
+    python examples/digits/train.py [--epochs 6] [--out out] [--device cuda]
 
 Writes into the output folder: digits.safetensors (the network), digits_logits.safetensors (what it says about the test
 digits, for a program in another language to compare with) and digits.png (loss curve, sixteen digits with predictions).
@@ -85,12 +85,14 @@ def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -
     optimizer = vesta.optim.Adam(model.named_parameters(), lr=3e-3)
     schedule = vesta.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
     criterion = nn.CrossEntropyLoss()
+    device = next(model.parameters()).device
     losses: list[float] = []
     start = time.perf_counter()
     model.train()
     for epoch in range(1, epochs + 1):
         total = right = seen = 0.0
         for step, (images, labels) in enumerate(loader, 1):
+            images, labels = images.to(device), labels.to(device)
             logits = model(images)
             loss = criterion(logits, labels)
             optimizer.zero_grad()
@@ -108,10 +110,10 @@ def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -
 
 
 def evaluate(model: nn.Module, images: Tensor) -> Tensor:
-    """Returns the logits [N, 10] of all images at once."""
+    """Returns the logits [N, 10] of all images at once, on the CPU."""
     model.eval()
     with vesta.inference_mode():
-        return model(images)
+        return model(images.to(next(model.parameters()).device)).cpu()
 
 
 def main() -> None:
@@ -120,6 +122,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
     parser.add_argument("--data", type=Path, default=HERE.parent / "data" / "digits")
     parser.add_argument("--out", type=Path, default=HERE.parent.parent / "out")
     options = parser.parse_args()
@@ -127,7 +130,7 @@ def main() -> None:
     vesta.manual_seed(options.seed)
     train_images, train_labels = load(options.data, "train")
     test_images, test_labels = load(options.data, "t10k")
-    model = make_model()
+    model = make_model().to(options.device)
     count = sum(parameter.numel() for parameter in model.parameters())
     print(f"{len(train_labels)} digits to learn from, {len(test_labels)} to test with; {count:,} parameters")
     losses = train(model, TensorDataset(*with_shifts(train_images, train_labels)), options.epochs, options.batch_size)
