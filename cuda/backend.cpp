@@ -79,6 +79,10 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
 
 void register_all() {
   register_pointwise();
+  register_reductions();
+  register_softmax();
+  register_loss();
+  register_norm();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);
 }

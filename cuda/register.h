@@ -4,6 +4,10 @@
 namespace vesta::cuda {
 
 void register_pointwise();
+void register_reductions();
+void register_softmax();
+void register_loss();
+void register_norm();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.
 void register_all();
