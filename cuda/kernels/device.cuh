@@ -16,9 +16,6 @@
 
 #define VESTA_KERNEL __global__
 #define VESTA_DEVICE __device__ __forceinline__
-/// Unrolls the next loop fully, or not at all.
-#define VESTA_UNROLL _Pragma("unroll")
-#define VESTA_ROLLED _Pragma("unroll 1")
 /// Declares an array of a block's shared memory.
 #define VESTA_SHARED(type, name, count) __shared__ type name[count]
 /// Declares the block's dynamic shared memory (LaunchShape::shared_bytes), 16-byte aligned.
@@ -70,8 +67,6 @@ VESTA_DEVICE unsigned long long atomic_cas(unsigned long long* p, unsigned long 
 
 #define VESTA_KERNEL
 #define VESTA_DEVICE inline
-#define VESTA_UNROLL
-#define VESTA_ROLLED
 // One block runs at a time, so its shared memory is one array. It starts with whatever the last block left there.
 #define VESTA_SHARED(type, name, count) static thread_local type name[count]
 #define VESTA_DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(::vesta::cuda::emulation::dynamic_shared())
