@@ -57,8 +57,9 @@ void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_
   const bool direct = to.is_contiguous() && source.dtype() == to.dtype();
   Tensor target = direct ? to : empty_tensor(to.sizes(), source.dtype(), to.device());
   const Device device = to.device().type == DeviceType::cpu ? from.device() : to.device();
-  backend(device.type).transfer(target.data_ptr(), to.device(), source.data_ptr(), from.device(),
-                                size_t(source.numel() * source.element_size()), non_blocking && direct);
+  backend(device.type)
+      .transfer(target.data_ptr(), to.device(), source.data_ptr(), from.device(),
+                size_t(source.numel() * source.element_size()), non_blocking && direct);
   if (!direct) copy_values(to, target);
 }
 
@@ -74,6 +75,31 @@ void fill_values(const Tensor& to, Scalar value, const char* op) {
     plan.add_immediate(reinterpret_cast<char*>(&v), to.dtype());
     run_copy(plan, to);
   });
+}
+
+bool is_pinned(const Tensor& t) {
+  return t.device().type == DeviceType::cpu && is_loaded(DeviceType::cuda) &&
+         backend(DeviceType::cuda).is_pinned(t.impl()->storage()->data());
+}
+
+Tensor pin_memory(const Tensor& t) {
+  VESTA_CHECK(t.device().type == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ", t.device(),
+              ". Only host memory can be page-locked.");
+  Backend& b = backend(DeviceType::cuda);
+  if (is_pinned(t)) return t;
+  const size_t nbytes = size_t(t.numel() * t.element_size());
+  Memory m = b.allocate_pinned(nbytes);
+  StoragePtr storage = Storage::wrap(m.data, nbytes, Device(), m.context, m.deleter ? m.deleter : [](void*) {});
+  Dims strides(size_t(t.dim()), 1);
+  for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(t.sizes()[d], 1);
+  Tensor r(TensorImpl::make(std::move(storage), t.sizes(), strides, 0, t.dtype(), "pin_memory"));
+  copy_values(r, t);
+  return r;
+}
+
+void record_stream(const Tensor& t, uint32_t stream) {
+  VESTA_CHECK(t.device().type != DeviceType::cpu, device, "record_stream: expected a CUDA tensor, got one on the CPU.");
+  backend(t.device().type).record_use(*t.impl()->storage(), stream);
 }
 
 namespace copy_ops {

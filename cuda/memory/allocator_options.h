@@ -24,6 +24,7 @@ inline constexpr size_t kSmallSegment = 2 * kMiB;  // what the small pool asks o
 inline constexpr size_t kLargeSegment = 20 * kMiB;
 inline constexpr size_t kMinOwnSegment = 10 * kMiB;  // from here on a request gets a segment of its own,
 inline constexpr size_t kRoundSegment = 2 * kMiB;    // rounded up to this
+inline constexpr size_t kSmallWaste = 64 * kMiB;     // is never worth a call of the driver
 inline constexpr size_t kMaxRequest = size_t(1) << 46;
 inline constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
 
@@ -37,6 +38,8 @@ struct Options {
   bool expandable = false;
   /// Part of the limit from which idle segments are given back before growing; 0 is never.
   double gc_threshold = 0;
+  /// Part of the highest demand that may lie idle in separate segments when one is added (max_waste); 0 is any.
+  double max_waste = 0.08;
   /// Part of the device's memory that may be reserved (per_process_memory_fraction).
   double fraction = 1;
   /// Requests from this size on may take memory that another stream freed before the allocator grows: the requesting
@@ -69,7 +72,7 @@ namespace detail {
 
 inline constexpr std::string_view kOptionKeys =
     "backend, cross_stream_min_mb, expandable_segments, garbage_collection_threshold, max_non_split_rounding_mb, "
-    "max_split_size_mb, per_process_memory_fraction, roundup_power2_divisions";
+    "max_split_size_mb, max_waste, per_process_memory_fraction, roundup_power2_divisions";
 
 [[noreturn]] inline void bad_option(std::string_view key, std::string_view wanted, std::string_view got) {
   fail(Cause::value, "VESTA_CUDA_ALLOC_CONF: expected ", wanted, ", got '", got, "' (", key, ").");
@@ -137,6 +140,8 @@ inline void read_option(std::string_view key, std::string_view value, Options& o
     options.cross_stream_min = option_count(key, value, 0, kMost) * kMiB;
   } else if (key == "garbage_collection_threshold") {
     options.gc_threshold = option_part(key, value);
+  } else if (key == "max_waste") {
+    options.max_waste = value == "0" ? 0 : option_part(key, value);
   } else if (key == "per_process_memory_fraction") {
     options.fraction = option_part(key, value);
   } else if (key == "roundup_power2_divisions") {

@@ -32,15 +32,9 @@ enum class StatType : uint8_t {
   reserved_bytes
 };
 inline constexpr size_t kStatTypes = 9;
-inline constexpr std::array<const char*, kStatTypes> kStatNames = {"allocation",
-                                                                   "allocated_bytes",
-                                                                   "requested_bytes",
-                                                                   "active",
-                                                                   "active_bytes",
-                                                                   "inactive_split",
-                                                                   "inactive_split_bytes",
-                                                                   "segment",
-                                                                   "reserved_bytes"};
+inline constexpr std::array<const char*, kStatTypes> kStatNames = {
+    "allocation",     "allocated_bytes",      "requested_bytes", "active",        "active_bytes",
+    "inactive_split", "inactive_split_bytes", "segment",         "reserved_bytes"};
 
 /// Names the pools that are counted apart.
 enum class PoolType : uint8_t { all, small_pool, large_pool };

@@ -31,10 +31,8 @@ class Bins {
 
   void remove(Block<D>* b) noexcept {
     const uint16_t bin = b->bin;
-    if (b->list_prev)
-      b->list_prev->list_next = b->list_next;
-    else if (!(heads_[bin] = b->list_next))
-      words_[bin >> 6] &= ~(uint64_t(1) << (bin & 63));
+    if (b->list_prev) b->list_prev->list_next = b->list_next;
+    else if (!(heads_[bin] = b->list_next)) words_[bin >> 6] &= ~(uint64_t(1) << (bin & 63));
     if (b->list_next) b->list_next->list_prev = b->list_prev;
   }
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,7 @@ class CachingAllocator {
 
   // Misses, caching_allocator_reuse.h.
   Block* find_slowly(const Request& r, Lock& lock);
+  Block* spare_whole(Block* whole, const Request& r);
   bool events_allowed(const Request& r);
   template <class F>
   bool attempt(F&& step);
@@ -139,9 +141,11 @@ class CachingAllocator {
   bool poll_all();
   bool sync_pending();
   Block* reuse_across_streams(const Request& r);
-  Block* take_from_other_stream(const Request& r);
-  Block* take_pending(const Request& r);
-  Block* take_run(const Request& r);
+  std::pair<Block*, Block*> alike(const Request& r) const;
+  Block* take_run(const Request& r, Block* first, Block* last);
+  std::pair<Block*, Block*> best_run(const Request& r) const;
+  int wait_for(Block* b, uint32_t stream);
+  void end_pending(Block* b);
   Block* climb(const Request& r, Lock& lock);
   Block* try_again(const Request& r, bool gated);
   void run_callbacks(Lock& lock);
@@ -189,6 +193,7 @@ class CachingAllocator {
   Options options_;
   size_t total_ = 0;
   size_t limit_ = kUnlimited;
+  size_t demand_ = 0;  // the highest active_bytes seen when growing
   StreamTable<D> streams_;
   Slab<Block> blocks_;
   Slab<Use<D>> uses_;
@@ -255,6 +260,7 @@ auto CachingAllocator<D>::allocate(size_t nbytes, Stream stream) -> Block* {
   Block* b = find_fit(r);
   if (!b) [[unlikely]]
     b = find_slowly(r, lock);
+  else if (!b->split() && r.pool->bins.size() > 1 && b->size - r.size > kSmallSize) [[unlikely]] b = spare_whole(b, r);
   return hand_out(b, r);
 }
 
