@@ -13,7 +13,7 @@ VESTA_API void check_cross_entropy(const Tensor& input, const Tensor& target, co
 struct BatchNormShape {
   int64_t batch, channels, inner;
   bool update;  // the running statistics are written
-  explicit BatchNormShape(const Tensor& input);
+  VESTA_API explicit BatchNormShape(const Tensor& input);
   int64_t count() const { return batch * inner; }
 };
 /// Checks batch normalisation's operands.
