@@ -173,8 +173,7 @@ Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : to_copy(t, d
 
 Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   const SumTypes types = sum_types(input.dtype(), dtype);
-  return cast(reduce(Reduction::sum, cast(input, types.input), reduce_shape(input, dim, keepdim, "sum")),
-              types.result);
+  return cast(reduce(Reduction::sum, cast(input, types.input), reduce_shape(input, dim, keepdim, "sum")), types.result);
 }
 
 Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {

@@ -100,7 +100,8 @@ VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
   if (a.smoothing != 0 && a.weight) total = double(weighted_sums(a, held, team, x, n).weights);
   const int64_t t = exists ? a.class_of(row, team.rank == 0) : -1;
   const double g = exists ? double(convert<C>(a.grad[row])) : 0;
-  const double direct = t >= 0 ? g * (1 - a.smoothing) * a.weight_of(t) : 0, smooth = g * a.smoothing / double(a.classes);
+  const double direct = t >= 0 ? g * (1 - a.smoothing) * a.weight_of(t) : 0,
+               smooth = g * a.smoothing / double(a.classes);
   const C lse = exists ? C(a.logsumexp[row]) : C(0), factor = C(direct + smooth * total), less = C(smooth),
           hit = C(direct);
   held.each(team, x, n, a.packed, C(-INFINITY), [&](int64_t c, C* v) {

@@ -200,7 +200,8 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
 }  // namespace
 
 void batch_norm(const BatchNormLaunch& l) {
-  NormArgs a{l, Divider(l.inner > 0 ? l.inner : 1), Divider(l.channels > 0 ? l.channels : 1), l.inner == 1 ? 32u : 1u, 0};
+  NormArgs a{l, Divider(l.inner > 0 ? l.inner : 1), Divider(l.channels > 0 ? l.channels : 1), l.inner == 1 ? 32u : 1u,
+             0};
   a.tiles = unsigned((l.channels + a.width - 1) / a.width);
   const LaunchShape sums = linear_shape(uint64_t(a.tiles) * uint64_t(l.pieces) * kTeamThreads, kTeamThreads, l.stream);
   const LaunchShape channels = linear_shape(uint64_t(l.channels) * 32, kTeamThreads, l.stream);

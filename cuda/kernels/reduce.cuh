@@ -123,9 +123,8 @@ VESTA_KERNEL void reduce_rows_kernel(Op op, RowsArgs a) {
   }
   VESTA_ROLLED
   for (; first < end; first += step) {
-    chains.add(op, a.packed && first + N <= end
-                       ? reduce_pack_at<Op, N>(op, x, base + a.reduced.offset(first), first)
-                       : reduce_elements<Op, N>(op, a, x, base, first, end));
+    chains.add(op, a.packed && first + N <= end ? reduce_pack_at<Op, N>(op, x, base + a.reduced.offset(first), first)
+                                                : reduce_elements<Op, N>(op, a, x, base, first, end));
   }
   const Acc r = team.reduce(chains.total(op), [&](const Acc& p, const Acc& q) { return op.combine(p, q); });
   if (exists && team.rank == 0) op.store(int64_t(team.row), r);

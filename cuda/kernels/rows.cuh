@@ -6,13 +6,12 @@
 
 namespace vesta::cuda {
 
-constexpr int kPack = 4;                       // columns
-constexpr unsigned kRowBytes = 48 << 10;       // of shared memory that any GPU gives a block
+constexpr int kPack = 4;  // columns
+constexpr unsigned kRowBytes = 48 << 10;  // of shared memory that any GPU gives a block
 
 /// Loads columns [c, c + kPack) of a row of n; those past the end are `rest`. `packed`: the row is aligned for packs.
 template <class T>
-VESTA_DEVICE void load_columns(const T* row, int64_t c, int64_t n, bool packed, compute_of<T> rest,
-                               compute_of<T>* to) {
+VESTA_DEVICE void load_columns(const T* row, int64_t c, int64_t n, bool packed, compute_of<T> rest, compute_of<T>* to) {
   using C = compute_of<T>;
   if (packed && c + kPack <= n) {
     const auto pack = *reinterpret_cast<const Elements<T, kPack>*>(row + c);
@@ -110,7 +109,8 @@ template <class C>
 VESTA_DEVICE void add_exp(ExpSum<C>& s, const C* v) {
   const C top = math::maximum(math::maximum(v[0], v[1]), math::maximum(v[2], v[3]));
   const C wider = math::maximum(s.top, top), shift = finite_top(wider);
-  const C sum = (math::exp(v[0] - shift) + math::exp(v[1] - shift)) + (math::exp(v[2] - shift) + math::exp(v[3] - shift));
+  const C sum =
+      (math::exp(v[0] - shift) + math::exp(v[1] - shift)) + (math::exp(v[2] - shift) + math::exp(v[3] - shift));
   s.sum = (s.top == wider ? s.sum : s.sum * math::exp(s.top - shift)) + sum;
   s.top = wider;
 }

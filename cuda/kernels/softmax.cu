@@ -34,7 +34,8 @@ VESTA_KERNEL void softmax_kernel(SoftmaxArgs<T> a) {
   });
 }
 
-/// gx = y (g - sum(g y)), or for log-softmax gx = g - exp(y) sum(g). The row of g is kept, y is read where it is needed.
+/// gx = y (g - sum(g y)), or for log-softmax gx = g - exp(y) sum(g). The row of g is kept, y is read where it is
+/// needed.
 template <class T, class Row, class Team>
 VESTA_KERNEL void softmax_gradient_kernel(SoftmaxArgs<T> a) {
   using C = compute_of<T>;
@@ -67,8 +68,14 @@ VESTA_KERNEL void softmax_gradient_kernel(SoftmaxArgs<T> a) {
 void softmax(const SoftmaxLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-      const SoftmaxArgs<T> a{reinterpret_cast<const T*>(l.x), reinterpret_cast<const T*>(l.grad),
-                             reinterpret_cast<T*>(l.y), l.rows, l.n, width, l.log, l.packed};
+      const SoftmaxArgs<T> a{reinterpret_cast<const T*>(l.x),
+                             reinterpret_cast<const T*>(l.grad),
+                             reinterpret_cast<T*>(l.y),
+                             l.rows,
+                             l.n,
+                             width,
+                             l.log,
+                             l.packed};
       if (l.grad) launch_block(l.name, softmax_gradient_kernel<T, Row, Team>, shape, a);
       else launch_block(l.name, softmax_kernel<T, Row, Team>, shape, a);
     });

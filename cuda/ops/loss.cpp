@@ -1,10 +1,13 @@
-// Cross-entropy over rows. Class numbers are checked on the device: one out of range is raised when the host next waits.
+// Cross-entropy over rows. Class numbers are checked on the device: one out of range is raised when the host next
+// waits.
 #include <vesta/cuda/kernels/loss.h>
 
 #include <vesta/core/ops/nn_checks.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/cuda/fault.h>
+#include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
 
 namespace vesta::cuda {
@@ -48,9 +51,8 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
   check_one_device("cross_entropy_gradient", {&grad, &input, &target, &weight, &lse});
   check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0];
-  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value,
-              "cross_entropy_gradient: expected grad of ", rows, " ", input.dtype(), " numbers, got ", grad.sizes(),
-              " of ", grad.dtype(), ".");
+  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value, "cross_entropy_gradient: expected grad of ",
+              rows, " ", input.dtype(), " numbers, got ", grad.sizes(), " of ", grad.dtype(), ".");
   VESTA_CHECK(lse.numel() == rows && lse.dtype() == DType::float64, value, "cross_entropy_gradient: expected ", rows,
               " float64 numbers in logsumexp, got ", lse.sizes(), " of ", lse.dtype(), ".");
   DeviceGuard guard(input.device().index);

@@ -5,14 +5,16 @@
 
 #include <vesta/core/ops/nn_checks.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
 
 namespace vesta::cuda {
 namespace {
 
-constexpr int64_t kPiece = 16384;                    // elements of its channels that a block sums, 1 / 16 at the least
-constexpr int64_t kTeams = 512;                      // as many blocks keep the largest GPUs busy
+constexpr int64_t kPiece = 16384;  // elements of its channels that a block sums, 1 / 16 at the least
+constexpr int64_t kTeams = 512;  // as many blocks keep the largest GPUs busy
 
 ChannelVector vector_of(const Tensor& t) {
   if (!t.defined()) return {};

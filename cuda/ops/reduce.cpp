@@ -12,6 +12,7 @@
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/reduce_checks.h>
 #include <vesta/cuda/kernels/reduce.h>
+#include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
 

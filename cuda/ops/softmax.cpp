@@ -3,7 +3,9 @@
 
 #include <vesta/core/ops/nn_checks.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
 
 namespace vesta::cuda {

@@ -7,12 +7,15 @@ by ``8 * eps * sum(|x|)``, eps being that of the accumulator, plus the rounding 
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import vesta
 
-pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="no CUDA device, and no emulated one built")
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
 
 INTEGERS = [vesta.bool, vesta.uint8, vesta.int8, vesta.int16, vesta.int32, vesta.int64]
 FLOATS = [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64]
@@ -196,6 +199,40 @@ def test_equal_bits_wherever_the_memory_begins():
     padded = vesta.zeros(3, 5003).cuda()
     padded[:, 1:5002] = whole
     assert (padded[:, 1:5002].sum(1) == whole.sum(1)).all().item()
+
+
+DIGEST = """
+import hashlib, numpy as np, vesta, vesta.nn.functional as F
+bits = hashlib.sha256()
+def put(*tensors):
+    for t in tensors:
+        bits.update(t.detach().cpu().numpy().tobytes())
+for shape in ((3, 50), (2, 1500), (5, 20001), (70, 40), (3000, 3)):
+    x = vesta.tensor(np.random.default_rng(1).standard_normal(shape)).float().cuda().requires_grad_()
+    for dim in (0, 1, None):
+        put(x.sum(dim), x.mean(dim), x.amax(dim), x.argmin(dim), (x > 2).any(dim))
+    t = (vesta.arange(shape[0]) % shape[1]).cuda()
+    y = F.log_softmax(x, 1), F.softmax(x, 0), F.cross_entropy(x, t, label_smoothing=0.1)
+    mean = vesta.zeros(shape[1]).cuda()
+    z = F.batch_norm(x, mean, vesta.ones(shape[1]).cuda(), training=True)
+    (sum((v * v).sum() for v in y) + (z**3).sum()).backward()
+    put(*y, z, mean, x.grad)
+print(bits.hexdigest())
+"""
+
+
+@pytest.mark.skipif("VESTA_CUDA_LIBRARY" not in os.environ, reason="needs the emulated device")
+def test_equal_bits_in_any_order_of_threads_and_streams():
+    """Reductions and row ops give the same bits whatever runs first."""
+    orders = [{}, {"ORDER": "descending"}, {"ORDER": "shuffled", "SEED": "3", "SCHEDULE": "random"}]
+    digests = set()
+    for order in orders:
+        variables = {f"VESTA_EMULATION_{k}": v for k, v in order.items()}
+        program = [sys.executable, "-c", DIGEST]
+        done = subprocess.run(program, env={**os.environ, **variables}, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        digests.add(done.stdout)
+    assert len(digests) == 1, digests
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "amax", "amin"])
