@@ -2,7 +2,7 @@
 // The bounds it is held to: 60 ns for a pair of allocate and free on one thread, 5 million pairs a second on two.
 //
 //   build/bin/allocator                                         nanoseconds per pair
-//   valgrind --tool=callgrind build/bin/allocator pair 100000   instructions per pair: at most 350
+//   valgrind --tool=callgrind build/bin/allocator pair 100000   instructions, which no neighbour on the machine changes
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

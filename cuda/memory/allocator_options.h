@@ -47,18 +47,24 @@ struct Options {
   size_t cross_stream_min = kMiB;
   /// Steps per power of two that a request is rounded up to, for sizes of 2^(20+i) bytes and more; 0 is none.
   std::array<size_t, 16> roundup_divisions{};
+  /// Tells whether roundup_divisions holds any: spares the usual request a look.
+  bool rounds_up = false;
 };
+
+/// Rounds a request up as roundup_power2_divisions says.
+inline size_t round_to_division(size_t nbytes, const Options& options) {
+  const int log = std::bit_width(nbytes) - 1;
+  const size_t steps = options.roundup_divisions[size_t(std::clamp(log - 20, 0, 15))];
+  if (steps <= 1 || nbytes <= kMinBlock * steps) return nbytes;
+  const size_t step = std::max((size_t(1) << log) / steps, kMinBlock);
+  return (nbytes + step - 1) / step * step;
+}
 
 /// Rounds a request up to the size of its block.
 inline size_t round_size(size_t nbytes, const Options& options) {
-  if (nbytes <= kMinBlock) return kMinBlock;
-  const int log = std::bit_width(nbytes) - 1;
-  const size_t steps = options.roundup_divisions[size_t(std::clamp(log - 20, 0, 15))];
-  if (steps > 1 && nbytes > kMinBlock * steps) [[unlikely]] {
-    const size_t step = std::max((size_t(1) << log) / steps, kMinBlock);
-    return (nbytes + step - 1) / step * step;
-  }
-  return (nbytes + kMinBlock - 1) & ~(kMinBlock - 1);
+  if (options.rounds_up) [[unlikely]]
+    nbytes = round_to_division(nbytes, options);
+  return std::max((nbytes + kMinBlock - 1) & ~(kMinBlock - 1), kMinBlock);
 }
 
 /// Returns the bytes to ask of the driver for a block of `size`.
@@ -146,6 +152,7 @@ inline void read_option(std::string_view key, std::string_view value, Options& o
     options.fraction = option_part(key, value);
   } else if (key == "roundup_power2_divisions") {
     read_divisions(value, options.roundup_divisions);
+    options.rounds_up = true;
   } else if (key == "expandable_segments") {
     if (value != "True" && value != "False") bad_option(key, "True or False", value);
     options.expandable = value == "True";
