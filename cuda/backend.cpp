@@ -89,6 +89,10 @@ void register_all() {
   register_softmax();
   register_loss();
   register_norm();
+  register_factory();
+  register_index();
+  register_optim();
+  register_random();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);
 }

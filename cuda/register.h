@@ -8,6 +8,10 @@ void register_reductions();
 void register_softmax();
 void register_loss();
 void register_norm();
+void register_factory();
+void register_index();
+void register_optim();
+void register_random();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.
 void register_all();
