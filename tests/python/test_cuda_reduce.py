@@ -235,6 +235,16 @@ def test_equal_bits_in_any_order_of_threads_and_streams():
     assert len(digests) == 1, digests
 
 
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_gradients_go_to_the_place(op):
+    grads = []
+    for device in ("cpu", "cuda"):
+        x = draw((4, 5, 6), vesta.float64, 4).to(device).requires_grad_()
+        (getattr(x, op)(1)[0] ** 2).sum().backward()
+        grads.append(x.grad)
+    exact(grads[1], grads[0])
+
+
 @pytest.mark.parametrize("op", ["sum", "mean", "amax", "amin"])
 def test_gradients(op):
     for dim, keepdim in ((None, False), (1, False), ([0, 2], True)):
