@@ -11,6 +11,12 @@
 //
 // Everything runs on the calling thread and nothing recurses, so a backward inside a hook is just another Run.
 //
+// Note [Streams]
+// A node's gradient runs on the stream its forward ran on. A gradient that was computed on one stream and is wanted on
+// another crosses over in hand(): the wanting stream waits, for an event and not the host, and the memory is marked as
+// in use there. Leaves take their gradients on the stream that was current when the run began, so that after backward()
+// the caller uses them without further ado. All that costs a CPU-only run is one comparison per gradient.
+//
 // Note [Sharing a graph between threads]
 // Several threads may run backwards over the same nodes. What belongs to a run (counts, gradients under way) lives in
 // its Run, never in a node. Three things are shared: a leaf's grad (locked while it is added to), the weak pointer from
@@ -24,6 +30,7 @@
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/saved.h>
+#include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd {
@@ -124,6 +131,23 @@ void add_to(Tensor& sum, Tensor g) {
   }
 }
 
+/// Makes a stream current for this thread while it lives.
+class OnStream {
+ public:
+  OnStream(Device device, uint32_t stream)
+      : backend_(backend(device.type)), device_(device), before_(backend_.current_stream(device)) {
+    backend_.set_current_stream(device, stream);
+  }
+  ~OnStream() { backend_.set_current_stream(device_, before_); }
+  OnStream(const OnStream&) = delete;
+  uint32_t before() const { return before_; }
+
+ private:
+  Backend& backend_;
+  Device device_;
+  uint32_t before_;
+};
+
 /// One backward run on this thread. Kept between runs for its memory.
 class Run {
  public:
@@ -140,9 +164,12 @@ class Run {
   uint32_t task_of(Node* n);
   void mark_needed();
   void run_task(uint32_t index, bool retain_graph);
+  void run_here(uint32_t index, bool retain_graph);
   GradList apply(Node& node, GradList grads, Needs needs, bool retain_graph);
   Needs needs_of(const Task& task);
   void hand(const Edge& edge, Tensor g, const Node* from, size_t i);
+  void cross_over(const Tensor& g, uint32_t to) const;
+  uint32_t home(Device device) const;
   void ready(uint32_t task);
   void run_tensor_hooks(NodeHooks& hooks, GradList& grads);
 
@@ -161,6 +188,7 @@ class Run {
   std::vector<Ready> heap_;
   std::vector<Capture> captures_;
   std::vector<Node*> stack_;
+  std::vector<std::pair<Device, uint32_t>> homes_;  // streams that were current when the run began, where they differ
   bool restricted_ = false;
 };
 
@@ -202,6 +230,7 @@ void Run::clear() {
   heap_.clear();
   captures_.clear();
   callbacks.clear();
+  homes_.clear();
   index_.clear();
   restricted_ = false;
 }
@@ -294,9 +323,34 @@ void Run::hand(const Edge& edge, Tensor g, const Node* from, size_t i) {
     const TensorMeta& meta = edge.node->input_meta(edge.input_nr);
     if (!meta.fits(g)) g = reform(std::move(g), meta, from, i);
     task.grads.grow(edge.node->num_inputs());
-    add_to(tasks_[t].grads[edge.input_nr], std::move(g));
+    if (g.device().type == DeviceType::cpu) [[likely]] {
+      add_to(task.grads[edge.input_nr], std::move(g));
+    } else {
+      const Device device = g.device();
+      const uint32_t wanted = edge.node->accumulates() ? home(device) : edge.node->stream();
+      cross_over(g, wanted);
+      OnStream on(device, wanted);
+      add_to(task.grads[edge.input_nr], std::move(g));
+    }
   }
   if (from && --tasks_[t].waiting == 0) ready(t);
+}
+
+/// Makes `g`, computed on the current stream of its device, ready for use on stream `to`.
+void Run::cross_over(const Tensor& g, uint32_t to) const {
+  Backend& b = backend(g.device().type);
+  const uint32_t from = b.current_stream(g.device());
+  if (from == to) return;
+  b.order(g.device(), to, from);
+  b.record_use(*g.impl()->storage(), to);
+}
+
+/// Returns the stream of a device that was current when the run began.
+uint32_t Run::home(Device device) const {
+  for (auto& [d, stream] : homes_) {
+    if (d == device) return stream;
+  }
+  return backend(device.type).current_stream(device);
 }
 
 void Run::loop(bool retain_graph) {
@@ -375,6 +429,18 @@ GradList Run::apply(Node& node, GradList grads, Needs needs, bool retain_graph) 
 }
 
 void Run::run_task(uint32_t index, bool retain_graph) {
+  Node& node = *tasks_[index].node;
+  const Device device = node.input_meta(0).device();
+  if (device.type == DeviceType::cpu) [[likely]]
+    return run_here(index, retain_graph);
+  const uint32_t home_stream = home(device);
+  const uint32_t stream = node.accumulates() ? home_stream : node.stream();
+  OnStream on(device, stream);
+  if (stream != home_stream && on.before() == home_stream) homes_.emplace_back(device, home_stream);
+  run_here(index, retain_graph);
+}
+
+void Run::run_here(uint32_t index, bool retain_graph) {
   GradList grads = std::move(tasks_[index].grads);
   Node& node = *tasks_[index].node;
   auto edges = node.edges();
@@ -384,7 +450,9 @@ void Run::run_task(uint32_t index, bool retain_graph) {
     run_tensor_hooks(*hooks, grads);
   }
   for (uint32_t c = tasks_[index].capture; c != kNone; c = captures_[c].next) {
-    if (captures_[c].input_nr < grads.size()) captures_[c].grad = grads[captures_[c].input_nr];
+    if (captures_[c].input_nr >= grads.size()) continue;
+    Tensor& g = captures_[c].grad = grads[captures_[c].input_nr];
+    if (g.defined() && g.device().type != DeviceType::cpu) cross_over(g, home(g.device()));
   }
   GradList result;
   bool runs = tasks_[index].runs && (node.runs_without_gradient() || grads.any_defined());

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include <vesta/autograd/grad_meta.h>
+#include <vesta/core/backend.h>
 
 namespace vesta::autograd {
 
@@ -102,6 +103,8 @@ void Node::set_input_meta(uint32_t i, uint32_t count, const Tensor& output) {
   if (count > 1 && !more_metas_) more_metas_ = new TensorMeta[count - 1];
   num_metas_ = count;
   (i == 0 ? meta_ : more_metas_[i - 1]).set(output);
+  if (output.device().type != DeviceType::cpu) [[unlikely]]
+    stream_ = uint16_t(backend(output.device().type).current_stream(output.device()));
 }
 
 NodeHooks& Node::ensure_hooks() {

@@ -124,6 +124,8 @@ class VESTA_API Node : public pool::Pooled {
   /// Returns the number of the op's outputs: gradients that apply() gets.
   uint32_t num_inputs() const { return num_metas_; }
   const TensorMeta& input_meta(uint32_t i) const { return i == 0 ? meta_ : more_metas_[i - 1]; }
+  /// Returns the stream of the outputs' device that the op ran on; its gradient runs there too.
+  uint32_t stream() const { return stream_; }
   /// Orders execution: of the nodes that are ready the one made last runs first; accumulation runs at once.
   uint64_t sequence_nr() const { return sequence_nr_; }
   /// Runs the node even where no gradient reaches it (custom functions see zeros).
@@ -189,6 +191,7 @@ class VESTA_API Node : public pool::Pooled {
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
+  uint16_t stream_ = 0;
 
   NodeHooks* hooks_ = nullptr;
 

@@ -1,18 +1,82 @@
+// The devices that are plugged in, and how one is found: libvesta_cuda.so beside this library, or where
+// VESTA_CUDA_LIBRARY says. It is loaded when somebody first asks for the device, never by `import vesta`.
 #include <vesta/core/backend.h>
 
+#include <dlfcn.h>
+
 #include <array>
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
 
 namespace vesta {
-namespace { constinit std::array<Backend*, kNumDeviceTypes> backends{}; }
+namespace {
 
-bool has_backend(DeviceType type) { return backends[int(type)] != nullptr; }
-void set_backend(DeviceType type, Backend* b) { backends[int(type)] = b; }
+constinit std::array<std::atomic<Backend*>, kNumDeviceTypes> backends{};
+
+std::string why_not_loaded;  // what the loader said; written once, by load_cuda
+void* cuda_library = nullptr;
+
+std::string library_path() {
+  if (const char* given = std::getenv("VESTA_CUDA_LIBRARY"); given && *given) return given;
+  Dl_info here{};
+  dladdr(reinterpret_cast<void*>(&set_backend), &here);
+  std::string path = here.dli_fname ? here.dli_fname : "";
+  return path.substr(0, path.rfind('/') + 1) + "libvesta_cuda.so";
+}
+
+/// Loads the library of CUDA once; it plugs itself in.
+void load_cuda() {
+  static std::once_flag loading;
+  std::call_once(loading, [] {
+    const std::string path = library_path();
+    cuda_library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!cuda_library) {
+      why_not_loaded = dlerror();
+      return;
+    }
+    auto plug_in = reinterpret_cast<void (*)()>(dlsym(cuda_library, "vesta_plug_in"));
+    if (plug_in) plug_in();
+    else why_not_loaded = path + " has no vesta_plug_in";
+  });
+}
+
+Backend* find(DeviceType type) {
+  if (Backend* b = backends[int(type)].load(std::memory_order_acquire)) return b;
+  if (type == DeviceType::cuda) load_cuda();
+  return backends[int(type)].load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+bool has_backend(DeviceType type) { return find(type) != nullptr; }
+bool is_loaded(DeviceType type) { return backends[int(type)].load(std::memory_order_acquire) != nullptr; }
+void set_backend(DeviceType type, Backend* b) { backends[int(type)].store(b, std::memory_order_release); }
 
 Backend& backend(DeviceType type) {
-  Backend* b = backends[int(type)];
+  Backend* b = find(type);
   VESTA_CHECK(b, device, "device: expected a device of this build, got '", name(type), "'. This build has no ",
-              name(type), " backend", type == DeviceType::cuda ? "; install vesta-cuda." : ".");
+              name(type), " backend",
+              type == DeviceType::cuda ? "; install vesta-cuda (" + why_not_loaded + ")." : ".");
   return *b;
+}
+
+void* backend_symbol(DeviceType type, const char* symbol) {
+  backend(type);
+  void* found = type == DeviceType::cuda && cuda_library ? dlsym(cuda_library, symbol) : nullptr;
+  VESTA_CHECK(found, device, "device: the ", name(type), " backend has no symbol ", symbol,
+              "; it is of another version. Install the vesta-cuda that belongs to this vesta.");
+  return found;
+}
+
+Device settled(Device d) { return d.index >= 0 ? d : Device(d.type, int8_t(backend(d.type).current_device())); }
+
+void Backend::transfer(void*, Device to, const void*, Device from, size_t, bool) {
+  fail(Cause::not_implemented, "copy: ", name(), " cannot copy from ", from, " to ", to, ".");
+}
+
+Memory Backend::allocate_pinned(size_t) {
+  fail(Cause::device, "pin_memory: expected a device that reads host memory, got ", name(), ".");
 }
 
 }  // namespace vesta

@@ -8,6 +8,7 @@
 namespace vesta {
 
 struct PointwisePlan;
+class Storage;
 
 /// Is a block that a backend allocated; `deleter(context)` gives it back.
 struct Memory {
@@ -31,12 +32,38 @@ class VESTA_API Backend {
   virtual void run(const PointwisePlan& plan) = 0;
   /// Waits until all work queued on the device is done.
   virtual void synchronize(Device device) = 0;
+
+  // What only a device of its own memory and queues has; the CPU never gets these calls.
+
+  /// Returns the device that `cuda` without a number means on this thread. Error(device) where there is none.
+  virtual int current_device() const { return 0; }
+  /// Copies bytes to this device, from it, or between two of this type. Returns when the host may touch both blocks;
+  /// with `non_blocking`, as soon as it is queued, if the host's block is page-locked.
+  virtual void transfer(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
+                        bool non_blocking);
+  /// Returns the number of this thread's current stream of a device, and sets it.
+  virtual uint32_t current_stream(Device) const { return 0; }
+  virtual void set_current_stream(Device, uint32_t) {}
+  /// Makes later work of stream `later` wait for what is queued on `earlier` now.
+  virtual void order(Device, uint32_t /*later*/, uint32_t /*earlier*/) {}
+  /// Notes that work queued on a stream uses the storage, so that its memory is not reused too early.
+  virtual void record_use(const Storage&, uint32_t /*stream*/) {}
+  /// Allocates host memory that the device can read by itself; Error(device) where there is no device.
+  virtual Memory allocate_pinned(size_t nbytes);
+  /// Tells whether a host address lies in such memory.
+  virtual bool is_pinned(const void*) const { return false; }
 };
 
-/// Returns the backend of a device type; Error(device) where there is none.
+/// Returns the backend of a device type, loading its library if that was not done. Error(device) where there is none.
 VESTA_API Backend& backend(DeviceType type);
-/// Tells whether a backend is plugged in.
+/// Tells whether a backend is plugged in, or can be.
 VESTA_API bool has_backend(DeviceType type);
+/// Returns the address of a symbol of the library that a backend was loaded from; Error(device) where it has none.
+VESTA_API void* backend_symbol(DeviceType type, const char* symbol);
+/// Gives a device without a number (`cuda`) the number of the current one.
+VESTA_API Device settled(Device device);
+/// Tells whether a backend is plugged in; loads nothing.
+VESTA_API bool is_loaded(DeviceType type);
 /// Plugs a backend in; called once by each plug-in's register function.
 VESTA_API void set_backend(DeviceType type, Backend* backend);
 

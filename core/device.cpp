@@ -13,7 +13,10 @@ Device::Device(std::string_view s) {
   for (int t = 0; t < kNumDeviceTypes; ++t) {
     if (kind != kNames[t]) continue;
     type = DeviceType(t);
-    if (colon == std::string_view::npos) return;
+    if (colon == std::string_view::npos) {
+      index = type == DeviceType::cuda ? int8_t(-1) : int8_t(0);
+      return;
+    }
     int value = -1;
     auto digits = s.substr(colon + 1);
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -28,7 +31,7 @@ Device::Device(std::string_view s) {
 
 std::string str(Device d) {
   std::string s(kNames[int(d.type)]);
-  if (d.type == DeviceType::cpu || d.type == DeviceType::meta) return s;
+  if (d.type == DeviceType::cpu || d.type == DeviceType::meta || d.index < 0) return s;
   return s + ":" + std::to_string(d.index);
 }
 

@@ -13,12 +13,15 @@ AutogradPort autograd_port;
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
   int64_t n = numel_of(sizes, "empty");
   checked_mul(n, itemsize(dtype), "empty");
+  if (device.index < 0) [[unlikely]]
+    device = settled(device);
   return Tensor(TensorImpl::make_contiguous(sizes, n, dtype, device));
 }
 
 Tensor empty_tensor_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
   int64_t bytes = checked_mul(numel_of(sizes, "empty_strided"), itemsize(dtype), "empty_strided");
-  return Tensor(TensorImpl::make(Storage::allocate(size_t(bytes), device), sizes, strides, 0, dtype, "empty_strided"));
+  return Tensor(
+      TensorImpl::make(Storage::allocate(size_t(bytes), settled(device)), sizes, strides, 0, dtype, "empty_strided"));
 }
 
 Tensor wrapped(Scalar value) {
@@ -82,6 +85,6 @@ Tensor Tensor::detach() const {  // an alias(), but for the base
 }
 
 Tensor Tensor::to(DType d) const { return d == dtype() ? *this : to_copy(d); }
-Tensor Tensor::to(Device d) const { return d == device() ? *this : to_copy(std::nullopt, d); }
+Tensor Tensor::to(Device d) const { return settled(d) == device() ? *this : to_copy(std::nullopt, d); }
 
 }  // namespace vesta

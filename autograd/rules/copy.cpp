@@ -12,7 +12,7 @@ struct CloneRule {
 
 struct ToCopyRule {  // the engine casts back; the device it cannot know to be wanted
   Device device;
-  static ToCopyRule save(const Tensor&, const Tensor& x, MaybeDType, MaybeDevice, Needs) { return {x.device()}; }
+  static ToCopyRule save(const Tensor&, const Tensor& x, MaybeDType, MaybeDevice, bool, Needs) { return {x.device()}; }
   Tensor operator()(const Tensor& g, Needs) const { return g.to(device); }
 };
 

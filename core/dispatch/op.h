@@ -22,6 +22,8 @@ struct OpBase {
   constexpr explicit OpBase(const char* n) : name(n) {}
   [[noreturn]] VESTA_API void refuse_layer(Layer l) const;
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
+  /// Loads the backend of a device if that was not done; raises where there is none.
+  VESTA_API void load_device(DeviceType d) const;
   [[noreturn]] VESTA_API void refuse_undefined() const;
 };
 
@@ -99,6 +101,8 @@ class Op<R(A...)> : public OpBase {
     (d.see(a), ...);
     if (Fn f = kernels_[int(d.type)]) [[likely]]
       return f(static_cast<A>(a)...);
+    load_device(d.type);
+    if (Fn f = kernels_[int(d.type)]) return f(static_cast<A>(a)...);
     refuse_device(d.type);
   }
   void set_layer(Layer l, Fn f) {

@@ -45,6 +45,24 @@ void copy_values(const Tensor& to, const Tensor& from) {
   run_copy(plan, to);
 }
 
+void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_blocking) {
+  if (to.numel() == 0) return;
+  Tensor source = from;
+  if (from.dtype() != to.dtype() || !from.is_contiguous() || from.numel() != to.numel()) {
+    // Made ready where it lies, but for a cast that would send more bytes over the bus.
+    const bool narrow = itemsize(from.dtype()) < itemsize(to.dtype());
+    source = empty_tensor(to.sizes(), narrow ? from.dtype() : to.dtype(), from.device());
+    copy_into(source, from, op);
+  }
+  const bool direct = to.is_contiguous() && source.dtype() == to.dtype();
+  Tensor target = direct ? to : empty_tensor(to.sizes(), source.dtype(), to.device());
+  const Device device = to.device().type == DeviceType::cpu ? from.device() : to.device();
+  backend(device.type)
+      .transfer(target.data_ptr(), to.device(), source.data_ptr(), from.device(),
+                size_t(source.numel() * source.element_size()), non_blocking && direct);
+  if (!direct) copy_values(to, target);
+}
+
 void fill_values(const Tensor& to, Scalar value, const char* op) {
   visit(to.dtype(), [&]<class T>() {
     T v = value.to<T>(op);
@@ -59,16 +77,40 @@ void fill_values(const Tensor& to, Scalar value, const char* op) {
   });
 }
 
+bool is_pinned(const Tensor& t) {
+  return t.device().type == DeviceType::cpu && is_loaded(DeviceType::cuda) &&
+         backend(DeviceType::cuda).is_pinned(t.impl()->storage()->data());
+}
+
+Tensor pin_memory(const Tensor& t) {
+  VESTA_CHECK(t.device().type == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ", t.device(),
+              ". Only host memory can be page-locked.");
+  Backend& b = backend(DeviceType::cuda);
+  if (is_pinned(t)) return t;
+  const size_t nbytes = size_t(t.numel() * t.element_size());
+  Memory m = b.allocate_pinned(nbytes);
+  StoragePtr storage = Storage::wrap(m.data, nbytes, Device(), m.context, m.deleter ? m.deleter : [](void*) {});
+  Dims strides(size_t(t.dim()), 1);
+  for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(t.sizes()[d], 1);
+  Tensor r(TensorImpl::make(std::move(storage), t.sizes(), strides, 0, t.dtype(), "pin_memory"));
+  copy_values(r, t);
+  return r;
+}
+
+void record_stream(const Tensor& t, uint32_t stream) {
+  VESTA_CHECK(t.device().type != DeviceType::cpu, device, "record_stream: expected a CUDA tensor, got one on the CPU.");
+  backend(t.device().type).record_use(*t.impl()->storage(), stream);
+}
+
 namespace copy_ops {
 namespace {
 
-Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device) {
-  Device d = device.value_or(t.device());
+Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
+  Device d = settled(device.value_or(t.device()));
   backend(d.type);  // says so where there is no such device
-  VESTA_CHECK(d == t.device(), not_implemented, "to_copy: no kernel that copies from ", t.device(), " to ", d,
-              " in this build.");
   Tensor r = empty_preserving(t, dtype.value_or(t.dtype()), d);
-  copy_values(r, t);
+  if (d == t.device()) copy_values(r, t);
+  else copy_across(r, t, "to", non_blocking);
   return r;
 }
 
@@ -81,12 +123,10 @@ Tensor clone(const Tensor& t, Text memory_format) {
   return r;
 }
 
-Tensor copy_(const Tensor& to, const Tensor& src, bool) {
+Tensor copy_(const Tensor& to, const Tensor& src, bool non_blocking) {
   check_defined(src, "copy_", "src");
-  VESTA_CHECK(to.device() == src.device(), not_implemented, "copy_: no kernel that copies from ", src.device(), " to ",
-              to.device(), " in this build.");
   if (to.is_same(src)) return to;
-  copy_into(to, src, "copy_");
+  copy_into(to, src, "copy_", non_blocking);
   return to;
 }
 

@@ -1,9 +1,37 @@
 // Enters a pointwise struct into its op: the run-time record, the kernel that all devices share, and whether it has a
 // gradient. What remains is a device's business (loops) and autograd's (recording).
 #pragma once
+#include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/pointwise_traits.h>
 
 namespace vesta {
+namespace traits {
+/// Fills the run-time record from the struct.
+template <class D, int inputs, int params>
+void describe(PointwiseInfo& info) {
+  info.inputs = inputs, info.params = params;
+  info.accepts = D::accepts;
+  info.result = result_of<D>();
+  info.integers_to_float = integers_to_float<D>();
+  if constexpr (requires { D::bool_to_int64; }) info.bool_to_int64 = D::bool_to_int64;
+  info.mask_first = mask_first<D>();
+  info.differentiable = is_differentiable_op<D>();
+  if constexpr (requires { D::check; }) info.check = D::check;
+  auto gradient = [&]<int i>() {
+    using G = Gradient<D, inputs, params, i>;
+    static_assert(!is_differentiable_op<D>() || G::exists || (mask_first<D>() && i == 0),
+                  "a pointwise struct has a gradient for each input, or says differentiable = false");
+    info.pass[i] = G::is_pass;
+    info.uses[i] = G::mask;
+  };
+  if constexpr (requires { D::passes_b; }) info.pass_if[1] = D::passes_b;
+  if constexpr (is_differentiable_op<D>()) {
+    gradient.template operator()<0>();
+    if constexpr (inputs > 1) gradient.template operator()<1>();
+    if constexpr (inputs > 2) gradient.template operator()<2>();
+  }
+}
+}  // namespace traits
 
 /// Is the kernel of every pointwise op on every device: promotion, broadcasting and memory are the same everywhere, and
 /// the device only runs the plan.

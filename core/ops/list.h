@@ -104,7 +104,8 @@
 
 #define VESTA_COPY_OPS(METHOD, FUNCTION)                                                             \
   METHOD(Tensor, clone, (Text memory_format = "preserve_format"), (memory_format))                   \
-  METHOD(Tensor, to_copy, (MaybeDType dtype = {}, MaybeDevice device = {}), (dtype, device))         \
+  METHOD(Tensor, to_copy, (MaybeDType dtype = {}, MaybeDevice device = {}, bool non_blocking = false),  \
+         (dtype, device, non_blocking))                                                              \
   METHOD(Tensor, copy_, (const Tensor& src, bool non_blocking = false), (src, non_blocking))         \
   METHOD(Tensor, fill_, (Scalar value), (value))
 

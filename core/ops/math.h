@@ -5,7 +5,8 @@
 // V is one of
 //   float, double         on a CUDA device
 //   Vec<float>, Vec<double>   on the host (core/cpu/simd.h, found by argument-dependent lookup, as is Tensor)
-//   integers, bool, std::complex   scalars on both
+//   integers, bool        scalars on both
+//   std::complex          on the host; cuda::Complex on a device (argument-dependent lookup)
 // Calls may be qualified (math::exp(x)) or come after `using math::exp`.
 //
 // Host code must not compute float or double tensors with the scalar functions here: they are the C library's, while
@@ -18,17 +19,21 @@
 #include <vesta/core/base/macros.h>
 
 #include <cmath>
-#include <complex>
 #include <cstdint>
 #include <type_traits>
+#ifndef __CUDACC__
+#include <complex>  // device code has a carrier of its own, found like any other by argument-dependent lookup
+#endif
 
 namespace vesta::math {
 inline namespace VESTA_ISA_NS {
 
 template <class T>
 inline constexpr bool is_complex = false;
+#ifndef __CUDACC__
 template <class T>
 inline constexpr bool is_complex<std::complex<T>> = true;
+#endif
 
 /// Holds for what this file itself computes: arithmetic types and std::complex. Anything else is found by
 /// argument-dependent lookup.
@@ -207,7 +212,7 @@ VESTA_HD VESTA_INLINE T normal_cdf(T x) {
   if constexpr (sizeof(T) == 4) return ::normcdff(x);
   if constexpr (sizeof(T) == 8) return ::normcdf(x);
 #else
-  return T(0.5) * erfc(x * T(-0.70710678118654752440));
+  return T(0.5 * ::erfc(static_cast<double>(x) * -0.70710678118654752440));  // x / sqrt 2 in float costs the tail
 #endif
 }
 

@@ -23,8 +23,8 @@ void OpBase::refuse_layer(Layer) const {
        " has no gradient rule; call it under no_grad() or on x.detach().");
 }
 void OpBase::refuse_undefined() const { fail(Cause::type, name, ": expected a tensor, got None (input)."); }
+void OpBase::load_device(DeviceType d) const { backend(d); }  // says so itself where the device is missing altogether
 void OpBase::refuse_device(DeviceType d) const {
-  backend(d);  // says so itself where the device is missing altogether
   fail(Cause::not_implemented, name, ": no ",
        d == DeviceType::cpu    ? "CPU"
        : d == DeviceType::cuda ? "CUDA"

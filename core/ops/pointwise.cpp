@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include <vesta/core/backend.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
@@ -168,6 +169,7 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
     else plan.add_input(in_[i]);
   }
   PointwisePlan& p = plan.finish();
+  p.op = op_;
   p.kernel = kernel, p.compute = compute, p.result = result, p.mask_first = typed_[0], p.params = params;
   if (p.numel) backend(device_.type).run(p);
   if (out.kind != Out::fresh) to.impl()->storage()->bump(op_);
@@ -342,7 +344,7 @@ Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const*
   return call.run(kernel, d, d, params, {});
 }
 
-void copy_into(const Tensor& to, const Tensor& from, const char* op) {
+void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_blocking) {
   Call call(op, 1);
   call.in_[0] = from;
   call.device_ = to.device();
@@ -353,6 +355,11 @@ void copy_into(const Tensor& to, const Tensor& from, const char* op) {
                 " does not broadcast to ", to.sizes(), ".");
   }
   check_writable(to, op);
+  if (from.device() != to.device()) {
+    copy_across(to, from, op, non_blocking);
+    to.impl()->storage()->bump(op);
+    return;
+  }
   if (overlap(to, from) == Overlap::partial) {
     call.in_[0] = empty_tensor(from.sizes(), from.dtype(), from.device());
     copy_into(call.in_[0], from, op);

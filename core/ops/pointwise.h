@@ -1,37 +1,10 @@
 // Pointwise ops: one struct is the whole op. This header holds what is derived from the struct without knowing a
 // device: the record an op is described by at run time, and the plan its kernels get.
-//
-// The shapes of a struct (see README.md in this folder):
-//
-//   struct Exp {                                  // unary
-//     static constexpr auto doc = "exp(x): e**x, elementwise.";
-//     static constexpr auto accepts = kFloats | kComplexes;            // computes in these; bool and integers go to
-//     float template <class V> VESTA_HD static V forward(V x) { using math::exp; return exp(x); } template <class T>
-//     VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
-//   };
-//   struct LeakyRelu { ... forward(V x, double slope);  backward(T g, T x, Unused, double slope); }   // parametrised
-//   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
-//   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
-//   struct Add { ... static bool passes_b(const double* params) ... }   // b's is, for these parameters
-//   struct Lt { static constexpr auto result = Result::boolean; static constexpr bool differentiable = false; ... }
-//
-// `Unused` in a backward signature is the save-for-backward policy: what is not used is not saved.
 #pragma once
 #include <vesta/core/dispatch/op.h>
+#include <vesta/core/ops/pointwise_struct.h>
 
 namespace vesta {
-
-/// Stands for an operand that a gradient does not need.
-struct Unused {};
-/// Marks a gradient that is the incoming gradient itself.
-struct Pass {
-  static constexpr bool pass_tag = true;
-};
-/// Is the dtype of a pointwise result: the dtype computed in, bool, or the real type of a complex one.
-enum class Result : uint8_t { same, boolean, real };
-
-inline constexpr int kMaxInputs = 4;  // operands of a kernel: of the op, or g and what its gradient uses
-inline constexpr int kMaxParams = 4;
 
 /// Is one run over contiguous elements: `out` and each input advance by one element, or stay (step 0, then the value is
 /// repeated over 64 bytes).
@@ -79,6 +52,7 @@ struct PointwisePlan {
     bool immediate = false;  // a host value of the compute dtype, to be repeated everywhere
     const int64_t* strides = nullptr;  // bytes, per plan dimension
   };
+  const char* op = "copy";  // for messages and profiles
   AnyKernel kernel = nullptr;  // null: copy with conversion (one input)
   DType compute = DType::float32;  // of the operands the kernel reads
   DType result = DType::float32;  // of the values it writes; `out` may be converted to another
@@ -99,8 +73,8 @@ VESTA_API Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, c
 /// fused kernel for the dtype, returns an undefined tensor.
 VESTA_API Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,
                                     const double* params);
-/// Copies `from` into `to` (same shape after broadcasting `from`), converting; any strides, overlap allowed.
-VESTA_API void copy_into(const Tensor& to, const Tensor& from, const char* op);
+/// Copies `from` into `to` (same shape after broadcasting `from`), converting; any strides, devices and overlap.
+VESTA_API void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_blocking = false);
 /// Raises when `t` may not be written by `op`: read-only memory, elements that share memory, a tensor of inference
 /// mode.
 VESTA_API void check_writable(const Tensor& t, const char* op);

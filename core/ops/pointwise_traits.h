@@ -1,10 +1,11 @@
 // Reads a pointwise struct: what its members say, as constants and as calls. See pointwise.h for the shapes of a
 // struct.
 #pragma once
+#include <bit>
+#include <type_traits>
 #include <utility>
 
-#include <vesta/core/ops/math.h>
-#include <vesta/core/ops/pointwise.h>
+#include <vesta/core/ops/pointwise_struct.h>
 
 namespace vesta::traits {
 
@@ -41,11 +42,14 @@ constexpr bool mask_first() {
   else return false;
 }
 
+template <class D, size_t... I, class... V>
+VESTA_HD VESTA_INLINE auto forward_expanded(std::index_sequence<I...>, const double* p, V... v) {
+  return D::forward(v..., p[I]...);
+}
 /// Calls forward with `params` doubles behind the operands.
 template <class D, int params, class... V>
-VESTA_INLINE auto forward(const double* p, V... v) {
-  return [&]<size_t... I>(std::index_sequence<I...>)
-             __attribute__((always_inline)) { return D::forward(v..., p[I]...); }(std::make_index_sequence<params>{});
+VESTA_HD VESTA_INLINE auto forward(const double* p, V... v) {
+  return forward_expanded<D>(std::make_index_sequence<params>{}, p, v...);
 }
 
 // One gradient of a struct: does it exist, is it a Pass, what does it use, and how is it called. `mask` has bit k for
@@ -60,7 +64,7 @@ VESTA_INLINE auto forward(const double* p, V... v) {
     template <class D, class T, class... A>                                                                    \
     static constexpr bool accepts = requires(T g, A... a) { D::template member<T>(g, a...); };                 \
     template <class D, class T, class... A>                                                                    \
-    VESTA_INLINE static T call(T g, A... a) { return D::template member<T>(g, a...); }                         \
+    VESTA_HD VESTA_INLINE static T call(T g, A... a) { return D::template member<T>(g, a...); }                \
   };
 VESTA_X_GRADIENT(GradientOnly, backward)
 VESTA_X_GRADIENT(GradientA, backward_a)
@@ -73,6 +77,12 @@ using GradientAt =
     std::conditional_t<inputs == 1, GradientOnly,
                        std::conditional_t<i == 0, GradientA, std::conditional_t<i == 1, GradientB, GradientC>>>;
 
+/// Is double, whatever the number, so that there are as many doubles as P (an alias loses its pack in nvcc).
+template <size_t>
+struct DoubleAt {
+  using type = double;
+};
+
 template <class D, int inputs, int params, int i>
 struct Gradient {
   using Member = GradientAt<inputs, i>;
@@ -81,7 +91,7 @@ struct Gradient {
   template <class T, uint8_t mask, size_t... K, size_t... P>
   static constexpr bool fits(std::index_sequence<K...>, std::index_sequence<P...>) {
     return Member::template accepts<D, T, std::conditional_t<(mask >> K & 1) != 0, T, Unused>...,
-                                    decltype((void)P, double())...>;
+                                    typename DoubleAt<P>::type...>;
   }
   template <uint8_t mask>
   static constexpr int find() {
@@ -97,47 +107,21 @@ struct Gradient {
 
   /// Calls the formula; `used` are the used operands in order.
   template <class T>
-  VESTA_INLINE static T call(T g, const T* used, const double* p) {
+  VESTA_HD VESTA_INLINE static T call(T g, const T* used, const double* p) {
     return call_expanded<T>(g, used, p, std::make_index_sequence<inputs + 1>{}, std::make_index_sequence<params>{});
   }
 
  private:
   template <class T, size_t k>
-  VESTA_INLINE static auto operand(const T* used) {
+  VESTA_HD VESTA_INLINE static auto operand(const T* used) {
     if constexpr ((mask >> k & 1) != 0) return used[std::popcount(unsigned(mask) & ((1u << k) - 1))];
     else return Unused{};
   }
   template <class T, size_t... K, size_t... P>
-  VESTA_INLINE static T call_expanded(T g, const T* used, const double* p, std::index_sequence<K...>,
-                                      std::index_sequence<P...>) {
+  VESTA_HD VESTA_INLINE static T call_expanded(T g, const T* used, const double* p, std::index_sequence<K...>,
+                                               std::index_sequence<P...>) {
     return Member::template call<D>(g, operand<T, K>(used)..., p[P]...);
   }
 };
-
-/// Fills the run-time record from the struct.
-template <class D, int inputs, int params>
-void describe(PointwiseInfo& info) {
-  info.inputs = inputs, info.params = params;
-  info.accepts = D::accepts;
-  info.result = result_of<D>();
-  info.integers_to_float = integers_to_float<D>();
-  if constexpr (requires { D::bool_to_int64; }) info.bool_to_int64 = D::bool_to_int64;
-  info.mask_first = mask_first<D>();
-  info.differentiable = is_differentiable_op<D>();
-  if constexpr (requires { D::check; }) info.check = D::check;
-  auto gradient = [&]<int i>() {
-    using G = Gradient<D, inputs, params, i>;
-    static_assert(!is_differentiable_op<D>() || G::exists || (mask_first<D>() && i == 0),
-                  "a pointwise struct has a gradient for each input, or says differentiable = false");
-    info.pass[i] = G::is_pass;
-    info.uses[i] = G::mask;
-  };
-  if constexpr (requires { D::passes_b; }) info.pass_if[1] = D::passes_b;
-  if constexpr (is_differentiable_op<D>()) {
-    gradient.template operator()<0>();
-    if constexpr (inputs > 1) gradient.template operator()<1>();
-    if constexpr (inputs > 2) gradient.template operator()<2>();
-  }
-}
 
 }  // namespace vesta::traits

@@ -1,4 +1,6 @@
 // x.to(...) in all its forms, x.float() and its like, x.new_tensor(...).
+#include <vesta/core/backend.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/ops.h>
 
 #include "dtype_device.h"
@@ -9,11 +11,12 @@ namespace vesta::python {
 namespace {
 
 /// Converts and moves; the tensor itself where nothing changes, unless `copy`.
-Tensor convert(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool copy) {
+Tensor convert(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool copy, bool non_blocking = false) {
+  if (device) device = settled(*device);
   bool other = (dtype && *dtype != t.dtype()) || (device && *device != t.device());
   if (!other && !copy) return t;
-  WithoutGil open(t.numel() >= kReleaseGil);
-  return other || dtype || device ? ops::to_copy(t, dtype, device) : t.clone();
+  WithoutGil open(t.numel() >= kReleaseGil || device);  // another device may make us wait
+  return other || dtype || device ? ops::to_copy(t, dtype, device, non_blocking) : t.clone();
 }
 
 /// Is to(): what it was asked for, whichever form the call has.
@@ -59,7 +62,8 @@ struct To {
     }
     VESTA_CHECK(f == Format::preserve || f == Format::contiguous, not_implemented,
                 "to: expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
-    Tensor r = convert(unwrap(b.slot[0]), dtype, device, copy);
+    bool non_blocking = (flags[0] != b.slot[2] && flags[0] == Py_True) || b.slot[3] == Py_True;
+    Tensor r = convert(unwrap(b.slot[0]), dtype, device, copy, non_blocking);
     return wrap(f == Format::contiguous ? r.contiguous() : r);
   }
 };
@@ -89,17 +93,45 @@ struct Cpu {
   static PyObject* run(const Table&, Bound& b) { return wrap(convert(unwrap(b.slot[0]), {}, Device(), false)); }
 };
 struct Cuda {
-  static constexpr char name[] = "cuda", params[] = "(object device = {})", doc[] = "The tensor on a CUDA device.";
+  static constexpr char name[] = "cuda", params[] = "(object device = {}, bool non_blocking = false)",
+                        doc[] = "The tensor on a CUDA device, the current one unless `device` says; itself if there.";
   static PyObject* run(const Table& t, Bound& b) {
-    Device d(DeviceType::cuda);
+    Device d(DeviceType::cuda, -1);
     if (b.slot[1] && b.slot[1] != Py_None && !to_device(b.slot[1], d)) wrong_type(t, 1, "vesta.device", b.slot[1]);
-    return wrap(convert(unwrap(b.slot[0]), {}, d, false));
+    return wrap(convert(unwrap(b.slot[0]), {}, d, false, Arg<bool>(t, 2, b).get()));
   }
 };
 struct TypeAs {
   static constexpr char name[] = "type_as", params[] = "(const Tensor& other)", doc[] = "The values in other's dtype.";
   static PyObject* run(const Table& t, Bound& b) {
     return wrap(convert(unwrap(b.slot[0]), Arg<Tensor>(t, 1, b).get().dtype(), {}, false));
+  }
+};
+
+struct PinMemory {
+  static constexpr char name[] = "pin_memory", params[] = "(object device = {})",
+                        doc[] =
+                            "A copy in page-locked memory, for copies to a GPU that do not make the host wait; "
+                            "itself where it lies there.";
+  static PyObject* run(const Table&, Bound& b) {
+    Tensor r = [&] {
+      WithoutGil open(true);
+      return pin_memory(unwrap(b.slot[0]));
+    }();
+    return wrap(std::move(r));
+  }
+};
+struct IsPinned {
+  static constexpr char name[] = "is_pinned", params[] = "(object device = {})",
+                        doc[] = "Whether it lies in page-locked memory.";
+  static PyObject* run(const Table&, Bound& b) { return PyBool_FromLong(is_pinned(unwrap(b.slot[0]))); }
+};
+struct RecordStream {
+  static constexpr char name[] = "_record_stream", params[] = "(int64_t stream)",
+                        doc[] = "Notes that work on the stream of this number uses the tensor.";
+  static PyObject* run(const Table& t, Bound& b) {
+    record_stream(unwrap(b.slot[0]), uint32_t(Arg<int64_t>(t, 1, b).get()));
+    Py_RETURN_NONE;
   }
 };
 
@@ -124,7 +156,7 @@ struct NewTensor {
 
 bool add_conversions(PyObject*) {
   return add_methods<To, Float, Double, Half_, BFloat, Long, Int, Short, Char, Byte, Bool, CFloat, CDouble, Cpu, Cuda,
-                     TypeAs, NewTensor>();
+                     TypeAs, PinMemory, IsPinned, RecordStream, NewTensor>();
 }
 
 }  // namespace vesta::python

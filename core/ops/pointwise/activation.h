@@ -1,7 +1,6 @@
 // Activations of neural networks, and the error function they use.
 #pragma once
-#include <vesta/core/ops/math.h>
-#include <vesta/core/ops/pointwise.h>
+#include <vesta/core/ops/pointwise_struct.h>
 
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {

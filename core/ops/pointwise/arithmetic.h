@@ -1,8 +1,7 @@
 // Arithmetic: negation, absolute value, roots, the four operations, remainder, powers, the larger and the smaller.
 // Formulas are in the vocabulary of core/ops/math.h; V and T are a SIMD vector, a scalar, or (T) a Tensor.
 #pragma once
-#include <vesta/core/ops/math.h>
-#include <vesta/core/ops/pointwise.h>
+#include <vesta/core/ops/pointwise_struct.h>
 
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {

@@ -1,7 +1,6 @@
 // Comparisons and logic: results are bool (bitwise ops keep their type); none has a gradient.
 #pragma once
-#include <vesta/core/ops/math.h>
-#include <vesta/core/ops/pointwise.h>
+#include <vesta/core/ops/pointwise_struct.h>
 
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {

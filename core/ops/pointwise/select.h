@@ -1,7 +1,6 @@
 // Choosing between values: where, and the clamps.
 #pragma once
-#include <vesta/core/ops/math.h>
-#include <vesta/core/ops/pointwise.h>
+#include <vesta/core/ops/pointwise_struct.h>
 
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {

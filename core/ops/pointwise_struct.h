@@ -1,0 +1,39 @@
+// What a pointwise struct is made of, for those who write one and for the device code that compiles it: no tensors, no
+// containers, nothing that would slow a kernel's compilation down.
+//
+// The shapes of a struct (see README.md in this folder):
+//
+//   struct Exp {                                  // unary
+//     static constexpr auto doc = "exp(x): e**x, elementwise.";
+//     static constexpr auto accepts = kFloats | kComplexes;            // computes in these; bool and integers go to
+//     float template <class V> VESTA_HD static V forward(V x) { using math::exp; return exp(x); } template <class T>
+//     VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
+//   };
+//   struct LeakyRelu { ... forward(V x, double slope);  backward(T g, T x, Unused, double slope); }   // parametrised
+//   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
+//   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
+//   struct Add { ... static bool passes_b(const double* params) ... }   // b's is, for these parameters
+//   struct Lt { static constexpr auto result = Result::boolean; static constexpr bool differentiable = false; ... }
+//
+// `Unused` in a backward signature is the save-for-backward policy: what is not used is not saved.
+#pragma once
+#include <vesta/core/dtype_set.h>
+#include <vesta/core/ops/math.h>
+
+namespace vesta {
+
+class Tensor;
+
+/// Stands for an operand that a gradient does not need.
+struct Unused {};
+/// Marks a gradient that is the incoming gradient itself.
+struct Pass {
+  static constexpr bool pass_tag = true;
+};
+/// Is the dtype of a pointwise result: the dtype computed in, bool, or the real type of a complex one.
+enum class Result : uint8_t { same, boolean, real };
+
+inline constexpr int kMaxInputs = 4;  // operands of a kernel: of the op, or g and what its gradient uses
+inline constexpr int kMaxParams = 4;
+
+}  // namespace vesta

@@ -1,0 +1,180 @@
+#include <vesta/cuda/allocator.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+
+namespace vesta::cuda {
+
+// ---- the driver
+// -------------------------------------------------------------------------------------------------------
+
+void* RuntimeDriver::malloc_(size_t n) {
+  DeviceGuard guard(device_);
+  void* p = nullptr;
+  const rt::Status s = rt::malloc(&p, n);
+  if (s == rt::Status::out_of_memory) return nullptr;
+  VESTA_CUDA_CHECK(s);
+  return p;
+}
+void RuntimeDriver::free_(void* p) {
+  DeviceGuard guard(device_);
+  VESTA_CUDA_CHECK(rt::free(p));
+}
+void* RuntimeDriver::va_reserve(size_t n) {
+  DeviceGuard guard(device_);
+  void* p = nullptr;
+  return rt::va_reserve(&p, n) == rt::Status::success ? p : nullptr;
+}
+bool RuntimeDriver::va_map(void* base, size_t offset, size_t n) {
+  DeviceGuard guard(device_);
+  const rt::Status s = rt::va_map(device_, static_cast<char*>(base) + offset, n);
+  if (s == rt::Status::out_of_memory) return false;
+  VESTA_CUDA_CHECK(s);
+  return true;
+}
+void RuntimeDriver::va_unmap(void* base, size_t offset, size_t n) {
+  DeviceGuard guard(device_);
+  VESTA_CUDA_CHECK(rt::va_unmap(static_cast<char*>(base) + offset, n));
+}
+void RuntimeDriver::va_release(void* base, size_t n) {
+  DeviceGuard guard(device_);
+  VESTA_CUDA_CHECK(rt::va_release(base, n));
+}
+MemInfo RuntimeDriver::mem_info() {
+  DeviceGuard guard(device_);
+  MemInfo m{};
+  VESTA_CUDA_CHECK(rt::memory_info(&m.free, &m.total));
+  return m;
+}
+int64_t RuntimeDriver::now() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+void* RuntimeDriver::host_malloc(size_t n) {
+  DeviceGuard guard(device_);
+  void* p = nullptr;
+  const rt::Status s = rt::host_malloc(&p, n);
+  if (s == rt::Status::out_of_memory) return nullptr;
+  VESTA_CUDA_CHECK(s);
+  return p;
+}
+void RuntimeDriver::host_free(void* p) { VESTA_CUDA_CHECK(rt::host_free(p)); }
+
+auto RuntimeDriver::event_get() -> Event {
+  {
+    std::lock_guard guard(lock_);
+    if (!free_events_.empty()) {
+      Event e = free_events_.back();
+      free_events_.pop_back();
+      return e;
+    }
+  }
+  DeviceGuard guard(device_);
+  Event e = nullptr;
+  VESTA_CUDA_CHECK(rt::event_create(&e, false));
+  return e;
+}
+void RuntimeDriver::event_put(Event e) {
+  std::lock_guard guard(lock_);
+  free_events_.push_back(e);
+}
+void RuntimeDriver::event_record(Event e, Stream s) {
+  DeviceGuard guard(device_);
+  VESTA_CUDA_CHECK(rt::event_record(e, s));
+}
+bool RuntimeDriver::event_query(Event e) {
+  const rt::Status s = rt::event_query(e);
+  if (s == rt::Status::not_ready) return false;
+  VESTA_CUDA_CHECK(s);
+  return true;
+}
+void RuntimeDriver::event_sync(Event e) { VESTA_CUDA_CHECK(rt::event_synchronize(e)); }
+void RuntimeDriver::stream_wait(Stream s, Event e) {
+  DeviceGuard guard(device_);
+  VESTA_CUDA_CHECK(rt::stream_wait_event(s, e));
+}
+bool RuntimeDriver::is_capturing(Stream s) {
+  bool yes = false;
+  VESTA_CUDA_CHECK(rt::stream_is_capturing(s, &yes));
+  return yes;
+}
+
+// ---- the allocators
+// ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+Options options() {
+  const char* text = std::getenv("VESTA_CUDA_ALLOC_CONF");
+  return text ? parse_options(text) : Options{};
+}
+
+/// Is a device's driver and allocator. Never destroyed: tensors of static lifetime may outlive everything else.
+struct Owned {
+  RuntimeDriver driver;
+  DeviceAllocator allocator;
+  explicit Owned(int device) : driver(device), allocator(device, driver, options()) {}
+};
+std::array<std::atomic<Owned*>, kMaxDevices> all{};
+
+}  // namespace
+
+bool has_allocator(int device) { return all[size_t(device)].load(std::memory_order_acquire) != nullptr; }
+
+DeviceAllocator& allocator(int device) {
+  static std::mutex lock;
+  VESTA_CHECK(device >= 0 && device < std::max(visible_devices(), 1), device, "cuda: expected a device number below ",
+              visible_devices(), ", got ", device, ".");
+  VESTA_CHECK(visible_devices() > 0, device, why_no_device());
+  auto& slot = all[size_t(device)];
+  if (Owned* o = slot.load(std::memory_order_acquire)) [[likely]]
+    return o->allocator;
+  std::lock_guard guard(lock);
+  if (!slot.load(std::memory_order_relaxed)) slot.store(new Owned(device), std::memory_order_release);
+  return slot.load(std::memory_order_relaxed)->allocator;
+}
+
+HostAllocator& pinned_allocator() {
+  static auto* driver = new RuntimeDriver(0);
+  static auto* all = new HostAllocator(*driver);
+  return *all;
+}
+
+namespace {
+
+template <size_t device>
+void give_back(void* block) {
+  allocator(int(device)).free(static_cast<DeviceAllocator::Block*>(block));
+}
+using Deleter = void (*)(void*);
+/// Lists give_back per device: a Storage's deleter gets the block and nothing else.
+template <size_t... I>
+constexpr std::array<Deleter, sizeof...(I)> list_deleters(std::index_sequence<I...>) {
+  return {&give_back<I>...};
+}
+constexpr auto deleters = list_deleters(std::make_index_sequence<kMaxDevices>{});
+
+}  // namespace
+
+Memory allocate_memory(size_t nbytes, int device) {
+  auto* block = allocator(device).allocate(nbytes, current_stream(device).handle());
+  if (!block) return {};
+  return {block->data, block, deleters[size_t(device)]};
+}
+
+Memory allocate_pinned(size_t nbytes) {
+  auto* block = pinned_allocator().allocate(nbytes);
+  if (!block) return {};
+  return {block->data, block, [](void* b) { pinned_allocator().free(static_cast<HostAllocator::Block*>(b)); }};
+}
+
+bool is_pinned(const void* p) { return pinned_allocator().find(p) != nullptr; }
+
+void record_pinned_use(const void* p, StreamHandle stream) {
+  auto* block = pinned_allocator().find(p);
+  if (block) pinned_allocator().record_use(block, stream);
+}
+
+}  // namespace vesta::cuda

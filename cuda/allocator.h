@@ -1,0 +1,60 @@
+// Memory of the devices: one caching allocator each (memory/), page-locked host memory, and the driver they stand on.
+#pragma once
+#include <vesta/core/backend.h>
+#include <vesta/cuda/memory/caching_allocator.h>
+#include <vesta/cuda/memory/pinned_allocator.h>
+#include <vesta/cuda/stream.h>
+
+namespace vesta::cuda {
+
+/// Is the runtime as the allocators see it (memory/mem_driver.h).
+class RuntimeDriver {
+ public:
+  using Stream = StreamHandle;
+  using Event = EventHandle;
+  explicit RuntimeDriver(int device) : device_(device) {}
+
+  void* malloc_(size_t n);
+  void free_(void* p);
+  void* va_reserve(size_t n);
+  bool va_map(void* base, size_t offset, size_t n);
+  void va_unmap(void* base, size_t offset, size_t n);
+  void va_release(void* base, size_t n);
+  MemInfo mem_info();
+  int64_t now();
+  void* host_malloc(size_t n);
+  void host_free(void* p);
+
+  Event event_get();
+  void event_put(Event e);
+  void event_record(Event e, Stream s);
+  bool event_query(Event e);
+  void event_sync(Event e);
+  void stream_wait(Stream s, Event e);
+  bool is_capturing(Stream s);
+
+ private:
+  int device_;
+  std::mutex lock_;
+  std::vector<Event> free_events_;
+};
+
+using DeviceAllocator = CachingAllocator<RuntimeDriver>;
+using HostAllocator = PinnedAllocator<RuntimeDriver>;
+
+/// Returns a device's allocator; made when first asked for, with the settings of VESTA_CUDA_ALLOC_CONF.
+VESTA_API DeviceAllocator& allocator(int device);
+/// Tells whether a device's allocator was made.
+bool has_allocator(int device);
+/// Returns the cache of page-locked host memory.
+VESTA_API HostAllocator& pinned_allocator();
+/// Allocates for the current stream of `device`.
+Memory allocate_memory(size_t nbytes, int device);
+/// Allocates page-locked host memory.
+VESTA_API Memory allocate_pinned(size_t nbytes);
+/// Notes that the device uses page-locked memory: it is reused only behind what is queued on `stream` now.
+void record_pinned_use(const void* p, StreamHandle stream);
+/// Tells whether an address lies in page-locked memory of pinned_allocator().
+VESTA_API bool is_pinned(const void* p);
+
+}  // namespace vesta::cuda

@@ -1,0 +1,95 @@
+// CUDA as core sees it: the Backend port, and the entry that core calls when it has loaded this library.
+#include <vesta/core/backend.h>
+
+#include <vesta/core/storage.h>
+#include <vesta/cuda/allocator.h>
+#include <vesta/cuda/fault.h>
+#include <vesta/cuda/pointwise.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  const char* name() const override { return "cuda"; }
+  int device_count() const override { return visible_devices(); }
+  Memory allocate(size_t nbytes, Device device) override { return allocate_memory(nbytes, index_of(device)); }
+  void copy_bytes(void* to, const void* from, size_t nbytes, Device device) override {
+    if (!nbytes) return;
+    DeviceGuard guard(index_of(device));
+    VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, rt::Copy::device_to_device, stream(device)));
+  }
+  void run(const PointwisePlan& plan) override { run_plan(plan); }
+  void synchronize(Device device) override { synchronize_device(index_of(device)); }
+  int current_device() const override {
+    VESTA_CHECK(visible_devices() > 0, device, why_no_device());
+    return cuda::current_device();
+  }
+  void transfer(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
+                bool non_blocking) override;
+  uint32_t current_stream(Device d) const override { return uint32_t(cuda::current_stream(index_of(d)).number()); }
+  void set_current_stream(Device d, uint32_t number) override {
+    cuda::set_current_stream(Stream(index_of(d), int(number)));
+  }
+  void order(Device d, uint32_t later, uint32_t earlier) override {
+    Stream(index_of(d), int(later)).wait(Stream(index_of(d), int(earlier)));
+  }
+  void record_use(const Storage& s, uint32_t number) override {
+    const int device = index_of(s.device());
+    auto* block = static_cast<DeviceAllocator::Block*>(s.context());
+    if (block && s.resizable()) allocator(device).record_stream(block, Stream(device, int(number)).handle());
+  }
+  Memory allocate_pinned(size_t nbytes) override {
+    VESTA_CHECK(visible_devices() > 0, device, why_no_device());
+    return cuda::allocate_pinned(nbytes);
+  }
+  bool is_pinned(const void* p) const override { return visible_devices() > 0 && cuda::is_pinned(p); }
+
+ private:
+  static StreamHandle stream(Device d) { return cuda::current_stream(index_of(d)).handle(); }
+};
+
+/// Copies between devices: earlier work on the source comes first, later work on either side after.
+void copy_between_devices(void* to, int to_index, const void* from, int from_index, size_t nbytes) {
+  const Stream source = cuda::current_stream(from_index), target = cuda::current_stream(to_index);
+  Event written, read;
+  written.record(source);
+  written.block(target);
+  DeviceGuard guard(to_index);
+  VESTA_CUDA_CHECK(rt::memcpy_peer_async(to, to_index, from, from_index, nbytes, target.handle()));
+  read.record(target);
+  read.block(source);
+}
+
+void CudaBackend::transfer(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
+                           bool non_blocking) {
+  if (!nbytes) return;
+  const bool to_cuda = to_device.type == DeviceType::cuda, from_cuda = from_device.type == DeviceType::cuda;
+  if (to_cuda && from_cuda) return copy_between_devices(to, index_of(to_device), from, index_of(from_device), nbytes);
+  const Device device = to_cuda ? to_device : from_device;
+  const void* host = to_cuda ? from : to;
+  DeviceGuard guard(index_of(device));
+  const StreamHandle s = stream(device);
+  VESTA_CUDA_CHECK(
+      rt::memcpy_async(to, from, nbytes, to_cuda ? rt::Copy::host_to_device : rt::Copy::device_to_host, s));
+  // Only page-locked memory may be used by the device after the call; a pageable destination would be read too early.
+  const bool pinned = is_pinned(host);
+  if (non_blocking && pinned) return record_pinned_use(host, s);
+  if (to_cuda && !pinned) return;  // the runtime has read pageable memory when the call returns
+  VESTA_CUDA_CHECK(rt::stream_synchronize(s));
+  raise_fault(index_of(device));
+}
+
+}  // namespace
+
+void register_all() {
+  register_pointwise();
+  static CudaBackend backend;
+  set_backend(DeviceType::cuda, &backend);
+}
+
+}  // namespace vesta::cuda
+
+/// Plugs CUDA into core; core calls it once, by name, when it has loaded this library.
+extern "C" VESTA_API void vesta_plug_in() { vesta::cuda::register_all(); }

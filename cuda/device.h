@@ -1,0 +1,36 @@
+// Devices: how many there are, which one this thread works on.
+#pragma once
+#include <vesta/core/device.h>
+#include <vesta/cuda/check.h>
+
+namespace vesta::cuda {
+
+inline constexpr int kMaxDevices = 16;
+
+/// Returns the number of usable devices; 0 where there is no GPU or no driver. Asks the driver once.
+VESTA_API int visible_devices();
+/// Says in a sentence why visible_devices() is 0; empty where it is not.
+VESTA_API std::string why_no_device();
+/// Returns this thread's current device, 0 at first.
+VESTA_API int current_device();
+/// Makes `device` current for this thread. Error(device) for a number that does not exist. A device that is current
+/// already costs no call.
+VESTA_API void set_current_device(int device);
+/// Describes a device; asked once.
+VESTA_API const DeviceProperties& properties(int device);
+
+/// Makes `device` current while it lives.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device) : before_(current_device()) { set_current_device(device); }
+  ~DeviceGuard();
+  DeviceGuard(const DeviceGuard&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Returns the number of a device of type cuda, with the current one for `cuda` without a number.
+VESTA_API int index_of(Device device);
+
+}  // namespace vesta::cuda

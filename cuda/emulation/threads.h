@@ -1,0 +1,37 @@
+// Runs a kernel's threads on the CPU: each CUDA thread is a fiber, so that a barrier is a switch to the next one.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+#include <vesta/cuda/runtime.h>
+
+namespace vesta::cuda::emulation {
+
+struct Index3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+/// Is what the built-in variables of CUDA say on the thread that runs now.
+struct Position {
+  Index3 thread, block, block_size{1, 1, 1}, grid_size{1, 1, 1};
+};
+extern thread_local Position position;
+
+/// The order in which a block's threads take turns. Deterministic kernels give the same bits in each.
+enum class Order : uint8_t { ascending, descending, shuffled };
+void set_order(Order order, uint64_t seed);
+
+/// Runs `body` for every thread of every block. Blocks run one after another, in the order that is set. With `fibers`
+/// the threads may meet at barriers; without, each runs to its end at once (cheaper).
+void run_grid(const char* name, const LaunchShape& shape, bool fibers, const std::function<void()>& body);
+
+/// Waits for all threads of the block. Error: some have ended or wait elsewhere.
+void block_barrier();
+/// Offers `value` (up to 16 bytes) to the warp and returns the one that lane `from` offered. All live lanes take part.
+void warp_exchange(void* value, unsigned nbytes, unsigned from);
+/// Waits for all live lanes of the warp.
+void warp_barrier();
+/// Returns the block's dynamic shared memory, which starts filled with 0xff (NaN).
+void* dynamic_shared();
+
+}  // namespace vesta::cuda::emulation

@@ -1,0 +1,6 @@
+#include <vesta/core/ops/pointwise/explog.h>
+#include <vesta/cuda/kernels/loops.cuh>
+
+namespace vesta::cuda {
+VESTA_CUDA_TOPIC(explog, VESTA_POINTWISE_EXPLOG)
+}

@@ -1,0 +1,17 @@
+// The record in which a kernel reports what it may not do. Plain data, for both sides.
+#pragma once
+#include <cstdint>
+
+namespace vesta::cuda {
+
+enum class FaultKind : int { index = 1, zero_divisor = 2, class_number = 3, probability = 4, negative_exponent = 5 };
+
+/// Lies in page-locked host memory. Only the first report is kept until the host has raised it.
+struct Fault {
+  unsigned set;    // 0: none
+  int kind;        // FaultKind
+  const char* op;  // the host's text; the device only passes it on
+  int64_t value, bound;
+};
+
+}  // namespace vesta::cuda

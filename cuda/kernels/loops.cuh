@@ -1,0 +1,249 @@
+// The kernels that a pointwise struct turns into: per dtype one over contiguous operands (16-byte loads) and one over
+// any strides. The same struct makes the CPU's loops (core/cpu/loops.h).
+#pragma once
+#include <cstring>
+
+#include <vesta/core/ops/list.h>
+#include <vesta/core/ops/pointwise_traits.h>
+#include <vesta/cuda/kernels/pointwise.h>
+#include <vesta/cuda/kernels/types.cuh>
+
+namespace vesta::cuda {
+
+constexpr unsigned kThreads = 256;
+
+/// Is N elements that are loaded and stored at once.
+template <class T, int N>
+struct alignas(N * sizeof(T)) Pack {
+  T v[N];
+};
+/// Elements per thread of the contiguous kernel: 16 bytes of the widest type that is loaded or stored.
+template <class T>
+constexpr int pack_size() {
+  return sizeof(T) >= 16 ? 1 : int(16 / sizeof(T));
+}
+
+/// Is the kernel's copy of a launch: 32-bit sizes, divisors made ready.
+template <int inputs>
+struct LinearArgs {
+  char* out;
+  const char* in[inputs];      // null: value
+  alignas(16) char value[inputs][16];
+  double params[kMaxParams];
+  uint32_t n;
+};
+template <int inputs>
+struct StridedArgs {
+  LinearArgs<inputs> base;
+  int ndim;
+  FastDivisor sizes[kLaunchDims];
+  int64_t out_strides[kLaunchDims];
+  int64_t strides[inputs][kLaunchDims];
+};
+
+/// How an op reads and computes: forward of struct D. Result of one element from the loaded ones.
+template <class D, class T, int inputs_, int params>
+struct Forward {
+  static constexpr int inputs = inputs_;
+  static constexpr bool mask = traits::mask_first<D>();
+  using In = T;
+  using C = compute_of<T>;
+  template <size_t... K>
+  VESTA_HD VESTA_INLINE static auto expanded(std::index_sequence<K...>, const C* v, bool m, const double* p) {
+    if constexpr (mask) return D::forward(m, v[K + 1]...);
+    else return traits::forward<D, params>(p, v[K]...);
+  }
+  VESTA_HD VESTA_INLINE static auto call(const C* v, bool m, const double* p) {
+    return expanded(std::make_index_sequence<mask ? inputs - 1 : inputs>{}, v, m, p);
+  }
+  using Value = decltype(call(nullptr, false, nullptr));
+  // what is written: bool for predicates, the real type of a complex op, else T
+  using Result_ =
+      std::conditional_t<traits::result_of<D>() == Result::boolean, bool,
+                         std::conditional_t<traits::result_of<D>() == Result::real && is_complex_type<T>, Value, T>>;
+};
+
+/// The gradient of input i of struct D: operands are g and what it uses.
+template <class D, class T, int op_inputs, int params, int i>
+struct Backward {
+  using G = traits::Gradient<D, op_inputs, params, i>;
+  static constexpr int inputs = G::operands;
+  static constexpr bool mask = false;
+  using In = T;
+  using C = compute_of<T>;
+  using Result_ = T;
+  VESTA_HD VESTA_INLINE static C call(const C* v, bool, const double* p) { return G::template call<C>(v[0], v + 1, p); }
+};
+
+template <class F, int k>
+using operand_t = std::conditional_t<F::mask && k == 0, bool, typename F::In>;
+
+/// Loads operand k of the element at `p`, converted to what is computed in.
+template <class F, int k>
+VESTA_HD VESTA_INLINE void load_one(const char* p, typename F::C* v, bool& m) {
+  if constexpr (F::mask && k == 0) m = *reinterpret_cast<const bool*>(p);
+  else v[k] = convert<typename F::C>(*reinterpret_cast<const typename F::In*>(p));
+}
+
+template <class F, int N, size_t... K>
+VESTA_DEVICE void linear_pack(std::index_sequence<K...>, const LinearArgs<F::inputs>& a, uint32_t first) {
+  typename F::C v[N][F::inputs];
+  bool m[N] = {};
+  auto fetch = [&]<int k>() {
+    using T = operand_t<F, k>;
+    if (a.in[k]) {
+      const auto pack = *reinterpret_cast<const Pack<T, N>*>(a.in[k] + size_t(first) * sizeof(T));
+      for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&pack.v[j]), v[j], m[j]);
+    } else {
+      for (int j = 0; j < N; ++j) load_one<F, k>(a.value[k], v[j], m[j]);
+    }
+  };
+  (fetch.template operator()<int(K)>(), ...);
+  Pack<typename F::Result_, N> r;
+  for (int j = 0; j < N; ++j) r.v[j] = convert<typename F::Result_>(F::call(v[j], m[j], a.params));
+  *reinterpret_cast<Pack<typename F::Result_, N>*>(a.out + size_t(first) * sizeof(typename F::Result_)) = r;
+}
+
+template <class F, size_t... K>
+VESTA_DEVICE void linear_one(std::index_sequence<K...> all, const LinearArgs<F::inputs>& a, uint32_t i) {
+  linear_pack<F, 1>(all, a, i);
+}
+
+/// Contiguous operands, aligned to 16 bytes: a thread takes one pack, the last thread the rest.
+template <class F, int N>
+VESTA_KERNEL void linear_kernel(LinearArgs<F::inputs> a) {
+  const uint32_t first = global_index() * N;
+  constexpr auto all = std::make_index_sequence<size_t(F::inputs)>{};
+  if (first + N <= a.n) {
+    linear_pack<F, N>(all, a, first);
+  } else {
+    for (uint32_t i = first; i < a.n; ++i) linear_one<F>(all, a, i);
+  }
+}
+
+template <class F, size_t... K>
+VESTA_DEVICE void strided_one(std::index_sequence<K...>, const StridedArgs<F::inputs>& a, uint32_t i) {
+  int64_t out = 0, in[F::inputs] = {};
+  uint32_t rest = i;
+  for (int d = 0; d < a.ndim; ++d) {
+    const uint32_t next = a.sizes[d].divide(rest), at = rest - next * a.sizes[d].divisor;
+    out += at * a.out_strides[d];
+    ((in[K] += at * a.strides[K][d]), ...);
+    rest = next;
+  }
+  typename F::C v[F::inputs];
+  bool m = false;
+  (load_one<F, int(K)>(a.base.in[K] ? a.base.in[K] + in[K] : a.base.value[K], v, m), ...);
+  *reinterpret_cast<typename F::Result_*>(a.base.out + out) =
+      convert<typename F::Result_>(F::call(v, m, a.base.params));
+}
+
+/// Any strides: a thread takes four elements, a block apart.
+template <class F>
+VESTA_KERNEL void strided_kernel(StridedArgs<F::inputs> a) {
+  const uint32_t first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
+  constexpr auto all = std::make_index_sequence<size_t(F::inputs)>{};
+  for (int k = 0; k < 4; ++k) {
+    const uint32_t i = first + uint32_t(k) * blockDim.x;
+    if (i < a.base.n) strided_one<F>(all, a, i);
+  }
+}
+
+template <int inputs>
+LinearArgs<inputs> linear_args(const PointwiseLaunch& l) {
+  LinearArgs<inputs> a;
+  a.out = l.out, a.n = uint32_t(l.numel);
+  for (int k = 0; k < inputs; ++k) {
+    a.in[k] = l.in[k].data;
+    std::memcpy(a.value[k], l.in[k].value, 16);
+  }
+  std::memcpy(a.params, l.params, sizeof a.params);
+  return a;
+}
+
+/// Tells whether every operand is one run of elements of its type, aligned for packs.
+template <class F>
+bool is_linear(const PointwiseLaunch& l) {
+  auto dense = [&](const char* p, const int64_t* strides, int64_t item) {
+    if (l.ndim > 1 || (l.ndim == 1 && strides[0] != item)) return false;
+    return reinterpret_cast<uintptr_t>(p) % 16 == 0;
+  };
+  if (!dense(l.out, l.out_strides, sizeof(typename F::Result_))) return false;
+  for (int k = 0; k < F::inputs; ++k) {
+    const int64_t item = F::mask && k == 0 ? 1 : int64_t(sizeof(typename F::In));
+    if (l.in[k].data && !dense(l.in[k].data, l.in[k].strides, item)) return false;
+  }
+  return true;
+}
+
+/// Queues functor F over a launch.
+template <class F>
+void run_loop(const PointwiseLaunch& l) {
+  if (is_linear<F>(l)) {
+    constexpr int N = pack_size<typename F::In>();
+    launch_independent(l.name, linear_kernel<F, N>, linear_shape(uint64_t((l.numel + N - 1) / N), kThreads, l.stream),
+                       linear_args<F::inputs>(l));
+    return;
+  }
+  StridedArgs<F::inputs> a;
+  a.base = linear_args<F::inputs>(l);
+  a.ndim = l.ndim;
+  for (int d = 0; d < l.ndim; ++d) {
+    a.sizes[d] = FastDivisor(uint32_t(l.sizes[d]));
+    a.out_strides[d] = l.out_strides[d];
+    for (int k = 0; k < F::inputs; ++k) a.strides[k][d] = l.in[k].strides[d];
+  }
+  launch_independent(l.name, strided_kernel<F>, linear_shape(uint64_t(l.numel + 3) / 4, kThreads, l.stream), a);
+}
+
+/// Enters the kernels of struct D.
+template <class D, int inputs, int params>
+void enter(PointwiseKernels& k) {
+  auto one = [&]<DType d>() {
+    if constexpr (D::accepts.has(d)) {
+      using T = device_t<d>;
+      k.at[0][int(d)] = &run_loop<Forward<D, T, inputs, params>>;
+      constexpr bool floating = (kFloats | kComplexes).has(d);
+      if constexpr (floating && traits::is_differentiable_op<D>() && !traits::mask_first<D>()) {
+        auto gradient = [&]<int i>() {
+          using G = traits::Gradient<D, inputs, params, i>;
+          if constexpr (kFloats.has(d) && G::exists && !G::is_pass) {
+            k.at[1 + i][int(d)] = &run_loop<Backward<D, T, inputs, params, i>>;
+          }
+        };
+        gradient.template operator()<0>();
+        if constexpr (inputs > 1) gradient.template operator()<1>();
+        if constexpr (inputs > 2) gradient.template operator()<2>();
+      }
+    }
+  };
+#define VESTA_X(name, type, text) one.template operator()<DType::name>();
+  VESTA_DTYPES(VESTA_X)
+#undef VESTA_X
+}
+
+/// Counts the parameters of a roll call's `(double slope = 0.01)`, written as a lambda's parameter list.
+template <class L, class... A>
+constexpr int count_params(void (L::*)(A...) const) {
+  return int(sizeof...(A));
+}
+
+#define VESTA_X_ENTER_UNARY(name, Struct, params, args)                                            \
+  {                                                                                                \
+    [[maybe_unused]] auto signature = [] params {};                                                             \
+    enter<def::Struct, 1, count_params(&decltype(signature)::operator())>(to[at++]);               \
+  }
+#define VESTA_X_ENTER_BINARY(name, Struct, params, args)                                           \
+  {                                                                                                \
+    [[maybe_unused]] auto signature = [] params {};                                                             \
+    enter<def::Struct, 2, count_params(&decltype(signature)::operator())>(to[at++]);               \
+  }
+#define VESTA_X_ENTER_TERNARY(name, Struct, ...) enter<def::Struct, 3, 0>(to[at++]);
+/// Defines kernels_of_TOPIC(to), which fills `to` in the order of the roll call.
+#define VESTA_CUDA_TOPIC(topic, LIST)                                              \
+  void kernels_of_##topic(PointwiseKernels* to) {                                  \
+    int at = 0;                                                                    \
+    LIST(VESTA_X_ENTER_UNARY, VESTA_X_ENTER_BINARY, VESTA_X_ENTER_TERNARY)         \
+  }
+
+}  // namespace vesta::cuda

@@ -1,0 +1,6 @@
+#include <vesta/core/ops/pointwise/select.h>
+#include <vesta/cuda/kernels/loops.cuh>
+
+namespace vesta::cuda {
+VESTA_CUDA_TOPIC(select, VESTA_POINTWISE_SELECT)
+}

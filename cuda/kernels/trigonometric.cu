@@ -1,0 +1,6 @@
+#include <vesta/core/ops/pointwise/trigonometric.h>
+#include <vesta/cuda/kernels/loops.cuh>
+
+namespace vesta::cuda {
+VESTA_CUDA_TOPIC(trigonometric, VESTA_POINTWISE_TRIGONOMETRIC)
+}

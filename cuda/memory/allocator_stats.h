@@ -1,0 +1,227 @@
+// Counters of the allocator under the key names of torch.cuda.memory_stats.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vesta/core/base/macros.h>
+
+namespace vesta::cuda {
+
+/// Follows one quantity: its value, its highest value, and all that was ever added and taken away.
+struct Stat {
+  int64_t current = 0;
+  int64_t peak = 0;
+  int64_t allocated = 0;
+  int64_t freed = 0;
+};
+
+/// Names the counted quantities. `active` is allocated or still in use by a stream; `inactive_split` is free within a
+/// segment that is not free as a whole. StatCounters counts on the order of the first five.
+enum class StatType : uint8_t {
+  allocation,
+  allocated_bytes,
+  requested_bytes,
+  active,
+  active_bytes,
+  inactive_split,
+  inactive_split_bytes,
+  segment,
+  reserved_bytes
+};
+inline constexpr size_t kStatTypes = 9;
+inline constexpr std::array<const char*, kStatTypes> kStatNames = {
+    "allocation",     "allocated_bytes",      "requested_bytes", "active",        "active_bytes",
+    "inactive_split", "inactive_split_bytes", "segment",         "reserved_bytes"};
+
+/// Names the pools that are counted apart.
+enum class PoolType : uint8_t { all, small_pool, large_pool };
+inline constexpr std::array<const char*, 3> kPoolNames = {"all", "small_pool", "large_pool"};
+
+/// Holds counts that only rise, and settings that PyTorch lists among them.
+struct EventCounts {
+  int64_t num_alloc_retries = 0;     // the allocator had to free memory of its own or wait
+  int64_t num_ooms = 0;              // Error(memory) was thrown
+  int64_t num_sync_all_streams = 0;  // the host waited for streams
+  int64_t num_device_alloc = 0;      // driver calls that give memory
+  int64_t num_device_free = 0;       // driver calls that take it away
+  int64_t num_steals = 0;            // memory went to another stream, gated by an event
+  int64_t num_stream_waits = 0;      // waits queued for that
+  int64_t ladder_us = 0;             // time spent after growing failed
+  int64_t max_split_size = -1;
+};
+
+/// Is what CachingAllocator::stats() returns: a copy of all counters.
+struct Stats {
+  std::array<std::array<Stat, kStatTypes>, 3> values{};  // by pool, then by type
+  Stat oversize_allocations, oversize_segments;
+  EventCounts counts;
+
+  /// Returns one quantity of one pool.
+  const Stat& get(StatType type, PoolType pool = PoolType::all) const { return values[size_t(pool)][size_t(type)]; }
+
+  /// Returns all as torch.cuda.memory_stats lists them: `allocated_bytes.all.peak` and so on.
+  std::vector<std::pair<std::string, int64_t>> items() const {
+    std::vector<std::pair<std::string, int64_t>> all;
+    const auto add = [&all](const std::string& name, const Stat& s) {
+      all.insert(all.end(), {{name + ".current", s.current},
+                             {name + ".peak", s.peak},
+                             {name + ".allocated", s.allocated},
+                             {name + ".freed", s.freed}});
+    };
+    for (size_t type = 0; type < kStatTypes; ++type)
+      for (size_t pool = 0; pool < 3; ++pool)
+        add(std::string(kStatNames[type]) + "." + kPoolNames[pool], values[pool][type]);
+    add("oversize_allocations", oversize_allocations);
+    add("oversize_segments", oversize_segments);
+    all.insert(all.end(), {{"num_alloc_retries", counts.num_alloc_retries},
+                           {"num_ooms", counts.num_ooms},
+                           {"num_sync_all_streams", counts.num_sync_all_streams},
+                           {"num_device_alloc", counts.num_device_alloc},
+                           {"num_device_free", counts.num_device_free},
+                           {"num_steals", counts.num_steals},
+                           {"num_stream_waits", counts.num_stream_waits},
+                           {"ladder_us", counts.ladder_us},
+                           {"max_split_size", counts.max_split_size}});
+    return all;
+  }
+};
+
+/// Counts, quickly. What is allocated in all follows from what is there and what was freed, sums over pools from the
+/// pools, `active` from `allocation` and what is pending: only values, peaks and frees are followed as they happen.
+class StatCounters {
+ public:
+  EventCounts counts;
+  Stat oversize_allocations, oversize_segments;
+
+  VESTA_INLINE void block_allocated(bool small, size_t size, size_t requested) {
+    Line& line = lines_[small];
+    const Line& other = lines_[!small];
+    const int64_t by[3] = {1, int64_t(size), int64_t(requested)};
+    for (size_t i = 0; i < 3; ++i) {
+      const int64_t now = line.current[i] += by[i];
+      raise(line.peak[i], now);
+      raise(all_peak_[i], now + other.current[i]);
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t now = line.current[i] + line.pending[i];
+      raise(line.peak[kActive + i], now);
+      raise(all_peak_[kActive + i], now + other.current[i] + other.pending[i]);
+    }
+  }
+  /// Counts a free; the block is pending, that is still active, until block_completed.
+  VESTA_INLINE void block_freed(bool small, size_t size, size_t requested, bool pending) {
+    Line& line = lines_[small];
+    const int64_t by[3] = {1, int64_t(size), int64_t(requested)};
+    for (size_t i = 0; i < 3; ++i) {
+      line.current[i] -= by[i];
+      line.freed[i] += by[i];
+    }
+    if (pending) [[unlikely]]
+      for (size_t i = 0; i < 2; ++i) line.pending[i] += by[i];
+  }
+  void block_completed(bool small, size_t size) {
+    lines_[small].pending[0] -= 1;
+    lines_[small].pending[1] -= int64_t(size);
+  }
+  VESTA_INLINE void holes_changed(bool small, int64_t count, int64_t bytes) {
+    change(small, kHoles, count);
+    change(small, kHoles + 1, bytes);
+  }
+  void segments_changed(bool small, int64_t count, int64_t bytes) {
+    change(small, kSegments, count);
+    change(small, kSegments + 1, bytes);
+  }
+  int64_t current(StatType type) const { return value(0, size_t(type)) + value(1, size_t(type)); }
+
+  void reset_peak() {
+    for (size_t t = 0; t < kStatTypes; ++t) {
+      for (size_t small = 0; small < 2; ++small) lines_[small].peak[t] = value(small, t);
+      all_peak_[t] = value(0, t) + value(1, t);
+    }
+    oversize_allocations.peak = oversize_allocations.current;
+    oversize_segments.peak = oversize_segments.current;
+  }
+  void reset_accumulated() {
+    for (size_t small = 0; small < 2; ++small) {
+      for (size_t t = 0; t < kStatTypes; ++t) {
+        lines_[small].freed_before[t] = freed(small, t);
+        lines_[small].current_before[t] = value(small, t);
+      }
+    }
+    for (Stat* s : {&oversize_allocations, &oversize_segments}) s->allocated = s->freed = 0;
+    const int64_t split = counts.max_split_size;
+    counts = {};
+    counts.max_split_size = split;
+  }
+
+  Stats stats() const {
+    Stats s;
+    for (size_t t = 0; t < kStatTypes; ++t) {
+      Stat& all = s.values[size_t(PoolType::all)][t];
+      for (size_t small = 0; small < 2; ++small) {
+        const Line& line = lines_[small];
+        Stat& one = s.values[size_t(small ? PoolType::small_pool : PoolType::large_pool)][t];
+        one.current = value(small, t);
+        one.peak = line.peak[t];
+        one.freed = freed(small, t) - line.freed_before[t];
+        one.allocated = one.current - line.current_before[t] + one.freed;
+        all.current += one.current;
+        all.allocated += one.allocated;
+        all.freed += one.freed;
+      }
+      all.peak = all_peak_[t];
+    }
+    s.oversize_allocations = oversize_allocations;
+    s.oversize_segments = oversize_segments;
+    s.counts = counts;
+    return s;
+  }
+
+  static void increase(Stat& s, int64_t by) {
+    s.current += by;
+    raise(s.peak, s.current);
+    s.allocated += by;
+  }
+  static void decrease(Stat& s, int64_t by) {
+    s.current -= by;
+    s.freed += by;
+  }
+
+ private:
+  using Row = std::array<int64_t, kStatTypes>;
+  static constexpr size_t kActive = size_t(StatType::active), kHoles = size_t(StatType::inactive_split),
+                          kSegments = size_t(StatType::segment);
+  struct Line {
+    Row current{}, peak{}, freed{};  // of the active ones only the peak is used
+    Row current_before{}, freed_before{};
+    std::array<int64_t, 2> pending{};  // blocks and bytes
+  };
+
+  static void raise(int64_t& peak, int64_t now) { peak = std::max(peak, now); }
+  static bool is_active(size_t t) { return t == kActive || t == kActive + 1; }
+  int64_t value(size_t small, size_t t) const {
+    const Line& line = lines_[small];
+    return is_active(t) ? line.current[t - kActive] + line.pending[t - kActive] : line.current[t];
+  }
+  int64_t freed(size_t small, size_t t) const {
+    const Line& line = lines_[small];
+    return is_active(t) ? line.freed[t - kActive] - line.pending[t - kActive] : line.freed[t];
+  }
+  VESTA_INLINE void change(bool small, size_t t, int64_t by) {
+    Line& line = lines_[small];
+    const int64_t now = line.current[t] += by;
+    raise(line.peak[t], now);
+    raise(all_peak_[t], now + lines_[!small].current[t]);
+    line.freed[t] += by < 0 ? -by : 0;
+  }
+
+  Line lines_[2];  // large, small
+  Row all_peak_{};
+};
+
+}  // namespace vesta::cuda

@@ -1,0 +1,85 @@
+// The free memory of one kind: small or large requests, of everybody or of one private pool.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <vesta/cuda/memory/allocator_snapshot.h>
+#include <vesta/cuda/memory/bins.h>
+#include <vesta/cuda/memory/block.h>
+
+namespace vesta::cuda {
+
+template <MemDriver D>
+struct PoolPair;
+
+/// Holds segments and their free and pending blocks.
+template <MemDriver D>
+struct BlockPool {
+  bool small = false;
+  bool no_va = false;  // the driver refused an address range: plain segments from now on
+  PoolPair<D>* owner = nullptr;
+  std::vector<std::unique_ptr<Bins<D>>> bins;  // by stream index
+  BlockList<D> pending;
+  BlockList<D> deferred;
+  Segment<D>* segments = nullptr;
+  Segment<D>* expandable = nullptr;
+
+  /// Returns the free blocks of a stream; makes the bins at its first request.
+  Bins<D>& bins_of(uint32_t stream) {
+    if (stream < bins.size() && bins[stream]) [[likely]]
+      return *bins[stream];
+    if (stream >= bins.size()) bins.resize(stream + 1);
+    bins[stream] = std::make_unique<Bins<D>>();
+    return *bins[stream];
+  }
+  void link(Segment<D>* s) noexcept {
+    s->pool = this;
+    s->prev = nullptr;
+    s->next = segments;
+    if (segments) segments->prev = s;
+    segments = s;
+  }
+  void unlink(Segment<D>* s) noexcept {
+    (s->prev ? s->prev->next : segments) = s->next;
+    if (s->next) s->next->prev = s->prev;
+    if (expandable == s) expandable = nullptr;
+  }
+};
+
+/// Tells what a private pool is for. Memory of a capture stays put while its graph may be replayed, and nothing is
+/// queried or waited for while one is made; a user's pool is only kept apart.
+enum class PoolKind : uint8_t { capture, user };
+
+/// Is the common pool ({0, 0}) or a private one.
+template <MemDriver D>
+struct PoolPair {
+  PoolId id;
+  PoolKind kind = PoolKind::user;
+  int references = 1;  // begin_pool and retain_pool less end_pool
+  int scopes = 0;      // use_pool objects that live
+  BlockPool<D> small, large;
+
+  PoolPair() {
+    small.small = true;
+    small.owner = large.owner = this;
+  }
+  /// Tells that nobody can allocate here any more: memory goes back when its blocks are freed.
+  bool dead() const { return references == 0; }
+  /// Tells whether cached memory may be given back to the driver.
+  bool releasable() const { return dead() || kind == PoolKind::user; }
+};
+
+/// Is what the threads' stacks of use_pool scopes are linked from.
+struct PoolScopeLink {
+  const void* allocator = nullptr;
+  void* pools = nullptr;
+  PoolScopeLink* outer = nullptr;
+};
+
+/// Points at the calling thread's innermost scope. Libraries with hidden visibility have one each: scopes are opened in
+/// the library that allocates.
+inline constinit thread_local PoolScopeLink* innermost_pool_scope = nullptr;
+
+}  // namespace vesta::cuda

@@ -1,0 +1,463 @@
+// The caching allocator of device memory: requests are cut from segments that stay with the process, so that a training
+// step in its stride makes no driver call at all.
+//
+// A tour of one allocation. allocate(n, S) rounds n up and looks into the bins of stream S: a hit is carved, the rest
+// goes back to the bins, done (this file). A miss (caching_allocator_reuse.h) looks at blocks that other streams used,
+// then at blocks that other streams freed, behind an event that S waits for; then it grows
+// (caching_allocator_segments.h): by a segment, or by mapping more of an address range. If the device has no more, the
+// ladder is climbed: callbacks, finished events, cached memory given back, waiting for all streams. Then Error(memory)
+// says what holds the memory (caching_allocator_inspect.h). free() joins a block with its free neighbours; one that
+// other streams used (record_stream) is pending until their events are done, or until the next user waits for them.
+//
+// Note [Streams share memory, not neighbours]: a block is free *for its stream*. Two free neighbours of different
+// streams are not joined, because whoever got the whole would have to wait for both. They are joined when somebody does
+// wait (reuse_across_streams) or when the host has waited (release_cached). Rejected: a segment per stream as PyTorch
+// has it, where memory freed on one stream is lost to the others until the device is full.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <vesta/core/base/error.h>
+#include <vesta/cuda/memory/adaptive_mutex.h>
+#include <vesta/cuda/memory/allocator_options.h>
+#include <vesta/cuda/memory/allocator_snapshot.h>
+#include <vesta/cuda/memory/allocator_stats.h>
+#include <vesta/cuda/memory/block_pool.h>
+#include <vesta/cuda/memory/mem_driver.h>
+#include <vesta/cuda/memory/stream_table.h>
+
+namespace vesta::cuda {
+
+/// Returns the name of the op that the calling thread runs, or nullptr; the name lives as long as the process.
+using OpName = const char* (*)();
+
+/// Caches the memory of one device. Any thread may call any member; one mutex guards all.
+template <MemDriver D>
+class CachingAllocator {
+ public:
+  using Stream = typename D::Stream;
+  using Event = typename D::Event;
+  using Block = cuda::Block<D>;
+
+  /// Serves device `device` through `driver`, which must outlive it.
+  CachingAllocator(int device, D& driver, const Options& options = {});
+  /// Gives everything back to the driver, after waiting for all streams. No block may be used afterwards.
+  ~CachingAllocator();
+  CachingAllocator(const CachingAllocator&) = delete;
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
+
+  /// Allocates at least `nbytes`, 512-byte aligned, for use on `stream`; nullptr for 0 bytes. Error(memory) naming who
+  /// holds what, after which the allocator works on.
+  Block* allocate(size_t nbytes, Stream stream);
+  /// Takes a block back; work on its streams may still be queued. nullptr is ignored. Error(runtime) at a second free.
+  void free(Block* block);
+  /// Tells that work queued on `stream`, not the block's own, uses the block: it is handed out again only behind that.
+  void record_stream(Block* block, Stream stream);
+  /// Returns the allocated block that holds an address, or nullptr. Slow: for foreign pointers.
+  Block* find(const void* p) const;
+
+  /// Waits for pending events and gives all free segments back to the driver. Error(runtime) during a capture.
+  void empty_cache();
+  /// Limits the reserved bytes to a part of the device's memory, 0 < fraction <= 1.
+  void set_fraction(double fraction);
+  /// Adds something to call, without the lock, before memory is declared out: it may free blocks. Returns its number.
+  int add_oom_callback(std::function<void()> callback);
+  void remove_oom_callback(int number);
+
+  /// Makes a private pool and returns its name.
+  PoolId begin_pool(PoolKind kind = PoolKind::capture);
+  /// Adds an owner to a pool: a second graph that shares it.
+  void retain_pool(PoolId id);
+  /// Drops an owner. After the last one memory goes back to the driver: free segments now (the host waits for all
+  /// streams that are known), the others when their blocks are freed. No graph that uses it may be replayed any more.
+  void end_pool(PoolId id);
+  /// Makes a stream known that only replays graphs, so that end_pool waits for it.
+  void know_stream(Stream stream);
+  class PoolScope;
+  /// Sends the calling thread's allocations to a private pool as long as the returned object lives.
+  PoolScope use_pool(PoolId id) { return PoolScope(*this, id); }
+
+  /// Copies the counters.
+  Stats stats() const;
+  void reset_peak();
+  void reset_accumulated();
+  /// Lists segments, blocks and the history. Error(memory) of the host only.
+  Snapshot snapshot() const;
+  /// Starts a new history of up to `max_entries` events, or stops it.
+  void record_history(bool on, size_t max_entries = 100000);
+  /// Gives the history, snapshots and reports a way to name the op that allocates.
+  void set_op_name(OpName name);
+  /// Checks every link, bin and count; Error(runtime) naming what is wrong. For tests.
+  void check() const;
+
+  int device() const { return device_; }
+  const Options& options() const { return options_; }
+
+ private:
+  using Pool = BlockPool<D>;
+  using Pools = PoolPair<D>;
+  using Seg = Segment<D>;
+  using Lock = std::unique_lock<AdaptiveMutex>;
+  /// What a call of allocate asks for.
+  struct Request {
+    size_t nbytes;
+    size_t size;
+    uint32_t stream;
+    Pool* pool;
+  };
+
+  // The hit path, below.
+  Pools& current_pools();
+  Block* find_fit(const Request& r);
+  bool acceptable(size_t size, const Request& r) const;
+  bool may_split(const Block* b, size_t size) const;
+  Block* cut(Block* b, size_t size) noexcept;
+  void put_free(Block* b) noexcept;
+  void take_free(Block* b) noexcept;
+  Block* join_neighbours(Block* b) noexcept;
+  void absorb_next(Block* b) noexcept;
+  Block* make_free(Block* b, uint32_t stream, uint64_t freed_at) noexcept;
+  Block* settle(Block* b) noexcept;
+  Block* hand_out(Block* b, const Request& r);
+  void flush_holes(bool small);
+  void note(TraceAction action, uint64_t addr, size_t size, uint64_t stream, const char* op = nullptr) const;
+
+  // Misses, caching_allocator_reuse.h.
+  Block* find_slowly(const Request& r, Lock& lock);
+  Block* spare_whole(Block* whole, const Request& r);
+  bool events_allowed(const Request& r);
+  template <class F>
+  bool attempt(F&& step);
+  void free_used(Block* b);
+  bool record_uses(Block* b);
+  void complete(Block* b);
+  void drop_uses(Block* b);
+  void record_deferred(Pool& pool);
+  bool poll(Pool& pool, int queries);
+  bool poll_all();
+  bool sync_pending();
+  Block* reuse_across_streams(const Request& r);
+  std::pair<Block*, Block*> alike(const Request& r) const;
+  Block* take_run(const Request& r, Block* first, Block* last);
+  std::pair<Block*, Block*> best_run(const Request& r) const;
+  int wait_for(Block* b, uint32_t stream);
+  void end_pending(Block* b);
+  Block* climb(const Request& r, Lock& lock);
+  Block* try_again(const Request& r, bool gated);
+  void run_callbacks(Lock& lock);
+  template <class F>
+  void each_pools(F&& f) const;
+  template <class F>
+  void each_pools(F&& f);
+
+  // Segments, caching_allocator_segments.h.
+  Block* grow(const Request& r);
+  Block* grow_by_segment(const Request& r);
+  Block* grow_mapped(const Request& r);
+  bool within_limit(size_t bytes) const;
+  Seg* expandable_segment(Pool& pool, Stream stream);
+  std::pair<Block*, size_t> best_hole(Seg& s, const Request& r) const;
+  size_t map_chunks(Seg& s, Block* hole, size_t bytes);
+  Block* commit(Block* hole, size_t bytes, uint32_t stream) noexcept;
+  void collect_garbage(const Request& r);
+  void release_cached();
+  void release_pool(Pool& pool);
+  bool release_segment(Seg* s);
+  void unmap_free(Seg* s);
+  Block* unmap_run(Seg* s, Block* first, Block* last);
+  size_t unmap_chunks(Seg* s, uint8_t* from, uint8_t* to);
+  bool host_waits(Block* first, Block* last);
+  Block* join_run(Block* first, Block* last) noexcept;
+  void forget(Seg* s) noexcept;
+  void destroy(Pool& pool) noexcept;
+  void sweep(Pools& pools);
+  Pools& pools_of(PoolId id);
+
+  // Reports, caching_allocator_inspect.h.
+  [[noreturn]] void out_of_memory(const Request& r);
+  std::string describe_live() const;
+  std::string advise(size_t size) const;
+  size_t largest_hole() const;
+  void check_pool(const Pool& pool, Stats& found) const;
+  void check_segment(const Seg& s, Stats& found) const;
+  void check_bins(const Pool& pool) const;
+  void append_segments(const Pool& pool, std::vector<SegmentInfo>& out) const;
+
+  mutable AdaptiveMutex mutex_;
+  int device_;
+  D& driver_;
+  Options options_;
+  size_t total_ = 0;
+  size_t limit_ = kUnlimited;
+  size_t demand_ = 0;  // the highest active_bytes seen when growing
+  StreamTable<D> streams_;
+  Slab<Block> blocks_;
+  Slab<Use<D>> uses_;
+  StatCounters counters_;
+  int64_t hole_count_ = 0, hole_bytes_ = 0;  // change of inactive_split within one call
+  Pools common_;
+  std::map<PoolId, std::unique_ptr<Pools>> private_pools_;
+  uint64_t last_pool_ = 0;
+  int captures_ = 0;  // scopes open on pools of captures
+  std::vector<std::pair<int, std::function<void()>>> callbacks_;
+  int last_callback_ = 0;
+  mutable History history_;
+  OpName op_name_ = nullptr;
+  std::string driver_error_;  // the first error of the driver on the way to Error(memory)
+};
+
+/// Sends the calling thread's allocations to a private pool from construction to destruction, on the same thread.
+template <MemDriver D>
+class CachingAllocator<D>::PoolScope : private PoolScopeLink {
+ public:
+  PoolScope(CachingAllocator& allocator, PoolId id) : allocator_(allocator) {
+    std::lock_guard lock(allocator.mutex_);
+    Pools& p = allocator.pools_of(id);
+    PoolScopeLink::allocator = &allocator;
+    pools = &p;
+    ++p.scopes;
+    if (p.kind == PoolKind::capture) ++allocator.captures_;
+    outer = innermost_pool_scope;
+    innermost_pool_scope = this;
+  }
+  ~PoolScope() {
+    PoolScopeLink** at = &innermost_pool_scope;
+    while (*at && *at != this) at = &(*at)->outer;  // Python may end scopes out of order
+    if (*at) *at = outer;
+    std::lock_guard lock(allocator_.mutex_);
+    Pools& p = *static_cast<Pools*>(pools);
+    --p.scopes;
+    if (p.kind == PoolKind::capture) --allocator_.captures_;
+  }
+  PoolScope(const PoolScope&) = delete;
+  PoolScope& operator=(const PoolScope&) = delete;
+
+ private:
+  CachingAllocator& allocator_;
+};
+
+template <MemDriver D>
+CachingAllocator<D>::CachingAllocator(int device, D& driver, const Options& options)
+    : device_(device), driver_(driver), options_(options), streams_(driver) {
+  total_ = driver_.mem_info().total;
+  if (options_.max_split_size != kUnlimited) counters_.counts.max_split_size = int64_t(options_.max_split_size);
+  set_fraction(options_.fraction);
+}
+
+template <MemDriver D>
+auto CachingAllocator<D>::allocate(size_t nbytes, Stream stream) -> Block* {
+  if (nbytes == 0) return nullptr;
+  Lock lock(mutex_);
+  Pools& pools = current_pools();
+  Request r{nbytes, nbytes, streams_.index(stream), &pools.large};
+  if (nbytes > kMaxRequest) out_of_memory(r);
+  r.size = round_size(nbytes, options_);
+  if (r.size <= kSmallSize) r.pool = &pools.small;
+  Block* b = find_fit(r);
+  if (!b) [[unlikely]]
+    b = find_slowly(r, lock);
+  else if (!b->split() && r.pool->bins.size() > 1 && b->size - r.size > kSmallSize) [[unlikely]] b = spare_whole(b, r);
+  return hand_out(b, r);
+}
+
+template <MemDriver D>
+void CachingAllocator<D>::free(Block* b) {
+  if (!b) return;
+  Lock lock(mutex_);
+  VESTA_CHECK(b->state == BlockState::allocated, runtime, "free: expected an allocated block, got one that is free.");
+  Pool& pool = *b->segment->pool;
+  counters_.block_freed(pool.small, b->size, b->requested, b->uses != nullptr);
+  if (b->size >= options_.max_split_size) StatCounters::decrease(counters_.oversize_allocations, 1);
+  note(TraceAction::free_requested, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+  b->freed_at = streams_.mark(b->stream_index);
+  if (b->uses) [[unlikely]]
+    return free_used(b);
+  note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+  settle(b);
+  flush_holes(pool.small);
+  if (pool.owner->dead()) [[unlikely]]
+    sweep(*pool.owner);
+}
+
+template <MemDriver D>
+void CachingAllocator<D>::record_stream(Block* b, Stream stream) {
+  if (!b) return;
+  Lock lock(mutex_);
+  VESTA_CHECK(b->state == BlockState::allocated, runtime,
+              "record_stream: expected an allocated block, got one that is free.");
+  if (b->stream == stream) return;
+  const uint32_t index = streams_.index(stream);
+  for (Use<D>* u = b->uses; u; u = u->next)
+    if (u->stream == index) return;
+  Use<D>* use = uses_.take();
+  use->stream = index;
+  use->next = b->uses;
+  b->uses = use;
+}
+
+template <MemDriver D>
+auto CachingAllocator<D>::current_pools() -> Pools& {
+  for (PoolScopeLink* s = innermost_pool_scope; s; s = s->outer)
+    if (s->allocator == this) return *static_cast<Pools*>(s->pools);
+  return common_;
+}
+
+template <MemDriver D>
+VESTA_INLINE auto CachingAllocator<D>::find_fit(const Request& r) -> Block* {
+  Block* b = r.pool->bins_of(r.stream).find(r.size);
+  return b && acceptable(b->size, r) ? b : nullptr;
+}
+
+/// Tells whether max_split_size allows a block of `size` for a request.
+template <MemDriver D>
+bool CachingAllocator<D>::acceptable(size_t size, const Request& r) const {
+  if (size < options_.max_split_size) [[likely]]
+    return true;
+  return r.size >= options_.max_split_size && size - r.size < options_.max_non_split_rounding;
+}
+
+template <MemDriver D>
+bool CachingAllocator<D>::may_split(const Block* b, size_t size) const {
+  const size_t rest = b->size - size;
+  if (b->segment->pool->small || b->segment->expandable()) return rest >= kMinBlock;
+  return rest > kSmallSize && size < options_.max_split_size;
+}
+
+/// Shortens a block that is in no list and returns the rest, in no list either. blocks_ has one in reserve.
+template <MemDriver D>
+VESTA_INLINE auto CachingAllocator<D>::cut(Block* b, size_t size) noexcept -> Block* {
+  Block* rest = blocks_.take();
+  rest->data = b->begin() + size;
+  rest->size = b->size - size;
+  rest->stream = b->stream;
+  rest->stream_index = b->stream_index;
+  rest->freed_at = b->freed_at;
+  rest->segment = b->segment;
+  rest->prev = b;
+  rest->next = b->next;
+  if (b->next) b->next->prev = rest;
+  b->next = rest;
+  b->size = size;
+  return rest;
+}
+
+template <MemDriver D>
+VESTA_INLINE void CachingAllocator<D>::put_free(Block* b) noexcept {
+  b->state = BlockState::free;
+  b->segment->pool->bins[b->stream_index]->insert(b);
+  if (b->split()) {
+    ++hole_count_;
+    hole_bytes_ += int64_t(b->size);
+  }
+}
+
+template <MemDriver D>
+VESTA_INLINE void CachingAllocator<D>::take_free(Block* b) noexcept {
+  b->segment->pool->bins[b->stream_index]->remove(b);
+  if (b->split()) {
+    --hole_count_;
+    hole_bytes_ -= int64_t(b->size);
+  }
+}
+
+/// Joins a block with the one behind it, which is in no list.
+template <MemDriver D>
+VESTA_INLINE void CachingAllocator<D>::absorb_next(Block* b) noexcept {
+  Block* gone = b->next;
+  b->size += gone->size;
+  b->freed_at = std::max(b->freed_at, gone->freed_at);
+  b->next = gone->next;
+  if (b->next) b->next->prev = b;
+  blocks_.give(gone);
+}
+
+/// Joins a block that is in no list with its free neighbours of the same stream; returns the whole, in no list.
+template <MemDriver D>
+VESTA_INLINE auto CachingAllocator<D>::join_neighbours(Block* b) noexcept -> Block* {
+  const auto joins = [b](const Block* n) {
+    return n && n->state == BlockState::free && n->stream_index == b->stream_index;
+  };
+  const bool with_next = joins(b->next);
+  const bool with_prev = joins(b->prev);
+  if (with_next) take_free(b->next);  // both leave their bins while they still have all neighbours
+  if (with_prev) take_free(b->prev);
+  if (with_next) absorb_next(b);
+  if (!with_prev) return b;
+  Block* whole = b->prev;
+  absorb_next(whole);
+  return whole;
+}
+
+/// Makes a block that is in no list a free one of `stream`, joined with its neighbours.
+template <MemDriver D>
+auto CachingAllocator<D>::make_free(Block* b, uint32_t stream, uint64_t freed_at) noexcept -> Block* {
+  b->stream = streams_.stream(stream);
+  b->stream_index = stream;
+  b->freed_at = freed_at;
+  return settle(b);
+}
+
+/// Puts a block that is in no list into the bins of its stream, joined with its neighbours.
+template <MemDriver D>
+VESTA_INLINE auto CachingAllocator<D>::settle(Block* b) noexcept -> Block* {
+  b->requested = 0;
+  b->op = nullptr;
+  b = join_neighbours(b);
+  put_free(b);
+  return b;
+}
+
+/// Cuts a free block of the request's stream to size and makes it the caller's.
+template <MemDriver D>
+VESTA_INLINE auto CachingAllocator<D>::hand_out(Block* b, const Request& r) -> Block* {
+  const bool split = may_split(b, r.size);
+  if (split) blocks_.reserve(1);
+  take_free(b);
+  if (split) put_free(cut(b, r.size));
+  b->state = BlockState::allocated;
+  b->requested = r.nbytes;
+  counters_.block_allocated(r.pool->small, b->size, r.nbytes);
+  flush_holes(r.pool->small);
+  if (b->size >= options_.max_split_size) StatCounters::increase(counters_.oversize_allocations, 1);
+  if (history_.on()) [[unlikely]] {
+    b->op = op_name_ ? op_name_() : nullptr;
+    note(TraceAction::alloc, uint64_t(b->data), r.nbytes, handle_number(b->stream), b->op);
+  }
+  return b;
+}
+
+/// Books what the call changed in inactive_split.
+template <MemDriver D>
+VESTA_INLINE void CachingAllocator<D>::flush_holes(bool small) {
+  if (hole_count_ | hole_bytes_) counters_.holes_changed(small, hole_count_, hole_bytes_);
+  hole_count_ = hole_bytes_ = 0;
+}
+
+template <MemDriver D>
+void CachingAllocator<D>::note(TraceAction action, uint64_t addr, size_t size, uint64_t stream, const char* op) const {
+  if (!history_.on()) [[likely]]
+    return;
+  history_.push({action, device_, addr, size, stream, driver_.now(), op});
+}
+
+/// Returns a block to the bins of its own stream: nothing of another stream holds it any more.
+template <MemDriver D>
+void CachingAllocator<D>::complete(Block* b) {
+  Pool& pool = *b->segment->pool;
+  counters_.block_completed(pool.small, b->size);
+  note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+  settle(b);
+  flush_holes(pool.small);
+}
+
+}  // namespace vesta::cuda
+
+#include <vesta/cuda/memory/caching_allocator_inspect.h>
+#include <vesta/cuda/memory/caching_allocator_reuse.h>
+#include <vesta/cuda/memory/caching_allocator_segments.h>

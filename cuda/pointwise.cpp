@@ -1,0 +1,148 @@
+#include <vesta/cuda/pointwise.h>
+
+#include <cstring>
+
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/strided_iter.h>
+#include <vesta/cuda/stream.h>
+
+namespace vesta::cuda {
+
+#define VESTA_X(topic, LIST) void kernels_of_##topic(PointwiseKernels* to);
+VESTA_POINTWISE_TOPICS(VESTA_X)
+#undef VESTA_X
+void register_conversions();
+
+namespace {
+
+constexpr int64_t kMaxElements = int64_t(1) << 30;  // of one launch: element numbers are 31 bits
+constexpr int64_t kMaxTotal = int64_t(1) << 31;
+
+void enter(PointwiseInfo& info, const PointwiseKernels& kernels) {
+  for (int variant = 0; variant < 4; ++variant) {
+    for (int d = 0; d < kNumDTypes; ++d) {
+      info.kernels[int(DeviceType::cuda)][variant][d] = reinterpret_cast<AnyKernel>(kernels.at[variant][d]);
+    }
+  }
+}
+
+PointwiseLaunch launch_of(const PointwisePlan& p) {
+  PointwiseLaunch l;
+  l.name = p.op;
+  l.stream = current_stream(p.device.index).handle();
+  l.numel = p.numel, l.inputs = p.inputs;
+  l.out = p.out.data;
+  for (int i = 0; i < p.inputs; ++i) {
+    if (p.in[i].immediate) std::memcpy(l.in[i].value, p.in[i].data, size_t(itemsize(p.in[i].dtype)));
+    else l.in[i].data = p.in[i].data;
+  }
+  if (p.params) std::memcpy(l.params, p.params, sizeof l.params);
+  return l;
+}
+
+/// Queues dimensions [0, ndim) of a plan; outer ones are settled in `l`'s pointers.
+void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKernel kernel) {
+  int64_t numel = 1;
+  for (int d = 0; d < ndim; ++d) numel *= p.sizes[d];
+  if (ndim <= kLaunchDims && numel <= kMaxElements) {
+    l.numel = numel, l.ndim = ndim;
+    for (int d = 0; d < ndim; ++d) {
+      l.sizes[d] = p.sizes[d];
+      l.out_strides[d] = p.out.strides[d];
+      for (int i = 0; i < p.inputs; ++i) l.in[i].strides[d] = l.in[i].data ? p.in[i].strides[d] : 0;
+    }
+    return kernel(l);
+  }
+  if (ndim == 1) {  // one long run: parts of it
+    for (int64_t at = 0; at < p.sizes[0]; at += kMaxElements) {
+      PointwiseLaunch part = l;
+      part.numel = part.sizes[0] = std::min(kMaxElements, p.sizes[0] - at);
+      part.ndim = 1;
+      part.out += at * p.out.strides[0], part.out_strides[0] = p.out.strides[0];
+      for (int i = 0; i < p.inputs; ++i) {
+        if (!l.in[i].data) continue;
+        part.in[i].data += at * p.in[i].strides[0], part.in[i].strides[0] = p.in[i].strides[0];
+      }
+      kernel(part);
+    }
+    return;
+  }
+  const int last = ndim - 1;
+  for (int64_t k = 0; k < p.sizes[last]; ++k) {
+    PointwiseLaunch part = l;
+    part.out += k * p.out.strides[last];
+    for (int i = 0; i < p.inputs; ++i) {
+      if (l.in[i].data) part.in[i].data += k * p.in[i].strides[last];
+    }
+    run_inner(p, part, last, kernel);
+  }
+}
+
+void run_copy(const PointwisePlan& p) {
+  const DType from = p.in[0].immediate ? p.compute : p.in[0].dtype;
+  PointwiseKernel kernel = conversion_kernels[int(from)][int(p.out.dtype)];
+  run_inner(p, launch_of(p), p.ndim, kernel);
+}
+
+/// Is a contiguous tensor of another dtype in the order of a plan's dimensions, and its strides there.
+struct Converted {
+  Tensor tensor;
+  int64_t strides[kMaxDims];
+  Converted(const PointwisePlan& p, DType dtype) {
+    tensor = empty_tensor({{p.numel}}, dtype, p.device);
+    int64_t stride = itemsize(dtype);
+    for (int d = 0; d < p.ndim; ++d) strides[d] = stride, stride *= p.sizes[d];
+  }
+};
+
+}  // namespace
+
+void run_plan(const PointwisePlan& plan) {
+  DeviceGuard guard(plan.device.index);
+  if (!plan.kernel) return run_copy(plan);
+  PointwisePlan p = plan;
+  std::vector<std::unique_ptr<Converted>> temporaries;
+  auto temporary = [&](DType d) -> Converted& {
+    temporaries.push_back(std::make_unique<Converted>(p, d));
+    return *temporaries.back();
+  };
+  for (int i = 0; i < p.inputs; ++i) {
+    const DType wanted = i == 0 && p.mask_first ? DType::bool_ : p.compute;
+    if (p.in[i].immediate || p.in[i].dtype == wanted) continue;
+    Converted& c = temporary(wanted);
+    PointwisePlan copy = p;
+    copy.kernel = nullptr, copy.inputs = 1, copy.in[0] = p.in[i];
+    copy.out = {c.tensor.impl()->data(), wanted, false, c.strides};
+    run_copy(copy);
+    p.in[i] = copy.out;
+  }
+  Converted* result = nullptr;
+  if (p.out.dtype != p.result) {
+    result = &temporary(p.result);
+    p.out = {result->tensor.impl()->data(), p.result, false, result->strides};
+  }
+  run_inner(p, launch_of(p), p.ndim, reinterpret_cast<PointwiseKernel>(p.kernel));
+  if (!result) return;
+  PointwisePlan copy = plan;
+  copy.kernel = nullptr, copy.inputs = 1, copy.in[0] = p.out;
+  run_copy(copy);
+}
+
+void register_pointwise() {
+  register_conversions();
+#define VESTA_X_COUNT(...) +1
+#define VESTA_X_ENTER(name, ...) enter(ops::name.info, kernels[at++]);
+#define VESTA_X(topic, LIST)                                                     \
+  {                                                                              \
+    PointwiseKernels kernels[0 LIST(VESTA_X_COUNT, VESTA_X_COUNT, VESTA_X_COUNT)]; \
+    kernels_of_##topic(kernels);                                                 \
+    int at = 0;                                                                  \
+    LIST(VESTA_X_ENTER, VESTA_X_ENTER, VESTA_X_ENTER)                            \
+  }
+  VESTA_POINTWISE_TOPICS(VESTA_X)
+#undef VESTA_X
+#undef VESTA_X_ENTER
+#undef VESTA_X_COUNT
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,11 @@
+// Enters CUDA into core: its backend, and its kernels topic by topic. Called once, when core has loaded this library.
+#pragma once
+
+namespace vesta::cuda {
+
+void register_pointwise();
+
+/// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.
+void register_all();
+
+}  // namespace vesta::cuda

@@ -1,0 +1,124 @@
+#include <vesta/cuda/stream.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include <vesta/cuda/fault.h>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr int kStreams = 1 + 2 * kPoolStreams;
+
+/// Is a device's streams: made when first asked for, kept for ever.
+struct Pool {
+  std::mutex lock;
+  std::array<std::atomic<StreamHandle>, kStreams> handles{};
+  std::array<std::atomic<unsigned>, 2> next{};
+};
+Pool& pool(int device) {
+  static std::array<Pool, kMaxDevices>* pools = new std::array<Pool, kMaxDevices>;  // never destroyed: see Machine
+  return (*pools)[size_t(device)];
+}
+
+thread_local std::array<int16_t, kMaxDevices> current_numbers{};
+
+}  // namespace
+
+StreamHandle Stream::handle() const {
+  if (number_ == 0) return nullptr;
+  Pool& p = pool(device_);
+  auto& slot = p.handles[size_t(number_)];
+  if (StreamHandle h = slot.load(std::memory_order_acquire)) return h;
+  std::lock_guard guard(p.lock);
+  if (StreamHandle h = slot.load(std::memory_order_relaxed)) return h;
+  DeviceGuard device(device_);
+  StreamHandle h = nullptr;
+  VESTA_CUDA_CHECK(rt::stream_create(&h, priority()));
+  slot.store(h, std::memory_order_release);
+  return h;
+}
+
+bool Stream::query() const {
+  DeviceGuard guard(device_);
+  rt::Status s = rt::stream_query(handle());
+  if (s == rt::Status::not_ready) return false;
+  VESTA_CUDA_CHECK(s);
+  return true;
+}
+
+void Stream::synchronize() const {
+  DeviceGuard guard(device_);
+  VESTA_CUDA_CHECK(rt::stream_synchronize(handle()));
+  raise_fault(device_);
+}
+
+void Stream::wait(Stream other) const {
+  if (*this == other) return;
+  Event e;
+  e.record(other);
+  e.block(*this);
+}
+
+Stream stream_from_pool(int device, bool high_priority) {
+  VESTA_CHECK(device >= 0 && device < visible_devices(), device, "Stream: expected a device number from 0 to ",
+              visible_devices() - 1, ", got ", device, ".");
+  const unsigned turn = pool(device).next[high_priority]++ % kPoolStreams;
+  return Stream(device, 1 + int(turn) + (high_priority ? kPoolStreams : 0));
+}
+
+Stream current_stream(int device) { return Stream(device, current_numbers[size_t(device)]); }
+void set_current_stream(Stream s) { current_numbers[size_t(s.device())] = int16_t(s.number()); }
+
+Event::~Event() {
+  if (handle_) VESTA_CUDA_IGNORE(rt::event_destroy(handle_));
+}
+
+void Event::record(Stream stream) {
+  DeviceGuard guard(stream.device());
+  VESTA_CHECK(!handle_ || device_ == stream.device(), runtime, "Event.record: expected a stream of cuda:", device_,
+              ", where the event was first recorded, got one of cuda:", stream.device(), ".");
+  if (!handle_) VESTA_CUDA_CHECK(rt::event_create(&handle_, timing_));
+  device_ = stream.device();
+  VESTA_CUDA_CHECK(rt::event_record(handle_, stream.handle()));
+}
+
+void Event::block(Stream stream) const {
+  if (!handle_) return;
+  DeviceGuard guard(stream.device());
+  VESTA_CUDA_CHECK(rt::stream_wait_event(stream.handle(), handle_));
+}
+
+bool Event::query() const {
+  if (!handle_) return true;
+  rt::Status s = rt::event_query(handle_);
+  if (s == rt::Status::not_ready) return false;
+  VESTA_CUDA_CHECK(s);
+  return true;
+}
+
+void Event::synchronize() const {
+  if (!handle_) return;
+  VESTA_CUDA_CHECK(rt::event_synchronize(handle_));
+  raise_fault(device_);
+}
+
+double Event::elapsed(const Event& end) const {
+  VESTA_CHECK(timing_ && end.timing_, runtime, "Event.elapsed_time: expected events made with enable_timing=True.");
+  VESTA_CHECK(handle_ && end.handle_, runtime, "Event.elapsed_time: expected two recorded events.");
+  float ms = 0;
+  rt::Status s = rt::event_elapsed(&ms, handle_, end.handle_);
+  VESTA_CHECK(s != rt::Status::not_ready, runtime,
+              "Event.elapsed_time: expected completed events. Call synchronize() on the later one first.");
+  VESTA_CUDA_CHECK(s);
+  return double(ms);
+}
+
+void synchronize_device(int device) {
+  DeviceGuard guard(device);
+  VESTA_CUDA_CHECK(rt::device_synchronize());
+  raise_fault(device);
+}
+
+}  // namespace vesta::cuda
