@@ -37,7 +37,7 @@ def filled(name: str, *rest: Any) -> Callable[..., Any]:
 
 def new(name: str) -> Callable[..., Any]:
     """Calls ``x.new_NAME(size, ...)``; dtype and device come from x, which has those of the options."""
-    return lambda x, *args, dtype, device: getattr(x.to(dtype), name)(*args)
+    return lambda x, *args, dtype, device: getattr(x.to(device, dtype), name)(*args)
 
 
 def new_empty(size: Any, **kwargs: Any) -> Any:

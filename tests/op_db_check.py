@@ -16,7 +16,7 @@ DEVICES = ["cpu", "cuda"] if vesta.cuda.is_available() else ["cpu"]
 
 def devices_of(row: Row) -> list[str]:
     """Says where a row's generated tests run."""
-    return DEVICES if row.kind == "unary" else DEVICES[:1]
+    return DEVICES
 
 
 #: What a refusal may raise: PyTorch's classes, which the library's own exceptions inherit.
