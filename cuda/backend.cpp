@@ -79,6 +79,9 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
 
 void register_all() {
   register_pointwise();
+  register_matmul();
+  register_conv();
+  register_pool();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);
 }

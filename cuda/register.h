@@ -4,6 +4,9 @@
 namespace vesta::cuda {
 
 void register_pointwise();
+void register_matmul();
+void register_conv();
+void register_pool();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.
 void register_all();
