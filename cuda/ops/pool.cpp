@@ -28,7 +28,7 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
     l.in[d] = w.in[d], l.out[d] = w.out[d], l.kernel[d] = w.kernel[d];
     l.stride[d] = w.stride[d], l.padding[d] = w.padding[d], l.dilation[d] = w.dilation[d];
   }
-  l.input = x.impl()->data(), l.values = y.impl()->data(), l.indices = static_cast<int64_t*>(indices.impl()->data());
+  l.input = x.impl()->data(), l.values = y.impl()->data(), l.indices = indices.data_ptr<int64_t>();
   run_max_pool(l);
   return {y, indices};
 }
@@ -49,8 +49,8 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   VESTA_CHECK(l.out < UINT32_MAX, value, op, ": expected planes of fewer than 2^32 elements, got ", g.sizes(), ".");
   Tensor claims = empty_tensor(Dims{gx.numel()}, DType::int32, grad.device());
   VESTA_CUDA_CHECK(rt::memset_async(claims.impl()->data(), 0xff, size_t(gx.numel()) * 4, device.stream()));
-  l.grad = g.impl()->data(), l.indices = static_cast<const int64_t*>(at.impl()->data());
-  l.result = gx.impl()->data(), l.claims = static_cast<unsigned*>(claims.impl()->data());
+  l.grad = g.impl()->data(), l.indices = at.data_ptr<int64_t>();
+  l.result = gx.impl()->data(), l.claims = reinterpret_cast<unsigned*>(claims.data_ptr<int32_t>());
   l.fault = fault_of(device.index());
   run_max_pool_gradient(l);
   return gx;
