@@ -7,6 +7,10 @@ void register_pointwise();
 void register_matmul();
 void register_conv();
 void register_pool();
+void register_factory();
+void register_index();
+void register_optim();
+void register_random();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.
 void register_all();

@@ -38,7 +38,7 @@ Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, const Tensor& bi
   constexpr const char* op = "conv2d";
   if (input.dim() == 3)
     return squeeze(conv2d_kernel(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0);
-  check_one_device(op, input, weight, bias);
+  check_one_device(op, {&input, &weight, &bias});
   const Window2d w = check_conv2d(input, weight, bias, stride, padding, dilation, groups);
   const OperandDevice device(input);
   ConvLaunch l = launch_of(op, input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
@@ -60,7 +60,7 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
     for (int64_t s : input_size) sizes.push_back(s);
     return squeeze(input_gradient_kernel(unsqueeze(grad, 0), weight, sizes, stride, padding, dilation, groups), 0);
   }
-  check_one_device(op, grad, weight);
+  check_one_device(op, {&grad, &weight});
   const Window2d w = check_conv2d_input_gradient(grad, weight, input_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
@@ -80,7 +80,7 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
     return weight_gradient_kernel(unsqueeze(grad, 0), unsqueeze(input, 0), weight_size, stride, padding, dilation,
                                   groups);
   }
-  check_one_device(op, grad, input);
+  check_one_device(op, {&grad, &input});
   const Window2d w = check_conv2d_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());

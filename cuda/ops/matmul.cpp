@@ -109,7 +109,7 @@ bool by_library(const Product& p, const Tensor& a, const Tensor& b, const Tensor
 bool wants_library(const Product& p, const Tensor& c) { return p.k > 0 && c.numel() > 0 && gemm_available(c.dtype()); }
 
 Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
-  check_one_device("matmul", a, b);
+  check_one_device("matmul", {&a, &b});
   const Product p = matmul_product(a, b);
   const OperandDevice device(a);
   Tensor c = empty_tensor(p.sizes, a.dtype(), a.device());
@@ -123,7 +123,7 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
 }
 
 Tensor linear_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  check_one_device("linear", input, weight, bias);
+  check_one_device("linear", {&input, &weight, &bias});
   check_linear(input, weight, bias);
   const OperandDevice device(input);
   Tensor x = input;

@@ -1,23 +1,24 @@
-// What the host's half of a structured op asks of its operands.
+// What every op on tensors checks first: that they lie on one device.
 #pragma once
+#include <initializer_list>
+
 #include <vesta/core/tensor.h>
 #include <vesta/cuda/stream.h>
 
 namespace vesta::cuda {
 
-/// Checks that all tensors that are there lie on one device. Error(device): names the first two arguments that do not.
-template <class... T>
-void check_one_device(const char* op, const T&... tensors) {
-  Device device;
-  int first = 0, number = 0;
-  auto see = [&](const Tensor& t) {
-    ++number;
-    if (!t.defined()) return;
-    if (!first) device = t.device(), first = number;
-    VESTA_CHECK(t.device() == device, device, op, ": expected all tensors on one device, got ", device, " (argument ",
-                first, ") and ", t.device(), " (argument ", number, "). Move one with .to().");
-  };
-  (see(tensors), ...);
+/// Raises a device error that names two arguments, unless all tensors (undefined ones do not count) lie on one device.
+inline void check_one_device(const char* op, std::initializer_list<const Tensor*> tensors) {
+  const Tensor* owner = nullptr;
+  int at = 0, first = 0;
+  for (const Tensor* t : tensors) {
+    ++at;
+    if (!t->defined()) continue;
+    if (!owner) owner = t, first = at;
+    VESTA_CHECK(t->device() == owner->device(), device, op, ": expected all tensors on one device, got ",
+                owner->device(), " (argument ", first, ") and ", t->device(), " (argument ", at,
+                "). Move one with .to().");
+  }
 }
 
 /// Makes an operand's device current, and knows the stream that the op runs on.
@@ -31,5 +32,8 @@ class OperandDevice {
   DeviceGuard guard_;
   Device device_;
 };
+
+/// Returns the current stream of a tensor's device, as kernels take it.
+inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index).handle(); }
 
 }  // namespace vesta::cuda

@@ -35,7 +35,7 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
   constexpr const char* op = "max_pool2d_gradient";
-  check_one_device(op, grad, indices);
+  check_one_device(op, {&grad, &indices});
   check_max_pool2d_gradient(grad, indices, input_size);
   const OperandDevice device(grad);
   Tensor g = contiguous(grad), at = contiguous(indices);

@@ -15,7 +15,8 @@ Device::Device(const DeviceOptions& options) : options_(options), random_(option
   streams_.resize(1);  // stream 0 is there from the start
 }
 
-// ---- Counting and failing --------------------------------------------------------------------------------------------
+// ---- Counting and failing
+// --------------------------------------------------------------------------------------------
 
 bool Device::refused(Call c) {
   ++counts_[size_t(c)];
@@ -57,7 +58,8 @@ void Device::complain(const std::string& what) {
   if (violations_.size() < 100) violations_.push_back(what);
 }
 
-// ---- Memory ----------------------------------------------------------------------------------------------------------
+// ---- Memory
+// ----------------------------------------------------------------------------------------------------------
 
 uintptr_t Device::addresses(size_t n) {
   // Addresses come back, as those of a device do: what held on to one is found out.
@@ -161,7 +163,8 @@ void Device::host_free(void* p) {
   host_.erase(at);
 }
 
-// ---- Events ----------------------------------------------------------------------------------------------------------
+// ---- Events
+// ----------------------------------------------------------------------------------------------------------
 
 Device::Event Device::event_get() {
   Lock lock(mutex_);
@@ -199,10 +202,8 @@ void Device::event_record(Event e, Stream s) {
   auto mark = std::make_shared<Mark>(Mark{s, false, captures_.contains(s)});
   event(e).mark = mark;
   Op op{Op::record, {}, 0, mark};
-  if (mark->captured)
-    captures_[s]->branches[s].push_back(op);
-  else
-    streams_[s].queue.push_back(op);
+  if (mark->captured) captures_[s]->branches[s].push_back(op);
+  else streams_[s].queue.push_back(op);
 }
 
 bool Device::event_query(Event e) {
@@ -249,7 +250,8 @@ int64_t Device::now() {
   return ++now_;
 }
 
-// ---- The program's side ----------------------------------------------------------------------------------------------
+// ---- The program's side
+// ----------------------------------------------------------------------------------------------
 
 Device::Stream Device::stream() {
   Lock lock(mutex_);
@@ -368,7 +370,7 @@ std::shared_ptr<Graph> Device::end_capture(Stream s) {
   return graph;
 }
 
-/// Queues a graph: each branch on a stream of its own, behind what `s` did, and `s` behind them all.
+/// Queues a graph: each branch on a stream for replays, behind what `s` did, and `s` behind them all.
 void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   Lock lock(mutex_);
   if (graph->last_launch) force(*graph->last_launch);
@@ -381,7 +383,10 @@ void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   const auto begun = std::make_shared<Mark>(Mark{s, false, false});
   streams_[s].queue.push_back({Op::record, {}, 0, begun});
   std::map<uint64_t, Stream> streams;
-  for (const auto& [branch, ops] : graph->branches) streams[branch] = stream();
+  for (const auto& [branch, ops] : graph->branches) {
+    if (!replay_streams_.contains(branch)) replay_streams_[branch] = stream();
+    streams[branch] = replay_streams_[branch];
+  }
   for (const auto& [branch, ops] : graph->branches) {
     const Stream on = streams[branch];
     streams_[on].queue.push_back({Op::wait, {}, 0, begun});
@@ -403,7 +408,8 @@ void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   tick();
 }
 
-// ---- The device's side -----------------------------------------------------------------------------------------------
+// ---- The device's side
+// -----------------------------------------------------------------------------------------------
 
 void Device::start(const Op& op) {
   for (const Owner& o : op.touched) {
