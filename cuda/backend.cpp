@@ -88,6 +88,10 @@ void register_all() {
   register_matmul();
   register_conv();
   register_pool();
+  register_reductions();
+  register_softmax();
+  register_loss();
+  register_norm();
   register_factory();
   register_index();
   register_optim();
