@@ -46,7 +46,7 @@ _ALIASES = {
 }
 #: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
 _LAZY = {
-    **dict.fromkeys(("autograd", "cuda", "nn", "optim", "safetensors", "utils"), ""),
+    **dict.fromkeys(("autograd", "backends", "cuda", "nn", "optim", "safetensors", "utils"), ""),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
     **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
