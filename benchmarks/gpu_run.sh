@@ -4,7 +4,7 @@
 #
 #     benchmarks/gpu_run.sh [quick|full] [PHASE...]
 #
-# quick (the default) ends within VESTA_GPU_SECONDS (570); full repeats more and has no such limit. Phases, in order:
+# quick (the default) ends within VESTA_GPU_SECONDS (570); full repeats more and may take two hours. Phases, in order:
 # env build tests sanitizer micro models report. Each ends on its own limit and leaves what it has in report.json, so a
 # run that is cut off keeps what it measured. The exit status is 0 if nothing failed.
 #
@@ -16,12 +16,17 @@
 #     VESTA_GPU_ONLY       cases whose name contains this
 #     VESTA_GPU_TESTS      pytest's -k for the phase tests
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 started=$SECONDS
 mode=quick
 case ${1:-} in quick | full) mode=$1; shift ;; esac
 phases=("$@")
 [ ${#phases[@]} -gt 0 ] || phases=(env build tests sanitizer micro models)
+for name in "${phases[@]}"; do
+  [[ " env build tests sanitizer micro models report " == *" $name "* ]] && continue
+  echo "gpu_run.sh: expected a phase of env build tests sanitizer micro models report, got $name" >&2
+  exit 2
+done
 
 export VESTA_GPU=${VESTA_GPU:-cuda} PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 out=${OUT:-build/gpu}
@@ -37,15 +42,14 @@ python=python3
 # What the machine lacks comes from the carried folder: Python packages one by one, only where they are missing.
 carry=${VESTA_CARRY:+$(realpath "$VESTA_CARRY")}
 path=
-for package in pybind11 pytest hypothesis; do
-  if [ -n "$carry" ] && ! "$python" -c "import $package as p; assert p.__version__ >= '3'" 2>/dev/null; then path=$carry/python/$package:$path; fi
+for package in pybind11 pytest; do
+  if [ -n "$carry" ] && ! "$python" -c "import $package as p; assert p.__version__ >= '3'" 2>/dev/null; then path=$path:$carry/python/$package; fi
 done
-export PYTHONPATH=$build/python:$path
-for folder in /usr/local/cuda/bin; do
-  command -v nvcc >/dev/null || { [ -x $folder/nvcc ] && PATH=$folder:$PATH; }
-done
+export PYTHONPATH=$build/python$path
+if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=/usr/local/cuda/bin:$PATH; fi
 torch=${VESTA_TORCH_PYTHON:-}
-if [ -z "$torch" ] && "$python" -c 'import torch' 2>/dev/null; then torch=$python; fi
+has_torch='import importlib.util as i, sys; sys.exit(i.find_spec("torch") is None)'
+if [ -z "$torch" ] && "$python" -c "$has_torch"; then torch=$python; fi
 torch_option=${torch:+--torch-python $torch}
 
 tiny='' repeats=20 rounds=2 tests=${VESTA_GPU_TESTS:-} only=${VESTA_GPU_ONLY:-}
@@ -54,14 +58,14 @@ if [ "$VESTA_GPU" = emulation ]; then
   tiny=--tiny repeats=2 rounds=1 tests=${tests:-exp or devices or there_and_back}
   export VESTA_CUDA_LIBRARY=$build/lib/libvesta_cuda_emulation.so OMP_NUM_THREADS=1
 fi
+total=${VESTA_GPU_SECONDS:-570} times=1
+if [ "$mode" = full ] || [ -n "$tiny" ]; then total=${VESTA_GPU_SECONDS:-7200} times=10; fi
 
-# Runs a phase: phase NAME LIMIT FUNCTION. The limit (seconds) is cut to what is left of the run; full has ten times it.
-total=${VESTA_GPU_SECONDS:-570}
-[ "$mode" = full ] && total=100000
+# Runs a phase: phase NAME LIMIT FUNCTION. The limit, in seconds of a quick run, is cut to what is left of the run.
 phase() {
   local name=$1 limit=$2 begin=$SECONDS status
   shift 2
-  [ "$mode" = full ] && limit=$((limit * 10))
+  limit=$((limit * times))
   local left=$((total - (SECONDS - started) - 5))
   [ "$limit" -le "$left" ] || limit=$left
   echo "==> $name (at most $limit s)" | tee -a "$log"
@@ -133,8 +137,7 @@ for name in "${phases[@]}"; do
     sanitizer) phase sanitizer 60 sanitizer_phase ;;
     micro) phase micro 150 micro_phase ;;
     models) phase models 60 models_phase ;;
-    report) ;;
-    *) echo "gpu_run.sh: expected a phase of env build tests sanitizer micro models report, got $name" >&2; exit 2 ;;
+    report) ;;  # is printed in any case
   esac
 done
 "$python" benchmarks/gpu/report.py "$report" print | tee "$out/table.txt"

@@ -43,13 +43,11 @@ class Worker:
 
     def ask(self, family: str, name: str, repeats: int) -> dict[str, Any]:
         """Returns the worker's answer, or {"error": ...} if it gave none."""
+        if "error" in self.about:  # it never started: do not wait for that with every case
+            return self.about
         if self.process is None:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.env, bufsize=0
-            )
-            self.about = self.read(max(self.patience, 120))
+            self.start()
             if "error" in self.about:
-                self.stop()
                 return self.about
         request = json.dumps({"family": family, "case": name, "repeats": repeats}) + "\n"
         try:
@@ -61,6 +59,15 @@ class Worker:
         if "error" in figures:
             self.stop()
         return figures
+
+    def start(self) -> None:
+        """Starts the process; `about` is then what it says of itself, or {"error": ...}."""
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.env, bufsize=0
+        )
+        self.about = self.read(max(self.patience, 120))
+        if "error" in self.about:
+            self.stop()
 
     def read(self, patience: float) -> dict[str, Any]:
         deadline, text = time.monotonic() + patience, b""

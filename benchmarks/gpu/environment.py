@@ -47,7 +47,7 @@ def clocks() -> dict[str, str]:
         "clocks.sm", "clocks.mem", "temperature.gpu", "power.draw")))  # fmt: skip
 
 
-def facts(torch_python: str | None) -> dict[str, Any]:
+def facts() -> dict[str, Any]:
     """Returns everything about the machine that a figure may depend on."""
     found: dict[str, Any] = dict(zip(QUERY, nvidia_smi(*QUERY.values())))
     found["cpus"], found["python"] = os.cpu_count(), platform.python_version()
@@ -55,8 +55,6 @@ def facts(torch_python: str | None) -> dict[str, Any]:
     found["compiler"] = (output("c++", "--version").splitlines() or [""])[0]
     found["cmake"] = (output("cmake", "--version").splitlines() or [""])[0]
     found["nvcc"] = (output("nvcc", "--version").splitlines() or [""])[-1]
-    if torch_python:
-        found["torch"] = output(torch_python, "-c", TORCH)
     return found
 
 
@@ -102,8 +100,11 @@ def main() -> int:
     parser.add_argument("--torch-python")
     parser.add_argument("--device-properties", type=Path, help="where cuDNN's JSON of the device goes")
     options = parser.parse_args()
-    found = facts(options.torch_python)
+    found = facts()
     Report(options.report).update("env", facts=found)
+    if options.torch_python:  # last: its import may take longer than the phase has
+        found["torch"] = output(options.torch_python, "-c", TORCH)
+        Report(options.report).update("env", facts=found)
     for key, value in found.items():
         print(f"{key:14} {value}")
     if os.environ.get("VESTA_GPU") == "emulation":

@@ -20,6 +20,8 @@ from typing import Any
 
 #: What a family should reach at least, of the ceiling measured in the same run; the families are cases.py's.
 FRACTIONS = {"elementwise": 0.85, "reductions": 0.75, "rows": 0.80}
+#: Bytes that a case must move for its fraction to be judged: smaller ones are launches, not traffic.
+LEAST_MOVED = 64e6
 #: PyTorch's time / ours that is asked of a family; 1 where nothing stands here.
 RATIOS = {"host": 1.43}
 
@@ -104,7 +106,7 @@ def judge(row: dict[str, Any], ceiling: dict[str, float]) -> dict[str, Any]:
     below = []
     if ratio is not None and family != "ceilings" and ratio < RATIOS.get(family, 1.0):
         below.append("ratio")
-    if fraction is not None and fraction < FRACTIONS.get(family, 0.0):
+    if fraction is not None and ours.get("moves", 0) >= LEAST_MOVED and fraction < FRACTIONS.get(family, 0.0):
         below.append("fraction")
     return {"ratio": ratio, "achieved": achieved, "fraction": fraction, "below": below}
 
@@ -124,7 +126,7 @@ def print_rows(content: dict[str, Any]) -> None:
         f"{'case':64} {'vesta us':>11} {'torch us':>11} {'spread':>7} {'ratio':>6} {'achieved':>15} {'of ceiling':>10}"
     )
     print(head)
-    family, means, missing = "", {}, []
+    family, means, missing = "", {}, 0
     for row in rows:
         if row["family"] != family:
             family = row["family"]
@@ -132,7 +134,7 @@ def print_rows(content: dict[str, Any]) -> None:
         ours, theirs = row["vesta"], row.get("torch", {})
         if "median" not in ours:
             kind = "missing" if "missing" in ours else "ERROR"
-            missing += [f"{family}: {row['case']}"] if kind == "missing" else []
+            missing += kind == "missing"
             print(f"{row['case']:64} {kind:>11} {human(theirs.get('median')):>11}  {ours.get(kind.lower())}")
             continue
         verdict = judge(row, ceiling)
@@ -145,11 +147,12 @@ def print_rows(content: dict[str, Any]) -> None:
             f"{f'{ratio:.2f}' if ratio else '-':>6} {verdict['achieved']:>15} "
             f"{f'{fraction:.1%}' if fraction else '-':>10}{below}"
         )
-    print_summary(ceiling, means, missing)
+    print_summary(ceiling, means)
+    print(f"{missing} of {len(rows)} cases are missing in Vesta on CUDA")
 
 
-def print_summary(ceiling: dict[str, float], means: dict[str, list[float]], missing: list[str]) -> None:
-    """Prints the ceilings, the geometric mean of each family's ratios, and what has no CUDA kernel yet."""
+def print_summary(ceiling: dict[str, float], means: dict[str, list[float]]) -> None:
+    """Prints the ceilings, and the geometric mean of each family's ratios."""
     print("\nceilings measured here:")
     for name, value in ceiling.items():
         print(f"  {name:12} " + (f"{value / 1e12:.2f} TB/s" if name == "copy" else f"{value / 1e12:.1f} TFLOP/s"))
@@ -157,8 +160,6 @@ def print_summary(ceiling: dict[str, float], means: dict[str, list[float]], miss
         print("PyTorch's time / Vesta's, geometric mean (above 1: Vesta is faster):")
         for family, logs in means.items():
             print(f"  {family:14} {math.exp(sum(logs) / len(logs)):.2f}  of {len(logs)}")
-    if missing:
-        print(f"missing in Vesta on CUDA ({len(missing)}): " + "; ".join(missing))
 
 
 def failures(content: dict[str, Any]) -> list[str]:

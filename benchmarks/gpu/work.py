@@ -42,7 +42,7 @@ def case(family: str, name: str) -> Callable[[Case], Case]:
 
 
 class Gpu:
-    """A library (``vesta`` or ``torch``) and the device its cases run on; ``tiny`` shrinks all sizes for a rehearsal."""
+    """A library (``vesta`` or ``torch``) and the device its cases run on; ``tiny`` is for rehearsals."""
 
     def __init__(self, lib: Any, device: str, tiny: bool) -> None:
         self.lib, self.device, self.tiny = lib, device, tiny
