@@ -43,10 +43,11 @@ python=python3
 carry=${VESTA_CARRY:+$(realpath "$VESTA_CARRY")}
 path=
 for package in pybind11 pytest; do
-  if [ -n "$carry" ] && ! "$python" -c "import $package as p; assert p.__version__ >= '3'" 2>/dev/null; then path=$path:$carry/python/$package; fi
+  [ -n "$carry" ] || break
+  "$python" -c "import $package as p; assert p.__version__ >= '3'" 2>/dev/null || path=$path:$carry/python/$package
 done
 export PYTHONPATH=$build/python$path
-if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=/usr/local/cuda/bin:$PATH; fi
+PATH=$PATH:/usr/local/cuda/bin
 torch=${VESTA_TORCH_PYTHON:-}
 has_torch='import importlib.util as i, sys; sys.exit(i.find_spec("torch") is None)'
 if [ -z "$torch" ] && "$python" -c "$has_torch"; then torch=$python; fi
