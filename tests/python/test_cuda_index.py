@@ -249,6 +249,23 @@ def test_overlapping_operands() -> None:
     same(c, x)
 
 
+@pytest.mark.skipif(vesta.cuda.device_count() < 2, reason="needs two devices")
+def test_on_a_device_that_is_not_current() -> None:
+    x, i = values(5000, 3), whole(5000, 6000)
+    c, at = x.to("cuda:1"), i.to("cuda:1")
+    for op in (
+        lambda t, j: t[j], lambda t, j: t.nonzero(), lambda t, j: t.clone().index_add_(0, j[:5000], t),
+        lambda t, j: t.gather(0, j[:, None]), lambda t, j: vesta.cat([t, t]), lambda t, j: t[t > 0],
+    ):  # fmt: skip
+        got = op(c, at)
+        assert got.device == vesta.device("cuda:1")
+        same(got, op(x, i))
+    assert vesta.cuda.current_device() == 0
+    with pytest.raises(IndexError, match="index 5000 is out of bounds .*found on cuda:1"):
+        c[at * 0 + 5000]
+        vesta.cuda.synchronize(1)
+
+
 PROGRAM = """
 import vesta
 g = vesta.Generator().manual_seed(0)
