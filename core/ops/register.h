@@ -8,6 +8,8 @@ void register_pointwise_ops();
 void register_view_ops();
 void register_copy_ops();
 void register_factory_ops();
+// The rows of autocast's table.
+void register_autocast();
 
 /// Registers all of the above.
 inline void register_ops() {
@@ -15,6 +17,7 @@ inline void register_ops() {
   register_view_ops();
   register_copy_ops();
   register_factory_ops();
+  register_autocast();
 }
 
 }  // namespace vesta
