@@ -17,7 +17,7 @@ export CCACHE_NOHASHDIR ?= 1
 .PHONY: all build demo test sanitize campaign format lint clean
 all: build
 
-.venv/.installed-build: .ci/install_dependencies $(wildcard .ci/requirements-[bo]*.txt)
+.venv/.installed-build: .ci/install_dependencies $(wildcard .ci/requirements-build.txt)
 	@.ci/install_dependencies build
 .venv/.installed-test: .ci/install_dependencies $(wildcard .ci/requirements-*.txt)
 	@.ci/install_dependencies test

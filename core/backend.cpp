@@ -14,7 +14,8 @@ namespace {
 
 constinit std::array<std::atomic<Backend*>, kNumDeviceTypes> backends{};
 
-std::string why_not_loaded;  // what the loader said; guarded by loading
+std::string why_not_loaded;  // what the loader said; written once, by load_cuda
+void* cuda_library = nullptr;
 
 std::string library_path() {
   if (const char* given = std::getenv("VESTA_CUDA_LIBRARY"); given && *given) return given;
@@ -29,12 +30,12 @@ void load_cuda() {
   static std::once_flag loading;
   std::call_once(loading, [] {
     const std::string path = library_path();
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
+    cuda_library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!cuda_library) {
       why_not_loaded = dlerror();
       return;
     }
-    auto plug_in = reinterpret_cast<void (*)()>(dlsym(library, "vesta_plug_in"));
+    auto plug_in = reinterpret_cast<void (*)()>(dlsym(cuda_library, "vesta_plug_in"));
     if (plug_in) plug_in();
     else why_not_loaded = path + " has no vesta_plug_in";
   });
@@ -49,6 +50,7 @@ Backend* find(DeviceType type) {
 }  // namespace
 
 bool has_backend(DeviceType type) { return find(type) != nullptr; }
+bool is_loaded(DeviceType type) { return backends[int(type)].load(std::memory_order_acquire) != nullptr; }
 void set_backend(DeviceType type, Backend* b) { backends[int(type)].store(b, std::memory_order_release); }
 
 Backend& backend(DeviceType type) {
@@ -59,10 +61,22 @@ Backend& backend(DeviceType type) {
   return *b;
 }
 
+void* backend_symbol(DeviceType type, const char* symbol) {
+  backend(type);
+  void* found = type == DeviceType::cuda && cuda_library ? dlsym(cuda_library, symbol) : nullptr;
+  VESTA_CHECK(found, device, "device: the ", name(type), " backend has no symbol ", symbol,
+              "; it is of another version. Install the vesta-cuda that belongs to this vesta.");
+  return found;
+}
+
 Device settled(Device d) { return d.index >= 0 ? d : Device(d.type, int8_t(backend(d.type).current_device())); }
 
 void Backend::transfer(void*, Device to, const void*, Device from, size_t, bool) {
   fail(Cause::not_implemented, "copy: ", name(), " cannot copy from ", from, " to ", to, ".");
+}
+
+Memory Backend::allocate_pinned(size_t) {
+  fail(Cause::device, "pin_memory: expected a device that reads host memory, got ", name(), ".");
 }
 
 }  // namespace vesta

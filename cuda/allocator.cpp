@@ -117,11 +117,13 @@ struct Owned {
   DeviceAllocator allocator;
   explicit Owned(int device) : driver(device), allocator(device, driver, options()) {}
 };
+std::array<std::atomic<Owned*>, kMaxDevices> all{};
 
 }  // namespace
 
+bool has_allocator(int device) { return all[size_t(device)].load(std::memory_order_acquire) != nullptr; }
+
 DeviceAllocator& allocator(int device) {
-  static std::array<std::atomic<Owned*>, kMaxDevices> all{};
   static std::mutex lock;
   VESTA_CHECK(device >= 0 && device < std::max(device_count(), 1), device, "cuda: expected a device number below ",
               device_count(), ", got ", device, ".");

@@ -44,6 +44,8 @@ using HostAllocator = PinnedAllocator<RuntimeDriver>;
 
 /// Returns a device's allocator; made when first asked for, with the settings of VESTA_CUDA_ALLOC_CONF.
 VESTA_API DeviceAllocator& allocator(int device);
+/// Tells whether a device's allocator was made.
+bool has_allocator(int device);
 /// Returns the cache of page-locked host memory.
 VESTA_API HostAllocator& pinned_allocator();
 /// Allocates for the current stream of `device`.

@@ -40,6 +40,11 @@ class CudaBackend final : public Backend {
     auto* block = static_cast<DeviceAllocator::Block*>(s.context());
     if (block && s.resizable()) allocator(device).record_stream(block, Stream(device, int(number)).handle());
   }
+  Memory allocate_pinned(size_t nbytes) override {
+    VESTA_CHECK(cuda::device_count() > 0, device, why_no_device());
+    return cuda::allocate_pinned(nbytes);
+  }
+  bool is_pinned(const void* p) const override { return cuda::device_count() > 0 && cuda::is_pinned(p); }
 
  private:
   static StreamHandle stream(Device d) { return cuda::current_stream(index_of(d)).handle(); }
@@ -69,8 +74,9 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
   VESTA_CUDA_CHECK(
       rt::memcpy_async(to, from, nbytes, to_cuda ? rt::Copy::host_to_device : rt::Copy::device_to_host, s));
   // Only page-locked memory may be used by the device after the call; a pageable destination would be read too early.
-  if (non_blocking && is_pinned(host)) return record_pinned_use(host, s);
-  if (to_cuda && !is_pinned(host)) return;  // the runtime has read pageable memory when the call returns
+  const bool pinned = is_pinned(host);
+  if (non_blocking && pinned) return record_pinned_use(host, s);
+  if (to_cuda && !pinned) return;  // the runtime has read pageable memory when the call returns
   VESTA_CUDA_CHECK(rt::stream_synchronize(s));
   raise_fault(index_of(device));
 }

@@ -21,6 +21,17 @@ def pairs(rows: Iterable[Row], accept: Callable[[Row, str], bool] = Row.accepts)
     ]
 
 
+def placed(rows: Iterable[Row], accept: Callable[[Row, str], bool] = Row.accepts) -> list[Any]:
+    """Combines every row with each dtype that ``accept`` says and each device, as pytest parameters."""
+    return [
+        pytest.param(row, dtype, device, id=f"{row.name}-{dtype}-{device}")
+        for row in rows
+        for dtype in DTYPES
+        if accept(row, dtype)
+        for device in check.devices_of(row)
+    ]
+
+
 def single(rows: Iterable[Row]) -> list[Any]:
     """Lists rows as pytest parameters."""
     return [pytest.param(row, id=row.name) for row in rows]

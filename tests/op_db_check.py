@@ -10,8 +10,14 @@ import numpy as np
 import vesta
 from op_db_row import DTYPES, REAL_OF, Constant, Dtype, Fixed, Row, Sample
 
-#: Devices that every generated test runs on; a build with one more device appends its name here.
-DEVICES = ["cpu"]
+#: Devices that every generated test runs on: CUDA too where there is a GPU, or the emulated device (conftest.py).
+DEVICES = ["cpu", "cuda"] if vesta.cuda.is_available() else ["cpu"]
+
+
+def devices_of(row: Row) -> list[str]:
+    """Says where a row's generated tests run."""
+    return DEVICES if row.kind in ("unary", "binary", "ternary", "view") else DEVICES[:1]
+
 
 #: What a refusal may raise: PyTorch's classes, which the library's own exceptions inherit.
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError)

@@ -1,7 +1,9 @@
 // Matrix products and convolutions of the CPU backend beside oneDNN called directly: same memory, same visible layouts
 // (row-major, NCHW), weights packed beforehand on both sides.
 //
-//     dnn_bench [matmul|conv|all] [threads...]        prints us and GFLOP/s; best of several runs, the two alternating
+//     dnn_bench [matmul|conv|all|NAME] [threads...]   prints us and GFLOP/s; best of several runs, the two alternating
+//
+// NAME is part of a layer's name: "7, 7".
 //
 // With one thread it counts CPU time, which a busy machine disturbs less. Compile it against the library's objects and
 // oneDNN: both sides then share one OpenMP pool.
@@ -253,7 +255,8 @@ int main(int argc, char** argv) {
     set_num_threads(threads);
     omp_set_num_threads(threads);
     std::printf("%d thread(s)\n", threads);
-    if (what != "conv") {
+    const bool named = what != "conv" && what != "matmul" && what != "all";
+    if (what != "conv" && !named) {
       for (const int64_t n : {8, 32, 64, 128, 256, 512, 1000, 1024}) bench_matmul(n, n, n);
       bench_matmul(32, 64, 64);
       bench_matmul(1, 1024, 1024);
@@ -274,7 +277,7 @@ int main(int argc, char** argv) {
                            Layer{"ResNet 3x3/2 (16, 128, 56, 56)", 16, 128, 56, 128, 3, 2, 1},
                            Layer{"ResNet 7x7/2 (4, 3, 224, 224)", 4, 3, 224, 64, 7, 2, 3},
                            Layer{"ResNet 3x3 (1, 64, 56, 56)", 1, 64, 56, 64, 3, 1, 1}}) {
-      bench_layer(l);
+      if (!named || std::string_view(l.name).find(what) != std::string_view::npos) bench_layer(l);
     }
   }
 }

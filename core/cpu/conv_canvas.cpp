@@ -1,6 +1,7 @@
 #include <vesta/core/cpu/conv_canvas.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <stdexcept>
 
@@ -42,6 +43,11 @@ void repeat_channels(Taps& taps, int64_t channels, int64_t channel) {
 }
 
 }  // namespace
+
+int64_t Taps::block() const {
+  const std::uint64_t count = std::max<std::uint64_t>(1, tap.size());
+  return static_cast<int64_t>(count * std::max<std::uint64_t>(1, std::bit_floor(320 / count)));
+}
 
 int64_t Taps::span(const Canvas& canvas) const {
   if (count[0] <= 0 || count[1] <= 0 || count[2] <= 0) return 0;
@@ -131,6 +137,9 @@ std::vector<Taps> backward_taps(const ConvShape& shape, const Canvas& canvas, in
       taps.table.push_back(offset32(offset));
       taps.tap.push_back(flat);
     });
+    // Offsets ascend, as they do forward.
+    std::reverse(taps.table.begin(), taps.table.end());
+    std::reverse(taps.tap.begin(), taps.tap.end());
     repeat_channels(taps, channels, canvas.channel());
     products.push_back(std::move(taps));
   });

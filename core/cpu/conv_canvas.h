@@ -36,6 +36,9 @@ struct Taps {
   Spatial count;  ///< outputs per dimension, numbered by the pitch of the canvas
   Spatial first, step;  ///< output j lies at image position first + j * step
 
+  /// Returns the length of the blocks that the sum over (channel, tap) is cut into: about 256, whole channels, a power
+  /// of two of them.
+  std::int64_t block() const;
   /// Returns how many numbers the outputs span, those between rows included.
   std::int64_t span(const Canvas& canvas) const;
 };

@@ -1,3 +1,4 @@
+#include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/conv_weights.h>
 #include <vesta/core/cpu/parallel.h>
 
@@ -95,10 +96,20 @@ class WeightCache {
 
 }  // namespace
 
+namespace {
+
+bool is_forward(WeightUse use) { return use == WeightUse::forward || use == WeightUse::direct_forward; }
+bool is_direct(WeightUse use) { return use == WeightUse::direct_forward || use == WeightUse::direct_backward_data; }
+
+}  // namespace
+
 template <class T>
-PackedWeights<T>::PackedWeights(const GemmKernels<T>& kernels, int64_t groups, int64_t rows,
-                                const std::vector<Taps>& products)
-    : kernels_(kernels), groups_(groups), rows_(rows), padded_rows_(round_up(rows, kernels.tile_rows)) {
+PackedWeights<T>::PackedWeights(WeightUse use, int64_t groups, int64_t rows, const std::vector<Taps>& products)
+    : use_(use),
+      tile_(is_direct(use) ? direct_kernels<T>().panel : gemm_kernels<T>().tile_rows),
+      groups_(groups),
+      rows_(rows),
+      padded_rows_(round_up(rows, tile_)) {
   for (const Taps& taps : products) {
     product_at_.push_back(group_size_);
     group_size_ += padded_rows_ * static_cast<int64_t>(taps.table.size());
@@ -107,49 +118,57 @@ PackedWeights<T>::PackedWeights(const GemmKernels<T>& kernels, int64_t groups, i
   data_.reset(static_cast<T*>(::operator new[](count * sizeof(T), std::align_val_t{64})));
 }
 
-// One tile of rows, for all blocks of taps. Forward rows are output channels and lie dense in w; a row of the data
-// gradient is an input channel, whose taps lie apart.
+// One tile of rows, for all blocks of taps. Forward rows are output channels and lie dense in w.
 template <class T>
-void PackedWeights<T>::pack_tile(const ConvShape& shape, WeightUse use, const Taps& taps, int64_t group,
-                                 int64_t first_row, const T* w, T* out) const {
-  const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
-  const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
-  const int64_t k_end = static_cast<int64_t>(taps.table.size()), tile = kernels_.tile_rows;
-  const int64_t count = std::min(tile, rows_ - first_row);
-  if (use == WeightUse::forward) {
-    const T* const from = w + (group * outputs + first_row) * k_end;
-    for (int64_t k0 = 0; k0 < k_end; k0 += kBlockK) {
-      const int64_t length = std::min(kBlockK, k_end - k0);
-      kernels_.pack_a(count, length, from + k0, k_end, 1, out + k0 * padded_rows_ + first_row * length);
-    }
-    return;
+void PackedWeights<T>::pack_forward(const ConvShape& shape, const Taps& taps, int64_t group, int64_t first_row,
+                                    const T* w, T* out) const {
+  const int64_t outputs = shape.out_channels / shape.groups, block = taps.block();
+  const int64_t k_end = static_cast<int64_t>(taps.table.size()), count = std::min(tile_, rows_ - first_row);
+  const auto pack = is_direct(use_) ? direct_kernels<T>().pack : gemm_kernels<T>().pack_a;
+  const T* const from = w + (group * outputs + first_row) * k_end;
+  for (int64_t k0 = 0; k0 < k_end; k0 += block) {
+    const int64_t length = std::min(block, k_end - k0);
+    T* const to = out + k0 * padded_rows_ + first_row * length;
+    if (count < tile_) std::fill_n(to, tile_ * length, T(0));
+    pack(count, length, from + k0, k_end, 1, to);
   }
-  const int64_t tap_count = static_cast<int64_t>(taps.tap.size());
-  for (int64_t k0 = 0; k0 < k_end; k0 += kBlockK) {
-    const int64_t length = std::min(kBlockK, k_end - k0);
+}
+
+// A row of the data gradient is an input channel, whose taps lie apart.
+template <class T>
+void PackedWeights<T>::pack_backward(const ConvShape& shape, const Taps& taps, int64_t group, int64_t first_row,
+                                     const T* w, T* out) const {
+  const int64_t kernel = shape.kernel[0] * shape.kernel[1] * shape.kernel[2], block = taps.block();
+  const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
+  const int64_t k_end = static_cast<int64_t>(taps.table.size()), tap_count = static_cast<int64_t>(taps.tap.size());
+  const int64_t count = std::min(tile_, rows_ - first_row);
+  for (int64_t k0 = 0; k0 < k_end; k0 += block) {
+    const int64_t length = std::min(block, k_end - k0);
     T* to = out + k0 * padded_rows_ + first_row * length;
-    int64_t o = k0 / tap_count, t = k0 % tap_count;
-    for (int64_t k = 0; k < length; ++k, to += tile) {
-      const T* const from = w + ((group * outputs + o) * inputs + first_row) * kernel + taps.tap[t];
-      for (int64_t r = 0; r < count; ++r) to[r] = from[r * kernel];
-      for (int64_t r = count; r < tile; ++r) to[r] = T(0);
-      if (++t == tap_count) {
-        t = 0;
-        ++o;
+    for (int64_t o = k0 / tap_count; o < (k0 + length) / tap_count; ++o) {
+      const T* const from = w + ((group * outputs + o) * inputs + first_row) * kernel;
+      for (int64_t t = 0; t < tap_count; ++t, to += tile_) {
+        for (int64_t r = 0; r < count; ++r) to[r] = from[r * kernel + taps.tap[t]];
+        for (int64_t r = count; r < tile_; ++r) to[r] = T(0);
       }
     }
   }
 }
 
 template <class T>
-void PackedWeights<T>::pack(const ConvShape& shape, WeightUse use, const std::vector<Taps>& products, const T* w) {
-  const int64_t tiles = padded_rows_ / kernels_.tile_rows;
+void PackedWeights<T>::pack(const ConvShape& shape, const std::vector<Taps>& products, const T* w) {
+  const int64_t tiles = padded_rows_ / tile_;
   const int64_t per_tile = std::max<int64_t>(1, group_size_ / std::max<int64_t>(tiles, 1));
   parallel_for(groups_ * tiles, std::max<int64_t>(1, 65536 / per_tile), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t group = t / tiles, first_row = t % tiles * kernels_.tile_rows;
+      const int64_t group = t / tiles, first_row = t % tiles * tile_;
       for (std::size_t p = 0; p < products.size(); ++p) {
-        pack_tile(shape, use, products[p], group, first_row, w, data_.get() + group * group_size_ + product_at_[p]);
+        T* const out = data_.get() + group * group_size_ + product_at_[p];
+        if (is_forward(use_)) {
+          pack_forward(shape, products[p], group, first_row, w, out);
+        } else {
+          pack_backward(shape, products[p], group, first_row, w, out);
+        }
       }
     }
   });
@@ -167,9 +186,9 @@ std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, W
       return std::static_pointer_cast<const PackedWeights<T>>(found);
     }
   }
-  const int64_t rows = (use == WeightUse::forward ? shape.out_channels : shape.in_channels) / shape.groups;
-  auto packed = std::make_shared<PackedWeights<T>>(gemm_kernels<T>(), shape.groups, rows, products);
-  packed->pack(shape, use, products, values);
+  const int64_t rows = (is_forward(use) ? shape.out_channels : shape.in_channels) / shape.groups;
+  auto packed = std::make_shared<PackedWeights<T>>(use, shape.groups, rows, products);
+  packed->pack(shape, products, values);
   if (key.id != 0) WeightCache::instance().keep(identity, packed, packed->bytes());
   return packed;
 }

@@ -9,24 +9,23 @@
 
 namespace vesta::cpu {
 
-/// Tells for which product weights are packed.
-enum class WeightUse : unsigned char { forward, backward_data };
+/// Tells for which product weights are packed, and for which kernel.
+enum class WeightUse : unsigned char { forward, backward_data, direct_forward, direct_backward_data };
 
-/// Holds, for every group and product, the left matrix of the product in tiles; blocks of kBlockK taps follow each
-/// other.
+/// Holds, for every group and product, one row per channel of the result, in tiles; blocks of taps (Taps::block) follow
+/// each other.
 template <class T>
 class PackedWeights {
  public:
   /// Lays out room for `groups` times the products of `products`, each with `rows` rows.
-  PackedWeights(const GemmKernels<T>& kernels, std::int64_t groups, std::int64_t rows,
-                const std::vector<Taps>& products);
+  PackedWeights(WeightUse use, std::int64_t groups, std::int64_t rows, const std::vector<Taps>& products);
 
-  /// Points at the tiles of taps [k0, k0 + kBlockK) of one group's product.
+  /// Points at the tiles of the block of taps that begins at k0, of one group's product.
   const T* block(std::int64_t group, std::size_t product, std::int64_t k0) const {
     return data_.get() + group * group_size_ + product_at_[product] + k0 * padded_rows_;
   }
-  /// Packs w (dense, [out_channels, in_channels / groups, kernel...]) for `use`, on several threads.
-  void pack(const ConvShape& shape, WeightUse use, const std::vector<Taps>& products, const T* w);
+  /// Packs w (dense, [out_channels, in_channels / groups, kernel...]), on several threads.
+  void pack(const ConvShape& shape, const std::vector<Taps>& products, const T* w);
 
   std::int64_t bytes() const { return groups_ * group_size_ * static_cast<std::int64_t>(sizeof(T)); }
 
@@ -34,10 +33,13 @@ class PackedWeights {
   struct Free {
     void operator()(T* p) const { ::operator delete[](p, std::align_val_t{64}); }
   };
-  void pack_tile(const ConvShape& shape, WeightUse use, const Taps& taps, std::int64_t group, std::int64_t first_row,
-                 const T* w, T* out) const;
+  void pack_forward(const ConvShape& shape, const Taps& taps, std::int64_t group, std::int64_t first_row, const T* w,
+                    T* out) const;
+  void pack_backward(const ConvShape& shape, const Taps& taps, std::int64_t group, std::int64_t first_row, const T* w,
+                     T* out) const;
 
-  const GemmKernels<T>& kernels_;
+  WeightUse use_;
+  std::int64_t tile_;
   std::int64_t groups_, rows_, padded_rows_, group_size_ = 0;
   std::vector<std::int64_t> product_at_;
   std::unique_ptr<T[], Free> data_;

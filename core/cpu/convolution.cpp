@@ -1,10 +1,10 @@
-// Convolution as products on a canvas (Note [Canvas] in conv_canvas.h). A tour: conv_forward and conv_backward_data
-// build a Correlation - a canvas, the products on it, packed weights - and run it over (sample, group) pairs: lay the
-// image out, multiply strip by strip, write the strip to its place. conv_backward_weights multiplies the shifted rows
-// of the canvas with the transposed output gradient. Every number is one chain of sums (gemm_kernel.h) over its own
-// sample, so neither the batch nor the threads can change it; the weight gradient adds samples in an order that the
-// shape alone decides.
+// Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated - a canvas, the products
+// on it - and go the faster of two ways: directly (Note [Direct convolution] in conv_direct.h), or as a Correlation,
+// which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h), multiply
+// strip by strip, write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own sample,
+// its blocks those of Taps::block, so neither the batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
+#include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_weights.h>
 #include <vesta/core/cpu/convolution.h>
@@ -24,12 +24,12 @@ using std::int64_t;
 // Tuned with benchmarks/cpp/dnn_bench (convolution section).
 constexpr int64_t kStripElements = 64 * 1024;  // results of a strip: 256 KiB of floats lie in L2
 constexpr int64_t kStripColumns = 512;
-constexpr int64_t kRowsPerBlock = 96;          // rows of weights that stay in L2 while panels pass
-constexpr int64_t kTaskWork = 64 * 1024;       // multiply-adds worth a task of their own
-constexpr int64_t kManyImages = 16;            // from here on a task is a chunk of images, below it a strip
-constexpr int64_t kSmallImage = 256;           // outputs below which images are joined to fill panels
+constexpr int64_t kRowsPerBlock = 96;  // rows of weights that stay in L2 while panels pass
+constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds worth a task of their own
+constexpr int64_t kManyImages = 16;  // from here on a task is a chunk of images, below it a strip
+constexpr int64_t kSmallImage = 256;  // outputs below which images are joined to fill panels
 constexpr int64_t kLongestStep = int64_t{1} << 23;  // elements between joined images: offsets fit 32 bits
-constexpr double kPackingCost = 6;             // packing a column costs as much as this many rows of weights
+constexpr double kPackingCost = 6;  // packing a column costs as much as this many rows of weights
 constexpr int64_t kManyRows = 96;  // rows of weights for which packed columns are read faster, waste or not
 constexpr int64_t kPackedElements = 1024;  // results below which packing is not worth its preparation
 
@@ -40,21 +40,18 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // nothing; or, where there are rows of weights enough to repay it, exactly the outputs wanted are packed into panels,
 // those of several small images one after the other.
 template <class E>
-struct Correlation {
+struct Correlation : Correlated<E> {
   using T = typename E::T;
   using Stored = typename E::Stored;
+  using Base = Correlated<E>;
+  using Base::batch, Base::groups, Base::from_channels, Base::to_channels, Base::from_size, Base::to_size;
+  using Base::canvas, Base::products, Base::weights, Base::bias;
+  using Base::from, Base::from_strides, Base::to, Base::to_strides;
+  using Base::from_image, Base::to_image, Base::covers_image;
 
-  const GemmKernels<T>& kernels;
-  Canvas canvas;
-  std::vector<Taps> products;
-  std::shared_ptr<const PackedWeights<T>> weights;
-  int64_t batch, groups, from_channels, to_channels;  // channels per group
-  Spatial from_size, to_size;
-  const Stored* from;
-  ImageStrides from_strides;
-  Stored* to;
-  ImageStrides to_strides;
-  const T* bias = nullptr;  // [groups * to_channels]
+  explicit Correlation(const Base& base) : Base(base) {}
+
+  const GemmKernels<T>& kernels = gemm_kernels<T>();
 
   // A stretch of one product that is computed at once.
   struct Strip {
@@ -64,7 +61,7 @@ struct Correlation {
   std::vector<Strip> strips;
   int64_t strip_columns = 0;  // most columns of any strip
   bool packed = false;
-  int64_t outputs = 0;  // outputs of a product per image
+  int64_t outputs = 0;  // of a product per image
   int64_t chunk = 1;  // samples whose images of one group are computed together
   bool ready = false;  // images are their own canvases
 
@@ -82,8 +79,7 @@ struct Correlation {
   void plan() {
     ready = lies_ready<E>(canvas, from_size, from_channels, from_strides);
     const Taps& taps = products.front();
-    outputs =
-        std::max<int64_t>(0, taps.count[0]) * std::max<int64_t>(0, taps.count[1]) * std::max<int64_t>(0, taps.count[2]);
+    outputs = Base::outputs();
     if (outputs == 0) return;
     const double waste = static_cast<double>(taps.span(canvas)) / static_cast<double>(outputs);
     packed = (to_channels >= kManyRows || waste > 1 + kPackingCost / static_cast<double>(to_channels)) &&
@@ -107,24 +103,12 @@ struct Correlation {
     }
   }
 
-  const Stored* from_image(int64_t sample, int64_t group) const {
-    return from + sample * from_strides.batch + group * from_channels * from_strides.channel;
-  }
-  Stored* to_image(int64_t sample, int64_t group) const {
-    return to + sample * to_strides.batch + group * to_channels * to_strides.channel;
-  }
-
-  // The outputs of a product are the image, in its order.
-  bool covers_image(const Taps& taps) const {
-    return taps.count == to_size && taps.first == Spatial{0, 0, 0} && taps.step == Spatial{1, 1, 1} &&
-           is_dense(to_strides, to_size);
-  }
-
   // Fills a block in with the weights of `rows` rows from `row` on and taps [k0, k0 + block.k).
   void take_weights(Block<T>& block, const Strip& strip, int64_t group, int64_t row, int64_t rows, int64_t k0) const {
-    const int64_t k_end = static_cast<int64_t>(products[strip.product].table.size());
+    const Taps& taps = products[strip.product];
+    const int64_t k_end = static_cast<int64_t>(taps.table.size());
     block.m = rows;
-    block.k = std::min(kBlockK, k_end - k0);
+    block.k = std::min(taps.block(), k_end - k0);
     block.a = weights->block(group, strip.product, k0) + row * block.k;
     block.a_row = 1;
     block.a_col = kernels.tile_rows;
@@ -150,7 +134,7 @@ struct Correlation {
     block.b_tile = kernels.tile_cols;
     block.c = c;
     block.c_row = c_row;
-    for (int64_t k0 = 0; k0 < static_cast<int64_t>(taps.table.size()); k0 += kBlockK) {
+    for (int64_t k0 = 0; k0 < static_cast<int64_t>(taps.table.size()); k0 += taps.block()) {
       take_weights(block, strip, images.group, 0, to_channels, k0);
       block.b_table = taps.table.data() + k0;
       kernels.block(block);
@@ -179,14 +163,14 @@ struct Correlation {
         static_cast<std::int32_t*>(thread_scratch(Scratch::operand_a, sizeof(std::int32_t) * panels));
     column_offsets(canvas, taps, strip.begin, strip.begin + columns, images.stride, at);
     T* const room =
-        static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * (panels * kBlockK + kernels.tile_cols)));
+        static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * (panels * taps.block() + kernels.tile_cols)));
     const int64_t rows = kRowsPerBlock / kernels.tile_rows * kernels.tile_rows;
     Block<T> block{};
     block.n = columns;
     block.b = room;
     block.b_row = kernels.tile_cols;
     block.c_row = c_row;
-    for (int64_t k0 = 0; k0 < static_cast<int64_t>(taps.table.size()); k0 += kBlockK) {
+    for (int64_t k0 = 0; k0 < static_cast<int64_t>(taps.table.size()); k0 += taps.block()) {
       for (int64_t row = 0; row < to_channels; row += rows) {
         take_weights(block, strip, images.group, row, std::min(rows, to_channels - row), k0);
         if (row == 0) kernels.pack_columns(columns, block.k, images.data, taps.table.data() + k0, at, room);
@@ -320,30 +304,36 @@ int64_t weight_count(const ConvShape& shape) {
   return shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
 }
 
+// Packs the weights for the faster way and goes it.
+template <class E>
+void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
+               const typename E::T* values, WeightKey key) {
+  const bool direct = goes_direct(run);
+  run.weights = packed_weights(shape, direct ? direct_use : use, run.products, values, key);
+  if (direct) return correlate_direct(run);
+  Correlation<E>(run).run();
+}
+
 template <class E>
 void forward(const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* w, const void* bias,
              void* y, const ImageStrides& y_strides, WeightKey key) {
   using Stored = typename E::Stored;
   const Widened<E> values(w, weight_count(shape)), offsets(bias, shape.out_channels);
-  Correlation<E> run{.kernels = gemm_kernels<typename E::T>(),
-                     .canvas = input_canvas(shape),
-                     .products = {},
-                     .weights = nullptr,
-                     .batch = shape.batch,
-                     .groups = shape.groups,
-                     .from_channels = shape.in_channels / shape.groups,
-                     .to_channels = shape.out_channels / shape.groups,
-                     .from_size = shape.in,
-                     .to_size = shape.out,
-                     .from = static_cast<const Stored*>(x),
-                     .from_strides = x_strides,
-                     .to = static_cast<Stored*>(y),
-                     .to_strides = y_strides,
-                     .bias = offsets.data(),
-                     .strips = {}};
+  Correlated<E> run{.canvas = input_canvas(shape),
+                    .products = {},
+                    .batch = shape.batch,
+                    .groups = shape.groups,
+                    .from_channels = shape.in_channels / shape.groups,
+                    .to_channels = shape.out_channels / shape.groups,
+                    .from_size = shape.in,
+                    .to_size = shape.out,
+                    .from = static_cast<const Stored*>(x),
+                    .from_strides = x_strides,
+                    .to = static_cast<Stored*>(y),
+                    .to_strides = y_strides,
+                    .bias = offsets.data()};
   run.products.push_back(forward_taps(shape, run.canvas, run.from_channels));
-  run.weights = packed_weights(shape, WeightUse::forward, run.products, values.data(), key);
-  run.run();
+  correlate<E>(run, shape, WeightUse::forward, WeightUse::direct_forward, values.data(), key);
 }
 
 template <class E>
@@ -351,25 +341,21 @@ void backward_data(const ConvShape& shape, const void* gy, const ImageStrides& g
                    const void* bias, void* gx, const ImageStrides& gx_strides, WeightKey key) {
   using Stored = typename E::Stored;
   const Widened<E> values(w, weight_count(shape)), offsets(bias, shape.in_channels);
-  Correlation<E> run{.kernels = gemm_kernels<typename E::T>(),
-                     .canvas = gradient_canvas(shape),
-                     .products = {},
-                     .weights = nullptr,
-                     .batch = shape.batch,
-                     .groups = shape.groups,
-                     .from_channels = shape.out_channels / shape.groups,
-                     .to_channels = shape.in_channels / shape.groups,
-                     .from_size = shape.out,
-                     .to_size = shape.in,
-                     .from = static_cast<const Stored*>(gy),
-                     .from_strides = gy_strides,
-                     .to = static_cast<Stored*>(gx),
-                     .to_strides = gx_strides,
-                     .bias = offsets.data(),
-                     .strips = {}};
+  Correlated<E> run{.canvas = gradient_canvas(shape),
+                    .products = {},
+                    .batch = shape.batch,
+                    .groups = shape.groups,
+                    .from_channels = shape.out_channels / shape.groups,
+                    .to_channels = shape.in_channels / shape.groups,
+                    .from_size = shape.out,
+                    .to_size = shape.in,
+                    .from = static_cast<const Stored*>(gy),
+                    .from_strides = gy_strides,
+                    .to = static_cast<Stored*>(gx),
+                    .to_strides = gx_strides,
+                    .bias = offsets.data()};
   run.products = backward_taps(shape, run.canvas, run.from_channels);
-  run.weights = packed_weights(shape, WeightUse::backward_data, run.products, values.data(), key);
-  run.run();
+  correlate<E>(run, shape, WeightUse::backward_data, WeightUse::direct_backward_data, values.data(), key);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 
 #include <algorithm>
@@ -28,6 +29,28 @@ const GemmKernels<double>& gemm_kernels() {
     case Isa::avx2: return avx2::double_kernels();
 #endif
     default: return baseline::double_kernels();
+  }
+}
+
+template <>
+const DirectKernels<float>& direct_kernels() {
+  switch (gemm_isa()) {
+#if defined(__x86_64__)
+    case Isa::avx512: return avx512::direct_float_kernels();
+    case Isa::avx2: return avx2::direct_float_kernels();
+#endif
+    default: return baseline::direct_float_kernels();
+  }
+}
+
+template <>
+const DirectKernels<double>& direct_kernels() {
+  switch (gemm_isa()) {
+#if defined(__x86_64__)
+    case Isa::avx512: return avx512::direct_double_kernels();
+    case Isa::avx2: return avx2::direct_double_kernels();
+#endif
+    default: return baseline::direct_double_kernels();
   }
 }
 

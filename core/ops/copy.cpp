@@ -76,6 +76,31 @@ void fill_values(const Tensor& to, Scalar value, const char* op) {
   });
 }
 
+bool is_pinned(const Tensor& t) {
+  return t.device().type == DeviceType::cpu && is_loaded(DeviceType::cuda) &&
+         backend(DeviceType::cuda).is_pinned(t.impl()->storage()->data());
+}
+
+Tensor pin_memory(const Tensor& t) {
+  VESTA_CHECK(t.device().type == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ",
+              t.device(), ". Only host memory can be page-locked.");
+  Backend& b = backend(DeviceType::cuda);
+  if (is_pinned(t)) return t;
+  const size_t nbytes = size_t(t.numel() * t.element_size());
+  Memory m = b.allocate_pinned(nbytes);
+  StoragePtr storage = Storage::wrap(m.data, nbytes, Device(), m.context, m.deleter ? m.deleter : [](void*) {});
+  Dims strides(size_t(t.dim()), 1);
+  for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(t.sizes()[d], 1);
+  Tensor r(TensorImpl::make(std::move(storage), t.sizes(), strides, 0, t.dtype(), "pin_memory"));
+  copy_values(r, t);
+  return r;
+}
+
+void record_stream(const Tensor& t, uint32_t stream) {
+  VESTA_CHECK(t.device().type != DeviceType::cpu, device, "record_stream: expected a CUDA tensor, got one on the CPU.");
+  backend(t.device().type).record_use(*t.impl()->storage(), stream);
+}
+
 namespace copy_ops {
 namespace {
 

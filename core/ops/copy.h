@@ -31,6 +31,13 @@ VESTA_API void copy_values(const Tensor& to, const Tensor& from);
 VESTA_API void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_blocking);
 /// Sets every element, like copy_values; `op` names the op where the value does not fit.
 VESTA_API void fill_values(const Tensor& to, Scalar value, const char* op);
+/// Copies a CPU tensor into page-locked memory, which a CUDA device reads and writes by itself; the tensor itself where
+/// it lies there already. Error(device) without a CUDA device, Error(runtime) for a tensor that is not on the CPU.
+VESTA_API Tensor pin_memory(const Tensor& t);
+/// Tells whether a tensor lies in page-locked memory.
+VESTA_API bool is_pinned(const Tensor& t);
+/// Notes that work on a stream (its number) of the tensor's device uses the tensor: its memory is reused only after it.
+VESTA_API void record_stream(const Tensor& t, uint32_t stream);
 /// Raises a TypeError when an argument is missing (Python's None).
 inline void check_defined(const Tensor& t, const char* op, const char* argument) {
   VESTA_CHECK(t.defined(), type, op, ": expected a tensor, got None (", argument, ").");

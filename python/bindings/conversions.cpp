@@ -1,5 +1,6 @@
 // x.to(...) in all its forms, x.float() and its like, x.new_tensor(...).
 #include <vesta/core/backend.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/ops.h>
 
 #include "dtype_device.h"
@@ -107,6 +108,32 @@ struct TypeAs {
   }
 };
 
+struct PinMemory {
+  static constexpr char name[] = "pin_memory", params[] = "(object device = {})",
+                        doc[] = "A copy in page-locked memory, for copies to a GPU that do not make the host wait; "
+                                "itself where it lies there.";
+  static PyObject* run(const Table&, Bound& b) {
+    Tensor r = [&] {
+      WithoutGil open(true);
+      return pin_memory(unwrap(b.slot[0]));
+    }();
+    return wrap(std::move(r));
+  }
+};
+struct IsPinned {
+  static constexpr char name[] = "is_pinned", params[] = "(object device = {})",
+                        doc[] = "Whether it lies in page-locked memory.";
+  static PyObject* run(const Table&, Bound& b) { return PyBool_FromLong(is_pinned(unwrap(b.slot[0]))); }
+};
+struct RecordStream {
+  static constexpr char name[] = "_record_stream", params[] = "(int64_t stream)",
+                        doc[] = "Notes that work on the stream of this number uses the tensor.";
+  static PyObject* run(const Table& t, Bound& b) {
+    record_stream(unwrap(b.slot[0]), uint32_t(Arg<int64_t>(t, 1, b).get()));
+    Py_RETURN_NONE;
+  }
+};
+
 struct NewTensor {
   static constexpr char name[] = "new_tensor",
                         params[] =
@@ -128,7 +155,7 @@ struct NewTensor {
 
 bool add_conversions(PyObject*) {
   return add_methods<To, Float, Double, Half_, BFloat, Long, Int, Short, Char, Byte, Bool, CFloat, CDouble, Cpu, Cuda,
-                     TypeAs, NewTensor>();
+                     TypeAs, PinMemory, IsPinned, RecordStream, NewTensor>();
 }
 
 }  // namespace vesta::python

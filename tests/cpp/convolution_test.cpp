@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -58,6 +59,15 @@ std::vector<Layer> layers() {
       layer(2, 3, 4, 1, {1, 1, 30}, {1, 1, 4}, {1, 1, 3}, {0, 0, 1}),
       layer(2, 3, 4, 2 - 1, {5, 6, 7}, {3, 2, 3}, {2, 1, 1}, {1, 1, 0}, {1, 2, 1}),
       layer(1, 4, 6, 2, {4, 5, 6}, {2, 2, 2}, {1, 2, 1}, {0, 1, 1}),
+      layer(3, 17, 33, 1, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),  // from here on with channels for whole vectors
+      layer(2, 16, 16, 1, {1, 6, 31}, {1, 5, 3}, {1, 1, 1}, {0, 3, 1}),
+      layer(2, 32, 31, 1, {1, 9, 2}, {1, 3, 3}, {1, 1, 1}, {0, 2, 1}, {1, 2, 1}),
+      layer(1, 34, 16, 1, {1, 5, 14}, {1, 3, 3}, {1, 1, 1}, {0, 5, 1}),  // rows that no tap reaches
+      layer(2, 32, 64, 2, {1, 8, 8}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),
+      layer(2, 16, 32, 1, {1, 15, 17}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}),
+      layer(2, 3, 48, 1, {1, 20, 30}, {1, 7, 7}, {1, 2, 2}, {0, 3, 3}),
+      layer(1, 16, 16, 1, {3, 5, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}),
+      layer(2, 16, 16, 1, {1, 1, 40}, {1, 1, 3}, {1, 1, 1}, {0, 0, 1}),
   };
 }
 
@@ -247,6 +257,30 @@ TEST_CASE("convolution gives the same bits for any number of threads", "[convolu
     }
   }
   set_num_threads(threads);
+}
+
+TEST_CASE("AVX2 and AVX-512 give the same bits, infinite weights included", "[convolution][bits]") {
+  for (const Layer& l : layers()) {
+    INFO(describe(l));
+    const auto x = values<float>(l.x_count(), 1), b = values<float>(l.shape.out_channels, 3),
+               gy = values<float>(l.y_count(), 4);
+    auto w = values<float>(l.w_count(), 2);
+    limit_gemm_isa(Isa::avx512);
+    const auto wide = compute(Elem::f32, l, x, w, b, gy);
+    limit_gemm_isa(Isa::avx2);
+    CHECK(compute(Elem::f32, l, x, w, b, gy) == wide);
+    w[w.size() / 2] = std::numeric_limits<float>::infinity();
+    const auto finite = [&](Isa isa) {
+      limit_gemm_isa(isa);
+      auto results = compute(Elem::f32, l, x, w, b, gy);
+      for (auto* part : {&results.y, &results.gx}) {
+        for (float& v : *part) v = std::isnan(v) ? 1e30f : v;  // one NaN is not equal to another
+      }
+      return results;
+    };
+    CHECK(finite(Isa::avx2) == finite(Isa::avx512));
+  }
+  limit_gemm_isa(Isa::avx512);
 }
 
 TEST_CASE("a sample's output and input gradient do not depend on its batch", "[convolution][bits]") {

@@ -18,6 +18,11 @@ settings.register_profile(
 settings.load_profile("vesta")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+# Without a GPU the CUDA backend runs on the emulated device that the build tree holds (cuda/emulation/README.md).
+EMULATION = Path(os.environ.get("VESTA_BUILD", "build")).resolve() / "lib" / "libvesta_cuda_emulation.so"
+if not os.path.exists("/dev/nvidia0") and EMULATION.exists():
+    os.environ.setdefault("VESTA_CUDA_LIBRARY", str(EMULATION))
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "differs: promises something else than PyTorch does (docs/differences.md)")

@@ -33,6 +33,7 @@ ALLOWED = {
     "cuda": ALL_BUT_LEAVES - {"python/bindings"} | {"cuda"},
     "cuda/python": ALL_BUT_LEAVES | {"cuda"},
     "tests": ALL_BUT_LEAVES | {"core/cpu", "tests"},
+    "tests/cpp/cuda": ALL_BUT_LEAVES | {"cuda", "cuda/memory", "tests"},
     "benchmarks": ALL_BUT_LEAVES | {"core/cpu", "benchmarks"},
     "examples": NET | {"multiprocessing", "multiprocessing/ddp"},
 }
@@ -56,7 +57,8 @@ COMPOSITION = ("autograd/register.cpp", "core/cpu/register.h")
 # Headers of other projects -> the folders that may know them.
 THIRD_PARTY = {
     r"(cuda|cublas|cudnn|nccl|cub/|thrust/|cooperative_groups|nvtx)": ("cuda",),
-    r"(dnnl|oneapi/dnnl|sleef)": ("core/cpu", "tests", "benchmarks"),
+    r"(dnnl|oneapi/dnnl)": ("benchmarks",),
+    r"sleef": ("core/cpu", "tests", "benchmarks"),
     r"(pybind11/|Python\.h)": ("python/bindings", "cuda/python", "benchmarks"),
     r"fmt/": ("core", "autograd", "nn", "multiprocessing", "python/bindings", "cuda", "tests"),
     r"nlohmann/": ("core/io", "autograd", "tests"),

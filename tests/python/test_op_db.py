@@ -8,12 +8,11 @@ import numpy as np
 import op_db_check as check
 import pytest
 import vesta
-from op_db_cases import COMPARED, describe, pairs
+from op_db_cases import COMPARED, describe, pairs, placed
 from op_db_row import DTYPES, Constant, Fixed, Maker, Row, Sample
 
 
-@pytest.mark.parametrize("device", check.DEVICES)
-@pytest.mark.parametrize("row, dtype", pairs(COMPARED))
+@pytest.mark.parametrize("row, dtype, device", placed(COMPARED))
 def test_forward(row: Row, dtype: str, device: str) -> None:
     """Every sample's values, dtype and shape are NumPy's."""
     function, count = check.function_of(row), 0
@@ -29,8 +28,7 @@ def test_forward(row: Row, dtype: str, device: str) -> None:
     assert count, "a row without samples tests nothing"
 
 
-@pytest.mark.parametrize("device", check.DEVICES)
-@pytest.mark.parametrize("row, dtype", pairs([row for row in COMPARED if row.kind != "view"]))
+@pytest.mark.parametrize("row, dtype, device", placed([row for row in COMPARED if row.kind != "view"]))
 def test_layouts(row: Row, dtype: str, device: str) -> None:
     """The same values in another layout give the same bits (sums and products: the same within the tolerance)."""
     function = check.function_of(row)
@@ -83,13 +81,13 @@ def test_operator(row: Row, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "row, dtype",
-    pairs(
+    "row, dtype, device",
+    placed(
         [row for row in COMPARED if row.extremes and row.grad],
         lambda row, dtype: row.accepts(dtype) and DTYPES[dtype].family in "hf",
     ),
 )
-def test_extremes(row: Row, dtype: str) -> None:
+def test_extremes(row: Row, dtype: str, device: str) -> None:
     """NaN, infinities, zeros of both signs, the largest and the smallest numbers give what NumPy gives."""
     spec = DTYPES[dtype]
     smallest_normal = spec.smallest * 2.0 ** (spec.bits - 1)
@@ -102,7 +100,7 @@ def test_extremes(row: Row, dtype: str) -> None:
     for size in (operands[0].size, 1):  # the vector body, then every element alone
         for start in range(0, operands[0].size, size):
             part = Sample((*(o[start : start + size] for o in operands), *rest), first.kwargs)
-            args, kwargs = check.materialize(part, dtype)
+            args, kwargs = check.materialize(part, dtype, device)
             want = check.expected(row, part, dtype)
             check.assert_close(function(*args, **kwargs), want, row.result_dtype(dtype), row, f"{part.args}")
 

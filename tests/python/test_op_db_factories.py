@@ -7,7 +7,7 @@ import op_db_check as check
 import pytest
 import vesta
 from op_db import OPS
-from op_db_cases import describe, pairs
+from op_db_cases import describe, pairs, placed
 from op_db_row import DTYPES, Maker, Row, call
 
 FACTORIES = [row for row in OPS if row.kind == "factory"]
@@ -19,8 +19,7 @@ def options(dtype: str, device: str = "cpu") -> dict:
     return {"dtype": check.vdtype(dtype), "device": device}
 
 
-@pytest.mark.parametrize("device", check.DEVICES)
-@pytest.mark.parametrize("row, dtype", pairs(FACTORIES))
+@pytest.mark.parametrize("row, dtype, device", placed(FACTORIES))
 def test_factory(row: Row, dtype: str, device: str) -> None:
     """Values are NumPy's in the dtype and on the device asked for, contiguous, without gradient unless asked for."""
     function = check.function_of(row)

@@ -9,7 +9,7 @@ import op_db_check as check
 import pytest
 import vesta
 from op_db import OPS
-from op_db_cases import COMPARED, describe, pairs, single
+from op_db_cases import COMPARED, describe, pairs, placed, single
 from op_db_row import DTYPES, Maker, Row, Sample
 from vesta.autograd import gradcheck, gradgradcheck
 
@@ -32,13 +32,13 @@ def of_leaves(row: Row, sample: Sample) -> tuple[Callable[..., Any], tuple[Any, 
     return of, tuple(check.leaves_of(both))
 
 
-@pytest.mark.parametrize("row, dtype", pairs(DIFFERENTIABLE, wide))
-def test_gradcheck(row: Row, dtype: str) -> None:
+@pytest.mark.parametrize("row, dtype, device", placed(DIFFERENTIABLE, wide))
+def test_gradcheck(row: Row, dtype: str, device: str) -> None:
     """The analytical gradient is the numerical one, for contiguous and for transposed or sliced operands."""
     count = 0
     for sample in row.grad_samples(Maker(DTYPES[dtype], row.name)):
         for layout in (check.layout_contiguous, check.layout_sliced)[: 2 if count == 3 else 1]:
-            made = check.materialize(sample, dtype, layout=layout, requires_grad=True)
+            made = check.materialize(sample, dtype, device, layout, requires_grad=True)
             function, leaves = of_leaves(row, made)
             assert leaves and gradcheck(function, leaves), describe(sample)
         count += 1
@@ -55,11 +55,13 @@ def test_gradgradcheck(row: Row, dtype: str) -> None:
             assert gradgradcheck(function, leaves), describe(sample)
 
 
-@pytest.mark.parametrize("row, dtype", pairs(DIFFERENTIABLE, lambda r, d: r.accepts(d) and DTYPES[d].family in "hf"))
-def test_gradient_has_the_dtype_and_shape_of_its_input(row: Row, dtype: str) -> None:
+@pytest.mark.parametrize(
+    "row, dtype, device", placed(DIFFERENTIABLE, lambda r, d: r.accepts(d) and DTYPES[d].family in "hf")
+)
+def test_gradient_has_the_dtype_and_shape_of_its_input(row: Row, dtype: str, device: str) -> None:
     """A gradient has its input's dtype, shape and device, and the float64 gradient's value within the precision."""
     for sample in row.grad_samples(Maker(DTYPES[dtype], row.name)):
-        narrow = gradients(row, check.materialize(sample, dtype, requires_grad=True))
+        narrow = gradients(row, check.materialize(sample, dtype, device, requires_grad=True))
         exact = gradients(row, check.materialize(sample, "float64", requires_grad=True))
         for (leaf, have), (_, want) in zip(narrow, exact):
             assert have.dtype == leaf.dtype and have.shape == leaf.shape and have.device == leaf.device
@@ -71,7 +73,9 @@ def test_gradient_has_the_dtype_and_shape_of_its_input(row: Row, dtype: str) -> 
 def gradients(row: Row, sample: Sample) -> list[tuple[Any, Any]]:
     """Runs backward from the sum of the floating-point results and returns (leaf, gradient) pairs."""
     function, leaves = of_leaves(row, sample)
-    total = sum((tensor.to(vesta.float64).sum() for tensor in function(*leaves)), vesta.zeros((), dtype=vesta.float64))
+    total = sum(
+        (tensor.to("cpu", vesta.float64).sum() for tensor in function(*leaves)), vesta.zeros((), dtype=vesta.float64)
+    )
     total.backward()
     return [(leaf, leaf.grad) for leaf in leaves]
 

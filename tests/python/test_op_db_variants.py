@@ -10,7 +10,7 @@ import op_db_check as check
 import pytest
 import vesta
 from op_db import OPS
-from op_db_cases import describe, pairs, single
+from op_db_cases import describe, pairs, placed, single
 from op_db_row import DTYPES, REAL_OF, Maker, Row, Sample, can_write
 
 REGISTRY = vesta._C._registry()
@@ -42,13 +42,13 @@ def shape_kept(sample: Sample) -> bool:
     return np.broadcast_shapes(*shapes) == shapes[0]
 
 
-@pytest.mark.parametrize("row, dtype", pairs(IN_PLACE, fits_in_place))
-def test_in_place(row: Row, dtype: str) -> None:
+@pytest.mark.parametrize("row, dtype, device", placed(IN_PLACE, fits_in_place))
+def test_in_place(row: Row, dtype: str, device: str) -> None:
     """``x.op_()`` writes the function's bits into x, in any layout, returns x itself and counts the version up."""
     function = check.function_of(row)
     for sample in filter(shape_kept, row.samples(Maker(DTYPES[dtype], row.name))):
         for layout in (check.layout_contiguous, check.layout_transposed, check.layout_sliced):
-            args, kwargs = check.materialize(sample, dtype, layout=layout)
+            args, kwargs = check.materialize(sample, dtype, device, layout)
             want = function(*args, **kwargs).to(check.vdtype(dtype))
             version = args[0]._version
             got = getattr(args[0], f"{row.name}_")(*args[1:], **kwargs)

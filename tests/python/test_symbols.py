@@ -96,7 +96,7 @@ def test_code_outside_those_namespaces_runs_on_any_machine():
 
 
 def test_only_our_own_names_leave_the_library():
-    """Neither oneDNN, SLEEF, fmt nor the standard library is exported a second time."""
+    """Neither SLEEF, fmt nor the standard library is exported a second time."""
     exported = [name for kind, name in symbols(LIBRARY, "--dynamic") if kind in "TDBR"]
     foreign = [name for name in exported if "vesta" not in name and name not in ("__bss_start", "_edata", "_end")]
     assert exported and not foreign, foreign[:20]

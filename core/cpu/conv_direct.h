@@ -1,0 +1,68 @@
+// What both ways of computing a convolution's output or data gradient start from, and the direct one of them. Internal
+// to convolution.cpp.
+#pragma once
+
+#include <vesta/core/cpu/conv_canvas.h>
+#include <vesta/core/cpu/conv_images.h>
+#include <vesta/core/cpu/conv_weights.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace vesta::cpu {
+
+/// Describes one direction of a convolution: images `from`, products, images `to`. E is the element type.
+template <class E>
+struct Correlated {
+  using T = typename E::T;
+  using Stored = typename E::Stored;
+
+  Canvas canvas;
+  std::vector<Taps> products;
+  std::shared_ptr<const PackedWeights<T>> weights = nullptr;
+  std::int64_t batch, groups, from_channels, to_channels;  // channels per group
+  Spatial from_size, to_size;
+  const Stored* from;
+  ImageStrides from_strides;
+  Stored* to;
+  ImageStrides to_strides;
+  const T* bias = nullptr;  // [groups * to_channels]
+
+  const Stored* from_image(std::int64_t sample, std::int64_t group) const {
+    return from + sample * from_strides.batch + group * from_channels * from_strides.channel;
+  }
+  Stored* to_image(std::int64_t sample, std::int64_t group) const {
+    return to + sample * to_strides.batch + group * to_channels * to_strides.channel;
+  }
+  /// Returns how many outputs a product has per image and channel.
+  std::int64_t outputs() const {
+    const Spatial& count = products.front().count;
+    return count[0] <= 0 || count[1] <= 0 || count[2] <= 0 ? 0 : count[0] * count[1] * count[2];
+  }
+  /// Tells whether the outputs of a product are the image, in its order.
+  bool covers_image(const Taps& taps) const {
+    return taps.count == to_size && taps.first == Spatial{0, 0, 0} && taps.step == Spatial{1, 1, 1} &&
+           is_dense(to_strides, to_size);
+  }
+};
+
+/// Note [Direct convolution]
+/// With a vector or more of output channels there is no need to pack columns: vectors run along the output channels,
+/// every value of x is broadcast from where it lies, and the weights are packed once. A register tile holds up to 14
+/// pixels of an image row times 32 channels, sums over a block of taps (Taps::block) and is added to a strip of outputs
+/// that stays in L2; at the end the strip is written to its place transposed. A tap that lies outside of the image for
+/// a whole row is skipped, and where the kernel is three wide with one pixel of padding, so are those left and right of
+/// the image (7 x 7 images: a fifth of the work); x is then read in place. Every other kernel reads a canvas, zeros
+/// around it, and gives the same bits as products on that canvas. What is skipped is decided by the shape alone, so
+/// that weights which are not finite show in the same places whatever the batch, the threads and the instruction set.
+
+/// Tells whether correlate_direct is the faster way; what shows in the results is decided by the shape alone.
+template <class E>
+bool goes_direct(const Correlated<E>& c);
+
+/// Computes the convolution; weights are packed for WeightUse::direct_forward or direct_backward_data.
+template <class E>
+void correlate_direct(const Correlated<E>& c);
+
+}  // namespace vesta::cpu

@@ -1,0 +1,50 @@
+// The inner loops of a direct convolution, compiled once per instruction set. Internal to conv_direct.h.
+#pragma once
+
+#include <vesta/core/cpu/isa.h>
+
+#include <cstdint>
+
+namespace vesta::cpu {
+
+/// Describes a run of outputs side by side, for the channels of one panel of weights:
+/// out[p, j] (+)= sum over (c, t) of x[c * x_channel + taps[t] + p] * w[c * w_channel + t * panel + j].
+template <class T>
+struct DirectRow {
+  std::int64_t channels;  ///< of x
+  const T* x;
+  std::int64_t x_channel;
+  const std::int32_t* taps;
+  std::int64_t tap_count;
+  /// Where set, taps come in threes, [t], [t] + 1, [t] + 2, and the first of three is left out for the first output of
+  /// the row, the last of three for the last output: they lie outside of the image.
+  bool edges = false;
+  const T* w;
+  std::int64_t w_channel;
+  std::int64_t pixels;  ///< outputs of the run
+  std::int64_t columns;  ///< channels of the output, at most `panel`; those up to the next vector are written as well
+  T* out;  ///< [pixels, panel]
+  bool accumulate = false;  ///< add to out instead of overwriting it
+  const T* bias = nullptr;  ///< [panel], added after everything else
+};
+
+/// Holds the kernels of one instruction set for T = float or double.
+template <class T>
+struct DirectKernels {
+  int panel;  ///< output channels of a packed panel of weights
+  void (*row)(const DirectRow<T>&);
+  /// Packs `lines` lines of length k (element (l, i) at in[l * line + i * step]) k-major into panels; lines past the
+  /// last stay undefined.
+  void (*pack)(std::int64_t lines, std::int64_t k, const T* in, std::int64_t line, std::int64_t step, T* out);
+  /// Writes the transpose of in[pixels, panel], of which the first `columns` columns count.
+  void (*transpose)(std::int64_t pixels, std::int64_t columns, const T* in, T* out, std::int64_t out_row);
+};
+
+/// Returns the kernels of the instruction set that gemm_kernels answers for, T = float or double.
+template <class T>
+const DirectKernels<T>& direct_kernels();
+
+}  // namespace vesta::cpu
+
+VESTA_DECLARE_ON_ISA(const DirectKernels<float>& direct_float_kernels();
+                     const DirectKernels<double>& direct_double_kernels())

@@ -1,0 +1,95 @@
+// Fills the table of api.h: the front ends' calls, each a line.
+#include <vesta/cuda/api.h>
+
+#include <vesta/cuda/allocator.h>
+#include <vesta/cuda/fault.h>
+
+namespace vesta::cuda {
+namespace {
+
+Stream stream_of(int device, uint32_t number) {
+  VESTA_CHECK(number <= 2 * kPoolStreams, value, "Stream: expected a stream number up to ", 2 * kPoolStreams, ", got ",
+              uint64_t(number), ".");
+  return Stream(device, int(number));
+}
+Event& event_of(void* e) { return *static_cast<Event*>(e); }
+
+DeviceInfo info_of(int device) {
+  const DeviceProperties& p = properties(device);
+  return {p.name, p.major, p.minor, p.multi_processor_count, p.max_threads_per_multi_processor,
+          p.regs_per_multiprocessor, p.warp_size, p.total_memory, p.l2_cache_size, p.shared_memory_per_block_optin,
+          p.is_integrated};
+}
+
+bool peer_access(int a, int b) {
+  bool yes = false;
+  VESTA_CUDA_CHECK(rt::can_access_peer(a, b, &yes));
+  return yes;
+}
+
+void empty_caches() {
+  for (int d = 0; d < device_count(); ++d) {
+    if (has_allocator(d)) allocator(d).empty_cache();
+  }
+  pinned_allocator().empty_cache();
+}
+
+std::pair<size_t, size_t> free_and_total(int device) {
+  DeviceGuard guard(device);
+  std::pair<size_t, size_t> r;
+  VESTA_CUDA_CHECK(rt::memory_info(&r.first, &r.second));
+  return r;
+}
+
+std::vector<std::pair<std::string, uint64_t>> count() {
+  const rt::Counters c = rt::counters();
+  return {{"launches", c.launches},
+          {"copies", c.copies},
+          {"mallocs", c.mallocs},
+          {"synchronizations", c.synchronizations}};
+}
+
+}  // namespace
+}  // namespace vesta::cuda
+
+using namespace vesta;
+using namespace vesta::cuda;
+
+/// Is looked up by name (api.h).
+extern "C" VESTA_API const Api vesta_cuda_api = {
+    .implementation = rt::implementation,
+    .runtime_version = rt::version,
+    .device_count = vesta::cuda::device_count,
+    .why_no_device = why_no_device,
+    .current_device = vesta::cuda::current_device,
+    .set_device = set_current_device,
+    .device_info = info_of,
+    .can_access_peer = peer_access,
+    .synchronize = [](int device) { vesta::cuda::synchronize(device); },
+
+    .stream_from_pool = [](int d, int priority) { return uint32_t(stream_from_pool(d, priority < 0).number()); },
+    .current_stream = [](int d) { return uint32_t(vesta::cuda::current_stream(d).number()); },
+    .set_stream = [](int d, uint32_t s) { set_current_stream(stream_of(d, s)); },
+    .stream_query = [](int d, uint32_t s) { return stream_of(d, s).query(); },
+    .stream_synchronize = [](int d, uint32_t s) { stream_of(d, s).synchronize(); },
+    .stream_wait_stream = [](int d, uint32_t later, uint32_t e) { stream_of(d, later).wait(stream_of(d, e)); },
+    .stream_handle = [](int d, uint32_t s) { return uint64_t(reinterpret_cast<uintptr_t>(stream_of(d, s).handle())); },
+
+    .event_create = [](bool timing) -> void* { return new Event(timing); },
+    .event_destroy = [](void* e) { delete static_cast<Event*>(e); },
+    .event_record = [](void* e, int d, uint32_t s) { event_of(e).record(stream_of(d, s)); },
+    .event_wait = [](void* e, int d, uint32_t s) { event_of(e).block(stream_of(d, s)); },
+    .event_query = [](void* e) { return event_of(e).query(); },
+    .event_synchronize = [](void* e) { event_of(e).synchronize(); },
+    .event_elapsed = [](void* a, void* b) { return event_of(a).elapsed(event_of(b)); },
+
+    .memory_stats = [](int d) { return allocator(d).stats().items(); },
+    .reset_peak_memory_stats = [](int d) { allocator(d).reset_peak(); },
+    .reset_accumulated_memory_stats = [](int d) { allocator(d).reset_accumulated(); },
+    .empty_cache = empty_caches,
+    .memory_info = free_and_total,
+    .set_memory_fraction = [](int d, double fraction) { allocator(d).set_fraction(fraction); },
+    .memory_snapshot = [](int d) { return allocator(d).snapshot(); },
+    .record_memory_history = [](int d, bool on, size_t n) { allocator(d).record_history(on, n); },
+    .counters = count,
+};

@@ -1,0 +1,222 @@
+"""CUDA devices: ``torch.cuda``'s names.
+
+Nothing here is touched by ``import vesta``; the CUDA library is loaded by the first call that needs it. Where there is no
+GPU, ``is_available()`` is False and everything else raises a ``vesta.DeviceError`` that says why.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import TracebackType
+from typing import Any
+
+import vesta
+from vesta._C import OutOfMemoryError, Tensor
+
+from . import native as _port
+from .memory import (
+    caching_allocator_alloc_conf,
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+
+__all__ = [
+    "Event",
+    "ExternalStream",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "caching_allocator_alloc_conf",
+    "can_device_access_peer",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "init",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_snapshot",
+    "memory_stats",
+    "memory_summary",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+    "set_device",
+    "set_per_process_memory_fraction",
+    "set_stream",
+    "stream",
+    "synchronize",
+]
+
+#: Modules and names that are imported when they are first asked for.
+_LAZY = {
+    "amp": "vesta.cuda.amp",
+    "memory": "vesta.cuda.memory",
+    "random": "vesta.cuda.random",
+    "streams": "vesta.cuda.streams",
+}
+_RANDOM = (
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+    "set_rng_state",
+    "set_rng_state_all",
+)
+
+
+def is_available() -> bool:
+    """Whether tensors can be made on a CUDA device. Never raises."""
+    try:
+        from vesta import _C_cuda
+    except ImportError:
+        return False
+    return _C_cuda.is_available()
+
+
+def device_count() -> int:
+    """The number of usable CUDA devices; 0 without a GPU, a driver or the CUDA library."""
+    try:
+        from vesta import _C_cuda
+    except ImportError:
+        return 0
+    return _C_cuda.device_count()
+
+
+def init() -> None:
+    """Loads CUDA now rather than with the first call that needs it. Error: there is no device."""
+    _port.native().current_device()
+
+
+def is_initialized() -> bool:
+    """Whether there is a device to use; loading is not visible otherwise."""
+    return is_available()
+
+
+def current_device() -> int:
+    """The number of this thread's current device."""
+    return _port.native().current_device()
+
+
+def set_device(device: Any) -> None:
+    """Makes ``device`` (a number, a text, a vesta.device) current for this thread; a negative number does nothing."""
+    index = _port.index(device, optional=False)
+    if index >= 0:
+        _port.native().set_device(index)
+
+
+def synchronize(device: Any = None) -> None:
+    """Waits for all work queued on a device and raises what a kernel found wrong (IndexError for an index)."""
+    _port.native().synchronize(_port.index(device))
+
+
+class device:  # noqa: N801 (PyTorch's name)
+    """Makes a device current inside a ``with`` block. ``device``: a number (negative or None: no change) or a device."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = -1 if device is None else _port.index(device, optional=False)
+        self.prev_idx = -1
+
+    def __enter__(self) -> device:
+        if self.idx >= 0:
+            self.prev_idx = _port.native().current_device()
+            _port.native().set_device(self.idx)
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if self.idx >= 0:
+            _port.native().set_device(self.prev_idx)
+
+
+class device_of(device):  # noqa: N801 (PyTorch's name)
+    """Makes the device of a tensor current inside a ``with`` block; a CPU tensor changes nothing."""
+
+    def __init__(self, obj: Tensor) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
+class _CudaDeviceProperties:
+    """What a device is; attributes as PyTorch's ``_CudaDeviceProperties``."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def __repr__(self) -> str:
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, "
+            f"L2_cache_size={self.L2_cache_size >> 20}MB)"
+        )
+
+
+def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
+    """Name, compute capability, memory in bytes and the like of a device."""
+    return _CudaDeviceProperties(_port.native().device_info(_port.index(device)))
+
+
+def get_device_name(device: Any = None) -> str:
+    return get_device_properties(device).name
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The compute capability: (9, 0) for an H100 or H200."""
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether a device can read the memory of another directly."""
+    return _port.native().can_access_peer(_port.index(device), _port.index(peer_device))
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the current device computes in bfloat16 (by itself from compute capability 8.0 on)."""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+def get_arch_list() -> list[str]:
+    """The architectures that the CUDA library was compiled for."""
+    return ["sm_90"] if is_available() and _port.native().implementation() == "CUDA" else []
+
+
+def ipc_collect() -> None:
+    """Frees memory that other processes have let go of; memory is not shared between processes here, so: nothing."""
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is rarely needed when it is first asked for."""
+    if name in _LAZY:
+        return importlib.import_module(_LAZY[name])
+    if name in _RANDOM:
+        return getattr(importlib.import_module("vesta.cuda.random"), name)
+    raise AttributeError(f"module 'vesta.cuda' has no attribute {name!r}")

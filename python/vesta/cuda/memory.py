@@ -1,0 +1,130 @@
+"""What the caching allocator holds and did, in ``torch.cuda.memory``'s words. Sizes are bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from typing import Any
+
+from . import native as port
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Counters of a device's allocator: ``allocated_bytes.all.current`` and the like."""
+    return dict(port.native().memory_stats(port.index(device)))
+
+
+def _one(name: str, device: Any) -> int:
+    return memory_stats(device).get(name, 0)
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of live tensors."""
+    return _one("allocated_bytes.all.current", device)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes of live tensors since the start or the last ``reset_peak_memory_stats``."""
+    return _one("allocated_bytes.all.peak", device)
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes taken from the driver: live tensors and cache."""
+    return _one("reserved_bytes.all.current", device)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes taken from the driver since the start or the last ``reset_peak_memory_stats``."""
+    return _one("reserved_bytes.all.peak", device)
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Sets every peak to what is current."""
+    port.native().reset_peak_memory_stats(port.index(device))
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Sets the counts of what was allocated and freed to zero."""
+    port.native().reset_accumulated_memory_stats(port.index(device))
+
+
+def empty_cache() -> None:
+    """Gives memory that no tensor uses back to the driver, on all devices."""
+    port.native().empty_cache()
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """(free, total) bytes of a device, as its driver counts them."""
+    return port.native().memory_info(port.index(device))
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Limits what the allocator takes to a part of the device's memory, 0 < fraction <= 1."""
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    port.native().set_memory_fraction(port.index(device), fraction)
+
+
+def caching_allocator_alloc_conf() -> str:
+    """The allocator's settings, as VESTA_CUDA_ALLOC_CONF gave them."""
+    return os.environ.get("VESTA_CUDA_ALLOC_CONF", "")
+
+
+def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
+    """The allocator's segments with their blocks."""
+    return _snapshot(device)["segments"]
+
+
+def _snapshot(device: Any = None) -> dict[str, Any]:
+    """Segments and history in the layout of PyTorch's memory_viz."""
+    return port.native().memory_snapshot(port.index(device))
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
+    """Writes a snapshot that PyTorch's memory_viz opens; as JSON if the name ends so."""
+    found = _snapshot()
+    if filename.endswith(".json"):
+        with open(filename, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+    else:
+        with open(filename, "wb") as file:
+            pickle.dump(found, file)
+
+
+def _record_memory_history(
+    enabled: str | None = "all", max_entries: int = 100_000, device: Any = None, **_: Any
+) -> None:
+    """Keeps the last ``max_entries`` events from now on; None stops."""
+    port.native().record_memory_history(port.index(device), enabled is not None, max_entries)
+
+
+def _readable(size: int) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(size) < 8192 or unit == "GiB":
+            return f"{size} {unit}"
+        size //= 1024
+    raise AssertionError
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """A table of the allocator's counters, for people."""
+    stats = memory_stats(device)
+    rows = [("Allocated memory", "allocated_bytes"), ("Active memory", "active_bytes"), ("Reserved memory", "reserved_bytes"),
+            ("Non-releasable memory", "inactive_split_bytes"), ("Requested memory", "requested_bytes")]  # fmt: skip
+    counts = [("Allocations", "allocation"), ("Active allocs", "active"), ("Segments", "segment")]
+    line = "|" + "-" * 75 + "|"
+    title = f"CUDA memory of cuda:{port.index(device)}; out of memory: {stats.get('num_ooms', 0)}"
+    out = [line, f"| {title:<73} |", line, f"| {'':<21} |{'current':>12} |{'peak':>12} |{'total':>11} |{'freed':>10} |"]
+    for kinds, show in ((rows, _readable), (counts, str)):
+        for label, name in kinds:
+            for pool in ("all",) if abbreviated else ("all", "large_pool", "small_pool"):
+                row = [
+                    show(stats.get(f"{name}.{pool}.{what}", 0)) for what in ("current", "peak", "allocated", "freed")
+                ]
+                shown = label if pool == "all" else "  " + pool.replace("_", " ")
+                out.append(f"| {shown:<21} |{row[0]:>12} |{row[1]:>12} |{row[2]:>11} |{row[3]:>10} |")
+    return "\n".join([*out, line])

@@ -1,0 +1,178 @@
+"""Streams and events: queues of work on a device, and places in them."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import vesta
+
+from . import native as port
+
+
+class Stream:
+    """A queue of work on a device: what is queued on one stream runs in order, two streams run side by side.
+
+    Args:
+        device: where; the current device by default.
+        priority: a negative one runs before others that wait.
+    """
+
+    def __init__(self, device: Any = None, priority: int = 0, **known: int) -> None:
+        self.device_index = port.index(device)
+        self._number = (
+            known["number"] if "number" in known else port.native().stream_from_pool(self.device_index, priority)
+        )
+        self.priority = -1 if self._number > 32 else 0
+
+    @property
+    def device(self) -> vesta.device:
+        return vesta.device("cuda", self.device_index)
+
+    @property
+    def stream_id(self) -> int:
+        return self._number
+
+    @property
+    def device_type(self) -> int:
+        return 1
+
+    @property
+    def cuda_stream(self) -> int:
+        """CUDA's handle, as a number; 0 is the default stream."""
+        return port.native().stream_handle(self.device_index, self._number)
+
+    def query(self) -> bool:
+        """Whether all work queued so far is done."""
+        return port.native().stream_query(self.device_index, self._number)
+
+    def synchronize(self) -> None:
+        """Waits until all work queued so far is done; raises what a kernel found wrong."""
+        port.native().stream_synchronize(self.device_index, self._number)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Makes later work here run after what is queued on ``stream`` now. The host does not wait."""
+        if stream.device_index == self.device_index:
+            port.native().stream_wait_stream(self.device_index, self._number, stream._number)
+        else:
+            self.wait_event(stream.record_event())
+
+    def wait_event(self, event: Event) -> None:
+        """Makes later work here run after the place that ``event`` recorded."""
+        event.wait(self)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Records ``event``, or a new one, and returns it."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        self._context = StreamContext(self)
+        self._context.__enter__()
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._context.__exit__(kind, value, trace)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and (self.device_index, self._number) == (other.device_index, other._number)
+
+    def __hash__(self) -> int:
+        return hash((self.device_index, self._number))
+
+    def __repr__(self) -> str:
+        return f"<vesta.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.cuda_stream:#x}>"
+
+
+class ExternalStream(Stream):
+    """A stream that another library made. Not supported: raises."""
+
+    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+        raise NotImplementedError(
+            "ExternalStream: expected a stream of vesta's own. Make one with vesta.cuda.Stream() and hand "
+            "its cuda_stream to the other library."
+        )
+
+
+class Event:
+    """Marks a place in a stream.
+
+    Args:
+        enable_timing: whether ``elapsed_time`` may be asked.
+        blocking: accepted for PyTorch's sake; the host waits the same way.
+        interprocess: must be False.
+    """
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> None:
+        if interprocess:
+            raise NotImplementedError("Event: expected interprocess=False; events are not shared between processes")
+        self._event = port.native().Event(enable_timing)
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Marks the end of what is queued on ``stream`` (the current one by default) now."""
+        stream = current_stream() if stream is None else stream
+        self._event.record(stream.device_index, stream._number)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Makes later work of ``stream`` (the current one by default) run after the marked place."""
+        stream = current_stream() if stream is None else stream
+        self._event.wait(stream.device_index, stream._number)
+
+    def query(self) -> bool:
+        """Whether the marked place has been passed."""
+        return self._event.query()
+
+    def synchronize(self) -> None:
+        """Waits until the marked place has been passed; raises what a kernel found wrong."""
+        self._event.synchronize()
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this event to ``end_event``; both made with enable_timing=True and complete."""
+        return self._event.elapsed(end_event._event)
+
+
+def current_stream(device: Any = None) -> Stream:
+    """This thread's current stream of a device: where ops on its tensors are queued."""
+    index = port.index(device)
+    return Stream(index, number=port.native().current_stream(index))
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The stream that is current at first."""
+    return Stream(port.index(device), number=0)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Makes ``stream`` current for this thread on its device; None does nothing. ``stream()`` undoes itself."""
+    if stream is not None:
+        port.native().set_stream(stream.device_index, stream._number)
+
+
+class StreamContext:
+    """Makes a stream, and its device, current inside a ``with`` block; None changes nothing."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+        self._before: tuple[int, Stream] | None = None
+
+    def __enter__(self) -> None:
+        if self.stream is None:
+            return
+        index = self.stream.device_index
+        self._before = (port.native().current_device(), current_stream(index))
+        port.native().set_device(index)
+        set_stream(self.stream)
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if self._before is not None:
+            device, stream = self._before
+            set_stream(stream)
+            port.native().set_device(device)
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """Makes ``stream`` current inside a ``with`` block: ``with vesta.cuda.stream(s): ...``."""
+    return StreamContext(stream)
