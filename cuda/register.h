@@ -4,6 +4,7 @@
 namespace vesta::cuda {
 
 void register_pointwise();
+void register_amp();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.
 void register_all();

@@ -40,8 +40,7 @@ std::unordered_map<Key, Entry, KeyHash>& cache() {
 }
 
 Mode& mode_of(DeviceType d) {
-  VESTA_CHECK(int(d) < kNumDeviceTypes, device, "autocast: expected a known device type, got number ",
-              int(d), ".");
+  VESTA_CHECK(int(d) < kNumDeviceTypes, device, "autocast: expected a known device type, got number ", int(d), ".");
   return state.modes[size_t(d)];
 }
 

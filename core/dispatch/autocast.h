@@ -23,11 +23,11 @@ namespace autocast {
 
 /// Says what an op does with its floating-point operands on the mode's device (float64 is never touched).
 enum class Rule : uint8_t {
-  none,            // leaves them alone
-  lower,           // casts to the mode's dtype: products and convolutions
-  float32,         // casts to float32: where 16 bits overflow or lose too much
+  none,  // leaves them alone
+  lower,  // casts to the mode's dtype: products and convolutions
+  float32,  // casts to float32: where 16 bits overflow or lose too much
   float32_result,  // asks for a float32 result unless the caller gave a dtype
-  widest,          // casts to float32 where their dtypes differ
+  widest,  // casts to float32 where their dtypes differ
 };
 
 /// Is a row of the table: PyTorch's lists differ from device to device.
@@ -52,7 +52,8 @@ VESTA_API void set_dtype(DeviceType d, DType dtype);
 /// Tells whether casts of weights are kept, and says whether they shall be.
 VESTA_API bool cache_enabled();
 VESTA_API void set_cache_enabled(bool on);
-/// Counts the contexts that the thread is in; both return the new count. Leaving the outermost does not clear by itself.
+/// Counts the contexts that the thread is in; both return the new count. Leaving the outermost does not clear by
+/// itself.
 VESTA_API int increment_nesting();
 VESTA_API int decrement_nesting();
 /// Forgets the casts that this thread keeps.
@@ -90,7 +91,7 @@ struct Call {
   DeviceType device = DeviceType::cpu;
   Rule rule = Rule::none;
   DType dtype = DType::float32;
-  DTypeSet seen;                // dtypes of the operands that may be cast
+  DTypeSet seen;  // dtypes of the operands that may be cast
   bool any_tensor = false;
   bool first_eligible = false;  // the first tensor is one that may be cast
 
@@ -202,8 +203,8 @@ void enter() {
   casting::install<op, rules>(op);
 }
 
-/// Runs a composite again with its arguments cast by `rules`, where autocast is on and has a say; else gives nothing and
-/// the composite goes on.
+/// Runs a composite again with its arguments cast by `rules`, where autocast is on and has a say; else gives nothing
+/// and the composite goes on.
 template <class R, class... P, class... A>
 std::optional<R> redirected(Rules rules, R (*composite)(P...), const A&... a) {
   if (!active()) [[likely]]
