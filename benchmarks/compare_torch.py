@@ -1,7 +1,7 @@
 """Times Vesta against PyTorch in one run and prints a table of ratios.
 
-    python benchmarks/compare_torch.py --torch-python /path/to/a/venv/with/torch/bin/python
-    python benchmarks/compare_torch.py --torch-python ... --family small --rounds 9
+    .venv/bin/python benchmarks/compare_torch.py --torch-python /path/to/a/venv/with/torch/bin/python
+    .venv/bin/python benchmarks/compare_torch.py --torch-python ... --family small --rounds 9
 
 Each library runs in a process of its own (PyTorch in its own environment: the project does not depend on it). A case is
 timed in both by turns, `--rounds` times, so that a change of the machine's speed meets both; a round's figure is the
@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+BUILT = HERE.parent / "build" / "python"  # the Vesta that is measured: PYTHONPATH's, this one, or the installed one
 sys.path.insert(0, str(HERE))
 from cases import CASES  # noqa: E402
 
@@ -88,7 +89,10 @@ class Library:
 
     def __init__(self, name: str, python: str, threads: int):
         command = [python, str(Path(__file__).resolve()), "--worker", name, "--threads", str(threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        env = dict(os.environ)
+        if name == "vesta" and BUILT.is_dir():
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [env.get("PYTHONPATH"), str(BUILT)]))
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.about = self.read()
 
     def read(self) -> dict:

@@ -20,7 +20,8 @@ Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
 
 Tensor empty_tensor_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
   int64_t bytes = checked_mul(numel_of(sizes, "empty_strided"), itemsize(dtype), "empty_strided");
-  return Tensor(TensorImpl::make(Storage::allocate(size_t(bytes), settled(device)), sizes, strides, 0, dtype, "empty_strided"));
+  return Tensor(
+      TensorImpl::make(Storage::allocate(size_t(bytes), settled(device)), sizes, strides, 0, dtype, "empty_strided"));
 }
 
 Tensor wrapped(Scalar value) {

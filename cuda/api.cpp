@@ -16,8 +16,16 @@ Event& event_of(void* e) { return *static_cast<Event*>(e); }
 
 DeviceInfo info_of(int device) {
   const DeviceProperties& p = properties(device);
-  return {p.name, p.major, p.minor, p.multi_processor_count, p.max_threads_per_multi_processor,
-          p.regs_per_multiprocessor, p.warp_size, p.total_memory, p.l2_cache_size, p.shared_memory_per_block_optin,
+  return {p.name,
+          p.major,
+          p.minor,
+          p.multi_processor_count,
+          p.max_threads_per_multi_processor,
+          p.regs_per_multiprocessor,
+          p.warp_size,
+          p.total_memory,
+          p.l2_cache_size,
+          p.shared_memory_per_block_optin,
           p.is_integrated};
 }
 
@@ -28,7 +36,7 @@ bool peer_access(int a, int b) {
 }
 
 void empty_caches() {
-  for (int d = 0; d < device_count(); ++d) {
+  for (int d = 0; d < visible_devices(); ++d) {
     if (has_allocator(d)) allocator(d).empty_cache();
   }
   pinned_allocator().empty_cache();
@@ -43,10 +51,8 @@ std::pair<size_t, size_t> free_and_total(int device) {
 
 std::vector<std::pair<std::string, uint64_t>> count() {
   const rt::Counters c = rt::counters();
-  return {{"launches", c.launches},
-          {"copies", c.copies},
-          {"mallocs", c.mallocs},
-          {"synchronizations", c.synchronizations}};
+  return {
+      {"launches", c.launches}, {"copies", c.copies}, {"mallocs", c.mallocs}, {"synchronizations", c.synchronizations}};
 }
 
 }  // namespace
@@ -59,13 +65,13 @@ using namespace vesta::cuda;
 extern "C" VESTA_API const Api vesta_cuda_api = {
     .implementation = rt::implementation,
     .runtime_version = rt::version,
-    .device_count = vesta::cuda::device_count,
+    .device_count = visible_devices,
     .why_no_device = why_no_device,
     .current_device = vesta::cuda::current_device,
     .set_device = set_current_device,
     .device_info = info_of,
     .can_access_peer = peer_access,
-    .synchronize = [](int device) { vesta::cuda::synchronize(device); },
+    .synchronize = synchronize_device,
 
     .stream_from_pool = [](int d, int priority) { return uint32_t(stream_from_pool(d, priority < 0).number()); },
     .current_stream = [](int d) { return uint32_t(vesta::cuda::current_stream(d).number()); },

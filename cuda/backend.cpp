@@ -13,7 +13,7 @@ namespace {
 class CudaBackend final : public Backend {
  public:
   const char* name() const override { return "cuda"; }
-  int device_count() const override { return cuda::device_count(); }
+  int device_count() const override { return visible_devices(); }
   Memory allocate(size_t nbytes, Device device) override { return allocate_memory(nbytes, index_of(device)); }
   void copy_bytes(void* to, const void* from, size_t nbytes, Device device) override {
     if (!nbytes) return;
@@ -21,9 +21,9 @@ class CudaBackend final : public Backend {
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, rt::Copy::device_to_device, stream(device)));
   }
   void run(const PointwisePlan& plan) override { run_plan(plan); }
-  void synchronize(Device device) override { cuda::synchronize(index_of(device)); }
+  void synchronize(Device device) override { synchronize_device(index_of(device)); }
   int current_device() const override {
-    VESTA_CHECK(cuda::device_count() > 0, device, why_no_device());
+    VESTA_CHECK(visible_devices() > 0, device, why_no_device());
     return cuda::current_device();
   }
   void transfer(void* to, Device to_device, const void* from, Device from_device, size_t nbytes,
@@ -41,10 +41,10 @@ class CudaBackend final : public Backend {
     if (block && s.resizable()) allocator(device).record_stream(block, Stream(device, int(number)).handle());
   }
   Memory allocate_pinned(size_t nbytes) override {
-    VESTA_CHECK(cuda::device_count() > 0, device, why_no_device());
+    VESTA_CHECK(visible_devices() > 0, device, why_no_device());
     return cuda::allocate_pinned(nbytes);
   }
-  bool is_pinned(const void* p) const override { return cuda::device_count() > 0 && cuda::is_pinned(p); }
+  bool is_pinned(const void* p) const override { return visible_devices() > 0 && cuda::is_pinned(p); }
 
  private:
   static StreamHandle stream(Device d) { return cuda::current_stream(index_of(d)).handle(); }

@@ -25,7 +25,7 @@ const Found& found() {
 
 }  // namespace
 
-int device_count() { return found().count; }
+int visible_devices() { return found().count; }
 
 std::string why_no_device() {
   if (found().count) return {};
@@ -37,9 +37,9 @@ int current_device() { return current; }
 
 void set_current_device(int device) {
   if (device == current && current_is_set) return;
-  VESTA_CHECK(device_count() > 0, device, why_no_device());
-  VESTA_CHECK(device >= 0 && device < device_count(), device, "cuda: expected a device number from 0 to ",
-              device_count() - 1, ", got ", device, ".");
+  VESTA_CHECK(visible_devices() > 0, device, why_no_device());
+  VESTA_CHECK(device >= 0 && device < visible_devices(), device, "cuda: expected a device number from 0 to ",
+              visible_devices() - 1, ", got ", device, ".");
   VESTA_CUDA_CHECK(rt::set_device(device));
   current = device, current_is_set = true;
 }
@@ -53,8 +53,8 @@ DeviceGuard::~DeviceGuard() {
 const DeviceProperties& properties(int device) {
   static std::array<DeviceProperties, kMaxDevices> all;
   static std::array<std::once_flag, kMaxDevices> asked;
-  VESTA_CHECK(device >= 0 && device < device_count(), device, "cuda: expected a device number from 0 to ",
-              device_count() - 1, ", got ", device, ".");
+  VESTA_CHECK(device >= 0 && device < visible_devices(), device, "cuda: expected a device number from 0 to ",
+              visible_devices() - 1, ", got ", device, ".");
   std::call_once(asked[size_t(device)], [&] { VESTA_CUDA_CHECK(rt::device_properties(device, &all[size_t(device)])); });
   return all[size_t(device)];
 }

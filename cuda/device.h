@@ -8,8 +8,8 @@ namespace vesta::cuda {
 inline constexpr int kMaxDevices = 16;
 
 /// Returns the number of usable devices; 0 where there is no GPU or no driver. Asks the driver once.
-VESTA_API int device_count();
-/// Says in a sentence why device_count() is 0; empty where it is not.
+VESTA_API int visible_devices();
+/// Says in a sentence why visible_devices() is 0; empty where it is not.
 VESTA_API std::string why_no_device();
 /// Returns this thread's current device, 0 at first.
 VESTA_API int current_device();

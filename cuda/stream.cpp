@@ -62,8 +62,8 @@ void Stream::wait(Stream other) const {
 }
 
 Stream stream_from_pool(int device, bool high_priority) {
-  VESTA_CHECK(device >= 0 && device < device_count(), device, "Stream: expected a device number from 0 to ",
-              device_count() - 1, ", got ", device, ".");
+  VESTA_CHECK(device >= 0 && device < visible_devices(), device, "Stream: expected a device number from 0 to ",
+              visible_devices() - 1, ", got ", device, ".");
   const unsigned turn = pool(device).next[high_priority]++ % kPoolStreams;
   return Stream(device, 1 + int(turn) + (high_priority ? kPoolStreams : 0));
 }
@@ -115,7 +115,7 @@ double Event::elapsed(const Event& end) const {
   return double(ms);
 }
 
-void synchronize(int device) {
+void synchronize_device(int device) {
   DeviceGuard guard(device);
   VESTA_CUDA_CHECK(rt::device_synchronize());
   raise_fault(device);

@@ -77,6 +77,6 @@ class VESTA_API Event {
 };
 
 /// Waits for everything queued on a device, and raises what a kernel reported.
-VESTA_API void synchronize(int device);
+VESTA_API void synchronize_device(int device);
 
 }  // namespace vesta::cuda

@@ -1,6 +1,7 @@
-"""Writes the type stubs of the package from the roll call: ``python python/make_stubs.py`` (``--check`` only looks).
+"""Writes the type stubs of the package from the roll call: ``python python/make_stubs.py FOLDER``.
 
-``_C.pyi`` has the Tensor class and every function of C++; ``__init__.pyi`` what ``import vesta`` offers.
+``_C.pyi`` has the Tensor class and every function of C++; ``__init__.pyi`` what ``import vesta`` offers. The build runs
+this once the extension is built, into ``build/python/vesta`` and into the wheel.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent / "vesta"
 # The sources beside this script are not the package: that is built, and found by PYTHONPATH or installed.
-sys.path = [p for p in sys.path if Path(p).resolve() != FOLDER.parent]
+sys.path = [p for p in sys.path if Path(p).resolve() != Path(__file__).resolve().parent]
 
 import vesta  # noqa: E402
 from vesta import _C  # noqa: E402
@@ -220,22 +220,13 @@ def package() -> str:
     return HEAD.format(doc="What `import vesta` offers.") + wrapped("\n".join(lines))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only look whether the stubs are current")
-    check = parser.parse_args().check
-    stale = []
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="of the package")
+    folder = parser.parse_args().folder
     for name, text in (("_C.pyi", extension()), ("__init__.pyi", package())):
-        path = FOLDER / name
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(name)
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    if check and stale:
-        print(f"stale: {', '.join(stale)}. Run: python python/make_stubs.py", file=sys.stderr)
-    return 1 if check and stale else 0
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

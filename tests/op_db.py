@@ -30,7 +30,7 @@ OPS: list[Row] = [
     unary("sigmoid", ref.sigmoid, (-9, 9), dtypes="buihfc"),
     unary("relu", ref.relu, kinks=(0,), dtypes="uihf", result="same", out=False, ulp=0.5),
     unary("sqrt", np.sqrt, (0.1, 9), dtypes="buihfc", ulp=0.5),
-    unary("square", np.square, dtypes="uihfc", result="square", ulp=0.5),
+    unary("square", np.square, dtypes="buihfc", result="square", ulp=0.5),
     unary("sin", np.sin, (-10, 10), dtypes="buihfc", ulp=1),
     unary("cos", np.cos, (-10, 10), dtypes="buihfc", ulp=1),
     unary("erf", special.erf, dtypes="buihf", ulp=1),

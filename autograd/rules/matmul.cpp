@@ -8,7 +8,10 @@ namespace {
 
 Tensor adjoint(const Tensor& m) { return (m.is_complex() ? conj(m) : m).transpose(-2, -1); }
 Tensor rows(const Tensor& t) {
-  return t.dim() == 2 ? t : t.reshape({t.numel() / std::max<int64_t>(t.size(-1), 1), t.size(-1)});
+  if (t.dim() == 2) return t;
+  int64_t n = 1;  // counted, not numel / size(-1): rows may have no elements
+  for (int64_t d = 0; d + 1 < t.dim(); ++d) n *= t.size(d);
+  return t.reshape({n, t.size(-1)});
 }
 
 struct MatmulRule {

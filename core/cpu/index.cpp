@@ -337,11 +337,11 @@ void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op)
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   int64_t d = check_gather(input, dim, index);
-  Tensor places = index_as_int64(index, "gather", "index");
+  Tensor places = index.numel() ? index_as_int64(index, "gather", "index") : index;  // an empty one: of any dtype
   int64_t item = itemsize(input.dtype()), stride = input.dim() ? input.strides()[size_t(d)] * item : 0;
-  check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d, "gather");
   Tensor r = empty_tensor(index.sizes(), input.dtype());
   if (r.numel() == 0) return r;
+  check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d, "gather");
   Dims strides = strides_without(input, d);
   if (index.dim() == 0) strides.clear();
   Tensor source = geometry(input, index.sizes(), strides);
@@ -378,7 +378,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   int64_t d = check_scatter(self, dim, index, src);
-  Tensor places = index_as_int64(index, "scatter_add_", "index");
+  Tensor places = index.numel() ? index_as_int64(index, "scatter_add_", "index") : index;  // an empty one: of any dtype
   if (index.numel()) check_range(places, self.dim() ? self.sizes()[size_t(d)] : 1, d, "scatter_add_");
   check_writable(self, "scatter_add_");
   Tensor other = src;

@@ -215,6 +215,7 @@ Tensor sum_to_size(const Tensor& input, IntList size) {
   }
   VESTA_CHECK(expandable, runtime, "sum_to_size: size ", IntSpan(size), " is not expandable to size ", input.sizes(),
               ".");
+  if (size.size() == 0) return sum(input);  // of bools a number, even where there is nothing to add
   if (dims.empty()) return input;
   Tensor r = sum(input, MaybeDims(dims), true);
   return lead > 0 ? view(r, size) : r;

@@ -57,8 +57,9 @@ void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_
   const bool direct = to.is_contiguous() && source.dtype() == to.dtype();
   Tensor target = direct ? to : empty_tensor(to.sizes(), source.dtype(), to.device());
   const Device device = to.device().type == DeviceType::cpu ? from.device() : to.device();
-  backend(device.type).transfer(target.data_ptr(), to.device(), source.data_ptr(), from.device(),
-                                size_t(source.numel() * source.element_size()), non_blocking && direct);
+  backend(device.type)
+      .transfer(target.data_ptr(), to.device(), source.data_ptr(), from.device(),
+                size_t(source.numel() * source.element_size()), non_blocking && direct);
   if (!direct) copy_values(to, target);
 }
 
@@ -82,8 +83,8 @@ bool is_pinned(const Tensor& t) {
 }
 
 Tensor pin_memory(const Tensor& t) {
-  VESTA_CHECK(t.device().type == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ",
-              t.device(), ". Only host memory can be page-locked.");
+  VESTA_CHECK(t.device().type == DeviceType::cpu, runtime, "pin_memory: expected a CPU tensor, got one on ", t.device(),
+              ". Only host memory can be page-locked.");
   Backend& b = backend(DeviceType::cuda);
   if (is_pinned(t)) return t;
   const size_t nbytes = size_t(t.numel() * t.element_size());

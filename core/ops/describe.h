@@ -13,6 +13,7 @@ void describe(PointwiseInfo& info) {
   info.accepts = D::accepts;
   info.result = result_of<D>();
   info.integers_to_float = integers_to_float<D>();
+  if constexpr (requires { D::bool_to_int64; }) info.bool_to_int64 = D::bool_to_int64;
   info.mask_first = mask_first<D>();
   info.differentiable = is_differentiable_op<D>();
   if constexpr (requires { D::check; }) info.check = D::check;

@@ -23,10 +23,10 @@ ArangePlan arange_plan(Scalar start, Scalar end, Scalar step, MaybeDType dtype) 
   VESTA_CHECK(by != 0 && !std::isnan(by), runtime, "arange: step must be nonzero.");
   VESTA_CHECK(by > 0 ? b >= a : b <= a, runtime, "arange: upper bound and lower bound inconsistent with step sign (", a,
               " -> ", b, ", step ", by, ").");
+  VESTA_CHECK(!is_integral(d) || step.to<int64_t>("arange") != 0, runtime, "arange: step must be nonzero.");
   double count = std::ceil((b - a) / by);
-  if (d == DType::int64) {  // exact beyond 2^53
+  if (d == DType::int64 && integers) {  // exact beyond 2^53
     __int128 from = start.to<int64_t>("arange"), to = end.to<int64_t>("arange"), s = step.to<int64_t>("arange");
-    VESTA_CHECK(s != 0, runtime, "arange: step must be nonzero.");
     __int128 n = s > 0 ? (to - from + s - 1) / s : (from - to - s - 1) / -s;
     count = double(n);
     if (n <= INT64_MAX) return {d, int64_t(n)};

@@ -212,7 +212,7 @@ VESTA_HD VESTA_INLINE T normal_cdf(T x) {
   if constexpr (sizeof(T) == 4) return ::normcdff(x);
   if constexpr (sizeof(T) == 8) return ::normcdf(x);
 #else
-  return T(0.5) * erfc(x * T(-0.70710678118654752440));
+  return T(0.5 * ::erfc(static_cast<double>(x) * -0.70710678118654752440));  // x / sqrt 2 in float costs the tail
 #endif
 }
 

@@ -193,6 +193,7 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   DType compute = promotion.result();
   DType promoted = compute;
   if (info.integers_to_float && !is_differentiable(compute)) compute = default_dtype();
+  if (info.bool_to_int64 && compute == DType::bool_) compute = DType::int64;
   if (info.result == Result::boolean && is_integral(compute)) {  // 300 compares with uint8 values as itself
     for (int i = 0; i < info.inputs; ++i) {
       if (in[i]->impl()->wrapped_number && !fits(*in[i], compute)) compute = DType::int64;

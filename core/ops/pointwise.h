@@ -27,6 +27,7 @@ struct PointwiseInfo {
   DTypeSet accepts;
   Result result = Result::same;
   bool integers_to_float = false;  // integer inputs compute in the default float type
+  bool bool_to_int64 = false;  // bool inputs compute in int64
   bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
   bool differentiable = true;
   bool pass[3] = {};  // the gradient of input i is g

@@ -64,7 +64,7 @@ VESTA_HD VESTA_INLINE auto forward(const double* p, V... v) {
     template <class D, class T, class... A>                                                                    \
     static constexpr bool accepts = requires(T g, A... a) { D::template member<T>(g, a...); };                 \
     template <class D, class T, class... A>                                                                    \
-    VESTA_HD VESTA_INLINE static T call(T g, A... a) { return D::template member<T>(g, a...); }                         \
+    VESTA_HD VESTA_INLINE static T call(T g, A... a) { return D::template member<T>(g, a...); }                \
   };
 VESTA_X_GRADIENT(GradientOnly, backward)
 VESTA_X_GRADIENT(GradientA, backward_a)

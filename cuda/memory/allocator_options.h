@@ -24,6 +24,7 @@ inline constexpr size_t kSmallSegment = 2 * kMiB;  // what the small pool asks o
 inline constexpr size_t kLargeSegment = 20 * kMiB;
 inline constexpr size_t kMinOwnSegment = 10 * kMiB;  // from here on a request gets a segment of its own,
 inline constexpr size_t kRoundSegment = 2 * kMiB;    // rounded up to this
+inline constexpr size_t kSmallWaste = 64 * kMiB;     // is never worth a call of the driver
 inline constexpr size_t kMaxRequest = size_t(1) << 46;
 inline constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
 
@@ -37,6 +38,8 @@ struct Options {
   bool expandable = false;
   /// Part of the limit from which idle segments are given back before growing; 0 is never.
   double gc_threshold = 0;
+  /// Part of the highest demand that may lie idle in separate segments when one is added (max_waste); 0 is any.
+  double max_waste = 0.08;
   /// Part of the device's memory that may be reserved (per_process_memory_fraction).
   double fraction = 1;
   /// Requests from this size on may take memory that another stream freed before the allocator grows: the requesting
@@ -44,18 +47,24 @@ struct Options {
   size_t cross_stream_min = kMiB;
   /// Steps per power of two that a request is rounded up to, for sizes of 2^(20+i) bytes and more; 0 is none.
   std::array<size_t, 16> roundup_divisions{};
+  /// Tells whether roundup_divisions holds any: spares the usual request a look.
+  bool rounds_up = false;
 };
+
+/// Rounds a request up as roundup_power2_divisions says.
+inline size_t round_to_division(size_t nbytes, const Options& options) {
+  const int log = std::bit_width(nbytes) - 1;
+  const size_t steps = options.roundup_divisions[size_t(std::clamp(log - 20, 0, 15))];
+  if (steps <= 1 || nbytes <= kMinBlock * steps) return nbytes;
+  const size_t step = std::max((size_t(1) << log) / steps, kMinBlock);
+  return (nbytes + step - 1) / step * step;
+}
 
 /// Rounds a request up to the size of its block.
 inline size_t round_size(size_t nbytes, const Options& options) {
-  if (nbytes <= kMinBlock) return kMinBlock;
-  const int log = std::bit_width(nbytes) - 1;
-  const size_t steps = options.roundup_divisions[size_t(std::clamp(log - 20, 0, 15))];
-  if (steps > 1 && nbytes > kMinBlock * steps) [[unlikely]] {
-    const size_t step = std::max((size_t(1) << log) / steps, kMinBlock);
-    return (nbytes + step - 1) / step * step;
-  }
-  return (nbytes + kMinBlock - 1) & ~(kMinBlock - 1);
+  if (options.rounds_up) [[unlikely]]
+    nbytes = round_to_division(nbytes, options);
+  return std::max((nbytes + kMinBlock - 1) & ~(kMinBlock - 1), kMinBlock);
 }
 
 /// Returns the bytes to ask of the driver for a block of `size`.
@@ -69,7 +78,7 @@ namespace detail {
 
 inline constexpr std::string_view kOptionKeys =
     "backend, cross_stream_min_mb, expandable_segments, garbage_collection_threshold, max_non_split_rounding_mb, "
-    "max_split_size_mb, per_process_memory_fraction, roundup_power2_divisions";
+    "max_split_size_mb, max_waste, per_process_memory_fraction, roundup_power2_divisions";
 
 [[noreturn]] inline void bad_option(std::string_view key, std::string_view wanted, std::string_view got) {
   fail(Cause::value, "VESTA_CUDA_ALLOC_CONF: expected ", wanted, ", got '", got, "' (", key, ").");
@@ -137,10 +146,13 @@ inline void read_option(std::string_view key, std::string_view value, Options& o
     options.cross_stream_min = option_count(key, value, 0, kMost) * kMiB;
   } else if (key == "garbage_collection_threshold") {
     options.gc_threshold = option_part(key, value);
+  } else if (key == "max_waste") {
+    options.max_waste = value == "0" ? 0 : option_part(key, value);
   } else if (key == "per_process_memory_fraction") {
     options.fraction = option_part(key, value);
   } else if (key == "roundup_power2_divisions") {
     read_divisions(value, options.roundup_divisions);
+    options.rounds_up = true;
   } else if (key == "expandable_segments") {
     if (value != "True" && value != "False") bad_option(key, "True or False", value);
     options.expandable = value == "True";

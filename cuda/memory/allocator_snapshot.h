@@ -56,7 +56,7 @@ enum class TraceAction : uint8_t {
   snapshot,
   oom
 };
-inline constexpr const char* kTraceActionNames[] = {"alloc",       "free_requested", "free_completed",
+inline constexpr const char* kTraceActionNames[] = {"alloc",         "free_requested", "free_completed",
                                                     "segment_alloc", "segment_free",   "segment_map",
                                                     "segment_unmap", "snapshot",       "oom"};
 
@@ -144,9 +144,9 @@ inline std::string json_of(const BlockInfo& b) {
 inline std::string json_of(const SegmentInfo& s) {
   std::string out =
       text("{\"device\": ", s.device, ", \"address\": ", s.address, ", \"total_size\": ", s.total_size,
-           ", \"allocated_size\": ", s.allocated_size, ", \"active_size\": ", s.active_size, ", \"requested_size\": ",
-           s.requested_size, ", \"stream\": ", s.stream, ", \"segment_type\": \"", s.segment_type,
-           "\", \"segment_pool_id\": [", s.segment_pool_id.capture, ", ", s.segment_pool_id.user,
+           ", \"allocated_size\": ", s.allocated_size, ", \"active_size\": ", s.active_size,
+           ", \"requested_size\": ", s.requested_size, ", \"stream\": ", s.stream, ", \"segment_type\": \"",
+           s.segment_type, "\", \"segment_pool_id\": [", s.segment_pool_id.capture, ", ", s.segment_pool_id.user,
            "], \"is_expandable\": ", s.is_expandable ? "true" : "false", ", \"frames\": [], \"blocks\": [");
   for (size_t i = 0; i < s.blocks.size(); ++i) out += (i ? ", " : "") + json_of(s.blocks[i]);
   return out + "]}";
@@ -163,8 +163,7 @@ inline std::string json_of(const TraceEntry& t) {
 /// Writes a snapshot as JSON with the keys of PyTorch's dict; traces stand under their device's index.
 inline std::string to_json(const Snapshot& snapshot, int device) {
   std::string out = "{\"segments\": [";
-  for (size_t i = 0; i < snapshot.segments.size(); ++i)
-    out += (i ? ", " : "") + detail::json_of(snapshot.segments[i]);
+  for (size_t i = 0; i < snapshot.segments.size(); ++i) out += (i ? ", " : "") + detail::json_of(snapshot.segments[i]);
   out += "], \"device_traces\": [";
   for (int i = 0; i < device; ++i) out += "[], ";
   out += "[";

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <vesta/core/base/macros.h>
+
 namespace vesta::cuda {
 
 /// Follows one quantity: its value, its highest value, and all that was ever added and taken away.
@@ -19,7 +21,7 @@ struct Stat {
 };
 
 /// Names the counted quantities. `active` is allocated or still in use by a stream; `inactive_split` is free within a
-/// segment that is not free as a whole. The order matters: an allocation changes the first five, at once.
+/// segment that is not free as a whole. StatCounters counts on the order of the first five.
 enum class StatType : uint8_t {
   allocation,
   allocated_bytes,
@@ -32,15 +34,9 @@ enum class StatType : uint8_t {
   reserved_bytes
 };
 inline constexpr size_t kStatTypes = 9;
-inline constexpr std::array<const char*, kStatTypes> kStatNames = {"allocation",
-                                                                   "allocated_bytes",
-                                                                   "requested_bytes",
-                                                                   "active",
-                                                                   "active_bytes",
-                                                                   "inactive_split",
-                                                                   "inactive_split_bytes",
-                                                                   "segment",
-                                                                   "reserved_bytes"};
+inline constexpr std::array<const char*, kStatTypes> kStatNames = {
+    "allocation",     "allocated_bytes",      "requested_bytes", "active",        "active_bytes",
+    "inactive_split", "inactive_split_bytes", "segment",         "reserved_bytes"};
 
 /// Names the pools that are counted apart.
 enum class PoolType : uint8_t { all, small_pool, large_pool };
@@ -95,44 +91,68 @@ struct Stats {
   }
 };
 
-/// Counts, quickly: quantities that change together are neighbours, and the sums over pools are formed when read.
-/// Only the peak of a sum must be followed as it happens.
+/// Counts, quickly. What is allocated in all follows from what is there and what was freed, sums over pools from the
+/// pools, `active` from `allocation` and what is pending: only values, peaks and frees are followed as they happen.
 class StatCounters {
  public:
   EventCounts counts;
   Stat oversize_allocations, oversize_segments;
 
-  void block_allocated(bool small, size_t size, size_t requested) {
-    const int64_t by[5] = {1, int64_t(size), int64_t(requested), 1, int64_t(size)};
-    add<0, 5>(small, by);
-  }
-  void block_freed(bool small, size_t size, size_t requested) {
+  VESTA_INLINE void block_allocated(bool small, size_t size, size_t requested) {
+    Line& line = lines_[small];
+    const Line& other = lines_[!small];
     const int64_t by[3] = {1, int64_t(size), int64_t(requested)};
-    take<0, 3>(small, by);
+    for (size_t i = 0; i < 3; ++i) {
+      const int64_t now = line.current[i] += by[i];
+      raise(line.peak[i], now);
+      raise(all_peak_[i], now + other.current[i]);
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t now = line.current[i] + line.pending[i];
+      raise(line.peak[kActive + i], now);
+      raise(all_peak_[kActive + i], now + other.current[i] + other.pending[i]);
+    }
+  }
+  /// Counts a free; the block is pending, that is still active, until block_completed.
+  VESTA_INLINE void block_freed(bool small, size_t size, size_t requested, bool pending) {
+    Line& line = lines_[small];
+    const int64_t by[3] = {1, int64_t(size), int64_t(requested)};
+    for (size_t i = 0; i < 3; ++i) {
+      line.current[i] -= by[i];
+      line.freed[i] += by[i];
+    }
+    if (pending) [[unlikely]]
+      for (size_t i = 0; i < 2; ++i) line.pending[i] += by[i];
   }
   void block_completed(bool small, size_t size) {
-    const int64_t by[2] = {1, int64_t(size)};
-    take<3, 2>(small, by);
+    lines_[small].pending[0] -= 1;
+    lines_[small].pending[1] -= int64_t(size);
   }
-  void holes_changed(bool small, int64_t count, int64_t bytes) {
-    change<5>(small, count);
-    change<6>(small, bytes);
+  VESTA_INLINE void holes_changed(bool small, int64_t count, int64_t bytes) {
+    change(small, kHoles, count);
+    change(small, kHoles + 1, bytes);
   }
   void segments_changed(bool small, int64_t count, int64_t bytes) {
-    change<7>(small, count);
-    change<8>(small, bytes);
+    change(small, kSegments, count);
+    change(small, kSegments + 1, bytes);
   }
-  int64_t current(StatType type) const { return all_[size_t(type)]; }
-  int64_t current(StatType type, bool small) const { return lines_[small].current[size_t(type)]; }
+  int64_t current(StatType type) const { return value(0, size_t(type)) + value(1, size_t(type)); }
 
   void reset_peak() {
-    for (Line& line : lines_) line.peak = line.current;
-    all_peak_ = all_;
+    for (size_t t = 0; t < kStatTypes; ++t) {
+      for (size_t small = 0; small < 2; ++small) lines_[small].peak[t] = value(small, t);
+      all_peak_[t] = value(0, t) + value(1, t);
+    }
     oversize_allocations.peak = oversize_allocations.current;
     oversize_segments.peak = oversize_segments.current;
   }
   void reset_accumulated() {
-    for (Line& line : lines_) line.allocated = line.freed = {};
+    for (size_t small = 0; small < 2; ++small) {
+      for (size_t t = 0; t < kStatTypes; ++t) {
+        lines_[small].freed_before[t] = freed(small, t);
+        lines_[small].current_before[t] = value(small, t);
+      }
+    }
     for (Stat* s : {&oversize_allocations, &oversize_segments}) s->allocated = s->freed = 0;
     const int64_t split = counts.max_split_size;
     counts = {};
@@ -142,15 +162,19 @@ class StatCounters {
   Stats stats() const {
     Stats s;
     for (size_t t = 0; t < kStatTypes; ++t) {
+      Stat& all = s.values[size_t(PoolType::all)][t];
       for (size_t small = 0; small < 2; ++small) {
         const Line& line = lines_[small];
-        Stat& one = s.values[small ? size_t(PoolType::small_pool) : size_t(PoolType::large_pool)][t];
-        one = {line.current[t], line.peak[t], line.allocated[t], line.freed[t]};
-        s.values[0][t].allocated += one.allocated;
-        s.values[0][t].freed += one.freed;
+        Stat& one = s.values[size_t(small ? PoolType::small_pool : PoolType::large_pool)][t];
+        one.current = value(small, t);
+        one.peak = line.peak[t];
+        one.freed = freed(small, t) - line.freed_before[t];
+        one.allocated = one.current - line.current_before[t] + one.freed;
+        all.current += one.current;
+        all.allocated += one.allocated;
+        all.freed += one.freed;
       }
-      s.values[0][t].current = all_[t];
-      s.values[0][t].peak = all_peak_[t];
+      all.peak = all_peak_[t];
     }
     s.oversize_allocations = oversize_allocations;
     s.oversize_segments = oversize_segments;
@@ -160,7 +184,7 @@ class StatCounters {
 
   static void increase(Stat& s, int64_t by) {
     s.current += by;
-    s.peak = std::max(s.peak, s.current);
+    raise(s.peak, s.current);
     s.allocated += by;
   }
   static void decrease(Stat& s, int64_t by) {
@@ -170,39 +194,34 @@ class StatCounters {
 
  private:
   using Row = std::array<int64_t, kStatTypes>;
+  static constexpr size_t kActive = size_t(StatType::active), kHoles = size_t(StatType::inactive_split),
+                          kSegments = size_t(StatType::segment);
   struct Line {
-    Row current{}, peak{}, allocated{}, freed{};
+    Row current{}, peak{}, freed{};  // of the active ones only the peak is used
+    Row current_before{}, freed_before{};
+    std::array<int64_t, 2> pending{};  // blocks and bytes
   };
 
-  template <size_t first, size_t n>
-  void add(bool small, const int64_t (&by)[n == 0 ? 1 : n]) {
-    Line& line = lines_[small];
-    for (size_t i = 0; i < n; ++i) {
-      line.allocated[first + i] += by[i];
-      const int64_t now = line.current[first + i] += by[i];
-      line.peak[first + i] = std::max(line.peak[first + i], now);
-      const int64_t sum = all_[first + i] += by[i];
-      all_peak_[first + i] = std::max(all_peak_[first + i], sum);
-    }
+  static void raise(int64_t& peak, int64_t now) { peak = std::max(peak, now); }
+  static bool is_active(size_t t) { return t == kActive || t == kActive + 1; }
+  int64_t value(size_t small, size_t t) const {
+    const Line& line = lines_[small];
+    return is_active(t) ? line.current[t - kActive] + line.pending[t - kActive] : line.current[t];
   }
-  template <size_t first, size_t n>
-  void take(bool small, const int64_t (&by)[n]) {
-    Line& line = lines_[small];
-    for (size_t i = 0; i < n; ++i) {
-      line.freed[first + i] += by[i];
-      line.current[first + i] -= by[i];
-      all_[first + i] -= by[i];
-    }
+  int64_t freed(size_t small, size_t t) const {
+    const Line& line = lines_[small];
+    return is_active(t) ? line.freed[t - kActive] - line.pending[t - kActive] : line.freed[t];
   }
-  template <size_t at>
-  void change(bool small, int64_t by) {
-    const int64_t one[1] = {by < 0 ? -by : by};
-    if (by > 0) add<at, 1>(small, one);
-    if (by < 0) take<at, 1>(small, one);
+  VESTA_INLINE void change(bool small, size_t t, int64_t by) {
+    Line& line = lines_[small];
+    const int64_t now = line.current[t] += by;
+    raise(line.peak[t], now);
+    raise(all_peak_[t], now + lines_[!small].current[t]);
+    line.freed[t] += by < 0 ? -by : 0;
   }
 
   Line lines_[2];  // large, small
-  Row all_{}, all_peak_{};
+  Row all_peak_{};
 };
 
 }  // namespace vesta::cuda

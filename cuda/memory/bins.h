@@ -19,7 +19,7 @@ class Bins {
     return uint16_t(((log - 9) << 3) | int((size >> (log - 3)) & 7));
   }
 
-  void insert(Block<D>* b) noexcept {
+  VESTA_INLINE void insert(Block<D>* b) noexcept {
     const uint16_t bin = b->bin = bin_of(b->size);
     Block<D>*& head = heads_[bin];
     b->list_prev = nullptr;
@@ -29,17 +29,15 @@ class Bins {
     words_[bin >> 6] |= uint64_t(1) << (bin & 63);
   }
 
-  void remove(Block<D>* b) noexcept {
+  VESTA_INLINE void remove(Block<D>* b) noexcept {
     const uint16_t bin = b->bin;
-    if (b->list_prev)
-      b->list_prev->list_next = b->list_next;
-    else if (!(heads_[bin] = b->list_next))
-      words_[bin >> 6] &= ~(uint64_t(1) << (bin & 63));
+    if (b->list_prev) b->list_prev->list_next = b->list_next;
+    else if (!(heads_[bin] = b->list_next)) words_[bin >> 6] &= ~(uint64_t(1) << (bin & 63));
     if (b->list_next) b->list_next->list_prev = b->list_prev;
   }
 
   /// Returns a small block of at least `size`, nearly the smallest, or nullptr.
-  Block<D>* find(size_t size) const noexcept {
+  VESTA_INLINE Block<D>* find(size_t size) const noexcept {
     const unsigned bin = bin_of(size);
     if (Block<D>* b = best(heads_[bin], size, kScan)) return b;
     if (const int above = next_bin(bin + 1); above >= 0) return best(heads_[size_t(above)], size, kScan);

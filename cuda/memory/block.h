@@ -36,7 +36,7 @@ struct Use {
 template <MemDriver D>
 struct Block {
   void* data = nullptr;
-  size_t size = 0;       // what it takes: a multiple of 512 bytes
+  size_t size = 0;  // what it takes: a multiple of 512 bytes
   size_t requested = 0;  // what was asked for
   typename D::Stream stream{};
 
@@ -47,7 +47,7 @@ struct Block {
   Segment<D>* segment = nullptr;
   Use<D>* uses = nullptr;
   const char* op = nullptr;
-  uint64_t freed_at = 0;      // what its stream's count of frees was after this one; 0: never used
+  uint64_t freed_at = 0;  // what its stream's count of frees was after this one; 0: never used
   uint32_t stream_index = 0;  // in the StreamTable
   uint16_t bin = 0;
   BlockState state = BlockState::free;
@@ -62,9 +62,9 @@ struct Block {
 template <MemDriver D>
 struct Segment {
   uint8_t* base = nullptr;
-  size_t size = 0;    // of the address range
+  size_t size = 0;  // of the address range
   size_t mapped = 0;  // bytes with memory behind
-  size_t chunk = 0;   // what is mapped at once; 0: not expandable
+  size_t chunk = 0;  // what is mapped at once; 0: not expandable
   BlockPool<D>* pool = nullptr;
   Block<D>* first = nullptr;
   typename D::Stream stream{};  // that it was made for

@@ -19,10 +19,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <vesta/core/base/error.h>
+#include <vesta/cuda/memory/adaptive_mutex.h>
 #include <vesta/cuda/memory/allocator_options.h>
 #include <vesta/cuda/memory/allocator_snapshot.h>
 #include <vesta/cuda/memory/allocator_stats.h>
@@ -101,7 +103,7 @@ class CachingAllocator {
   using Pool = BlockPool<D>;
   using Pools = PoolPair<D>;
   using Seg = Segment<D>;
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<AdaptiveMutex>;
   /// What a call of allocate asks for.
   struct Request {
     size_t nbytes;
@@ -121,12 +123,14 @@ class CachingAllocator {
   Block* join_neighbours(Block* b) noexcept;
   void absorb_next(Block* b) noexcept;
   Block* make_free(Block* b, uint32_t stream, uint64_t freed_at) noexcept;
+  Block* settle(Block* b) noexcept;
   Block* hand_out(Block* b, const Request& r);
   void flush_holes(bool small);
   void note(TraceAction action, uint64_t addr, size_t size, uint64_t stream, const char* op = nullptr) const;
 
   // Misses, caching_allocator_reuse.h.
   Block* find_slowly(const Request& r, Lock& lock);
+  Block* spare_whole(Block* whole, const Request& r);
   bool events_allowed(const Request& r);
   template <class F>
   bool attempt(F&& step);
@@ -139,9 +143,11 @@ class CachingAllocator {
   bool poll_all();
   bool sync_pending();
   Block* reuse_across_streams(const Request& r);
-  Block* take_from_other_stream(const Request& r);
-  Block* take_pending(const Request& r);
-  Block* take_run(const Request& r);
+  std::pair<Block*, Block*> alike(const Request& r) const;
+  Block* take_run(const Request& r, Block* first, Block* last);
+  std::pair<Block*, Block*> best_run(const Request& r) const;
+  int wait_for(Block* b, uint32_t stream);
+  void end_pending(Block* b);
   Block* climb(const Request& r, Lock& lock);
   Block* try_again(const Request& r, bool gated);
   void run_callbacks(Lock& lock);
@@ -183,12 +189,13 @@ class CachingAllocator {
   void check_bins(const Pool& pool) const;
   void append_segments(const Pool& pool, std::vector<SegmentInfo>& out) const;
 
-  mutable std::mutex mutex_;
+  mutable AdaptiveMutex mutex_;
   int device_;
   D& driver_;
   Options options_;
   size_t total_ = 0;
   size_t limit_ = kUnlimited;
+  size_t demand_ = 0;  // the highest active_bytes seen when growing
   StreamTable<D> streams_;
   Slab<Block> blocks_;
   Slab<Use<D>> uses_;
@@ -255,6 +262,7 @@ auto CachingAllocator<D>::allocate(size_t nbytes, Stream stream) -> Block* {
   Block* b = find_fit(r);
   if (!b) [[unlikely]]
     b = find_slowly(r, lock);
+  else if (!b->split() && r.pool->bins.size() > 1 && b->size - r.size > kSmallSize) [[unlikely]] b = spare_whole(b, r);
   return hand_out(b, r);
 }
 
@@ -264,13 +272,15 @@ void CachingAllocator<D>::free(Block* b) {
   Lock lock(mutex_);
   VESTA_CHECK(b->state == BlockState::allocated, runtime, "free: expected an allocated block, got one that is free.");
   Pool& pool = *b->segment->pool;
-  counters_.block_freed(pool.small, b->size, b->requested);
+  counters_.block_freed(pool.small, b->size, b->requested, b->uses != nullptr);
   if (b->size >= options_.max_split_size) StatCounters::decrease(counters_.oversize_allocations, 1);
   note(TraceAction::free_requested, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
   b->freed_at = streams_.mark(b->stream_index);
   if (b->uses) [[unlikely]]
     return free_used(b);
-  complete(b);
+  note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+  settle(b);
+  flush_holes(pool.small);
   if (pool.owner->dead()) [[unlikely]]
     sweep(*pool.owner);
 }
@@ -299,7 +309,7 @@ auto CachingAllocator<D>::current_pools() -> Pools& {
 }
 
 template <MemDriver D>
-auto CachingAllocator<D>::find_fit(const Request& r) -> Block* {
+VESTA_INLINE auto CachingAllocator<D>::find_fit(const Request& r) -> Block* {
   Block* b = r.pool->bins_of(r.stream).find(r.size);
   return b && acceptable(b->size, r) ? b : nullptr;
 }
@@ -321,7 +331,7 @@ bool CachingAllocator<D>::may_split(const Block* b, size_t size) const {
 
 /// Shortens a block that is in no list and returns the rest, in no list either. blocks_ has one in reserve.
 template <MemDriver D>
-auto CachingAllocator<D>::cut(Block* b, size_t size) noexcept -> Block* {
+VESTA_INLINE auto CachingAllocator<D>::cut(Block* b, size_t size) noexcept -> Block* {
   Block* rest = blocks_.take();
   rest->data = b->begin() + size;
   rest->size = b->size - size;
@@ -338,7 +348,7 @@ auto CachingAllocator<D>::cut(Block* b, size_t size) noexcept -> Block* {
 }
 
 template <MemDriver D>
-void CachingAllocator<D>::put_free(Block* b) noexcept {
+VESTA_INLINE void CachingAllocator<D>::put_free(Block* b) noexcept {
   b->state = BlockState::free;
   b->segment->pool->bins[b->stream_index]->insert(b);
   if (b->split()) {
@@ -348,7 +358,7 @@ void CachingAllocator<D>::put_free(Block* b) noexcept {
 }
 
 template <MemDriver D>
-void CachingAllocator<D>::take_free(Block* b) noexcept {
+VESTA_INLINE void CachingAllocator<D>::take_free(Block* b) noexcept {
   b->segment->pool->bins[b->stream_index]->remove(b);
   if (b->split()) {
     --hole_count_;
@@ -358,7 +368,7 @@ void CachingAllocator<D>::take_free(Block* b) noexcept {
 
 /// Joins a block with the one behind it, which is in no list.
 template <MemDriver D>
-void CachingAllocator<D>::absorb_next(Block* b) noexcept {
+VESTA_INLINE void CachingAllocator<D>::absorb_next(Block* b) noexcept {
   Block* gone = b->next;
   b->size += gone->size;
   b->freed_at = std::max(b->freed_at, gone->freed_at);
@@ -369,7 +379,7 @@ void CachingAllocator<D>::absorb_next(Block* b) noexcept {
 
 /// Joins a block that is in no list with its free neighbours of the same stream; returns the whole, in no list.
 template <MemDriver D>
-auto CachingAllocator<D>::join_neighbours(Block* b) noexcept -> Block* {
+VESTA_INLINE auto CachingAllocator<D>::join_neighbours(Block* b) noexcept -> Block* {
   const auto joins = [b](const Block* n) {
     return n && n->state == BlockState::free && n->stream_index == b->stream_index;
   };
@@ -390,6 +400,12 @@ auto CachingAllocator<D>::make_free(Block* b, uint32_t stream, uint64_t freed_at
   b->stream = streams_.stream(stream);
   b->stream_index = stream;
   b->freed_at = freed_at;
+  return settle(b);
+}
+
+/// Puts a block that is in no list into the bins of its stream, joined with its neighbours.
+template <MemDriver D>
+VESTA_INLINE auto CachingAllocator<D>::settle(Block* b) noexcept -> Block* {
   b->requested = 0;
   b->op = nullptr;
   b = join_neighbours(b);
@@ -399,7 +415,7 @@ auto CachingAllocator<D>::make_free(Block* b, uint32_t stream, uint64_t freed_at
 
 /// Cuts a free block of the request's stream to size and makes it the caller's.
 template <MemDriver D>
-auto CachingAllocator<D>::hand_out(Block* b, const Request& r) -> Block* {
+VESTA_INLINE auto CachingAllocator<D>::hand_out(Block* b, const Request& r) -> Block* {
   const bool split = may_split(b, r.size);
   if (split) blocks_.reserve(1);
   take_free(b);
@@ -418,7 +434,7 @@ auto CachingAllocator<D>::hand_out(Block* b, const Request& r) -> Block* {
 
 /// Books what the call changed in inactive_split.
 template <MemDriver D>
-void CachingAllocator<D>::flush_holes(bool small) {
+VESTA_INLINE void CachingAllocator<D>::flush_holes(bool small) {
   if (hole_count_ | hole_bytes_) counters_.holes_changed(small, hole_count_, hole_bytes_);
   hole_count_ = hole_bytes_ = 0;
 }
@@ -436,7 +452,7 @@ void CachingAllocator<D>::complete(Block* b) {
   Pool& pool = *b->segment->pool;
   counters_.block_completed(pool.small, b->size);
   note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
-  make_free(b, b->stream_index, b->freed_at);
+  settle(b);
   flush_holes(pool.small);
 }
 

@@ -11,14 +11,10 @@ namespace detail {
 /// Writes a number of bytes for people: "512 B", "3.50 MiB".
 inline std::string readable(size_t bytes) {
   char out[40];
-  if (bytes < kKiB)
-    std::snprintf(out, sizeof out, "%zu B", bytes);
-  else if (bytes < kMiB)
-    std::snprintf(out, sizeof out, "%.2f KiB", double(bytes) / double(kKiB));
-  else if (bytes < kGiB)
-    std::snprintf(out, sizeof out, "%.2f MiB", double(bytes) / double(kMiB));
-  else
-    std::snprintf(out, sizeof out, "%.2f GiB", double(bytes) / double(kGiB));
+  if (bytes < kKiB) std::snprintf(out, sizeof out, "%zu B", bytes);
+  else if (bytes < kMiB) std::snprintf(out, sizeof out, "%.2f KiB", double(bytes) / double(kKiB));
+  else if (bytes < kGiB) std::snprintf(out, sizeof out, "%.2f MiB", double(bytes) / double(kMiB));
+  else std::snprintf(out, sizeof out, "%.2f GiB", double(bytes) / double(kGiB));
   return out;
 }
 
@@ -137,12 +133,12 @@ void CachingAllocator<D>::out_of_memory(const Request& r) {
   const auto bytes = [&](StatType type) { return size_t(counters_.current(type)); };
   const size_t reserved = bytes(StatType::reserved_bytes), allocated = bytes(StatType::allocated_bytes);
   const size_t active = bytes(StatType::active_bytes);
-  std::string message = text(
-      "allocate: CUDA out of memory: expected room for ", readable(r.nbytes), " (nbytes) on device ", device_,
-      ", got a largest free block of ", readable(largest_hole()), ". The device has ", readable(info.total), ", of which ",
-      readable(info.free), " are free; reserved here: ", readable(reserved), ", of which allocated ",
-      readable(allocated), ", waiting for other streams ", readable(active - allocated), ", free in pieces ",
-      readable(reserved - active), ".");
+  std::string message =
+      text("allocate: CUDA out of memory: expected room for ", readable(r.nbytes), " (nbytes) on device ", device_,
+           ", got a largest free block of ", readable(largest_hole()), ". The device has ", readable(info.total),
+           ", of which ", readable(info.free), " are free; reserved here: ", readable(reserved),
+           ", of which allocated ", readable(allocated), ", waiting for other streams ", readable(active - allocated),
+           ", free in pieces ", readable(reserved - active), ".");
   if (limit_ != kUnlimited) message += text(" The limit is ", readable(limit_), ".");
   message += describe_live();
   if (!driver_error_.empty()) message += text(" The driver said: ", driver_error_);

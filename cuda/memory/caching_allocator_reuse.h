@@ -1,9 +1,9 @@
 // What CachingAllocator does when the requesting stream has no free block: events, other streams, the ladder.
 //
-// Note [Errors of the driver]: an event call that fails makes its step fail, not the allocation: the next step is tried,
-// and if none helps, Error(memory) quotes the driver. A free never fails: a block whose events cannot be recorded stays
-// deferred and is tried again. malloc_ distinguishes "no memory" (nullptr) from a broken device, whose Error is passed
-// on.
+// Note [Errors of the driver]: an event call that fails makes its step fail, not the allocation: the next step is
+// tried, and if none helps, Error(memory) quotes the driver. A free never fails: a block whose events cannot be
+// recorded stays deferred and is tried again. malloc_ distinguishes "no memory" (nullptr) from a broken device, whose
+// Error is passed on.
 #pragma once
 #include <vesta/cuda/memory/caching_allocator.h>
 
@@ -18,12 +18,21 @@ auto CachingAllocator<D>::find_slowly(const Request& r, Lock& lock) -> Block* {
     constexpr int kQueries = 8;  // enough to keep up: an allocation frees at most one block to query
     if (poll(*r.pool, kQueries))
       if (Block* b = find_fit(r)) return b;
-    if (options_.gc_threshold > 0) collect_garbage(r);
     if (r.size >= options_.cross_stream_min)
       if (Block* b = reuse_across_streams(r)) return b;
+    if (!r.pool->small) collect_garbage(r);
   }
   if (Block* b = grow(r)) return b;
   return climb(r, lock);
+}
+
+/// Spares an idle segment, `whole`, that a request would break: the next one of its size would need another. Memory of
+/// other streams that is nearer to what is asked serves instead, if there is any.
+template <MemDriver D>
+auto CachingAllocator<D>::spare_whole(Block* whole, const Request& r) -> Block* {
+  if (r.size < options_.cross_stream_min || !events_allowed(r)) return whole;
+  Block* b = reuse_across_streams(r);
+  return b ? b : whole;
 }
 
 /// Tells whether events may be queried and waited for: not while a graph is captured.
@@ -191,91 +200,115 @@ bool CachingAllocator<D>::sync_pending() {
   return any;
 }
 
-/// Takes memory of another stream and makes the requesting stream wait for its last work there.
+/// Takes memory of other streams and makes the requesting stream wait for their last work there. See Note [Runs].
 template <MemDriver D>
 auto CachingAllocator<D>::reuse_across_streams(const Request& r) -> Block* {
-  Block* b = take_from_other_stream(r);
-  if (!b) b = take_pending(r);
-  if (!b) b = take_run(r);
+  auto [first, last] = alike(r);
+  if (!first) std::tie(first, last) = best_run(r);
+  if (!first) return nullptr;
+  Block* b = take_run(r, first, last);
   if (b) ++counters_.counts.num_steals;
   flush_holes(r.pool->small);
   return b;
 }
 
-/// Takes the smallest free block of any other stream; the rest of it stays with that stream.
+/// Finds a block of exactly the request's size, freed on another stream or pending: steps that repeat find one.
 template <MemDriver D>
-auto CachingAllocator<D>::take_from_other_stream(const Request& r) -> Block* {
-  Block* best = nullptr;
+auto CachingAllocator<D>::alike(const Request& r) const -> std::pair<Block*, Block*> {
+  const auto fits = [&](const Block* b) { return b->size == r.size && acceptable(b->size, r); };
   for (uint32_t i = 0; i < r.pool->bins.size(); ++i) {
     if (i == r.stream || !r.pool->bins[i]) continue;
     Block* b = r.pool->bins[i]->find(r.size);
-    if (b && acceptable(b->size, r) && (!best || b->size < best->size)) best = b;
+    if (b && fits(b)) return {b, b};
   }
-  if (!best) return nullptr;
-  blocks_.reserve(1);
-  int waits = 0;
-  if (!attempt([&] { waits = streams_.gate(best->stream_index, best->freed_at, r.stream); })) return nullptr;
-  counters_.counts.num_stream_waits += waits;
-  take_free(best);
-  if (may_split(best, r.size)) put_free(cut(best, r.size));
-  return make_free(best, r.stream, streams_.mark(r.stream));
-}
-
-/// Takes the smallest pending block: the requesting stream waits for the events, so the host need not.
-template <MemDriver D>
-auto CachingAllocator<D>::take_pending(const Request& r) -> Block* {
-  Block* best = nullptr;
   int looks = 256;  // the list is long only when streams lag far behind
   for (Block* b = r.pool->pending.head; b && looks; b = b->list_next, --looks)
-    if (b->size >= r.size && acceptable(b->size, r) && (!best || b->size < best->size)) best = b;
-  if (!best) return nullptr;
-  int waits = 0;
-  const bool gated = attempt([&] {
-    for (Use<D>* u = best->uses; u; u = u->next) {
-      if (u->stream == r.stream) continue;
-      driver_.stream_wait(streams_.stream(r.stream), u->event);
-      ++waits;
-    }
-    waits += streams_.gate(best->stream_index, best->freed_at, r.stream);
-  });
-  counters_.counts.num_stream_waits += waits;
-  if (!gated) return nullptr;
-  drop_uses(best);
-  r.pool->pending.remove(best);
-  counters_.block_completed(r.pool->small, best->size);
-  note(TraceAction::free_completed, uint64_t(best->data), best->requested, handle_number(best->stream), best->op);
-  return make_free(best, r.stream, streams_.mark(r.stream));
+    if (fits(b)) return {b, b};
+  return {nullptr, nullptr};
 }
 
-/// Takes the smallest run of free neighbours of several streams that is large enough together.
+/// Makes a stream wait for all work on a free or pending block; returns the number of waits queued.
 template <MemDriver D>
-auto CachingAllocator<D>::take_run(const Request& r) -> Block* {
-  Block *first = nullptr, *last = nullptr;
-  size_t best = kUnlimited;
-  for (Seg* s = r.pool->segments; s; s = s->next) {
+int CachingAllocator<D>::wait_for(Block* b, uint32_t stream) {
+  int waits = 0;
+  for (Use<D>* u = b->uses; u; u = u->next) {
+    if (u->stream == stream) continue;
+    driver_.stream_wait(streams_.stream(stream), u->event);
+    ++waits;
+  }
+  return waits + streams_.gate(b->stream_index, b->freed_at, stream);
+}
+
+/// Takes a block from the pending ones, in no list then: somebody waits for its events.
+template <MemDriver D>
+void CachingAllocator<D>::end_pending(Block* b) {
+  Pool& pool = *b->segment->pool;
+  drop_uses(b);
+  pool.pending.remove(b);
+  counters_.block_completed(pool.small, b->size);
+  note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+}
+
+/// Takes neighbours, free or pending, as one free block of the requesting stream, which waits for what they wait for.
+/// What the last one has too much stays with its stream, if that is free already.
+template <MemDriver D>
+auto CachingAllocator<D>::take_run(const Request& r, Block* first, Block* last) -> Block* {
+  blocks_.reserve(1);
+  size_t size = 0;
+  const bool gated = attempt([&] {
+    for (Block* b = first;; b = b->next) {
+      size += b->size;
+      counters_.counts.num_stream_waits += wait_for(b, r.stream);
+      if (b == last) break;
+    }
+  });
+  if (!gated) return nullptr;
+  const size_t kept = last->size - (size - r.size);
+  if (last->state == BlockState::free && may_split(last, kept)) {
+    take_free(last);
+    put_free(cut(last, kept));
+    put_free(last);
+  }
+  for (Block* b = first;; b = b->next) {
+    if (b->state == BlockState::pending) {
+      end_pending(b);
+      put_free(b);
+    }
+    if (b == last) break;
+  }
+  return make_free(join_run(first, last), r.stream, streams_.mark(r.stream));
+}
+
+// Note [Runs]: if all streams were one, free neighbours would be joined and the smallest whole that holds a request
+// would be cut from its start. The same is done here with whole stretches of free and pending blocks of any stream: the
+// smallest stretch is chosen, and as many blocks from its start as are needed. Choosing the smallest block instead, or
+// the smallest window of blocks, leaves pieces on both sides and cost half as much memory again in the test of producer
+// and consumer.
+
+/// Finds the blocks for take_run.
+template <MemDriver D>
+auto CachingAllocator<D>::best_run(const Request& r) const -> std::pair<Block*, Block*> {
+  Block* best = nullptr;
+  size_t best_size = kUnlimited;
+  const auto usable = [](const Block* b) {
+    return b && (b->state == BlockState::free || b->state == BlockState::pending);
+  };
+  for (const Seg* s = r.pool->segments; s; s = s->next) {
     for (Block* b = s->first; b;) {
-      Block *from = b, *to = b;
+      Block* from = b;
       size_t size = 0;
-      for (; b && b->state == BlockState::free; to = b, b = b->next) size += b->size;
-      if (size >= r.size && size < best && acceptable(size, r)) {
-        first = from;
-        last = to;
-        best = size;
+      for (; usable(b); b = b->next) size += b->size;
+      if (size >= r.size && size < best_size && acceptable(size, r)) {
+        best = from;
+        best_size = size;
       }
       if (b) b = b->next;
     }
   }
-  if (!first) return nullptr;
-  int waits = 0;
-  const bool gated = attempt([&] {
-    for (Block* b = first;; b = b->next) {
-      waits += streams_.gate(b->stream_index, b->freed_at, r.stream);
-      if (b == last) break;
-    }
-  });
-  counters_.counts.num_stream_waits += waits;
-  if (!gated) return nullptr;
-  return make_free(join_run(first, last), r.stream, streams_.mark(r.stream));
+  if (!best) return {nullptr, nullptr};
+  Block* last = best;
+  for (size_t size = best->size; size < r.size; size += last->size) last = last->next;
+  return {best, last};
 }
 
 /// Climbs the ladder after growing failed: each step frees more and costs more.

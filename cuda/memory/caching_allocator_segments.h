@@ -134,21 +134,32 @@ auto CachingAllocator<D>::commit(Block* hole, size_t bytes, uint32_t stream) noe
   return make_free(hole, stream, 0);
 }
 
-/// Gives idle segments back, the longest unused first, once the reserved part of the limit exceeds the threshold.
+// Note [Waste]: a program whose sizes grow leaves segments behind that are too small for it. PyTorch keeps them until
+// the device is full; a step of a GPT with random lengths then holds up to twice what it uses. Here a new segment is
+// bought partly with old ones: if more than `max_waste` of the highest demand so far would lie idle, whole idle
+// segments go back first, the longest unused one first. Programs of fixed shapes never grow after their first steps,
+// and so never pay for it. Expandable segments do not need it.
+
+/// Gives idle segments back before growing by one for `r`, if too much lies idle or a threshold of the limit is passed.
 template <MemDriver D>
 void CachingAllocator<D>::collect_garbage(const Request& r) {
-  const size_t allowed = size_t(options_.gc_threshold * double(std::min(limit_, total_)));
-  const auto excess = [&] { return counters_.current(StatType::reserved_bytes) - int64_t(allowed); };
-  if (excess() <= 0) return;
+  const auto reserved = [&] { return size_t(counters_.current(StatType::reserved_bytes)); };
+  const size_t next = segment_size(r.size);
+  const size_t demand = demand_ = std::max(demand_, size_t(counters_.current(StatType::active_bytes)) + r.size);
+  size_t allowed = kUnlimited;
+  if (options_.max_waste > 0) allowed = demand + std::max(size_t(options_.max_waste * double(demand)), kSmallWaste);
+  if (options_.gc_threshold > 0)
+    allowed = std::min(allowed, size_t(options_.gc_threshold * double(std::min(limit_, total_))) + next);
+  if (reserved() + next <= allowed) return;
   std::vector<std::pair<uint64_t, Seg*>> idle;
   for (Seg* s = common_.large.segments; s; s = s->next) {
     const Block* b = s->first;
-    if (!s->expandable() && b->state == BlockState::free && !b->split() && b->size != r.size)
+    if (!s->expandable() && b->state == BlockState::free && !b->split() && b->size < next)
       idle.emplace_back(streams_.marks(b->stream_index) - b->freed_at, s);
   }
   std::sort(idle.begin(), idle.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (auto [age, s] : idle) {
-    if (excess() <= 0) break;
+    if (reserved() + next <= allowed) break;
     release_segment(s);
   }
   flush_holes(false);

@@ -65,10 +65,8 @@ concept HostMemDriver = EventDriver<D> && requires(D d, void* p, size_t n) {
 /// Returns a handle as a number, for tables and reports.
 template <DeviceHandle H>
 uint64_t handle_number(H h) {
-  if constexpr (std::is_pointer_v<H>)
-    return reinterpret_cast<uintptr_t>(h);
-  else
-    return uint64_t(h);
+  if constexpr (std::is_pointer_v<H>) return reinterpret_cast<uintptr_t>(h);
+  else return uint64_t(h);
 }
 
 }  // namespace vesta::cuda

@@ -24,10 +24,10 @@ namespace vesta::cuda {
 
 /// Counts the bytes of a PinnedAllocator.
 struct PinnedStats {
-  int64_t reserved_bytes = 0;   // from the driver
+  int64_t reserved_bytes = 0;  // from the driver
   int64_t allocated_bytes = 0;  // the callers'
-  int64_t pending_bytes = 0;    // freed, but in use by a stream
-  int64_t retired_bytes = 0;    // freed, but read by a captured graph
+  int64_t pending_bytes = 0;  // freed, but in use by a stream
+  int64_t retired_bytes = 0;  // freed, but read by a captured graph
   int64_t num_host_alloc = 0;
   int64_t num_host_free = 0;
 };
@@ -148,9 +148,10 @@ auto PinnedAllocator<D>::allocate(size_t nbytes) -> Block* {
       if (grow(size)) b = take(size);
     }
   }
-  VESTA_CHECK(b, memory, "pin_memory: expected ", nbytes, " bytes of page-locked memory (nbytes), got none: ",
-              stats_.reserved_bytes, " bytes are reserved, ", stats_.allocated_bytes, " allocated, ",
-              stats_.pending_bytes, " in use by streams. Pin less, or free pinned tensors.");
+  VESTA_CHECK(b, memory, "pin_memory: expected ", nbytes,
+              " bytes of page-locked memory (nbytes), got none: ", stats_.reserved_bytes, " bytes are reserved, ",
+              stats_.allocated_bytes, " allocated, ", stats_.pending_bytes,
+              " in use by streams. Pin less, or free pinned tensors.");
   b->requested = nbytes;
   return b;
 }
@@ -180,12 +181,9 @@ void PinnedAllocator<D>::free(Block* b) {
   if (!b->captured && !b->uses.empty()) pending_.push_back(b);
   b->allocated = false;
   stats_.allocated_bytes -= int64_t(b->size);
-  if (b->captured)
-    stats_.retired_bytes += int64_t(b->size);
-  else if (!b->uses.empty())
-    stats_.pending_bytes += int64_t(b->size);
-  else
-    put(b);
+  if (b->captured) stats_.retired_bytes += int64_t(b->size);
+  else if (!b->uses.empty()) stats_.pending_bytes += int64_t(b->size);
+  else put(b);
 }
 
 template <HostMemDriver D>

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -119,7 +118,7 @@ class StreamTable {
   }
 
   D& driver_;
-  std::deque<State> states_;
+  std::vector<State> states_;
   std::unordered_map<uint64_t, uint32_t> indices_;
   std::array<Recent, 64> recent_{};
 };

@@ -13,13 +13,12 @@ using NoGil = py::call_guard<py::gil_scoped_release>;
 
 py::dict dict_of(const DeviceInfo& i) {
   using namespace py::literals;
-  return py::dict("name"_a = i.name, "major"_a = i.major, "minor"_a = i.minor,
-                  "multi_processor_count"_a = i.multi_processor_count,
-                  "max_threads_per_multi_processor"_a = i.max_threads_per_multi_processor,
-                  "regs_per_multiprocessor"_a = i.regs_per_multiprocessor, "warp_size"_a = i.warp_size,
-                  "total_memory"_a = i.total_memory, "L2_cache_size"_a = i.l2_cache_size,
-                  "shared_memory_per_block_optin"_a = i.shared_memory_per_block_optin,
-                  "is_integrated"_a = i.is_integrated);
+  return py::dict(
+      "name"_a = i.name, "major"_a = i.major, "minor"_a = i.minor, "multi_processor_count"_a = i.multi_processor_count,
+      "max_threads_per_multi_processor"_a = i.max_threads_per_multi_processor,
+      "regs_per_multiprocessor"_a = i.regs_per_multiprocessor, "warp_size"_a = i.warp_size,
+      "total_memory"_a = i.total_memory, "L2_cache_size"_a = i.l2_cache_size,
+      "shared_memory_per_block_optin"_a = i.shared_memory_per_block_optin, "is_integrated"_a = i.is_integrated);
 }
 
 py::list frames_of(const char* op) {
@@ -41,13 +40,13 @@ py::dict dict_of(const Snapshot& s, int device) {
       blocks.append(py::dict("address"_a = b.address, "size"_a = b.size, "requested_size"_a = b.requested_size,
                              "state"_a = b.state, "frames"_a = frames_of(b.op)));
     }
-    segments.append(py::dict("device"_a = segment.device, "address"_a = segment.address,
-                             "total_size"_a = segment.total_size, "allocated_size"_a = segment.allocated_size,
-                             "active_size"_a = segment.active_size, "requested_size"_a = segment.requested_size,
-                             "stream"_a = segment.stream, "segment_type"_a = segment.segment_type,
-                             "segment_pool_id"_a =
-                                 py::make_tuple(segment.segment_pool_id.capture, segment.segment_pool_id.user),
-                             "is_expandable"_a = segment.is_expandable, "blocks"_a = blocks));
+    segments.append(
+        py::dict("device"_a = segment.device, "address"_a = segment.address, "total_size"_a = segment.total_size,
+                 "allocated_size"_a = segment.allocated_size, "active_size"_a = segment.active_size,
+                 "requested_size"_a = segment.requested_size, "stream"_a = segment.stream,
+                 "segment_type"_a = segment.segment_type,
+                 "segment_pool_id"_a = py::make_tuple(segment.segment_pool_id.capture, segment.segment_pool_id.user),
+                 "is_expandable"_a = segment.is_expandable, "blocks"_a = blocks));
   }
   for (const TraceEntry& e : s.device_traces) {
     trace.append(py::dict("action"_a = kTraceActionNames[int(e.action)], "addr"_a = e.addr, "size"_a = e.size,
@@ -121,7 +120,8 @@ PYBIND11_MODULE(_C_cuda, m) {
       .def("record", [](OwnedEvent& e, int d, uint32_t s) { api().event_record(e.get(), d, s); })
       .def("wait", [](OwnedEvent& e, int d, uint32_t s) { api().event_wait(e.get(), d, s); })
       .def("query", [](OwnedEvent& e) { return api().event_query(e.get()); })
-      .def("synchronize", [](OwnedEvent& e) { api().event_synchronize(e.get()); }, NoGil())
+      .def(
+          "synchronize", [](OwnedEvent& e) { api().event_synchronize(e.get()); }, NoGil())
       .def("elapsed", [](OwnedEvent& a, OwnedEvent& b) { return api().event_elapsed(a.get(), b.get()); });
 
   m.def("memory_stats", [](int d) { return api().memory_stats(d); });

@@ -110,8 +110,9 @@ struct TypeAs {
 
 struct PinMemory {
   static constexpr char name[] = "pin_memory", params[] = "(object device = {})",
-                        doc[] = "A copy in page-locked memory, for copies to a GPU that do not make the host wait; "
-                                "itself where it lies there.";
+                        doc[] =
+                            "A copy in page-locked memory, for copies to a GPU that do not make the host wait; "
+                            "itself where it lies there.";
   static PyObject* run(const Table&, Bound& b) {
     Tensor r = [&] {
       WithoutGil open(true);

@@ -185,9 +185,9 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return _functions.where(condition, self, other)
 
 
-def is_pinned(self: Tensor) -> bool:
-    """Whether the memory is page-locked; never without a CUDA device."""
-    return False
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Notes that work on ``stream`` (a vesta.cuda.Stream) uses the tensor: its memory is reused only after it."""
+    self._record_stream(stream.stream_id)
 
 
 def real(self: Tensor) -> Tensor:
@@ -211,7 +211,7 @@ def install() -> None:
         ravel,
         div_,
         where,
-        is_pinned,
+        record_stream,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)

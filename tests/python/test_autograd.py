@@ -548,3 +548,49 @@ def test_gradgradcheck_finds_a_wrong_second_gradient() -> None:
 def test_gradcheck_wants_double_precision_inputs_that_record() -> None:
     with pytest.raises(ValueError):
         autograd.gradcheck(lambda t: t * 2, (vesta.ones(2, dtype=vesta.float64),))
+
+
+def test_rounded_division_has_a_gradient_of_zero():
+    """Both modes are steps: the gradient exists and is 0, and 0 once more."""
+    for mode in ("floor", "trunc"):
+        x, y = vesta.rand(5, requires_grad=True), vesta.rand(5, requires_grad=True)
+        r = vesta.div(x, y, rounding_mode=mode)
+        assert r.requires_grad
+        grads = vesta.autograd.grad(r.sum(), [x, y], create_graph=True)
+        assert [g.tolist() for g in grads] == [[0.0] * 5] * 2
+
+
+@pytest.mark.differs
+def test_floor_division_has_the_gradient_of_div():
+    x = vesta.rand(5, requires_grad=True)
+    (x // 0.3 + x).sum().backward()
+    assert x.grad.tolist() == [1.0] * 5
+
+
+def test_products_of_rows_without_elements():
+    """[5, 5, 0] @ [0, 5] is 25 rows of nothing; so is a linear layer of no features."""
+    for f in (lambda a, b: a @ b, lambda a, b: vesta.nn.functional.linear(a, b.transpose(0, 1))):
+        a, b = vesta.zeros(5, 5, 0, requires_grad=True), vesta.zeros(0, 5, requires_grad=True)
+        r = f(a, b)
+        assert r.tolist() == [[[0.0] * 5] * 5] * 5
+        r.sum().backward()
+        assert a.grad.shape == (5, 5, 0) and b.grad.shape == (0, 5)
+
+
+def test_gather_and_scatter_of_nothing_take_an_index_of_any_dtype():
+    x, none = vesta.rand(5, requires_grad=True), vesta.zeros(0, dtype=vesta.uint8)
+    r = vesta.gather(x, 0, none)
+    assert r.shape == (0,)
+    r.sum().backward()
+    assert x.grad.tolist() == [0.0] * 5
+    assert vesta.zeros(3).scatter_add_(0, none, vesta.zeros(0)).tolist() == [0.0] * 3
+
+
+@pytest.mark.differs
+def test_batch_norm_keeps_its_shapes():
+    """The statistics used are returned in evaluation as well; an input without channels is refused, empty or not."""
+    x, mean, var = vesta.rand(3, 2, 4), vesta.zeros(2), vesta.ones(2)
+    _, used, invstd = vesta.native_batch_norm(x, None, None, mean, var, False, 0.1, 0.0)
+    assert used.tolist() == [0.0, 0.0] and invstd.tolist() == [1.0, 1.0]
+    with pytest.raises(vesta.Error, match="at least 2 dimensions"):
+        vesta.nn.functional.batch_norm(vesta.zeros(0), vesta.zeros(0), vesta.zeros(0), training=True)

@@ -30,11 +30,12 @@ ALLOWED = {
     "multiprocessing/ddp": TAPE | GROUPS | {"multiprocessing/ddp"},
     "nn": NET,
     "python/bindings": ALL_BUT_LEAVES,
-    "cuda": ALL_BUT_LEAVES - {"python/bindings"} | {"cuda"},
-    "cuda/python": ALL_BUT_LEAVES | {"cuda"},
-    "tests": ALL_BUT_LEAVES | {"core/cpu", "tests"},
+    "cuda": ALL_BUT_LEAVES - {"python/bindings"} | {"cuda", "cuda/memory"},
+    "cuda/memory": BASE | {"cuda/memory"},
+    "cuda/python": ALL_BUT_LEAVES | {"cuda", "cuda/memory"},
+    "tests": ALL_BUT_LEAVES | {"core/cpu", "cuda/memory", "tests"},
     "tests/cpp/cuda": ALL_BUT_LEAVES | {"cuda", "cuda/memory", "tests"},
-    "benchmarks": ALL_BUT_LEAVES | {"core/cpu", "benchmarks"},
+    "benchmarks": ALL_BUT_LEAVES | {"core/cpu", "cuda/memory", "benchmarks"},
     "examples": NET | {"multiprocessing", "multiprocessing/ddp"},
 }
 

@@ -124,3 +124,30 @@ def test_casts_to_bool() -> None:
 def test_sums_of_integers_do_not_overflow_early(dtype: str) -> None:
     x = filled(dtype, int(np.iinfo(dtype).max) if dtype != "int64" else 1 << 50, 1000)
     assert int(x.sum()) == 1000 * int(x[0])
+
+
+def test_bools_take_part_as_in_pytorch() -> None:
+    """square counts them, clamp_min and clamp_max order them, and a sum to no dimension is a number."""
+    x = vesta.tensor([True, False, True] * 30)
+    assert vesta.square(x).dtype is vesta.int64 and vesta.square(x).tolist() == [1, 0, 1] * 30
+    assert vesta.clamp_max(x, vesta.tensor(False)).tolist() == [False] * 90
+    assert x.clamp_min(vesta.tensor(True)).tolist() == [True] * 90
+    assert x.clamp_min(2).dtype is vesta.int64 and x.clamp_min(2).tolist() == [2] * 90
+    assert vesta.tensor(True).sum_to_size(()).dtype is vesta.int64
+    with pytest.raises(vesta.Error, match="clamp_between: expected a dtype of .* got bool"):
+        x.clamp(min=x, max=x)
+
+
+def test_integer_arange_counts_before_it_truncates() -> None:
+    """The number of values comes from the bounds as given, the values from the truncated ones."""
+    for dtype in (vesta.int32, vesta.int64):
+        assert vesta.arange(0, -8.000001, -4.0, dtype=dtype).tolist() == [0, -4, -8]
+        assert vesta.arange(0.5, 3.7, 1, dtype=dtype).tolist() == [0, 1, 2, 3]
+    assert vesta.arange(2**62, 2**62 + 3).tolist() == [2**62, 2**62 + 1, 2**62 + 2]
+
+
+@pytest.mark.differs
+def test_a_sequence_that_stands_still_raises() -> None:
+    for dtype in (vesta.int32, vesta.int64):
+        with pytest.raises(vesta.Error, match="arange: step must be nonzero"):
+            vesta.arange(0, 3, 0.5, dtype=dtype)

@@ -44,6 +44,7 @@ struct Sgn {
 struct Square {
   static constexpr auto doc = "square(input): x * x, elementwise.";
   static constexpr auto accepts = kNumbers;
+  static constexpr bool bool_to_int64 = true;
   template <class V> VESTA_HD static V forward(V x) { return V(x * x); }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::conj(x + x); }
 };
@@ -116,21 +117,29 @@ struct TrueDivide {
   template <class T> VESTA_HD static T backward_b(T g, Unused, T b, T y) { return -g * math::conj(y / b); }
 };
 
+/// Holds what steps of two operands share: the gradient is 0 wherever there is one.
+struct Step {
+  template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
+};
+
 /// Raises for an integer division whose divisor has a zero.
 VESTA_API void check_integer_divisor(const Tensor* const* in, const double* params);
 
-struct FloorDivide {
+struct FloorDivide : Step {
   static constexpr auto doc = "floor_divide(input, other): floor(x / y), elementwise with broadcasting.";
   static constexpr auto accepts = kReals;
-  static constexpr bool differentiable = false;
   static constexpr auto check = &check_integer_divisor;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::floor_divide(a, b); }
 };
 
-struct TruncDivide {
+struct TruncDivide : Step {
   static constexpr auto doc = "trunc_divide(input, other): x / y rounded towards zero, elementwise with broadcasting.";
   static constexpr auto accepts = kReals;
-  static constexpr bool differentiable = false;
   static constexpr auto check = &check_integer_divisor;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::trunc_divide(a, b); }
 };

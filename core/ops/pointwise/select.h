@@ -8,7 +8,7 @@ using math::lit;
 
 struct ClampMin {
   static constexpr auto doc = "clamp_min(input, min): max(x, min), elementwise with broadcasting; NaN stays NaN.";
-  static constexpr auto accepts = kReals;
+  static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a < b, lit<T>(0), g); }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a < b, g, lit<T>(0)); }
@@ -16,7 +16,7 @@ struct ClampMin {
 
 struct ClampMax {
   static constexpr auto doc = "clamp_max(input, max): min(x, max), elementwise with broadcasting; NaN stays NaN.";
-  static constexpr auto accepts = kReals;
+  static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a > b, lit<T>(0), g); }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a > b, g, lit<T>(0)); }

@@ -1,7 +1,7 @@
 """CUDA devices: ``torch.cuda``'s names.
 
-Nothing here is touched by ``import vesta``; the CUDA library is loaded by the first call that needs it. Where there is no
-GPU, ``is_available()`` is False and everything else raises a ``vesta.DeviceError`` that says why.
+Nothing here is touched by ``import vesta``; the CUDA library is loaded by the first call that needs it. Where there is
+no GPU, ``is_available()`` is False and everything else raises a ``vesta.DeviceError`` that says why.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import importlib
 from types import TracebackType
 from typing import Any
 
-import vesta
 from vesta._C import OutOfMemoryError, Tensor
 
 from . import native as _port
@@ -140,8 +139,8 @@ def synchronize(device: Any = None) -> None:
     _port.native().synchronize(_port.index(device))
 
 
-class device:  # noqa: N801 (PyTorch's name)
-    """Makes a device current inside a ``with`` block. ``device``: a number (negative or None: no change) or a device."""
+class device:
+    """Makes a device current inside a ``with`` block. ``device``: a number (None or negative: no change) or device."""
 
     def __init__(self, device: Any) -> None:
         self.idx = -1 if device is None else _port.index(device, optional=False)
@@ -158,7 +157,7 @@ class device:  # noqa: N801 (PyTorch's name)
             _port.native().set_device(self.prev_idx)
 
 
-class device_of(device):  # noqa: N801 (PyTorch's name)
+class device_of(device):
     """Makes the device of a tensor current inside a ``with`` block; a CPU tensor changes nothing."""
 
     def __init__(self, obj: Tensor) -> None:

@@ -113,8 +113,7 @@ def _readable(size: int) -> str:
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """A table of the allocator's counters, for people."""
     stats = memory_stats(device)
-    rows = [("Allocated memory", "allocated_bytes"), ("Active memory", "active_bytes"), ("Reserved memory", "reserved_bytes"),
-            ("Non-releasable memory", "inactive_split_bytes"), ("Requested memory", "requested_bytes")]  # fmt: skip
+    rows = [(f"{kind} memory", f"{kind.lower()}_bytes") for kind in ("Allocated", "Active", "Reserved", "Requested")]
     counts = [("Allocations", "allocation"), ("Active allocs", "active"), ("Segments", "segment")]
     line = "|" + "-" * 75 + "|"
     title = f"CUDA memory of cuda:{port.index(device)}; out of memory: {stats.get('num_ooms', 0)}"

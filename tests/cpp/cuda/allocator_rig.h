@@ -41,9 +41,13 @@ struct Rig {
     cache.free(h.block);
     h = {};
   }
-  /// Queues a kernel that touches a block, on any stream.
+  /// Queues a kernel that touches a block, on any stream; another one is ordered behind the block's own first, as
+  /// whoever shares memory between streams must.
   void use(const Held& h, Device::Stream s, int64_t duration = 5) {
-    if (s != h.block->stream) cache.record_stream(h.block, s);
+    if (s != h.block->stream) {
+      device.order(h.block->stream, s);
+      cache.record_stream(h.block, s);
+    }
     device.kernel(s, {h.owner}, duration);
   }
   int64_t now(StatType type) const { return cache.stats().get(type).current; }

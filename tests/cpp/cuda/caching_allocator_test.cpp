@@ -32,8 +32,8 @@ Error error_of(F&& call) {
 
 TEST_CASE("requests are rounded and segments sized as PyTorch does", "[cuda][allocator]") {
   const Options plain;
-  const std::pair<size_t, size_t> sizes[] = {{1, 512},           {512, 512},          {513, 1024},
-                                             {kMiB, kMiB},       {kMiB + 1, kMiB + 512}, {3 * kMiB, 3 * kMiB}};
+  const std::pair<size_t, size_t> sizes[] = {
+      {1, 512}, {512, 512}, {513, 1024}, {kMiB, kMiB}, {kMiB + 1, kMiB + 512}, {3 * kMiB, 3 * kMiB}};
   for (auto [asked, got] : sizes) CHECK(round_size(asked, plain) == got);
   CHECK(segment_size(kMiB) == 2 * kMiB);
   CHECK(segment_size(kMiB + 512) == 20 * kMiB);

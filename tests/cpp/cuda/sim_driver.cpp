@@ -15,7 +15,8 @@ Device::Device(const DeviceOptions& options) : options_(options), random_(option
   streams_.resize(1);  // stream 0 is there from the start
 }
 
-// ---- Counting and failing --------------------------------------------------------------------------------------------
+// ---- Counting and failing
+// --------------------------------------------------------------------------------------------
 
 bool Device::refused(Call c) {
   ++counts_[size_t(c)];
@@ -57,7 +58,8 @@ void Device::complain(const std::string& what) {
   if (violations_.size() < 100) violations_.push_back(what);
 }
 
-// ---- Memory ----------------------------------------------------------------------------------------------------------
+// ---- Memory
+// ----------------------------------------------------------------------------------------------------------
 
 uintptr_t Device::addresses(size_t n) {
   // Addresses come back, as those of a device do: what held on to one is found out.
@@ -161,7 +163,8 @@ void Device::host_free(void* p) {
   host_.erase(at);
 }
 
-// ---- Events ----------------------------------------------------------------------------------------------------------
+// ---- Events
+// ----------------------------------------------------------------------------------------------------------
 
 Device::Event Device::event_get() {
   Lock lock(mutex_);
@@ -199,10 +202,8 @@ void Device::event_record(Event e, Stream s) {
   auto mark = std::make_shared<Mark>(Mark{s, false, captures_.contains(s)});
   event(e).mark = mark;
   Op op{Op::record, {}, 0, mark};
-  if (mark->captured)
-    captures_[s]->branches[s].push_back(op);
-  else
-    streams_[s].queue.push_back(op);
+  if (mark->captured) captures_[s]->branches[s].push_back(op);
+  else streams_[s].queue.push_back(op);
 }
 
 bool Device::event_query(Event e) {
@@ -249,7 +250,8 @@ int64_t Device::now() {
   return ++now_;
 }
 
-// ---- The program's side ----------------------------------------------------------------------------------------------
+// ---- The program's side
+// ----------------------------------------------------------------------------------------------
 
 Device::Stream Device::stream() {
   Lock lock(mutex_);
@@ -403,7 +405,8 @@ void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   tick();
 }
 
-// ---- The device's side -----------------------------------------------------------------------------------------------
+// ---- The device's side
+// -----------------------------------------------------------------------------------------------
 
 void Device::start(const Op& op) {
   for (const Owner& o : op.touched) {

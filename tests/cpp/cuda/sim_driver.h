@@ -1,11 +1,11 @@
-// A simulated device for the allocators: it has streams, events, graphs and memory, but no bytes. It satisfies MemDriver
-// and HostMemDriver, so the allocators of the CUDA backend run on it unchanged.
+// A simulated device for the allocators: it has streams, events, graphs and memory, but no bytes. It satisfies
+// MemDriver and HostMemDriver, so the allocators of the CUDA backend run on it unchanged.
 //
 // A stream is a queue of kernels, records and waits. How far the device gets between two calls of the host is a policy,
 // so that a test can meet the device that is always done, the one that never starts, and the one whose one stream hangs
-// while the others run ahead. A kernel names the ranges it touches. The device complains, in violations(), when a kernel
-// starts while a kernel of an earlier owner of the same bytes is unfinished, when memory is taken away that is owned or
-// in use, and when a capture is disturbed.
+// while the others run ahead. A kernel names the ranges it touches. The device complains, in violations(), when a
+// kernel starts while a kernel of an earlier owner of the same bytes is unfinished, when memory is taken away that is
+// owned or in use, and when a capture is disturbed.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -59,7 +59,7 @@ struct Range {
   int pool = 0;
   bool alive = true;
   bool captured = false;  // a graph uses it
-  int outstanding = 0;    // kernels that are queued or running
+  int outstanding = 0;  // kernels that are queued or running
   std::vector<std::shared_ptr<Range>> before;  // earlier owners of a part of it that were in use when it began
 };
 using Owner = std::shared_ptr<Range>;
@@ -157,7 +157,7 @@ class Device {
   struct StreamState {
     std::deque<Op> queue;
     bool running = false;  // the kernel at the head
-    int64_t free_at = 0;   // when the last kernel ends
+    int64_t free_at = 0;  // when the last kernel ends
   };
   struct EventState {
     bool taken = false;

@@ -1,0 +1,255 @@
+"""CUDA as a user meets it: devices, streams, copies, memory, errors. Runs on a GPU or on the emulated device."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import vesta
+
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
+
+EMULATED = vesta.cuda.is_available() and "Emulated" in vesta.cuda.get_device_name()
+
+
+def run(program: str, **environment: str) -> str:
+    """Runs a program in a process of its own and returns what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# ---- devices ----------------------------------------------------------------------------------------------------
+
+
+def test_a_tensor_goes_there_and_back() -> None:
+    x = vesta.arange(6.0).view(2, 3)
+    c = x.cuda()
+    assert c.is_cuda and c.device == vesta.device("cuda", 0) and c.get_device() == 0
+    assert c.cuda() is c and c.to("cuda") is c and c.to(vesta.device("cuda:0")) is c
+    assert vesta.equal(c.cpu(), x) and vesta.equal(c.t().cpu(), x.t()) and c.t().cpu().stride() == (1, 3)
+    assert c[1, 2].item() == 5.0 and c.tolist() == x.tolist()
+    assert repr(c[0]) == "tensor([0., 1., 2.], device='cuda:0')"
+
+
+def test_devices_by_name_number_and_context() -> None:
+    assert vesta.device("cuda").index is None and str(vesta.device("cuda")) == "cuda"
+    assert vesta.zeros(2, device="cuda").device.index == 0 == vesta.cuda.current_device()
+    if vesta.cuda.device_count() > 1:
+        with vesta.cuda.device(1):
+            assert vesta.cuda.current_device() == 1 and vesta.zeros(2, device="cuda").device.index == 1
+            assert vesta.ones(2).cuda().device.index == 1
+        assert vesta.cuda.current_device() == 0
+        a, b = vesta.ones(3, device="cuda:0"), vesta.ones(3, device="cuda:1")
+        with pytest.raises(RuntimeError, match=r"add: expected all tensors on one device, got cuda:0 \(argument 1\)"):
+            a + b
+        assert vesta.equal((a.to("cuda:1") + b).cpu(), vesta.full((3,), 2.0))
+        b.copy_(a * 3)
+        assert b.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_numbers_and_numbers_in_tensors_join_a_device() -> None:
+    x = vesta.arange(4.0).cuda()
+    assert (x * 2 + vesta.tensor(1.0)).tolist() == [1.0, 3.0, 5.0, 7.0]
+    with pytest.raises(RuntimeError, match=r"mul: expected all tensors on one device, got cuda:0 .* and cpu"):
+        x * vesta.ones(4)
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(RuntimeError, match="device number"):
+        vesta.zeros(2, device="cuda:99")
+    with pytest.raises(RuntimeError, match="device number"):
+        vesta.cuda.set_device(99)
+    assert vesta.zeros(1, device="cuda").item() == 0.0
+
+
+def test_without_the_library_everything_says_so() -> None:
+    out = run(
+        "import vesta\n"
+        "print(vesta.cuda.is_available(), vesta.cuda.device_count())\n"
+        "for f in (lambda: vesta.zeros(1, device='cuda'), lambda: vesta.ones(1).cuda(), vesta.cuda.synchronize,\n"
+        "          vesta.cuda.current_device, vesta.cuda.memory_allocated, lambda: vesta.ones(1).pin_memory()):\n"
+        "  try: f()\n"
+        "  except vesta.DeviceError as e: print('vesta-cuda' in str(e))\n",
+        VESTA_CUDA_LIBRARY="/nowhere/libvesta_cuda.so",
+    )
+    assert out.split() == ["False", "0"] + ["True"] * 6
+
+
+# ---- streams ----------------------------------------------------------------------------------------------------
+
+
+def test_streams_are_values_and_contexts() -> None:
+    a, b = vesta.cuda.Stream(), vesta.cuda.Stream()
+    assert a != b and a == a and len({a, b}) == 2 and vesta.cuda.default_stream() == vesta.cuda.current_stream()
+    with vesta.cuda.stream(a):
+        assert vesta.cuda.current_stream() == a
+        with vesta.cuda.stream(b), vesta.cuda.stream(None):
+            assert vesta.cuda.current_stream() == b
+        assert vesta.cuda.current_stream() == a
+    assert vesta.cuda.current_stream() == vesta.cuda.default_stream()
+    assert a.query() and a.synchronize() is None and vesta.cuda.Stream(priority=-1).priority == -1
+
+
+def test_events_order_streams_and_tell_time() -> None:
+    s, begin, end = vesta.cuda.Stream(), vesta.cuda.Event(enable_timing=True), vesta.cuda.Event(enable_timing=True)
+    x = vesta.ones(1000, device="cuda")
+    with vesta.cuda.stream(s):
+        s.wait_stream(vesta.cuda.default_stream())
+        begin.record()
+        y = x * 3
+        end.record()
+    vesta.cuda.current_stream().wait_event(end)
+    y.record_stream(vesta.cuda.current_stream())
+    assert (y + 1)[0].item() == 4.0
+    end.synchronize()
+    assert end.query() and begin.elapsed_time(end) >= 0
+    with pytest.raises(RuntimeError, match="enable_timing"):
+        vesta.cuda.Event().elapsed_time(end)
+
+
+GRAPHS = """
+import random, vesta
+random.seed(3)
+out = []
+for graph in range({graphs}):
+    streams = [vesta.cuda.current_stream(), *(vesta.cuda.Stream() for _ in range(3))]
+    leaf = vesta.arange(1.0, 33.0).cuda().requires_grad_()
+    side = vesta.arange(32.0).cuda().requires_grad_()
+    values, homes = [leaf, side], [streams[0], streams[0]]
+    for step in range(8):
+        s, i, j = random.choice(streams), *random.sample(range(len(values)), 2)
+        for home in (homes[i], homes[j]):
+            s.wait_stream(home)
+        with vesta.cuda.stream(s):
+            a, b = values[i], values[j]
+            for t in (a, b):
+                t.record_stream(s)
+            kind = random.randrange(4)
+            r = (lambda: a * b * 0.01, lambda: a + b, lambda: (a - b).tanh(), lambda: vesta.maximum(a, b))[kind]()
+        values.append(r), homes.append(s)
+    for home in homes:
+        streams[0].wait_stream(home)
+    values[-1].backward(vesta.ones(32).cuda())
+    del values
+    for t in (leaf, side):
+        out.append(None if t.grad is None else t.grad.tolist())
+print(out)
+"""
+
+
+@pytest.mark.skipif(not EMULATED, reason="needs the emulated device's schedules; a GPU has one of its own")
+def test_backward_over_streams_gives_the_bits_of_one_stream() -> None:
+    """Gradients are the same whatever the device runs first, as long as what the user ordered holds."""
+    program = GRAPHS.format(graphs=25)
+    want = run(program.replace("vesta.cuda.Stream()", "vesta.cuda.current_stream()"))
+    assert "None" in want or len(want) > 1000
+    for schedule, order, seed in (("eager", "descending", 1), ("lazy", "shuffled", 2), ("random", "ascending", 3)):
+        settings = {"SCHEDULE": schedule, "ORDER": order, "SEED": str(seed)}
+        assert run(program, **{f"VESTA_EMULATION_{k}": v for k, v in settings.items()}) == want, schedule
+
+
+@pytest.mark.skipif(not EMULATED, reason="needs the emulated device's lazy schedule")
+def test_a_copy_overlaps_compute() -> None:
+    """A copy on a side stream is done while work on the default stream has not begun, and the other way round."""
+    out = run(
+        "import vesta\n"
+        "x, host = vesta.ones(1000, device='cuda'), vesta.arange(1000.).pin_memory()\n"
+        "vesta.cuda.synchronize()\n"
+        "copying = vesta.cuda.Stream()\n"
+        "y = x * 2\n"
+        "with vesta.cuda.stream(copying): c = host.to('cuda', non_blocking=True)\n"
+        "print(vesta.cuda.default_stream().query(), copying.query())\n"
+        "copying.synchronize()\n"
+        "print(vesta.cuda.default_stream().query(), copying.query())\n"
+        "vesta.cuda.synchronize(); print(y[0].item(), c[5].item())\n",
+        VESTA_EMULATION_SCHEDULE="lazy",
+    )
+    assert out.split() == ["False", "False", "False", "True", "2.0", "5.0"]
+
+
+# ---- copies -----------------------------------------------------------------------------------------------------
+
+
+def test_page_locked_memory() -> None:
+    x = vesta.arange(7, dtype=vesta.int16)
+    p = x.pin_memory()
+    assert p.is_pinned() and not x.is_pinned() and vesta.equal(p, x) and p.pin_memory() is not x
+    c = p.to("cuda", non_blocking=True)
+    p2 = vesta.empty(7, dtype=vesta.int16).pin_memory()
+    p2.copy_(c, non_blocking=True)
+    vesta.cuda.synchronize()
+    assert vesta.equal(p2, x)
+    with pytest.raises(RuntimeError, match="pin_memory: expected a CPU tensor"):
+        c.pin_memory()
+
+
+@pytest.mark.parametrize("source", ["contiguous", "transposed", "sliced", "expanded"])
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float16, vesta.int64, vesta.bool, vesta.complex64])
+def test_copies_between_host_and_device(source: str, dtype: vesta.dtype) -> None:
+    base = (vesta.arange(60.0).view(6, 10) % 7).to(dtype)
+    x = {"contiguous": base, "transposed": base.t(), "sliced": base[1::2, 2:9:3], "expanded": base[:1].expand(4, 10)}[
+        source
+    ]
+    there = x.to("cuda")
+    assert there.dtype == dtype and vesta.equal(there.cpu(), x)
+    for target in (vesta.zeros(x.shape, device="cuda"), vesta.zeros(tuple(reversed(x.shape)), device="cuda").t()):
+        if dtype is not vesta.complex64:
+            assert vesta.equal(target.copy_(x).cpu(), x.float())
+    back = vesta.zeros(x.shape, dtype=vesta.complex128)
+    assert vesta.equal(back.copy_(there), x.to(vesta.complex128))
+
+
+def test_gradients_cross_devices() -> None:
+    w = vesta.arange(3.0).requires_grad_()
+    (w.cuda() * 2).cpu().backward(vesta.ones(3))
+    assert w.grad.device.type == "cpu" and w.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+# ---- memory -----------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_counted_and_reused() -> None:
+    vesta.cuda.synchronize()
+    before = vesta.cuda.memory_allocated()
+    x = vesta.empty(1 << 20, device="cuda")
+    assert vesta.cuda.memory_allocated() - before == 4 << 20
+    address = x.data_ptr()
+    del x
+    assert vesta.cuda.memory_allocated() == before and vesta.cuda.memory_reserved() >= 4 << 20
+    y = vesta.empty(1 << 20, device="cuda")
+    assert y.data_ptr() == address
+    vesta.cuda.reset_peak_memory_stats()
+    assert vesta.cuda.max_memory_allocated() == vesta.cuda.memory_allocated()
+    stats = vesta.cuda.memory_stats()
+    assert stats["num_ooms"] >= 0 and stats["allocation.all.current"] >= 1
+    assert "Allocated memory" in vesta.cuda.memory_summary()
+    segments = vesta.cuda.memory_snapshot()
+    assert sum(s["allocated_size"] for s in segments) == vesta.cuda.memory_allocated()
+    free, total = vesta.cuda.mem_get_info()
+    assert 0 < free <= total
+    del y
+    vesta.cuda.empty_cache()
+
+
+def test_out_of_memory_says_what_there_is_and_the_process_goes_on() -> None:
+    total = vesta.cuda.get_device_properties().total_memory
+    with pytest.raises(vesta.cuda.OutOfMemoryError, match="out of memory.*reserved.*allocated") as caught:
+        vesta.empty(total * 2, dtype=vesta.uint8, device="cuda")
+    assert isinstance(caught.value, (RuntimeError, MemoryError))
+    assert (vesta.ones(4, device="cuda") + 1).tolist() == [2.0] * 4
+
+
+def test_the_host_does_not_wait_for_ops() -> None:
+    """Pointwise work, views and copies within the device ask for no synchronisation."""
+    x = vesta.ones(64, 64, device="cuda").requires_grad_()
+    counters = lambda: dict(vesta._C_cuda.counters())
+    before = counters()
+    y = ((x * 2).tanh() + x.t()).contiguous()
+    y.backward(y.detach())
+    after = counters()
+    assert after["synchronizations"] == before["synchronizations"] and after["launches"] > before["launches"]
