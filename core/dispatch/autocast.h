@@ -8,9 +8,9 @@
 // A float32 leaf that requires grad is cast to the lower dtype once per step, however often it is used: the cast is
 // kept until the thread leaves its outermost autocast context. What is kept is found by the leaf's identity and the
 // dtype, and is right only while the leaf's storage and its version are those that were cast (an optimizer's step or
-// `x.data = y` inside of the context), and, while recording, only if the cast itself was recorded. PyTorch looks at the
-// identity alone: there a weight that was first used under no_grad() gets no gradient in the same context. The cache
-// belongs to a thread, as the mode does.
+// `x.data = y` inside of the context), and, while recording, only if the cast itself was recorded (not under
+// no_grad()). PyTorch looks at the identity alone: there a weight that is written in place keeps its old cast. The
+// cache belongs to a thread, as the mode does.
 #pragma once
 #include <optional>
 #include <tuple>

@@ -165,7 +165,9 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
                      Text reduction, double label_smoothing) {
-  if (auto r = autocast::redirected(kFloat32, cross_entropy, input, target, weight, ignore_index, reduction, label_smoothing)) return *r;
+  if (auto r = autocast::redirected(kFloat32, cross_entropy, input, target, weight, ignore_index, reduction,
+                                    label_smoothing))
+    return *r;
   Reduce r = reduction_of(reduction, "cross_entropy");
   if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
     return soft_cross_entropy(input, target, weight, r, label_smoothing);

@@ -9,7 +9,6 @@ import threading
 import warnings
 
 import pytest
-
 import vesta
 from vesta import nn
 from vesta.nn import functional as F
@@ -235,9 +234,8 @@ def test_an_exception_leaves_the_context():
 
 def test_one_object_entered_again_inside_itself():
     mode, x = vesta.autocast("cpu"), values(2, 2)
-    with mode, vesta.autocast("cpu", enabled=False):
-        with mode:
-            assert (x @ x).dtype == bf16
+    with mode, vesta.autocast("cpu", enabled=False), mode:
+        assert (x @ x).dtype == bf16
     assert mode.device == "cpu" and mode.fast_dtype == bf16
 
 
@@ -292,6 +290,15 @@ def test_other_threads_are_not_concerned():
         thread.join()
         assert (values(2, 2) @ values(2, 2)).dtype == bf16
     assert seen == [False, f16]
+
+
+def test_the_dtype_belongs_to_the_thread():
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(vesta.get_autocast_dtype("cpu")))
+    with vesta.autocast("cpu", f16):
+        thread.start()
+        thread.join()
+    assert seen == [bf16]
 
 
 def test_a_decorated_function_in_many_threads():
@@ -395,7 +402,7 @@ def counts():
 
 @pytest.mark.differs
 class TestCache:
-    """A weight is cast once per context. PyTorch has no counter, and looks at identity alone."""
+    """A weight is cast once per context, and again when it changed. PyTorch has no counter, and sees no change."""
 
     def test_once_per_context(self):
         layer, x = nn.Linear(4, 4), values(2, 4)
@@ -408,7 +415,11 @@ class TestCache:
                 with vesta.autocast("cpu", enabled=False):
                     pass
                 layer(x)
-                assert counts() == (hits + 6, casts + 2, 2)  # weight and bias; the input is no leaf that wants gradients
+                assert counts() == (
+                    hits + 6,
+                    casts + 2,
+                    2,
+                )  # weight and bias; the input is no leaf that wants gradients
             assert counts()[2] == 0
 
     def test_off(self):

@@ -10,7 +10,6 @@ import math
 import pickle
 
 import pytest
-
 import vesta
 from vesta import nn
 from vesta.nn import functional as F

@@ -39,9 +39,9 @@ def _type_of(device_type: Any) -> str:
 class autocast:
     """Runs operations in the dtype that suits them; a context manager and a decorator, for the thread that enters it.
 
-    Products and convolutions compute in ``dtype``, operations that need range or precision in float32, all others in the
-    dtype of their operands. Parameters stay what they are and their gradients arrive in the parameters' dtype. Wrap the
-    forward pass and the loss, not ``backward()``.
+    Products and convolutions compute in ``dtype``, operations that need range or precision in float32, all others in
+    the dtype of their operands. Parameters stay what they are and their gradients arrive in the parameters' dtype. Wrap
+    the forward pass and the loss, not ``backward()``.
 
     Args:
         device_type: "cuda" or "cpu".
@@ -82,9 +82,7 @@ class autocast:
                 warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=3)
                 return False
             if self.fast_dtype == _C.bfloat16 and not vesta.cuda.is_bf16_supported():
-                raise RuntimeError(
-                    "Current CUDA Device does not support bfloat16. Please switch dtype to float16."
-                )
+                raise RuntimeError("Current CUDA Device does not support bfloat16. Please switch dtype to float16.")
         if self.fast_dtype not in _SUPPORTED:
             warnings.warn(
                 f"In {self.device.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
@@ -193,9 +191,7 @@ def custom_fwd(fwd: F | None = None, *, device_type: str, cast_inputs: Any = Non
             return forward(*args, **kwargs)
         with autocast(device_type, enabled=False):
             context, *inputs = args
-            return forward(
-                context, *_cast(inputs, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs)
-            )
+            return forward(context, *_cast(inputs, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
 
     return decorate_fwd
 
@@ -225,9 +221,7 @@ def custom_bwd(bwd: F | None = None, *, device_type: str) -> Any:
 
 
 def _renamed(name: str, instead: str) -> None:
-    warnings.warn(
-        f"vesta.{name} is deprecated. Please use vesta.{instead} instead.", DeprecationWarning, stacklevel=3
-    )
+    warnings.warn(f"vesta.{name} is deprecated. Please use vesta.{instead} instead.", DeprecationWarning, stacklevel=3)
 
 
 def is_autocast_cpu_enabled() -> bool:

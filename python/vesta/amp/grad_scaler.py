@@ -84,9 +84,7 @@ class GradScaler:
         self._device = str(device)
         self._enabled = enabled
         if enabled and self._device.partition(":")[0] == "cuda" and not vesta.cuda.is_available():
-            warnings.warn(
-                "vesta.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
-            )
+            warnings.warn("vesta.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
             self._enabled = False
         if not self._enabled:
             return
