@@ -1,7 +1,10 @@
 #include <vesta/core/random.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
+
+#include <vesta/core/backend.h>
 
 namespace vesta {
 namespace {
@@ -49,14 +52,58 @@ void Generator::set_state(const Tensor& state) {
   seed_ = words[1], offset_ = words[2];
 }
 
-Generator& default_generator() {
-  static Generator* g = new Generator;  // never destroyed: threads may draw while the process ends
-  return *g;
+namespace {
+
+constexpr int kMaxNumbers = 64;  // devices of a type that get a default generator
+
+/// Holds the default generators, which are made when first used and never destroyed: threads may draw while the process
+/// ends.
+struct Defaults {
+  std::mutex mutex;
+  uint64_t seed = Generator::kDefaultSeed;
+  std::atomic<Generator*> made[kNumDeviceTypes][kMaxNumbers] = {};
+};
+Defaults& defaults() {
+  static auto* d = new Defaults;
+  return *d;
+}
+
+}  // namespace
+
+Generator& default_generator() { return default_generator(Device()); }
+
+Generator& default_generator(Device device) {
+  device = settled(device);
+  VESTA_CHECK(device.index >= 0 && device.index < kMaxNumbers, device, "default_generator: expected a device, got ",
+              device, ".");
+  Defaults& d = defaults();
+  std::atomic<Generator*>& slot = d.made[int(device.type)][device.index];
+  if (Generator* g = slot.load(std::memory_order_acquire)) [[likely]]
+    return *g;
+  std::lock_guard lock(d.mutex);
+  if (!slot.load(std::memory_order_relaxed)) slot.store(new Generator(d.seed, device), std::memory_order_release);
+  return *slot.load(std::memory_order_relaxed);
 }
 
 Generator& manual_seed(uint64_t seed) {
-  default_generator().manual_seed(seed);
-  return default_generator();
+  Generator& own = default_generator();
+  Defaults& d = defaults();
+  std::lock_guard lock(d.mutex);
+  d.seed = seed;
+  for (auto& type : d.made) {
+    for (auto& slot : type) {
+      if (Generator* g = slot.load(std::memory_order_relaxed)) g->manual_seed(seed);
+    }
+  }
+  return own;
+}
+
+RandomStream next_stream(Generator* generator, Device device, const char* op) {
+  if (!generator) return default_generator(device).next();
+  VESTA_CHECK(generator->device() == settled(device), runtime, op, ": expected a generator of the tensor's device ",
+              device, ", got one of ", generator->device(), " (generator). Make it with Generator(device=\"", device,
+              "\").");
+  return generator->next();
 }
 
 }  // namespace vesta

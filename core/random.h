@@ -16,9 +16,11 @@ struct RandomStream {
 class VESTA_API Generator {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;  // PyTorch's
-  explicit Generator(uint64_t seed = kDefaultSeed) : seed_(seed) {}
+  explicit Generator(uint64_t seed = kDefaultSeed, Device device = {}) : seed_(seed), device_(device) {}
   Generator(const Generator&) = delete;
 
+  /// Returns the device whose ops may use it. The numbers are the same on every device.
+  Device device() const { return device_; }
   /// Starts again from `seed`.
   void manual_seed(uint64_t seed);
   /// Takes a seed from the system's source of randomness and returns it.
@@ -35,11 +37,17 @@ class VESTA_API Generator {
  private:
   mutable std::mutex mutex_;
   uint64_t seed_, offset_ = 0;
+  const Device device_;
 };
 
-/// Returns the generator that ops use where none is given.
+/// Returns the generator that ops on the CPU use where none is given.
 VESTA_API Generator& default_generator();
-/// Seeds the default generator; returns it.
+/// Returns the generator that ops on a device use where none is given: one per device, seeded by manual_seed().
+VESTA_API Generator& default_generator(Device device);
+/// Seeds the default generators of all devices, those that are first used later too; returns the CPU's.
 VESTA_API Generator& manual_seed(uint64_t seed);
+/// Returns the next stream of `generator`, or of the device's default one where it is null. Error(runtime) for a
+/// generator of another device.
+VESTA_API RandomStream next_stream(Generator* generator, Device device, const char* op);
 
 }  // namespace vesta

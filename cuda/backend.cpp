@@ -85,6 +85,10 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
 
 void register_all() {
   register_pointwise();
+  register_factory();
+  register_index();
+  register_optim();
+  register_random();
   register_amp();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <mutex>
+#include <string>
 
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/kernels/fault_record.h>
@@ -29,8 +30,10 @@ void raise_fault(int device) {
   __atomic_store_n(&f->set, 0u, __ATOMIC_RELEASE);
   switch (FaultKind(found.kind)) {
     case FaultKind::index:
-      fail(Cause::index, found.op, ": index ", found.value, " is out of bounds for dimension with size ", found.bound,
-           " (found on cuda:", device, "; the op's result is not valid).");
+    case FaultKind::element_index:
+      fail(found.kind == int(FaultKind::index) ? Cause::index : Cause::runtime, found.op, ": index ", found.value,
+           " is out of bounds for dimension ", found.dim < 0 ? std::string() : std::to_string(found.dim) + " ",
+           "with size ", found.bound, " (found on cuda:", device, "; the op's result is not valid).");
     case FaultKind::class_number:
       fail(Cause::index, found.op, ": Target ", found.value, " is out of bounds: expected 0 to ", found.bound - 1,
            " (found on cuda:", device, "; the op's result is not valid).");

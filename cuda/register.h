@@ -4,6 +4,10 @@
 namespace vesta::cuda {
 
 void register_pointwise();
+void register_factory();
+void register_index();
+void register_optim();
+void register_random();
 void register_amp();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.

@@ -65,4 +65,20 @@ bool goes_direct(const Correlated<E>& c);
 template <class E>
 void correlate_direct(const Correlated<E>& c);
 
+/// Note [Direct weight gradient]
+/// The gradient of one tap's weights is a product over the outputs for which the tap lies in the image: nothing is
+/// padded and no work is wasted. Blocks of about 512 outputs of x and gy are packed with the channels innermost and
+/// stay in L2 while all taps are summed from them; the sums of a block are added to a partial of [inputs, taps,
+/// outputs]. A task is a group of samples times a piece of the channels; partials are added in the order of the samples
+/// at the end.
+
+/// Tells whether direct_weight_gradient is the faster way, from the shape alone.
+bool weight_gradient_goes_direct(const ConvShape& shape);
+
+/// Computes what conv_backward_weights does.
+template <class E>
+void direct_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
+                            const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
+                            typename E::Stored* gbias);
+
 }  // namespace vesta::cpu

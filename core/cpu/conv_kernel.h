@@ -28,11 +28,28 @@ struct DirectRow {
   const T* bias = nullptr;  ///< [panel], added after everything else
 };
 
+/// Describes the gradient of one tap's weights, for a panel of input and a panel of output channels: out[r, j] (+)= the
+/// sum over images i, rows q and columns p of a[i * a_image + q * a_row + p * a_col + r] times
+/// b[i * b_image + q * b_row + p * panel + j].
+template <class T>
+struct DirectGradient {
+  std::int64_t images, rows, columns;
+  const T* a;
+  std::int64_t a_image, a_row, a_col;
+  const T* b;
+  std::int64_t b_image, b_row;
+  std::int64_t inputs, outputs;  ///< channels, each at most `panel`; outputs up to the next vector are written as well
+  T* out;  ///< element (r, j) at r * out_row + j
+  std::int64_t out_row;
+  bool accumulate = false;  ///< add to out instead of overwriting it
+};
+
 /// Holds the kernels of one instruction set for T = float or double.
 template <class T>
 struct DirectKernels {
   int panel;  ///< output channels of a packed panel of weights
   void (*row)(const DirectRow<T>&);
+  void (*gradient)(const DirectGradient<T>&);
   /// Packs `lines` lines of length k (element (l, i) at in[l * line + i * step]) k-major into panels; lines past the
   /// last stay undefined.
   void (*pack)(std::int64_t lines, std::int64_t k, const T* in, std::int64_t line, std::int64_t step, T* out);

@@ -236,24 +236,12 @@ Tensor index_tensors(const Tensor& input, TensorList indices) {
   return r;
 }
 
-/// Tells whether the dimensions [first, first + n) of `t` step like one.
-bool is_regular(const Tensor& t, int64_t first, int64_t n) {
-  int64_t next = -1;
-  for (int64_t d = first + n - 1; d >= first; --d) {
-    int64_t size = t.sizes()[size_t(d)], stride = t.strides()[size_t(d)];
-    if (size == 1) continue;
-    if (next >= 0 && stride != next) return false;
-    next = stride * size;
-  }
-  return true;
-}
-
 Tensor index_put_(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
   check_defined(values, "index_put_", "values");
   IndexPlan plan = index_plan(self, indices, "index_put_");
   Tensor other = check_put_values(self, plan, values);
   check_writable(self, "index_put_");
-  if (overlap(self, values) != Overlap::none || !is_regular(other, plan.place, int64_t(plan.index_sizes.size()))) {
+  if (overlap(self, values) != Overlap::none || !steps_regularly(other, plan)) {
     Tensor copy = empty_tensor(other.sizes(), other.dtype());
     copy_values(copy, other);
     other = copy;
@@ -457,21 +445,6 @@ Tensor nonzero(const Tensor& input) {
                                  DType::int64, "nonzero"));
 }
 
-Tensor cat(TensorList tensors, int64_t dim) {
-  CatPlan plan = cat_plan(tensors, dim);
-  Tensor r = empty_tensor(plan.sizes, plan.dtype);
-  Dims sizes(plan.sizes);
-  int64_t offset = 0, stride = r.strides()[size_t(plan.dim)];
-  for (int32_t i : plan.used) {
-    const Tensor& t = tensors[size_t(i)];
-    sizes[size_t(plan.dim)] = t.sizes()[size_t(plan.dim)];
-    Tensor part(TensorImpl::make(r.impl()->storage(), sizes, r.strides(), offset, plan.dtype, "cat"));
-    copy_values(part, t);
-    offset += sizes[size_t(plan.dim)] * stride;
-  }
-  return r;
-}
-
 }  // namespace
 
 void register_indexing() {
@@ -485,7 +458,6 @@ void register_indexing() {
   ops::scatter_add_.set_kernel(DeviceType::cpu, &scatter_add_);
   ops::nonzero.set_kernel(DeviceType::cpu, &nonzero);
   ops::nonzero.set_not_differentiable();
-  ops::cat.set_kernel(DeviceType::cpu, &cat);
 }
 
 }  // namespace vesta::cpu

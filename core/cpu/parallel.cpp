@@ -84,28 +84,46 @@ int default_threads() {
   return available_cpus();
 }
 
-// What the threads of one loop share.
+// What the threads of one loop share. Each thread has a share of neighbouring pieces and takes them in order, so that
+// it reads memory as one stream (5 to 10 % more bandwidth than taking turns, bin/bandwidth); then it helps the others.
 struct Loop {
-  std::int64_t n, chunk, chunks;
+  static constexpr int kShares = 64;
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next;
+    std::int64_t end;
+  };
+  std::int64_t n, chunk;
   RangeFn body;
-  std::atomic<std::int64_t> next{0};
+  int shares;
   std::atomic<bool> failed{false};
   std::exception_ptr error = nullptr;  // written by the one thread that turned `failed`
+  Share share[kShares];
 
-  // Takes pieces until none is left and returns how many it took. Only the thread that entered the loop polls: the hook
-  // may need to be on it.
-  std::int64_t work(bool polls) noexcept {
-    const PollHook hook = polls ? poll_hook.load(std::memory_order_relaxed) : nullptr;
+  Loop(std::int64_t length, std::int64_t piece, std::int64_t pieces, RangeFn f, int team)
+      : n(length), chunk(piece), body(f), shares(std::min(team, kShares)) {
+    for (int s = 0; s < shares; ++s) {
+      share[s].next.store(pieces * s / shares, std::memory_order_relaxed);
+      share[s].end = pieces * (s + 1) / shares;
+    }
+  }
+
+  // Takes pieces until none is left and returns how many it took. Only the thread that entered the loop, number 0,
+  // polls: the hook may need to be on it.
+  std::int64_t work(int thread) noexcept {
+    const PollHook hook = thread == 0 ? poll_hook.load(std::memory_order_relaxed) : nullptr;
     std::int64_t taken = 0;
-    while (!failed.load(std::memory_order_relaxed)) {
-      const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= chunks) break;
-      try {
-        if (hook != nullptr && taken > 0) hook();
-        ++taken;
-        body(i * chunk, std::min(n, (i + 1) * chunk));
-      } catch (...) {
-        if (!failed.exchange(true)) error = std::current_exception();
+    for (int s = 0; s < shares; ++s) {
+      Share& from = share[(thread + s) % shares];
+      while (!failed.load(std::memory_order_relaxed)) {
+        const std::int64_t i = from.next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= from.end) break;
+        try {
+          if (hook != nullptr && taken > 0) hook();
+          ++taken;
+          body(i * chunk, std::min(n, (i + 1) * chunk));
+        } catch (...) {
+          if (!failed.exchange(true)) error = std::current_exception();
+        }
       }
     }
     return taken;
@@ -159,19 +177,16 @@ void detail::run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body) {
   const std::int64_t chunks = n / chunk + (n % chunk != 0);
   const int team = static_cast<int>(std::min<std::int64_t>(num_threads(), chunks));
   if (team <= 1 || in_parallel_region() || is_forked_child() || crowd.is_alone()) return run_serially(n, chunk, body);
-  Loop loop{n, chunk, chunks, body};
+  Loop loop(n, chunk, chunks, body, team);
   const auto start = Crowd::Clock::now();
   auto worked = start;
   std::int64_t taken = 0;
 #pragma omp parallel num_threads(team)
   {
     inside_loop = true;
-    if (omp_get_thread_num() == 0) {
-      taken = loop.work(true);
-      worked = Crowd::Clock::now();
-    } else {
-      loop.work(false);
-    }
+    const int thread = omp_get_thread_num();
+    const std::int64_t pieces = loop.work(thread);
+    if (thread == 0) taken = pieces, worked = Crowd::Clock::now();
     inside_loop = false;
   }
   crowd.judge(Crowd::Clock::now() - start, worked - start, taken, chunks);

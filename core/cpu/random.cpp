@@ -39,42 +39,14 @@ void run(Kernel kernel, RandomRun r, int64_t n, int64_t item, char* out, const c
   });
 }
 
-/// Calls fill(contiguous tensor), on `t` itself or on a buffer that is copied to it.
-template <class F>
-const Tensor& in_place(const Tensor& t, const char* op, F fill) {
-  check_writable(t, op);
-  if (t.numel() == 0) return t;
-  if (t.is_contiguous()) {
-    fill(t);
-  } else {
-    Tensor buffer = empty_tensor(t.sizes(), t.dtype());
-    fill(buffer);
-    copy_values(t, buffer);
-  }
-  t.impl()->storage()->bump(op);
-  return t;
-}
-
-/// Returns the largest number of type T under `to`, as the type rounds `to`.
-template <class T>
-double largest_below(double to) {
-  if constexpr (sizeof(T) >= 4) {
-    return double(std::nextafter(T(to), -std::numeric_limits<T>::infinity()));
-  } else {
-    T v(static_cast<float>(to));
-    if (float(v) == 0) return -double(float(std::numeric_limits<T>::denorm_min()));
-    return double(float(T::from_bits(uint16_t(float(v) > 0 ? v.bits - 1 : v.bits + 1))));
-  }
-}
-
 Tensor uniform_(const Tensor& t, double from, double to, Generator* generator) {
   check_uniform(t, from, to);
   RandomRun r{};
   r.a = from, r.b = to;
   DType real = real_type(t.dtype());  // a complex number is two real ones
-  r.below = from == to ? from : visit<kFloats>(real, [&]<class T>() { return largest_below<T>(to); });
-  return in_place(t, "uniform_", [&](const Tensor& c) {
-    r.stream = next_stream(generator);
+  r.below = from == to ? from : largest_below(real, to);
+  return fill_at_random(t, "uniform_", [&](const Tensor& c) {
+    r.stream = next_stream(generator, Device(), "uniform_");
     int64_t n = c.numel() * (c.element_size() / itemsize(real));
     run(kernels[int(real)].uniform, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
   });
@@ -94,8 +66,8 @@ Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
   DType real = real_type(t.dtype());
   RandomRun r{};
   r.a = complex ? 0 : mean, r.b = complex ? std * std::sqrt(0.5) : std;
-  return in_place(t, "normal_", [&](const Tensor& c) {
-    r.stream = next_stream(generator);
+  return fill_at_random(t, "normal_", [&](const Tensor& c) {
+    r.stream = next_stream(generator, Device(), "normal_");
     int64_t n = complex ? 2 * c.numel() : c.numel();
     run(kernels[int(real)].normal, r, n, itemsize(real), static_cast<char*>(c.data_ptr()));
     if (complex && mean != 0) add_mean(c, mean);
@@ -106,8 +78,8 @@ Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator
   IntegerRange range = integer_range(t, from, to);
   RandomRun r{};
   r.from = range.from, r.range = range.range;
-  return in_place(t, "random_", [&](const Tensor& c) {
-    r.stream = next_stream(generator);
+  return fill_at_random(t, "random_", [&](const Tensor& c) {
+    r.stream = next_stream(generator, Device(), "random_");
     run(kernels[int(c.dtype())].integers, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
   });
 }
@@ -117,8 +89,8 @@ Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
   VESTA_CHECK(!t.is_complex(), not_implemented, "bernoulli_: expected a real dtype, got ", t.dtype(), ".");
   RandomRun r{};
   r.a = p;
-  return in_place(t, "bernoulli_", [&](const Tensor& c) {
-    r.stream = next_stream(generator);
+  return fill_at_random(t, "bernoulli_", [&](const Tensor& c) {
+    r.stream = next_stream(generator, Device(), "bernoulli_");
     if (p == 0) return fill_values(c, 0, "bernoulli_");  // the kernel takes positive probabilities
     run(kernels[int(c.dtype())].bernoulli, r, c.numel(), c.element_size(), static_cast<char*>(c.data_ptr()));
   });
@@ -140,7 +112,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
   });
   Tensor out = empty_tensor(p.sizes(), p.dtype());
   RandomRun r{};
-  r.stream = next_stream(generator);
+  r.stream = next_stream(generator, Device(), "bernoulli");
   run(kernels[int(p.dtype())].bernoulli_of, r, p.numel(), p.element_size(), static_cast<char*>(out.data_ptr()),
       static_cast<const char*>(probabilities.data_ptr()));
   return out;
@@ -158,7 +130,7 @@ TensorPair native_dropout(const Tensor& input, double p, bool train) {
   }
   Tensor in = contiguous_copy(input);
   RandomRun r{};
-  r.stream = next_stream(nullptr);
+  r.stream = next_stream(nullptr, Device(), "native_dropout");
   if (p == 1) {  // the kernel takes positive probabilities
     fill_values(out, 0, "native_dropout");
     fill_values(mask, false, "native_dropout");
@@ -200,7 +172,7 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice) 
   Tensor memory = empty_tensor({{2, n, 2}}, DType::int64), order = empty_tensor({{n}}, DType::int64);
   auto* cards = static_cast<Card*>(memory.data_ptr());
   auto* p = order.data_ptr<int64_t>();
-  RandomStream s = next_stream(generator);
+  RandomStream s = next_stream(generator, Device(), "randperm");
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) cards[i] = {random_bits64(s.seed, s.offset, uint64_t(i)), i};
   });

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <vesta/core/dtype.h>
+#include <vesta/core/ops/optim_step.h>
 
 namespace vesta::cpu {
 
@@ -27,16 +28,7 @@ struct RowKernels {
   void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
 };
 
-/// Is one step of SGD over n elements (Sutskever et al. 2013 as PyTorch writes it).
-struct SgdStep {
-  double lr, weight_decay, momentum, dampening;
-  bool nesterov, maximize, first;
-};
-/// Is one step of Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019, `decoupled`) over n elements.
-struct AdamStep {
-  double lr, beta1, beta2, weight_decay, eps, bias1, bias2_sqrt;
-  bool amsgrad, maximize, decoupled;
-};
+/// Does a step over n elements.
 struct OptimKernels {
   void (*sgd)(char* p, const char* g, char* momentum, int64_t n, const SgdStep&) = nullptr;
   void (*adam)(char* p, const char* g, char* m, char* v, char* vmax, int64_t n, const AdamStep&) = nullptr;

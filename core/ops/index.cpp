@@ -5,6 +5,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/promotion.h>
+#include <vesta/core/ops/register.h>
 
 namespace vesta {
 namespace {
@@ -175,6 +176,17 @@ Tensor check_put_values(const Tensor& self, const IndexPlan& plan, const Tensor&
   return ops::expand.kernel(values, plan.result_sizes);
 }
 
+bool steps_regularly(const Tensor& result, const IndexPlan& plan) {
+  int64_t next = -1, first = plan.place;
+  for (int64_t d = first + int64_t(plan.index_sizes.size()) - 1; d >= first; --d) {
+    int64_t size = result.sizes()[size_t(d)], stride = result.strides()[size_t(d)];
+    if (size == 1) continue;
+    if (next >= 0 && stride != next) return false;
+    next = stride * size;
+  }
+  return true;
+}
+
 CatPlan cat_plan(TensorList tensors, int64_t dim) {
   VESTA_CHECK(!tensors.empty(), runtime, "cat: expected a non-empty list of Tensors.");
   CatPlan plan;
@@ -208,5 +220,25 @@ CatPlan cat_plan(TensorList tensors, int64_t dim) {
   }
   return plan;
 }
+
+namespace {
+
+Tensor cat_kernel(TensorList tensors, int64_t dim) {
+  CatPlan plan = cat_plan(tensors, dim);
+  Tensor r = empty_tensor(plan.sizes, plan.dtype, tensors[0].device());
+  Dims sizes(plan.sizes);
+  int64_t offset = 0, stride = r.strides()[size_t(plan.dim)];
+  for (int32_t i : plan.used) {
+    const Tensor& t = tensors[size_t(i)];
+    sizes[size_t(plan.dim)] = t.sizes()[size_t(plan.dim)];
+    copy_values(alias(r, sizes, r.strides(), offset, "cat"), t);
+    offset += sizes[size_t(plan.dim)] * stride;
+  }
+  return r;
+}
+
+}  // namespace
+
+void register_index_ops() { ops::cat.set_kernel(&cat_kernel); }
 
 }  // namespace vesta

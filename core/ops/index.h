@@ -54,6 +54,8 @@ VESTA_API int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& i
 VESTA_API int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);
 /// Checks index_put_'s values; they are returned expanded to the plan's result.
 VESTA_API Tensor check_put_values(const Tensor& self, const IndexPlan& plan, const Tensor& values);
+/// Tells whether the indices' dimensions of a tensor of the plan's result shape step like one.
+VESTA_API bool steps_regularly(const Tensor& result, const IndexPlan& plan);
 
 /// Is cat after its checks.
 struct CatPlan {

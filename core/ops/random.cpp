@@ -50,6 +50,18 @@ IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to) {
   return {*from, uint64_t(*to) - uint64_t(*from)};
 }
 
+double largest_below(DType dtype, double to) {
+  return visit<kFloats>(dtype, [&]<class T>() {
+    if constexpr (sizeof(T) >= 4) {
+      return double(std::nextafter(T(to), -std::numeric_limits<T>::infinity()));
+    } else {
+      T v(static_cast<float>(to));
+      if (float(v) == 0) return -double(float(std::numeric_limits<T>::denorm_min()));
+      return double(float(T::from_bits(uint16_t(float(v) > 0 ? v.bits - 1 : v.bits + 1))));
+    }
+  });
+}
+
 DType check_randperm(int64_t n, MaybeDType dtype) {
   VESTA_CHECK(n >= 0, runtime, "randperm: n must be non-negative, got ", n, ".");
   DType d = dtype.value_or(DType::int64);

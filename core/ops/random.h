@@ -1,6 +1,8 @@
 // Random ops. Every call takes one stream of its generator; element i (row-major, whatever the strides) gets number i
 // of it, so values depend on the seed and the calls before, and on neither threads nor layout.
 #pragma once
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/pointwise.h>
 #include <vesta/core/random.h>
 
 namespace vesta {
@@ -29,21 +31,35 @@ inline constexpr char rand_like[] = "rand_like(input, dtype=None, device=None): 
 inline constexpr char randn_like[] = "randn_like(input, dtype=None, device=None): randn of input's shape.";
 }  // namespace doc
 
-/// Returns the next stream of `generator`, or of the default one where it is null.
-inline RandomStream next_stream(Generator* generator) { return (generator ? *generator : default_generator()).next(); }
-
 /// Checks uniform_'s bounds against the dtype.
 VESTA_API void check_uniform(const Tensor& t, double from, double to);
 /// Checks normal_'s parameters.
 VESTA_API void check_normal(const Tensor& t, double std);
 /// Checks a probability.
 VESTA_API void check_probability(double p, const char* op);
+/// Calls fill(contiguous tensor) on `t` itself, or on a buffer that is copied to it; an empty tensor draws nothing.
+template <class F>
+const Tensor& fill_at_random(const Tensor& t, const char* op, F fill) {
+  check_writable(t, op);
+  if (t.numel() == 0) return t;
+  if (t.is_contiguous()) {
+    fill(t);
+  } else {
+    Tensor buffer = empty_tensor(t.sizes(), t.dtype(), t.device());
+    fill(buffer);
+    copy_values(t, buffer);
+  }
+  t.impl()->storage()->bump(op);
+  return t;
+}
 /// Settles random_'s bounds for the dtype: integers [from, from + range); a range of 0 means all 2^64.
 struct IntegerRange {
   int64_t from;
   uint64_t range;
 };
 VESTA_API IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to);
+/// Returns the largest number of a floating dtype under `to`, as the dtype rounds `to`: uniform_'s upper end.
+VESTA_API double largest_below(DType dtype, double to);
 /// Checks randperm's length against the dtype.
 VESTA_API DType check_randperm(int64_t n, MaybeDType dtype);
 

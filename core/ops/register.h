@@ -8,6 +8,7 @@ void register_pointwise_ops();
 void register_view_ops();
 void register_copy_ops();
 void register_factory_ops();
+void register_index_ops();
 // The rows of autocast's table.
 void register_autocast();
 
@@ -17,6 +18,7 @@ inline void register_ops() {
   register_view_ops();
   register_copy_ops();
   register_factory_ops();
+  register_index_ops();
   register_autocast();
 }
 

@@ -174,9 +174,9 @@ VESTA_DEVICE T warp_reduce(T v, F combine) {
 }
 
 /// Reports what a kernel may not do (an index out of range); the host raises it when it next waits.
-VESTA_DEVICE void report(Fault* fault, FaultKind kind, const char* op, int64_t value, int64_t bound) {
+VESTA_DEVICE void report(Fault* fault, FaultKind kind, const char* op, int64_t value, int64_t bound, int dim = -1) {
   if (atomic_cas(&fault->set, 0u, 1u) != 0) return;
-  fault->kind = int(kind), fault->op = op, fault->value = value, fault->bound = bound;
+  fault->kind = int(kind), fault->op = op, fault->value = value, fault->bound = bound, fault->dim = dim;
 }
 
 /// Divides 32-bit numbers by a fixed divisor with a multiplication (Granlund and Montgomery, "Division by Invariant

@@ -4,7 +4,15 @@
 
 namespace vesta::cuda {
 
-enum class FaultKind : int { index = 1, zero_divisor = 2, class_number = 3, probability = 4, negative_exponent = 5 };
+/// What was wrong. `element_index` is an index of gather or scatter, which is a RuntimeError there.
+enum class FaultKind : int {
+  index = 1,
+  zero_divisor = 2,
+  class_number = 3,
+  probability = 4,
+  negative_exponent = 5,
+  element_index = 6,
+};
 
 /// Lies in page-locked host memory. Only the first report is kept until the host has raised it.
 struct Fault {
@@ -12,6 +20,7 @@ struct Fault {
   int kind;        // FaultKind
   const char* op;  // the host's text; the device only passes it on
   int64_t value, bound;
+  int dim;  // the dimension that an index belongs to; -1: not said
 };
 
 }  // namespace vesta::cuda

@@ -1,4 +1,5 @@
 // vesta.Generator, and the default one that manual_seed() seeds.
+#include <vesta/core/backend.h>
 #include <vesta/core/random.h>
 
 #include "arguments.h"
@@ -37,6 +38,16 @@ uint64_t seed_of(PyObject* o, const char* op) {
   return v;
 }
 
+/// Gives a device its number; raises unless there is such a device, of a kind that makes random numbers.
+Device existing(Device d) {
+  d = settled(d);
+  VESTA_CHECK(d.type == DeviceType::cpu || d.type == DeviceType::cuda, device,
+              "Generator: expected cpu or a CUDA device, got ", d, " (device).");
+  VESTA_CHECK(d.index < backend(d.type).device_count(), device, "Generator: expected one of ",
+              backend(d.type).device_count(), " devices, got ", d, " (device).");
+  return d;
+}
+
 PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"device", nullptr};
   PyObject* device = nullptr;
@@ -45,10 +56,10 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Device d;
     if (device && !to_device(device, d))
       type_error("Generator(): argument 'device' must be vesta.device, not %s", Py_TYPE(device)->tp_name);
-    VESTA_CHECK(d.type == DeviceType::cpu, device, "Generator: expected the CPU, got ", d, ".");
+    d = existing(d);
     auto* self = reinterpret_cast<PyGenerator*>(type->tp_alloc(type, 0));
     if (!self) return nullptr;
-    self->generator = new Generator, self->owned = true;
+    self->generator = new Generator(Generator::kDefaultSeed, d), self->owned = true;
     return reinterpret_cast<PyObject*>(self);
   });
 }
@@ -84,7 +95,7 @@ PyObject* set_state(PyObject* o, PyObject* state) {
     return new_ref(o);
   });
 }
-PyObject* generator_device(PyObject*, void*) { return wrap_device(Device()); }
+PyObject* generator_device(PyObject* o, void*) { return wrap_device(self_of(o).device()); }
 
 PyMethodDef methods[] = {
     {"manual_seed", generator_seed, METH_O,
@@ -107,7 +118,7 @@ PyType_Slot slots[] = {
 
 struct ManualSeed {
   static constexpr char name[] = "manual_seed", params[] = "(object seed)",
-                        doc[] = "Seeds the default generator: the same numbers follow, for any number of threads.";
+                        doc[] = "Seeds the default generator of every device: the same numbers follow, on any of them.";
   static PyObject* run(const Table&, Bound& b) {
     manual_seed(seed_of(b.slot[0], "manual_seed"));
     return new_ref(default_object);
@@ -136,6 +147,25 @@ struct SetRngState {
   }
 };
 
+/// Makes an object around a generator that lives as long as the process.
+PyObject* wrap_default(Generator& g) {
+  auto* self = PyObject_New(PyGenerator, generator_type);
+  if (!self) return nullptr;
+  self->generator = &g, self->owned = false;
+  return reinterpret_cast<PyObject*>(self);
+}
+struct DefaultGenerator {
+  static constexpr char name[] = "_default_generator", params[] = "(object device)",
+                        doc[] = "The generator that ops on a device use where none is given.";
+  static PyObject* run(const Table&, Bound& b) {
+    Device d;
+    if (!to_device(b.slot[0], d))
+      type_error("_default_generator(): argument 'device' (position 1) must be vesta.device, not %s",
+                 Py_TYPE(b.slot[0])->tp_name);
+    return wrap_default(default_generator(existing(d)));
+  }
+};
+
 }  // namespace
 
 bool is_generator(PyObject* o) { return Py_TYPE(o) == generator_type; }
@@ -145,13 +175,11 @@ bool add_random(PyObject* module) {
   PyType_Spec spec = {"vesta.Generator", sizeof(PyGenerator), 0, Py_TPFLAGS_DEFAULT, slots};
   generator_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!generator_type) return false;
-  auto* self = PyObject_New(PyGenerator, generator_type);
-  if (!self) return false;
-  self->generator = &default_generator(), self->owned = false;
-  default_object = reinterpret_cast<PyObject*>(self);
+  default_object = wrap_default(default_generator());
+  if (!default_object) return false;
   return PyModule_AddObject(module, "Generator", new_ref(reinterpret_cast<PyObject*>(generator_type))) == 0 &&
          PyModule_AddObject(module, "default_generator", new_ref(default_object)) == 0 &&
-         add_functions<ManualSeed, Seed, InitialSeed, GetRngState, SetRngState>(module);
+         add_functions<ManualSeed, Seed, InitialSeed, GetRngState, SetRngState, DefaultGenerator>(module);
 }
 
 }  // namespace vesta::python

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <mutex>
 #include <set>
@@ -61,7 +62,7 @@ TEST_CASE("pieces cover the range once and depend on size and grain only", "[par
         const Threads threads(1);
         one = pieces(n, grain);
       }
-      for (const int count : {2, 4}) {
+      for (const int count : {2, 4, 70}) {
         const Threads threads(count);
         CHECK(pieces(n, grain) == one);
       }
@@ -78,6 +79,23 @@ TEST_CASE("pieces cover the range once and depend on size and grain only", "[par
   }
   CHECK(pieces(0, 1).empty());
   CHECK(pieces(-3, 1).empty());
+}
+
+TEST_CASE("a thread that is held up gives its share of the pieces to the others", "[parallel]") {
+  const Threads threads(2);
+  std::atomic<int64_t> others{0};
+  parallel_for(100, 1, [&](int64_t begin, int64_t) {
+    if (begin != 0) {
+      ++others;
+      return;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    while (in_parallel_region() && others < 99) {  // a crowded machine makes the loop serial: nobody to wait for
+      if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) break;
+      std::this_thread::yield();
+    }
+  });
+  CHECK(others == 99);
 }
 
 TEST_CASE("an exception in a piece ends the loop and reaches the caller", "[parallel]") {

@@ -1,5 +1,5 @@
-// The inner loops of a direct convolution: register tiles of pixels times vectors of output channels. Every value of x
-// is broadcast, every vector of weights is read once per tile.
+// The inner loops of a direct convolution: register tiles of pixels (for the weight gradient: of input channels) times
+// vectors of output channels. Every value of x is broadcast, every vector of weights is read once per tile.
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/gemm_vectors.h>
 
@@ -114,6 +114,70 @@ void row(const DirectRow<typename X::T>& p) {
   return walk<X, kPanelVectors>(p);
 }
 
+// One register tile of a weight gradient: R input channels times N vectors of output channels.
+template <class X, int R, int N>
+void gradient_tile(const DirectGradient<typename X::T>& p, const typename X::T* first_a, typename X::T* out) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, kPanel = kPanelVectors * W;
+  V sum[R][N];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < N; ++v) sum[r][v] = X::zero();
+  }
+  for (std::int64_t i = 0; i < p.images; ++i) {
+    for (std::int64_t q = 0; q < p.rows; ++q) {
+      const T* a = first_a + i * p.a_image + q * p.a_row;
+      const T* b = p.b + i * p.b_image + q * p.b_row;
+      for (const T* const end = b + p.columns * kPanel; b < end; a += p.a_col, b += kPanel) {
+        add_tap<X, R, N, 0, R>(a, b, sum);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (int v = 0; v < N; ++v) {
+      T* const to = out + r * p.out_row + v * W;
+      X::store(to, p.accumulate ? X::add(X::load(to), sum[r][v]) : sum[r][v]);
+    }
+  }
+}
+
+template <class T>
+using GradientFn = void (*)(const DirectGradient<T>&, const T*, T*);
+
+template <class X, int N>
+struct GradientTable {
+  GradientFn<typename X::T> at[most_pixels(N)];
+  constexpr GradientTable() : at{} { fill<1>(); }
+  template <int R>
+  constexpr void fill() {
+    at[R - 1] = &gradient_tile<X, R, N>;
+    if constexpr (R < most_pixels(N)) fill<R + 1>();
+  }
+};
+
+// Cuts the input channels into tiles of about equal height.
+template <class X, int N>
+void walk_gradient(const DirectGradient<typename X::T>& p) {
+  static constexpr GradientTable<X, N> table;
+  constexpr int kMost = most_pixels(N);
+  std::int64_t begin = 0;
+  for (std::int64_t left = (p.inputs + kMost - 1) / kMost; left > 0; --left) {
+    const std::int64_t height = (p.inputs - begin + left - 1) / left;
+    table.at[height - 1](p, p.a + begin, p.out + begin * p.out_row);
+    begin += height;
+  }
+}
+
+template <class X>
+void gradient(const DirectGradient<typename X::T>& p) {
+  if (p.outputs <= X::kWidth) return walk_gradient<X, 1>(p);
+  return walk_gradient<X, kPanelVectors>(p);
+}
+
 template <class X>
 void transpose(std::int64_t pixels, std::int64_t columns, const typename X::T* in, typename X::T* out,
                std::int64_t out_row) {
@@ -135,7 +199,7 @@ void transpose(std::int64_t pixels, std::int64_t columns, const typename X::T* i
 template <class X>
 constexpr DirectKernels<typename X::T> kernels_of() {
   constexpr int kPanel = kPanelVectors * X::kWidth;
-  return {kPanel, &row<X>, &pack<typename X::T, kPanel>, &transpose<X>};
+  return {kPanel, &row<X>, &gradient<X>, &pack<typename X::T, kPanel>, &transpose<X>};
 }
 
 constexpr DirectKernels<float> kF32 = kernels_of<VecF32>();

@@ -370,7 +370,7 @@ std::shared_ptr<Graph> Device::end_capture(Stream s) {
   return graph;
 }
 
-/// Queues a graph: each branch on a stream of its own, behind what `s` did, and `s` behind them all.
+/// Queues a graph: each branch on a stream for replays, behind what `s` did, and `s` behind them all.
 void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   Lock lock(mutex_);
   if (graph->last_launch) force(*graph->last_launch);
@@ -383,7 +383,10 @@ void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   const auto begun = std::make_shared<Mark>(Mark{s, false, false});
   streams_[s].queue.push_back({Op::record, {}, 0, begun});
   std::map<uint64_t, Stream> streams;
-  for (const auto& [branch, ops] : graph->branches) streams[branch] = stream();
+  for (const auto& [branch, ops] : graph->branches) {
+    if (!replay_streams_.contains(branch)) replay_streams_[branch] = stream();
+    streams[branch] = replay_streams_[branch];
+  }
   for (const auto& [branch, ops] : graph->branches) {
     const Stream on = streams[branch];
     streams_[on].queue.push_back({Op::wait, {}, 0, begun});

@@ -193,6 +193,7 @@ class Device {
   std::multimap<size_t, uintptr_t> spare_addresses_;
   uintptr_t next_address_ = uintptr_t(1) << 44;
   std::map<Stream, std::shared_ptr<Graph>> captures_;
+  std::map<Stream, Stream> replay_streams_;  // by the stream that a branch was captured on
   std::array<int64_t, size_t(Call::count)> counts_{};
   int64_t until_failure_ = 0, failures_ = 0;
   int64_t now_ = 0;

@@ -1,0 +1,16 @@
+// Fused optimizer steps: what all devices check and prepare.
+#pragma once
+#include <vesta/core/ops/optim_step.h>
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+/// Checks _fused_sgd_'s lists: lengths, shapes, dtypes, dense memory that may be written.
+VESTA_API void check_sgd(TensorList params, TensorList grads, TensorList buffers, double momentum);
+/// Checks _fused_adam_'s lists; `steps` are one float32 element each.
+VESTA_API void check_adam(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top,
+                          TensorList steps, bool amsgrad);
+/// Gives `t` in the memory order of `like`; a gradient of other strides is copied.
+VESTA_API Tensor in_order_of(const Tensor& t, const Tensor& like);
+
+}  // namespace vesta

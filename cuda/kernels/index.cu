@@ -1,0 +1,227 @@
+#include <vesta/cuda/kernels/index.h>
+
+#include <cstring>
+
+#include <vesta/cuda/kernels/block_scan.cuh>
+#include <vesta/cuda/kernels/radix_sort.h>
+#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/walk.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr int64_t kBadPlace = -1;
+
+struct alignas(16) Sixteen {
+  uint64_t words[2];
+};
+
+/// Returns the offset of place j in bytes, or kBadPlace, which it reports.
+VESTA_DEVICE int64_t place_of(const Places& p, uint64_t j) {
+  int64_t offset = 0;
+  for (int k = 0; k < p.n; ++k) {
+    const int64_t given = p.index[k][j], size = p.size[k];
+    const int64_t at = given + (p.wraps && given < 0 ? size : 0);
+    if (uint64_t(at) >= uint64_t(size)) {
+      report(p.fault, p.kind, p.op, given, size, p.dim[k]);
+      return kBadPlace;
+    }
+    offset += at * p.stride[k];
+  }
+  return offset;
+}
+
+/// Is what the kernels of Moves take beside the walk and the places.
+struct MoveEnds {
+  char* self;
+  char* other;
+  uint64_t total;
+  int marked;
+};
+template <class Index>
+struct Sorted {
+  const Index* keys;
+  const Index* order;
+  Index count;
+  int64_t unit, step;  // bytes: of a key in self, of a place in other
+  Index bad_key;
+};
+
+template <class T, class Index>
+VESTA_KERNEL void take_kernel(Walk<Index, 2> walk, MoveEnds m, Places places) {
+  const Index i = thread_number<Index>();
+  if (i >= m.total) return;
+  int64_t offset[2];
+  const Index j = walk.offsets(i, offset, m.marked);
+  const int64_t place = place_of(places, j);
+  T v{};
+  if (place != kBadPlace) v = *reinterpret_cast<const T*>(m.self + offset[0] + place);
+  *reinterpret_cast<T*>(m.other + offset[1]) = v;
+}
+
+template <class Index>
+VESTA_KERNEL void keys_kernel(Places places, Index count, int64_t unit, Index bad_key, Index* keys) {
+  const Index j = thread_number<Index>();
+  if (j >= count) return;
+  const int64_t place = place_of(places, j);
+  keys[j] = place == kBadPlace ? bad_key : Index(place / unit);
+}
+
+template <class T, class Index>
+VESTA_KERNEL void put_kernel(Walk<Index, 2> walk, MoveEnds m, Sorted<Index> sorted) {
+  const Index i = thread_number<Index>();
+  if (i >= m.total) return;
+  int64_t offset[2];
+  const Index s = walk.offsets(i, offset, m.marked), key = sorted.keys[s];
+  if (key == sorted.bad_key || (s + 1 < sorted.count && sorted.keys[s + 1] == key)) return;
+  const char* from = m.other + offset[1];
+  if (sorted.order) from += (int64_t(sorted.order[s]) - int64_t(s)) * sorted.step;
+  *reinterpret_cast<T*>(m.self + offset[0] + int64_t(key) * sorted.unit) = *reinterpret_cast<const T*>(from);
+}
+
+template <class T, class Index>
+VESTA_KERNEL void gather_kernel(Walk<Index, 3> walk, ElementMoves m) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1]);
+  T v{};
+  if (uint64_t(at) < uint64_t(m.size)) v = *reinterpret_cast<const T*>(m.self + offset[0] + at * m.stride);
+  else report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
+  *reinterpret_cast<T*>(m.other + offset[2]) = v;
+}
+
+template <class Index>
+VESTA_KERNEL void scatter_keys_kernel(Walk<Index, 3> walk, ElementMoves m, Index* keys) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1]);
+  const bool good = uint64_t(at) < uint64_t(m.size);
+  if (!good) report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
+  keys[i] = good ? Index((offset[0] + at * m.stride) / m.unit) : Index(m.bad_key);
+}
+
+constexpr unsigned kPerThread = unsigned(kNonzeroTile) / kThreads;
+
+/// Counts the true elements among a thread's eight in a row.
+VESTA_DEVICE unsigned count_own(const uint8_t* mask, int64_t begin, int64_t n) {
+  unsigned count = 0;
+  for (unsigned k = 0; k < kPerThread; ++k) count += begin + k < n && mask[begin + k] ? 1 : 0;
+  return count;
+}
+
+VESTA_KERNEL void nonzero_count_kernel(const uint8_t* mask, int64_t n, uint64_t* counts) {
+  const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
+  unsigned total;
+  block_sum_before<kThreads>(count_own(mask, begin, n), total);
+  if (threadIdx.x == 0) counts[blockIdx.x] = total;
+}
+
+VESTA_KERNEL void nonzero_write_kernel(NonzeroLaunch l) {
+  const int64_t begin = int64_t(blockIdx.x) * kNonzeroTile + threadIdx.x * kPerThread;
+  unsigned total;
+  uint64_t at = l.counts[blockIdx.x] + block_sum_before<kThreads>(count_own(l.mask, begin, l.n), total);
+  for (unsigned k = 0; k < kPerThread; ++k) {
+    const int64_t i = begin + k;
+    if (i >= l.n || !l.mask[i]) continue;
+    uint64_t rest = uint64_t(i);
+    for (int d = l.ndim - 1; d >= 0; --d) {
+      const auto size = uint64_t(l.sizes[d]);
+      const uint64_t next = rest / size;
+      l.out[uint64_t(d) * uint64_t(l.total) + at] = int64_t(rest - next * size);
+      rest = next;
+    }
+    ++at;
+  }
+}
+
+/// Calls f with a value of an unsigned type of `item` bytes.
+template <class F>
+void visit_item(int64_t item, F f) {
+  switch (item) {
+    case 1: return f(uint8_t());
+    case 2: return f(uint16_t());
+    case 4: return f(uint32_t());
+    case 8: return f(uint64_t());
+    default: return f(Sixteen());
+  }
+}
+/// Calls f with a value of the type that numbers elements.
+template <class F>
+void visit_index(bool wide, F f) {
+  if (wide) f(uint64_t());
+  else f(uint32_t());
+}
+
+template <class Index>
+Sorted<Index> sorted_of(const Moves& m) {
+  return {static_cast<const Index*>(m.keys),
+          static_cast<const Index*>(m.order),
+          Index(m.count),
+          m.unit,
+          m.walk.strides[1][m.marked],
+          Index(m.bad_key)};
+}
+
+}  // namespace
+
+void run_take(const Moves& m, int64_t item) {
+  const MoveEnds ends{m.self, m.other, uint64_t(m.total), m.marked};
+  visit_item(item, [&]<class T>(T) {
+    visit_index(m.wide, [&]<class Index>(Index) {
+      launch_independent(m.name, take_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                         Walk<Index, 2>(m.walk), ends, m.places);
+    });
+  });
+}
+
+void run_put(const Moves& m, int64_t item) {
+  const MoveEnds ends{m.self, m.other, uint64_t(m.total), m.marked};
+  visit_item(item, [&]<class T>(T) {
+    visit_index(m.wide, [&]<class Index>(Index) {
+      launch_independent(m.name, put_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                         Walk<Index, 2>(m.walk), ends, sorted_of<Index>(m));
+    });
+  });
+}
+
+void run_keys(const Moves& m, void* keys) {
+  visit_index(m.wide, [&]<class Index>(Index) {
+    launch_independent("index_keys", keys_kernel<Index>, linear_shape(uint64_t(m.count), kThreads, m.stream), m.places,
+                       Index(m.count), m.unit, Index(m.bad_key), static_cast<Index*>(keys));
+  });
+}
+
+void run_gather(const ElementMoves& m, int64_t item) {
+  visit_item(item, [&]<class T>(T) {
+    visit_index(m.wide, [&]<class Index>(Index) {
+      launch_independent(m.name, gather_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                         Walk<Index, 3>(m.walk), m);
+    });
+  });
+}
+
+void run_scatter_keys(const ElementMoves& m, void* keys) {
+  visit_index(m.wide, [&]<class Index>(Index) {
+    launch_independent("scatter_keys", scatter_keys_kernel<Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                       Walk<Index, 3>(m.walk), m, static_cast<Index*>(keys));
+  });
+}
+
+void run_nonzero_count(const NonzeroLaunch& l) {
+  const int64_t tiles = nonzero_tiles(l.n);
+  launch_block("nonzero_count", nonzero_count_kernel, linear_shape(uint64_t(tiles) * kThreads, kThreads, l.stream),
+               l.mask, l.n, l.counts);
+  run_running_sum(l.counts, tiles, l.stream);
+}
+
+void run_nonzero_write(const NonzeroLaunch& l) {
+  launch_block("nonzero_write", nonzero_write_kernel,
+               linear_shape(uint64_t(nonzero_tiles(l.n)) * kThreads, kThreads, l.stream), l);
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,120 @@
+// Additions at places, always in the order of the indices: the CPU's order, and for 32 and 64 bits its bits.
+#include <vesta/cuda/kernels/index.h>
+
+#include <vesta/cuda/kernels/rounded.cuh>
+#include <vesta/cuda/kernels/types.cuh>
+#include <vesta/cuda/kernels/walk.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// Returns sum + alpha * v: integers wrap, bool is "or".
+template <class T, class C>
+VESTA_DEVICE C add_scaled(C sum, T v, double alpha) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return sum || (v && alpha != 0);
+  } else if constexpr (std::is_integral_v<T>) {
+    return T(uint64_t(sum) + uint64_t(v) * uint64_t(int64_t(alpha)));
+  } else if constexpr (is_complex_type<T>) {
+    using R = typename T::value_type;
+    return T(rounded::add(sum.re, rounded::mul(v.re, R(alpha))), rounded::add(sum.im, rounded::mul(v.im, R(alpha))));
+  } else {
+    return rounded::add(sum, rounded::mul(convert<C>(v), C(alpha)));
+  }
+}
+
+template <class Index>
+struct SortedAdditions {
+  char* self;
+  const char* other;
+  uint64_t total;
+  int marked;
+  const Index* keys;
+  const Index* order;
+  Index count;
+  int64_t unit, step;
+  Index bad_key;
+  double alpha;
+};
+
+/// The thread at the first of equal keys adds them all.
+template <class T, class Index>
+VESTA_KERNEL void add_kernel(Walk<Index, 2> walk, SortedAdditions<Index> m) {
+  const Index i = thread_number<Index>();
+  if (i >= m.total) return;
+  int64_t offset[2];
+  const Index s = walk.offsets(i, offset, m.marked), key = m.keys[s];
+  if (key == m.bad_key || (s > 0 && m.keys[s - 1] == key)) return;
+  T* to = reinterpret_cast<T*>(m.self + offset[0] + int64_t(key) * m.unit);
+  const char* from = m.other + offset[1] - int64_t(s) * m.step;
+  auto sum = convert<compute_of<T>>(*to);
+  for (Index k = s; k < m.count && m.keys[k] == key; ++k) {
+    const Index j = m.order ? m.order[k] : k;
+    sum = add_scaled(sum, *reinterpret_cast<const T*>(from + int64_t(j) * m.step), m.alpha);
+  }
+  *to = convert<T>(sum);
+}
+
+/// A thread adds along one line of the indexed dimension.
+template <class T, class Index>
+VESTA_KERNEL void scatter_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  for (int64_t k = 0; k < m.length; ++k) {
+    const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1] + k * m.index_step);
+    if (uint64_t(at) >= uint64_t(m.size)) {
+      report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
+      continue;
+    }
+    T* to = reinterpret_cast<T*>(m.self + offset[0] + at * m.stride);
+    const T v = *reinterpret_cast<const T*>(m.other + offset[2] + k * m.other_step);
+    *to = convert<T>(add_scaled(convert<compute_of<T>>(*to), v, 1.0));
+  }
+}
+
+template <class T, class Index>
+void add(const Moves& m, double alpha) {
+  const SortedAdditions<Index> a{m.self,
+                                 m.other,
+                                 uint64_t(m.total),
+                                 m.marked,
+                                 static_cast<const Index*>(m.keys),
+                                 static_cast<const Index*>(m.order),
+                                 Index(m.count),
+                                 m.unit,
+                                 m.walk.strides[1][m.marked],
+                                 Index(m.bad_key),
+                                 alpha};
+  launch_independent(m.name, add_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                     Walk<Index, 2>(m.walk), a);
+}
+
+template <class T, class Index>
+void scatter_lines(const ElementMoves& m) {
+  launch_independent(m.name, scatter_lines_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                     Walk<Index, 3>(m.walk), m);
+}
+
+constexpr DTypeSet kAll{0xfff};
+
+}  // namespace
+
+void run_add(const Moves& m, DType dtype, double alpha) {
+  visit_device<kAll>(dtype, [&]<class T>() {
+    if (m.wide) add<T, uint64_t>(m, alpha);
+    else add<T, uint32_t>(m, alpha);
+  });
+}
+
+void run_scatter_lines(const ElementMoves& m, DType dtype) {
+  visit_device<kAll>(dtype, [&]<class T>() {
+    if (m.wide) scatter_lines<T, uint64_t>(m);
+    else scatter_lines<T, uint32_t>(m);
+  });
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,197 @@
+// A thread takes one block of the generator: four words, two 64-bit numbers, four floats or two doubles.
+#include <vesta/cuda/kernels/random.h>
+
+#include <vesta/cuda/kernels/rounded.cuh>
+#include <vesta/cuda/kernels/types.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+template <class T, int n>
+struct alignas(n * sizeof(T)) Values {
+  T v[n];
+};
+
+/// Fills with F: F::count elements per block, F::T their type, F::make(l, i, block) the values of elements i on.
+template <class F>
+VESTA_KERNEL void random_kernel(RandomLaunch l) {
+  using T = typename F::T;
+  const uint64_t number = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t first = int64_t(number) * F::count;
+  if (first >= l.n) return;
+  const Philox4 block = philox_block(l.seed, l.offset, number);
+  const int64_t n = l.n - first < F::count ? l.n - first : F::count;
+  const Values<T, F::count> r = F::make(l, first, n, block);
+  T* out = static_cast<T*>(l.out) + first;
+  if (n == F::count && reinterpret_cast<uintptr_t>(out) % sizeof r == 0) {
+    *reinterpret_cast<Values<T, F::count>*>(out) = r;
+    return;
+  }
+  for (int64_t k = 0; k < n; ++k) out[k] = r.v[k];
+}
+
+template <class F>
+void run(const RandomLaunch& l) {
+  launch_independent(l.name, random_kernel<F>,
+                     linear_shape(uint64_t((l.n + F::count - 1) / F::count), kThreads, l.stream), l);
+}
+
+template <class C>
+constexpr int per_block = int(16 / sizeof(C));
+
+template <class T_>
+struct Uniform {
+  using T = T_;
+  using C = compute_of<T>;
+  static constexpr int count = per_block<C>;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t, int64_t, const Philox4& w) {
+    const C from = C(l.a), range = C(l.b - l.a), below = C(l.below);
+    // As many random bits as the type has digits, so that rounding does not favour the upper end.
+    constexpr int digits = sizeof(T) == 2 ? (std::is_same_v<T, Half> ? 11 : 8) : 0;
+    Values<T, count> r;
+    for (int k = 0; k < count; ++k) {
+      C u;
+      if constexpr (count == 2) u = uniform_double(w.word[2 * k], w.word[2 * k + 1]);
+      else u = uniform_float(w.word[k]);
+      if constexpr (digits > 0) u = C(int32_t(u * C(1 << digits))) * C(1.0 / (1 << digits));
+      const C v = rounded::add(from, rounded::mul(u, range));
+      r.v[k] = convert<T>(v < below ? v : below);
+    }
+    return r;
+  }
+};
+
+template <class T_>
+struct Normal {
+  using T = T_;
+  using C = compute_of<T>;
+  static constexpr int count = per_block<C>;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t, int64_t, const Philox4& w) {
+    C z[count];
+    if constexpr (count == 2) {
+      const NormalPair<double> p = normal_pair(w);
+      z[0] = p.first, z[1] = p.second;
+    } else {
+      const NormalPair<float> p = normal_pair(w.word[0], w.word[1]), q = normal_pair(w.word[2], w.word[3]);
+      z[0] = p.first, z[1] = p.second, z[2] = q.first, z[3] = q.second;
+    }
+    Values<T, count> r;
+    for (int k = 0; k < count; ++k) {
+      const C mean = l.pairs && k % 2 == 1 ? C(0) : C(l.a);
+      r.v[k] = convert<T>(rounded::add(mean, rounded::mul(z[k], C(l.b))));
+    }
+    return r;
+  }
+};
+
+/// Returns the high half of a 128-bit product.
+VESTA_DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
+#ifdef __CUDA_ARCH__
+  return __umul64hi(a, b);
+#else
+  return uint64_t(static_cast<unsigned __int128>(a) * b >> 64);
+#endif
+}
+
+template <class T_>
+struct Integers {
+  using T = T_;
+  static constexpr int count = 2;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t, int64_t, const Philox4& w) {
+    Values<T, count> r;
+    for (int k = 0; k < count; ++k) {
+      // The high half of a product: each value has a probability of 1 / range within 2^-64.
+      const uint64_t bits = philox_join(w.word[2 * k], w.word[2 * k + 1]);
+      const int64_t v = int64_t(uint64_t(l.from) + (l.range ? high_product(bits, l.range) : bits));
+      if constexpr (is_half_type<T>) r.v[k] = T(static_cast<float>(v));
+      else r.v[k] = static_cast<T>(v);
+    }
+    return r;
+  }
+};
+
+/// Gives the last word for which an event of probability p > 0 happens (of 2^32 words).
+VESTA_DEVICE uint32_t last_word(double p) {
+  const double events = p * 0x1p32;
+  return events < 1 ? 0u : uint32_t(uint64_t(events) - 1);
+}
+
+template <class T_>
+struct Bernoulli {
+  using T = T_;
+  static constexpr int count = 4;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t, int64_t, const Philox4& w) {
+    const uint32_t last = last_word(l.a);
+    Values<T, count> r;
+    for (int k = 0; k < count; ++k) r.v[k] = convert<T>(w.word[k] <= last ? 1.0f : 0.0f);
+    return r;
+  }
+};
+
+template <class T_>
+struct BernoulliOf {
+  using T = T_;
+  static constexpr int count = 4;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t i, int64_t n, const Philox4& w) {
+    const T* in = static_cast<const T*>(l.in) + i;
+    Values<T, count> r;
+    for (int k = 0; k < count; ++k) {
+      const double p = k < n ? double(convert<compute_of<T>>(in[k])) : 0;
+      if (!(p >= 0 && p <= 1)) report(l.fault, FaultKind::probability, l.name, 0, 0);
+      r.v[k] = convert<T>(double(w.word[k]) < p * 0x1p32 ? 1.0f : 0.0f);
+    }
+    return r;
+  }
+};
+
+template <class T_>
+struct Dropout {
+  using T = T_;
+  using C = compute_of<T>;
+  static constexpr int count = 4;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t i, int64_t n, const Philox4& w) {
+    const T* in = static_cast<const T*>(l.in) + i;
+    const uint32_t last = last_word(l.a);
+    Values<T, count> r;
+    for (int k = 0; k < count; ++k) {
+      const bool keep = w.word[k] <= last;
+      if (k < n) l.mask[i + k] = keep;
+      r.v[k] = keep && k < n ? convert<T>(convert<C>(in[k]) * C(l.b)) : convert<T>(C(0));
+    }
+    return r;
+  }
+};
+
+struct Bits {
+  using T = uint64_t;
+  static constexpr int count = 2;
+  VESTA_DEVICE static Values<T, count> make(const RandomLaunch&, int64_t, int64_t, const Philox4& w) {
+    return {{philox_join(w.word[0], w.word[1]), philox_join(w.word[2], w.word[3])}};
+  }
+};
+
+}  // namespace
+
+void run_uniform(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() { run<Uniform<T>>(l); });
+}
+void run_normal(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() { run<Normal<T>>(l); });
+}
+void run_integers(const RandomLaunch& l) {
+  visit_device<kReals | kBool>(l.dtype, [&]<class T>() { run<Integers<T>>(l); });
+}
+void run_bernoulli(const RandomLaunch& l) {
+  visit_device<kReals | kBool>(l.dtype, [&]<class T>() { run<Bernoulli<T>>(l); });
+}
+void run_bernoulli_of(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() { run<BernoulliOf<T>>(l); });
+}
+void run_dropout(const RandomLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() { run<Dropout<T>>(l); });
+}
+void run_random_bits(const RandomLaunch& l) { run<Bits>(l); }
+
+}  // namespace vesta::cuda

@@ -1,0 +1,38 @@
+// Random numbers on the device. The number of an element follows from seed, offset and its number alone
+// (core/base/philox.h), so that a tensor is the same on every device and for every grid.
+#pragma once
+#include <vesta/core/dtype_set.h>
+#include <vesta/cuda/kernels/fault_record.h>
+
+#include <vesta/cuda/runtime.h>
+
+namespace vesta::cuda {
+
+/// Is a run over n contiguous elements.
+struct RandomLaunch {
+  const char* name = "";
+  DType dtype = DType::float32;  // a complex number is two real ones here
+  StreamHandle stream = nullptr;
+  uint64_t seed = 0, offset = 0;
+  int64_t n = 0;
+  void* out = nullptr;
+  const void* in = nullptr;  // operand, where there is one
+  bool* mask = nullptr;      // dropout's second result
+  double a = 0, b = 0;       // uniform: from, to; normal: mean, std; bernoulli: probability; dropout: to keep, scale
+  double below = 0;          // uniform: the largest value under `to`
+  bool pairs = false;        // normal: the mean belongs to even elements only (real parts)
+  int64_t from = 0;          // integers
+  uint64_t range = 0;        // 0 stands for 2^64
+  Fault* fault = nullptr;
+};
+
+void run_uniform(const RandomLaunch& l);
+void run_normal(const RandomLaunch& l);
+void run_integers(const RandomLaunch& l);
+void run_bernoulli(const RandomLaunch& l);     // probability `a` > 0
+void run_bernoulli_of(const RandomLaunch& l);  // probabilities `in`
+void run_dropout(const RandomLaunch& l);
+/// Queues out[i] = the 64 random bits of element i.
+void run_random_bits(const RandomLaunch& l);
+
+}  // namespace vesta::cuda

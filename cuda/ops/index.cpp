@@ -1,0 +1,467 @@
+// The host's half of indexing: geometry becomes a walk (kernels/walk.h), index tensors become places. Shapes and checks
+// are core/ops/index.h's, the same as on the CPU.
+//
+// Note [Equal places]
+// Writes happen in the order of the indices, whatever the threads do: x[i] = v keeps the last of equal places, sums add
+// in order. So keys are sorted with the numbers of their slices (kernels/radix_sort.h), and the thread at a run of
+// equal keys handles it whole. Sorting is left out where places cannot be equal: a single one, or those of a mask.
+#include <bit>
+
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/strided_iter.h>
+#include <vesta/cuda/fault.h>
+#include <vesta/cuda/kernels/index.h>
+#include <vesta/cuda/kernels/radix_sort.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr int64_t kNarrow = int64_t(1) << 31;  // element numbers below it are 32 bits on the device
+
+/// Is one dimension of a walk, with the operands' strides in bytes.
+struct Dimension {
+  int64_t size = 1, strides[kWalkOperands] = {};
+  bool marked = false;
+};
+using Dimensions = std::vector<Dimension>;  // outermost first
+
+/// Joins dimensions that lie one behind the other in every operand, leaves out those of size 1, and turns the order
+/// round. A marked dimension stays as it is; its number is returned.
+int merge(const Dimensions& from, WalkDims& to, const char* op) {
+  Dimensions kept;
+  for (const Dimension& d : from) {
+    if (d.size == 1 && !d.marked) continue;
+    bool joins = !kept.empty() && !kept.back().marked && !d.marked;
+    for (int k = 0; k < kWalkOperands && joins; ++k) joins = kept.back().strides[k] == d.strides[k] * d.size;
+    if (!joins) {
+      kept.push_back(d);
+      continue;
+    }
+    const int64_t size = kept.back().size * d.size;
+    kept.back() = d;
+    kept.back().size = size;
+  }
+  VESTA_CHECK(kept.size() <= size_t(kWalkDims), not_implemented, op, ": expected at most ", kWalkDims,
+              " dimensions that cannot be merged on a CUDA device, got ", kept.size(), ". Call .contiguous() first.");
+  int marked = -1;
+  to.ndim = int(kept.size());
+  for (int d = 0; d < to.ndim; ++d) {
+    const Dimension& k = kept[size_t(to.ndim - 1 - d)];
+    to.sizes[d] = k.size;
+    for (int i = 0; i < kWalkOperands; ++i) to.strides[i][d] = k.strides[i];
+    if (k.marked) marked = d;
+  }
+  return marked;
+}
+
+int64_t total_of(const WalkDims& w) {
+  int64_t n = 1;
+  for (int d = 0; d < w.ndim; ++d) n *= w.sizes[d];
+  return n;
+}
+
+/// Holds keys, sorted with the numbers they had; the memory belongs to the stream when this goes.
+class Keys {
+ public:
+  Keys(int64_t n, uint64_t bad_key, bool wide, Device device)
+      : n_(n), bits_(std::bit_width(bad_key)), wide_(wide), device_(device) {
+    keys_[0] = buffer(n);
+  }
+  void* input() const { return keys_[0].data_ptr(); }
+  void sort() {
+    keys_[1] = buffer(n_), values_[0] = buffer(n_), values_[1] = buffer(n_);
+    Tensor counts = empty_tensor({{sort_counts(n_)}}, DType::int64, device_);
+    SortLaunch l;
+    for (int k = 0; k < 2; ++k) l.keys[k] = keys_[k].data_ptr(), l.values[k] = values_[k].data_ptr();
+    l.counts = static_cast<uint64_t*>(counts.data_ptr());
+    l.n = n_, l.bits = bits_, l.wide = wide_, l.stream = current_stream(device_.index).handle();
+    at_ = run_sort(l);
+    order_ = values_[at_].data_ptr();
+  }
+  const void* keys() const { return keys_[at_].data_ptr(); }
+  /// Returns null before sort(): key j is of place j.
+  const void* order() const { return order_; }
+
+ private:
+  Tensor buffer(int64_t n) const { return empty_tensor({{n}}, wide_ ? DType::int64 : DType::int32, device_); }
+  int64_t n_;
+  int bits_;
+  bool wide_;
+  Device device_;
+  Tensor keys_[2], values_[2];
+  int at_ = 0;
+  const void* order_ = nullptr;
+};
+
+/// Moves slices between places of `self` and a run of `other`.
+class Slices {
+ public:
+  Slices(const char* name, const Tensor& self, const Tensor& other)
+      : self_(self), other_(other), guard_(self.device().index) {
+    m_.name = m_.places.op = name;
+    m_.stream = stream_of(self);
+    m_.self = self.impl()->data(), m_.other = other.impl()->data();
+    m_.places.fault = fault_of(self.device().index);
+  }
+
+  /// Takes the places of a checked advanced index. `other` has the result's shape.
+  void set_places(const IndexPlan& plan) {
+    m_.count = plan.indices[0].numel();
+    m_.places.wraps = true;
+    for (size_t k = 0; k < plan.dims.size(); ++k) add_index(plan.indices[k], plan.dims[k]);
+    int64_t step = 0;
+    for (size_t k = plan.index_sizes.size(); k-- > 0;) {  // `other` is regular over the indices' dimensions
+      if (plan.index_sizes[k] == 1) continue;
+      step = other_.strides()[size_t(plan.place) + k];
+      break;
+    }
+    size_t next = 0;
+    int64_t to = 0;
+    for (int64_t d = 0; d < self_.dim(); ++d) {
+      if (next < plan.dims.size() && plan.dims[next] == d) {
+        ++next;
+        continue;
+      }
+      if (to == plan.place) mark(step);
+      const int64_t at = to < plan.place ? to : to + int64_t(plan.index_sizes.size());
+      add_dim(self_.sizes()[size_t(d)], self_.strides()[size_t(d)], other_.strides()[size_t(at)]);
+      ++to;
+    }
+    if (to == plan.place) mark(step);
+  }
+  /// Takes a vector of indices into one dimension, none negative. `other` has self's shape but for that dimension.
+  void set_places(int64_t dim, const Tensor& index) {
+    m_.count = index.numel();
+    add_index(index, dim);
+    for (int64_t d = 0; d < self_.dim(); ++d) {
+      if (d == dim) mark(other_.strides()[size_t(d)]);
+      else add_dim(self_.sizes()[size_t(d)], self_.strides()[size_t(d)], other_.strides()[size_t(d)]);
+    }
+    if (self_.dim() == 0) mark(0);
+  }
+  /// Takes rows of a matrix. `other` is contiguous: [..., columns].
+  void set_rows(const Tensor& index) {
+    m_.count = index.numel();
+    add_index(index, 0);
+    mark(self_.sizes()[1]);
+    add_dim(self_.sizes()[1], self_.strides()[1], 1);
+  }
+
+  void take() {
+    if (!finish(false)) return;
+    run_take(m_, widen());
+  }
+  void put(bool distinct) {
+    if (!finish(true)) return;
+    const Keys keys = sorted(distinct);
+    run_put(m_, widen());
+  }
+  void add(double alpha, bool distinct) {
+    if (!finish(true)) return;
+    const Keys keys = sorted(distinct);
+    run_add(m_, self_.dtype(), alpha);
+  }
+
+ private:
+  int64_t item() const { return itemsize(self_.dtype()); }
+  void add_dim(int64_t size, int64_t self_stride, int64_t other_stride) {
+    dims_.push_back({size, {self_stride * item(), other_stride * item()}, false});
+  }
+  void mark(int64_t step) { dims_.push_back({m_.count, {0, step * item()}, true}); }
+  void add_index(const Tensor& index, int64_t dim) {
+    Places& p = m_.places;
+    VESTA_CHECK(p.n < kWalkDims, not_implemented, m_.name, ": expected at most ", kWalkDims,
+                " index tensors on a CUDA device.");
+    const bool scalar = self_.dim() == 0;
+    p.index[p.n] = static_cast<const int64_t*>(index.data_ptr());
+    p.size[p.n] = scalar ? 1 : self_.sizes()[size_t(dim)];
+    p.stride[p.n] = scalar ? item() : self_.strides()[size_t(dim)] * item();
+    p.dim[p.n++] = int(dim);
+  }
+  /// Settles the walk; false where there is nothing to move.
+  bool finish(bool writes) {
+    m_.marked = merge(dims_, m_.walk, m_.name);
+    m_.total = total_of(m_.walk);
+    if (m_.total == 0) return false;
+    m_.unit = item();
+    m_.bad_key = 1;
+    for (int k = 0; k < m_.places.n; ++k) {
+      m_.bad_key += uint64_t(std::max<int64_t>(m_.places.size[k] - 1, 0)) * uint64_t(m_.places.stride[k] / m_.unit);
+    }
+    m_.wide = m_.total >= kNarrow || (writes && m_.bad_key > UINT32_MAX);
+    return true;
+  }
+  Keys sorted(bool distinct) {
+    Keys keys(m_.count, m_.bad_key, m_.wide, self_.device());
+    run_keys(m_, keys.input());
+    if (!distinct && m_.count > 1) keys.sort();
+    m_.keys = keys.keys(), m_.order = keys.order();
+    return keys;
+  }
+  /// Moves several elements at once where rows are dense and aligned; returns the bytes of what is moved.
+  int64_t widen() {
+    WalkDims& w = m_.walk;
+    const int64_t one = item();
+    if (w.ndim == 0 || m_.marked == 0 || w.strides[0][0] != one || w.strides[1][0] != one) return one;
+    for (int64_t wide = 16; wide > one; wide /= 2) {
+      int64_t all = w.sizes[0] * one | int64_t(reinterpret_cast<uintptr_t>(m_.self)) |
+                    int64_t(reinterpret_cast<uintptr_t>(m_.other));
+      for (int d = 1; d < w.ndim; ++d) all |= w.strides[0][d] | w.strides[1][d];
+      for (int k = 0; k < m_.places.n; ++k) all |= m_.places.stride[k];
+      if (all % wide != 0) continue;
+      w.sizes[0] = w.sizes[0] * one / wide;
+      w.strides[0][0] = w.strides[1][0] = wide;
+      m_.total = total_of(w);
+      return wide;
+    }
+    return one;
+  }
+
+  const Tensor &self_, &other_;
+  DeviceGuard guard_;
+  Dimensions dims_;
+  Moves m_;
+};
+
+bool is_mask(const Tensor& t) { return t.dtype() == DType::bool_ || t.dtype() == DType::uint8; }
+
+/// Brings indices that lie on the CPU to self's device, as PyTorch does. Error(device) for any other device.
+TensorVector on_device_of(const Tensor& self, TensorList indices, const char* op) {
+  TensorVector r;
+  for (const Tensor& t : indices) {
+    if (!t.defined() || t.device() == self.device()) {
+      r.push_back(t);
+      continue;
+    }
+    VESTA_CHECK(t.device().type == DeviceType::cpu, device, op,
+                ": expected indices on the CPU or on the indexed tensor's device ", self.device(), ", got ", t.device(),
+                " (index ", r.size(), "). Move it with .to().");
+    r.push_back(ops::to_copy.kernel(t, {}, self.device(), false));
+  }
+  return r;
+}
+
+/// Tells whether the places of these indices are all different: those of a single mask are.
+bool all_distinct(const TensorVector& indices) {
+  int masks = 0, others = 0;
+  for (const Tensor& t : indices) {
+    if (t.defined()) ++(is_mask(t) ? masks : others);
+  }
+  return masks == 1 && others == 0;
+}
+
+Tensor contiguous_copy(const Tensor& t) {
+  Tensor r = empty_tensor(t.sizes(), t.dtype(), t.device());
+  copy_values(r, t);
+  return r;
+}
+
+Tensor index_tensors(const Tensor& input, TensorList given) {
+  const TensorVector indices = on_device_of(input, given, "index");
+  IndexPlan plan = index_plan(input, indices, "index");
+  Tensor r = empty_tensor(plan.result_sizes, input.dtype(), input.device());
+  Slices s("index", input, r);
+  s.set_places(plan);
+  s.take();
+  return r;
+}
+
+Tensor index_put_(const Tensor& self, TensorList given, const Tensor& values, bool accumulate) {
+  check_defined(values, "index_put_", "values");
+  const TensorVector indices = on_device_of(self, given, "index_put_");
+  Tensor from = values;  // a number may lie on the CPU
+  if (values.device() != self.device() && values.device().type == DeviceType::cpu && values.dim() == 0) {
+    from = ops::to_copy.kernel(values, {}, self.device(), false);
+  }
+  VESTA_CHECK(from.device() == self.device(), device, "index_put_: expected all tensors on one device, got ",
+              self.device(), " (argument 1) and ", from.device(), " (argument 3). Move one with .to().");
+  IndexPlan plan = index_plan(self, indices, "index_put_");
+  Tensor other = check_put_values(self, plan, from);
+  check_writable(self, "index_put_");
+  if (overlap(self, from) != Overlap::none || !steps_regularly(other, plan)) {
+    other = contiguous_copy(other);
+  }
+  Slices s("index_put_", self, other);
+  s.set_places(plan);
+  if (accumulate) s.add(1, all_distinct(indices));
+  else s.put(all_distinct(indices));
+  self.impl()->storage()->bump("index_put_");
+  return self;
+}
+
+Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  int64_t d = check_index_vector(input, dim, index, "index_select");
+  check_one_device("index_select", {&input, &index});
+  Tensor places = index_as_int64(index, "index_select", "index");
+  Dims sizes(input.sizes());
+  if (input.dim()) sizes[size_t(d)] = index.numel();
+  Tensor r = empty_tensor(sizes, input.dtype(), input.device());
+  Slices s("index_select", input, r);
+  s.set_places(d, places);
+  s.take();
+  return r;
+}
+
+Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
+  int64_t d = check_index_vector(self, dim, index, "index_add_");
+  check_index_add(self, d, index, source);
+  check_one_device("index_add_", {&self, &index, &source});
+  Tensor places = index_as_int64(index, "index_add_", "index");
+  check_writable(self, "index_add_");
+  Tensor other = overlap(self, source) == Overlap::none ? source : contiguous_copy(source);
+  Slices s("index_add_", self, other);
+  s.set_places(d, places);
+  s.add(alpha, false);
+  self.impl()->storage()->bump("index_add_");
+  return self;
+}
+
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t) {
+  check_defined(indices, "embedding", "indices");
+  VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
+              " dimensions (weight).");
+  check_one_device("embedding", {&weight, &indices});
+  Tensor places = index_as_int64(indices, "embedding", "indices");
+  Dims sizes(indices.sizes());
+  sizes.push_back(weight.sizes()[1]);
+  Tensor r = empty_tensor(sizes, weight.dtype(), weight.device());
+  Slices s("embedding", weight, r);
+  s.set_rows(places);
+  s.take();
+  return r;
+}
+
+/// Gives the stride of dimension `d` in bytes; 0 for a 0-d tensor.
+int64_t step_of(const Tensor& t, int64_t d) { return t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; }
+
+/// Walks `sizes` over self (which stands still along `dim`), index and other.
+WalkDims element_walk(const char* op, const Dims& sizes, int64_t dim, const Tensor& self, const Tensor& index,
+                      const Tensor& other) {
+  Dimensions dims;
+  for (int64_t d = 0; d < int64_t(sizes.size()); ++d) {
+    const int64_t self_step = d == dim ? 0 : step_of(self, d);
+    dims.push_back({sizes[size_t(d)], {self_step, step_of(index, d), step_of(other, d)}, false});
+  }
+  WalkDims w;
+  merge(dims, w, op);
+  return w;
+}
+
+ElementMoves element_moves(const char* op, int64_t dim, const Tensor& self, const Tensor& index, const Tensor& other) {
+  ElementMoves m;
+  m.name = op;
+  m.stream = stream_of(self);
+  m.walk = element_walk(op, Dims(index.sizes()), dim, self, index, other);
+  m.total = total_of(m.walk);
+  m.self = self.impl()->data(), m.index = index.impl()->data(), m.other = other.impl()->data();
+  m.size = self.dim() ? self.sizes()[size_t(dim)] : 1;
+  m.stride = step_of(self, dim);
+  m.dim = int(dim);
+  m.fault = fault_of(self.device().index);
+  m.wide = m.total >= kNarrow;
+  return m;
+}
+
+Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+  int64_t d = check_gather(input, dim, index);
+  check_one_device("gather", {&input, &index});
+  Tensor places = index_as_int64(index, "gather", "index");
+  Tensor r = empty_tensor(index.sizes(), input.dtype(), input.device());
+  if (r.numel() == 0) return r;
+  DeviceGuard guard(input.device().index);
+  run_gather(element_moves("gather", d, input, places, r), input.element_size());
+  return r;
+}
+
+/// Adds where destinations may be equal and lines are long: by sorted keys. `src` is contiguous, of index's shape.
+void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src) {
+  m.unit = self.element_size();
+  m.bad_key = uint64_t(std::max<int64_t>(m.size - 1, 0)) * uint64_t(m.stride / m.unit) + 1;
+  for (int d = 0; d < m.walk.ndim; ++d) {
+    m.bad_key += uint64_t(m.walk.sizes[d] - 1) * uint64_t(m.walk.strides[0][d] / m.unit);
+  }
+  m.wide = m.wide || m.bad_key > UINT32_MAX;
+  Keys keys(m.total, m.bad_key, m.wide, self.device());
+  run_scatter_keys(m, keys.input());
+  keys.sort();
+  Moves a;
+  a.name = m.name, a.stream = m.stream, a.total = a.count = m.total, a.wide = m.wide;
+  a.walk.ndim = 1, a.walk.sizes[0] = m.total, a.walk.strides[1][0] = m.unit;
+  a.self = m.self, a.other = src.impl()->data();
+  a.unit = m.unit, a.bad_key = m.bad_key;
+  a.keys = keys.keys(), a.order = keys.order();
+  run_add(a, self.dtype(), 1);
+}
+
+constexpr int64_t kShortLine = 32;  // indices that a thread adds one by one; more of them are sorted
+
+Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  int64_t d = check_scatter(self, dim, index, src);
+  check_one_device("scatter_add_", {&self, &index, &src});
+  Tensor places = index_as_int64(index, "scatter_add_", "index");
+  check_writable(self, "scatter_add_");
+  if (index.numel() == 0) return self;
+  DeviceGuard guard(self.device().index);
+  Tensor other = alias(src, index.sizes(), src.strides(), src.storage_offset(), "scatter_add_");
+  if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
+  ElementMoves m = element_moves("scatter_add_", d, self, places, other);
+  const int64_t length = index.dim() ? index.sizes()[size_t(d)] : 1;
+  if (length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4)) {  // 16-bit floats want a sum in float
+    Dims lines(index.sizes());
+    if (index.dim()) lines[size_t(d)] = 1;
+    m.walk = element_walk("scatter_add_", lines, d, self, places, other);
+    m.total = total_of(m.walk);
+    m.length = length, m.index_step = step_of(places, d), m.other_step = step_of(other, d);
+    run_scatter_lines(m, self.dtype());
+  } else {
+    scatter_sorted(m, self, other.is_contiguous() ? other : contiguous_copy(other));
+  }
+  self.impl()->storage()->bump("scatter_add_");
+  return self;
+}
+
+Tensor nonzero(const Tensor& input) {
+  DeviceGuard guard(input.device().index);
+  Tensor mask = input;
+  if (input.dtype() != DType::bool_ || !input.is_contiguous()) {
+    mask = empty_tensor(input.sizes(), DType::bool_, input.device());
+    copy_values(mask, input);
+  }
+  NonzeroLaunch l;
+  l.stream = stream_of(input);
+  l.mask = static_cast<const uint8_t*>(mask.data_ptr());
+  l.n = mask.numel(), l.ndim = int(mask.dim());
+  for (int d = 0; d < l.ndim; ++d) l.sizes[d] = mask.sizes()[size_t(d)];
+  Tensor counts;
+  if (l.n) {
+    const int64_t tiles = nonzero_tiles(l.n);
+    counts = empty_tensor({{tiles + 1}}, DType::int64, input.device());
+    l.counts = static_cast<uint64_t*>(counts.data_ptr());
+    run_nonzero_count(l);
+    l.total = ops::select.kernel(counts, 0, tiles).item<int64_t>();  // the shape of the result: waits for the device
+  }
+  // One dimension's indices lie together: x[mask] wants it.
+  Tensor columns = empty_tensor({{l.ndim, l.total}}, DType::int64, input.device());
+  l.out = static_cast<int64_t*>(columns.data_ptr());
+  if (l.total && l.ndim) run_nonzero_write(l);
+  return alias(columns, {{l.total, l.ndim}}, {{1, std::max<int64_t>(l.total, 1)}}, 0, "nonzero");
+}
+
+}  // namespace
+
+void register_index() {
+  ops::index_tensors.set_kernel(DeviceType::cuda, &index_tensors);
+  ops::index_put_.set_kernel(DeviceType::cuda, &index_put_);
+  ops::index_select.set_kernel(DeviceType::cuda, &index_select);
+  ops::index_add_.set_kernel(DeviceType::cuda, &index_add_);
+  ops::embedding.set_kernel(DeviceType::cuda, &embedding);
+  ops::gather.set_kernel(DeviceType::cuda, &gather);
+  ops::scatter_add_.set_kernel(DeviceType::cuda, &scatter_add_);
+  ops::nonzero.set_kernel(DeviceType::cuda, &nonzero);
+}
+
+}  // namespace vesta::cuda

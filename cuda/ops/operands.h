@@ -1,0 +1,27 @@
+// What every op on tensors checks first: that they lie on one device.
+#pragma once
+#include <initializer_list>
+
+#include <vesta/core/tensor.h>
+#include <vesta/cuda/stream.h>
+
+namespace vesta::cuda {
+
+/// Raises a device error that names two arguments, unless all tensors (undefined ones do not count) lie on one device.
+inline void check_one_device(const char* op, std::initializer_list<const Tensor*> tensors) {
+  const Tensor* owner = nullptr;
+  int at = 0, first = 0;
+  for (const Tensor* t : tensors) {
+    ++at;
+    if (!t->defined()) continue;
+    if (!owner) owner = t, first = at;
+    VESTA_CHECK(t->device() == owner->device(), device, op, ": expected all tensors on one device, got ",
+                owner->device(), " (argument ", first, ") and ", t->device(), " (argument ", at,
+                "). Move one with .to().");
+  }
+}
+
+/// Returns the current stream of a tensor's device, as kernels take it.
+inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index).handle(); }
+
+}  // namespace vesta::cuda

@@ -1,0 +1,154 @@
+// Random ops on the device: checks, generators and the numbers themselves are the CPU's.
+#include <vesta/core/ops/random.h>
+
+#include <cmath>
+
+#include <vesta/core/backend.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/fault.h>
+#include <vesta/cuda/kernels/radix_sort.h>
+#include <vesta/cuda/kernels/random.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+/// Starts a launch over contiguous `out` with the next stream of the generator.
+RandomLaunch launch_of(const char* op, const Tensor& out, Generator* generator) {
+  const RandomStream s = next_stream(generator, out.device(), op);
+  RandomLaunch l;
+  l.name = op;
+  l.dtype = real_type(out.dtype());
+  l.n = out.is_complex() ? 2 * out.numel() : out.numel();
+  l.stream = stream_of(out);
+  l.seed = s.seed, l.offset = s.offset;
+  l.out = out.data_ptr();
+  l.fault = fault_of(out.device().index);
+  return l;
+}
+
+Tensor uniform_(const Tensor& t, double from, double to, Generator* generator) {
+  check_uniform(t, from, to);
+  DeviceGuard guard(t.device().index);
+  return fill_at_random(t, "uniform_", [&](const Tensor& c) {
+    RandomLaunch l = launch_of("uniform_", c, generator);
+    l.a = from, l.b = to;
+    l.below = from == to ? from : largest_below(l.dtype, to);
+    run_uniform(l);
+  });
+}
+
+Tensor normal_(const Tensor& t, double mean, double std, Generator* generator) {
+  check_normal(t, std);
+  DeviceGuard guard(t.device().index);
+  return fill_at_random(t, "normal_", [&](const Tensor& c) {
+    RandomLaunch l = launch_of("normal_", c, generator);
+    l.pairs = c.is_complex();
+    l.a = mean, l.b = l.pairs ? std * std::sqrt(0.5) : std;
+    run_normal(l);
+  });
+}
+
+Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator) {
+  const IntegerRange range = integer_range(t, from, to);
+  DeviceGuard guard(t.device().index);
+  return fill_at_random(t, "random_", [&](const Tensor& c) {
+    RandomLaunch l = launch_of("random_", c, generator);
+    l.from = range.from, l.range = range.range;
+    run_integers(l);
+  });
+}
+
+Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
+  check_probability(p, "bernoulli_");
+  VESTA_CHECK(!t.is_complex(), not_implemented, "bernoulli_: expected a real dtype, got ", t.dtype(), ".");
+  DeviceGuard guard(t.device().index);
+  return fill_at_random(t, "bernoulli_", [&](const Tensor& c) {
+    RandomLaunch l = launch_of("bernoulli_", c, generator);
+    if (p == 0) return fill_values(c, 0, "bernoulli_");  // the kernel takes positive probabilities
+    l.a = p;
+    run_bernoulli(l);
+  });
+}
+
+Tensor contiguous_copy(const Tensor& t) {
+  if (t.is_contiguous()) return t;
+  Tensor r = empty_tensor(t.sizes(), t.dtype(), t.device());
+  copy_values(r, t);
+  return r;
+}
+
+Tensor bernoulli(const Tensor& p, Generator* generator) {
+  VESTA_CHECK(is_float(p.dtype()), not_implemented, "bernoulli: expected a floating-point dtype, got ", p.dtype(), ".");
+  DeviceGuard guard(p.device().index);
+  Tensor in = contiguous_copy(p), out = empty_tensor(p.sizes(), p.dtype(), p.device());
+  RandomLaunch l = launch_of("bernoulli", out, generator);
+  l.in = in.data_ptr();
+  if (l.n) run_bernoulli_of(l);
+  return out;
+}
+
+TensorPair native_dropout(const Tensor& input, double p, bool train) {
+  check_probability(p, "native_dropout");
+  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ",
+              input.dtype(), ".");
+  DeviceGuard guard(input.device().index);
+  Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device());
+  Tensor mask = empty_tensor(input.sizes(), DType::bool_, input.device());
+  if (!train) {
+    copy_values(out, input);
+    fill_values(mask, true, "native_dropout");
+    return {out, mask};
+  }
+  RandomLaunch l = launch_of("native_dropout", out, nullptr);
+  if (p == 1) {  // the kernel takes positive probabilities
+    fill_values(out, 0, "native_dropout");
+    fill_values(mask, false, "native_dropout");
+    return {out, mask};
+  }
+  Tensor in = contiguous_copy(input);
+  l.in = in.data_ptr(), l.mask = static_cast<bool*>(mask.data_ptr());
+  l.a = 1 - p, l.b = 1 / (1 - p);
+  if (l.n) run_dropout(l);
+  return {out, mask};
+}
+
+/// Sorts 0 to n - 1 by random keys, equal keys by number.
+Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+  const DType d = check_randperm(n, dtype);
+  const Device on = settled(*device);
+  DeviceGuard guard(on.index);
+  Tensor keys[2], values[2];
+  for (int k = 0; k < 2; ++k) {
+    keys[k] = empty_tensor({{n}}, DType::int64, on);
+    values[k] = empty_tensor({{n}}, DType::int64, on);
+  }
+  RandomLaunch l = launch_of("randperm", keys[0], generator);
+  if (n == 0) return empty_tensor({{0}}, d, on);
+  run_random_bits(l);
+  Tensor counts = empty_tensor({{sort_counts(n)}}, DType::int64, on);
+  SortLaunch s;
+  for (int k = 0; k < 2; ++k) s.keys[k] = keys[k].data_ptr(), s.values[k] = values[k].data_ptr();
+  s.counts = static_cast<uint64_t*>(counts.data_ptr());
+  s.n = n, s.bits = 64, s.wide = true, s.stream = l.stream;
+  const Tensor& order = values[run_sort(s)];
+  if (d == DType::int64) return order;
+  Tensor r = empty_tensor({{n}}, d, on);
+  copy_values(r, order);
+  return r;
+}
+
+}  // namespace
+
+void register_random() {
+  ops::uniform_.set_kernel(DeviceType::cuda, &uniform_);
+  ops::normal_.set_kernel(DeviceType::cuda, &normal_);
+  ops::random_.set_kernel(DeviceType::cuda, &random_);
+  ops::bernoulli_.set_kernel(DeviceType::cuda, &bernoulli_);
+  ops::bernoulli.set_kernel(DeviceType::cuda, &bernoulli);
+  ops::native_dropout.set_kernel(DeviceType::cuda, &native_dropout);
+  ops::randperm.set_kernel(DeviceType::cuda, &randperm);
+}
+
+}  // namespace vesta::cuda

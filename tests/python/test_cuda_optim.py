@@ -1,0 +1,98 @@
+"""Fused optimizer steps on a CUDA device: the CPU's bits, for any mix of tensors, and one launch for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import vesta
+from vesta import _C, nn, optim
+
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
+
+FLOATS = [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64]
+SHAPES = [(1,), (3,), (4097,), (33, 7), (0,), (5, 4, 3), ()]
+
+
+def train(make: Any, device: str, dtype: Any, shapes: list, steps: int = 4) -> list[vesta.Tensor]:
+    """Returns parameters and state after some steps with gradients from a seed."""
+    g = vesta.Generator().manual_seed(1)
+    parameters = [nn.Parameter(vesta.randn(s, generator=g).to(dtype).to(device)) for s in shapes]
+    optimizer = make(parameters)
+    for _ in range(steps):
+        for p in parameters:
+            grad = vesta.randn(p.shape, generator=g).to(dtype)
+            p.grad = grad.mT.contiguous().mT.to(device) if grad.dim() > 1 else grad.to(device)
+        optimizer.step()
+    state = [s for p in parameters for s in optimizer.state[p].values() if isinstance(s, vesta.Tensor)]
+    return [t.detach().cpu() for t in [*parameters, *state]]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("make", [
+    lambda p: optim.SGD(p, lr=0.1), lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.2, weight_decay=0.1),
+    lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: optim.SGD(p, lr=0.1, maximize=True),
+    lambda p: optim.Adam(p, lr=0.01), lambda p: optim.Adam(p, lr=0.01, weight_decay=0.1, maximize=True),
+    lambda p: optim.Adam(p, lr=0.01, amsgrad=True), lambda p: optim.AdamW(p, lr=0.01, amsgrad=True),
+    lambda p: optim.AdamW(p, lr=0.01, weight_decay=0.3, betas=(0.5, 0.7), eps=1e-3),
+])  # fmt: skip
+def test_steps_have_the_bits_of_the_cpu(make: Any, dtype: Any) -> None:
+    want, got = (train(make, device, dtype, SHAPES) for device in ("cpu", "cuda"))
+    assert len(want) == len(got)
+    for a, b in zip(want, got):
+        assert a.dtype == b.dtype and vesta.equal(a, b)
+
+
+def test_many_tensors_of_several_dtypes() -> None:
+    for count in (40, 400):
+        want, got = (
+            train(lambda p: optim.AdamW(p, lr=0.1), d, vesta.float32, [(i % 5 + 1,) for i in range(count)], 2)
+            for d in ("cpu", "cuda")
+        )
+        assert all(vesta.equal(a, b) for a, b in zip(want, got))
+    g = vesta.Generator().manual_seed(2)
+    parameters = [vesta.randn(9, generator=g).to(d) for d in FLOATS * 2]
+    copies = [p.cuda() for p in parameters]
+    for list_ in (parameters, copies):
+        _C._fused_sgd_(list_, [p.clone() for p in list_], [], 0.0, 0.0, 0.5, 0.0, False, False, True)
+    assert all(vesta.equal(a, b.cpu()) for a, b in zip(parameters, copies))
+
+
+def adam(device: str, steps_on: str, shapes: Any = ((5,), (6, 2))) -> list[vesta.Tensor]:
+    """Three bare Adam steps with the counts on a device of their own."""
+    g = vesta.Generator().manual_seed(4)
+    p = [vesta.randn(s, generator=g).to(device) for s in shapes]
+    grads = [vesta.randn(s, generator=g).to(device) for s in shapes]
+    m, v = [vesta.zeros_like(t) for t in p], [vesta.zeros_like(t) for t in p]
+    steps = [vesta.tensor(float(i), device=steps_on) for i in range(len(p))]
+    for _ in range(3):
+        _C._fused_adam_(p, grads, m, v, [], steps, 0.01, 0.9, 0.999, 0.0, 1e-8, False, False)
+    return [t.cpu() for t in [*p, *m, *v, *steps]]
+
+
+def test_counts_of_steps_may_lie_on_the_device() -> None:
+    want, got, there = adam("cpu", "cpu"), adam("cuda", "cpu"), adam("cuda", "cuda")
+    for a, b, c in zip(want, got, there):
+        assert vesta.equal(a, b) and vesta.allclose(a, c, rtol=1e-6, atol=0)
+    assert [t.item() for t in there[-2:]] == [3.0, 4.0]
+
+
+def test_unaligned_parameters() -> None:
+    for device in ("cpu", "cuda"):
+        memory = vesta.arange(100.0).to(device)
+        p = memory[1:90]
+        _C._fused_sgd_([p], [vesta.ones(89, device=device)], [], 0.0, 0.0, 0.5, 0.0, False, False, True)
+        want = vesta.arange(100.0)
+        want[1:90] -= 0.5
+        assert vesta.equal(memory.cpu(), want)
+
+
+def test_devices_must_agree() -> None:
+    p = vesta.ones(3, device="cuda")
+    with pytest.raises(
+        RuntimeError, match=r"_fused_sgd_: expected a parameter, its gradient and its state on one CUDA"
+    ):
+        _C._fused_sgd_([p], [vesta.ones(3)], [], 0.0, 0.0, 0.5, 0.0, False, False, True)
+    with pytest.raises(RuntimeError, match=r"got cpu and cuda:0 \(params\[0\]\)"):
+        _C._fused_sgd_([vesta.ones(3)], [p], [], 0.0, 0.0, 0.5, 0.0, False, False, True)
+    assert p.tolist() == [1.0] * 3
