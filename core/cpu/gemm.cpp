@@ -25,6 +25,8 @@ using std::int64_t;
 constexpr int64_t kRowsPerBlock = 192;            // a packed block of A, 192 KiB of floats, stays in L2
 constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a second thread costs more than it gives
 constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
+constexpr int64_t kCopyGap = 16;                  // elements between copied rows of A: a line of floats
+constexpr int64_t kFewTiles = 3;                  // tiles of rows for which panels of B are not worth a long strip
 constexpr int64_t kSharedElements = 16 << 20;    // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;    // most elements of partial sums alive when k is split
 
@@ -101,17 +103,41 @@ void use_packed_b(const GemmKernels<T>& kernels, const T* packed, Block<T>& bloc
   block.b_tile = kernels.tile_cols * block.k;
 }
 
-// A is read in place unless both its strides are long, or so many panels pass over it that packing repays: its columns
-// touch a page each when A is transposed, and rows a page apart compete for the same lines of L1.
+// How a tile finds the rows of A: where they lie, copied side by side, or packed k-major.
+enum class RowsOfA : unsigned char { in_place, copied, packed };
+
+// A is read in place unless both its strides are long, or so many panels pass over it that packing repays, or it is
+// transposed, so that its columns touch a page each. Rows a multiple of a page apart compete for the same lines of L1:
+// where packing does not repay they are copied to lie a line apart.
 template <class T>
-bool reads_a_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  constexpr int64_t kPage = 4096;
-  if (p.m == 1 || p.k == 1) return true;
+RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  constexpr int64_t kPage = 4096, kWays = 8;  // of L1
+  if (p.m == 1 || p.k == 1) return RowsOfA::in_place;
   const bool by_rows = p.a_col == 1;
-  if (!by_rows && p.a_row != 1) return false;
-  const bool awkward =
-      !by_rows || p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0 || p.n >= 32 * kernels.tile_cols;
-  return !awkward || p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
+  if (!by_rows && p.a_row != 1) return RowsOfA::packed;
+  const bool few = p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
+  const bool page_apart = by_rows && p.m > kWays && p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0;
+  if (page_apart && p.n > 1) return few || p.m <= kFewTiles * kernels.tile_rows ? RowsOfA::copied : RowsOfA::packed;
+  if (few || (by_rows && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
+  return RowsOfA::packed;
+}
+
+// Returns how many elements prepare_a wants for `rows` rows.
+template <class T>
+int64_t room_for_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t rows) {
+  return (std::min(p.k, kBlockK) + kCopyGap) * round_up(rows, kernels.tile_rows);
+}
+
+// Points the block at A, copied or packed into `room` if it is not read in place.
+template <class T>
+void prepare_a(const GemmKernels<T>& kernels, const Matrices<T>& p, RowsOfA how, int64_t k0, T* room, Block<T>& block) {
+  if (how == RowsOfA::in_place) return read_a(kernels, p, k0, block);
+  if (how == RowsOfA::packed) return pack_a(kernels, p, k0, room, block);
+  block.a = room;
+  block.a_row = block.k + kCopyGap;
+  block.a_col = 1;
+  block.a_tile = kernels.tile_rows * block.a_row;
+  for (int64_t i = 0; i < p.m; ++i) std::copy_n(p.a + i * p.a_row + k0, block.k, room + i * block.a_row);
 }
 
 // B is read in place when its rows have unit stride and a block of it is used once or lies within L1.
@@ -125,14 +151,15 @@ bool reads_b_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
 // Computes one product on this thread.
 template <class T>
 void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
-  const bool a_in_place = reads_a_in_place(kernels, p), b_in_place = reads_b_in_place(kernels, p);
+  const RowsOfA how = rows_of_a(kernels, p);
+  const bool a_in_place = how == RowsOfA::in_place, b_in_place = reads_b_in_place(kernels, p);
   const int64_t depth = std::min(p.k, kBlockK), nc = kernels.tile_cols;
-  T* const a_room =
-      a_in_place ? nullptr
-                 : static_cast<T*>(thread_scratch(
-                       Scratch::pack_a, sizeof(T) * depth * round_up(std::min(p.m, kRowsPerBlock), kernels.tile_rows)));
-  // Where A is read in place a strip of B need only outlive L1; packed blocks of A are worth more panels each.
-  const int64_t strip = std::min(round_up(p.n, nc), (a_in_place ? 8 : 64) * nc);
+  T* const a_room = a_in_place
+                        ? nullptr
+                        : static_cast<T*>(thread_scratch(
+                              Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, std::min(p.m, kRowsPerBlock))));
+  // Where A need not be packed a strip of B need only outlive L1; packed blocks of A are worth more panels each.
+  const int64_t strip = std::min(round_up(p.n, nc), (how != RowsOfA::packed ? 8 : 64) * nc);
   T* const b_room = b_in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * depth * strip));
   const int64_t columns = b_in_place ? p.n : strip;
   for (int64_t j = 0; j < p.n; j += columns) {
@@ -144,11 +171,7 @@ void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
       for (int64_t i = 0; i < p.m; i += rows) {
         const Matrices<T> r = q.rows(i, std::min(p.m, i + rows));
         Block<T> block = block_at(r, k0);
-        if (a_in_place) {
-          read_a(kernels, r, k0, block);
-        } else {
-          pack_a(kernels, r, k0, a_room, block);
-        }
+        prepare_a(kernels, r, how, k0, a_room, block);
         if (b_in_place) {
           block.b = r.b + k0 * r.b_row;
           block.b_row = r.b_row;
@@ -181,8 +204,7 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t width = std::max(nc, std::min(round_up(p.n, nc), kSharedElements / p.k / nc * nc));
   ScratchArray<T> packed(Scratch::operand_b, static_cast<std::size_t>(width * p.k));
   const Cut rows = cut(p.m, kRowsPerBlock, kernels.tile_rows);
-  const bool in_place = reads_a_in_place(kernels, p);
-  const int64_t depth = std::min(p.k, kBlockK);
+  const RowsOfA how = rows_of_a(kernels, p);
   for (int64_t j = 0; j < p.n; j += width) {
     const Matrices<T> q = p.columns(j, std::min(p.n, j + width));
     const int64_t padded = round_up(q.n, nc);
@@ -198,17 +220,15 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
     const Cut columns = cut(q.n, rows.count >= 8 ? q.n : std::max<int64_t>(8 * nc, ceil_div(q.n, 4)), nc);
     parallel_for(rows.count * columns.count, 1, [&](int64_t begin, int64_t end) {
       T* const room =
-          in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * depth * rows.step));
+          how == RowsOfA::in_place
+              ? nullptr
+              : static_cast<T*>(thread_scratch(Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, rows.step)));
       for (int64_t t = begin; t < end; ++t) {
         const int64_t i = t / columns.count * rows.step, c0 = t % columns.count * columns.step;
         const Matrices<T> r = q.rows(i, std::min(p.m, i + rows.step)).columns(c0, std::min(q.n, c0 + columns.step));
         for (int64_t k0 = 0; k0 < p.k; k0 += kBlockK) {
           Block<T> block = block_at(r, k0);
-          if (in_place) {
-            read_a(kernels, r, k0, block);
-          } else {
-            pack_a(kernels, r, k0, room, block);
-          }
+          prepare_a(kernels, r, how, k0, room, block);
           use_packed_b(kernels, packed.data() + k0 * padded + c0 * block.k, block);
           kernels.block(block);
         }

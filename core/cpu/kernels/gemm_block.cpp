@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kPanelVectors = 2;  // vectors per packed panel
 
-enum class ARows : unsigned char { contiguous, pointers };  // rows of a side by side, or one pointer each
+enum class ARows : unsigned char { contiguous, stride, pointers };  // rows of a side by side, apart, one pointer each
 enum class BRows : unsigned char { stride, table };
 
 // One register tile: R rows times N vectors; the last vector holds `tail` columns where kMasked.
@@ -21,8 +21,13 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
   const typename X::Mask mask = X::mask(kMasked ? tail : W);
   const T* rows[R];
   if constexpr (kA == ARows::pointers) {
-    for (int r = 0; r < R; ++r) rows[r] = a_table != nullptr ? p.a + a_table[r] : a + r * p.a_row;
+    for (int r = 0; r < R; ++r) rows[r] = p.a + a_table[r];
   }
+  // A pointer to every third row: the two between are one and two strides away, which addresses can say. A pointer per
+  // row does not fit the registers.
+  const T* thirds[(R + 2) / 3];
+  for (int g = 0; g < (R + 2) / 3; ++g) thirds[g] = a + 3 * g * p.a_row;
+  const std::int64_t a_row = p.a_row;
   V sum[R][N];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
@@ -41,11 +46,17 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
     }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const V va = X::broadcast(kA == ARows::pointers ? rows[r] + k : a + r);
+      const V va = X::broadcast(kA == ARows::pointers ? rows[r] + k
+                                : kA == ARows::stride ? thirds[r / 3] + r % 3 * a_row
+                                                      : a + r);
 #pragma GCC unroll 16
       for (int v = 0; v < N; ++v) sum[r][v] = X::fma(va, vb[v], sum[r][v]);
     }
     if constexpr (kA == ARows::contiguous) a += a_col;
+    if constexpr (kA == ARows::stride) {
+#pragma GCC unroll 16
+      for (int g = 0; g < (R + 2) / 3; ++g) asm("add %1, %0" : "+r"(thirds[g]) : "i"(sizeof(T)));  // hides the pattern
+    }
     if constexpr (kB == BRows::stride) b += b_row;
   }
 #pragma GCC unroll 16
@@ -182,11 +193,14 @@ void block(const Block<typename X::T>& p) {
   if (p.b_table != nullptr) return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::table>(p);
   const bool pointers = p.a_table != nullptr || p.a_row != 1;
   if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
-    return walk<X, kFlat, 4, ARows::pointers, BRows::stride>(p);
+    return walk<X, kFlat, 4, ARows::stride, BRows::stride>(p);
   }
   // Columns for one vector only: twice the rows, for as many sums in flight.
-  if (pointers && p.m > 0 && p.n <= X::kWidth) return walk<X, 2 * kRows, 1, ARows::pointers, BRows::stride>(p);
-  if (pointers) return walk<X, kRows, kPanelVectors, ARows::pointers, BRows::stride>(p);
+  if (p.n <= X::kWidth && p.a_table != nullptr && p.m > 0)
+    return walk<X, 2 * kRows, 1, ARows::pointers, BRows::stride>(p);
+  if (p.n <= X::kWidth && pointers && p.m > 0) return walk<X, 2 * kRows, 1, ARows::stride, BRows::stride>(p);
+  if (p.a_table != nullptr) return walk<X, kRows, kPanelVectors, ARows::pointers, BRows::stride>(p);
+  if (pointers) return walk<X, kRows, kPanelVectors, ARows::stride, BRows::stride>(p);
   return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::stride>(p);
 }
 
