@@ -85,6 +85,10 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
 
 void register_all() {
   register_pointwise();
+  register_reductions();
+  register_softmax();
+  register_loss();
+  register_norm();
   register_factory();
   register_index();
   register_optim();

@@ -4,6 +4,10 @@
 namespace vesta::cuda {
 
 void register_pointwise();
+void register_reductions();
+void register_softmax();
+void register_loss();
+void register_norm();
 void register_factory();
 void register_index();
 void register_optim();

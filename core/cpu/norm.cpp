@@ -6,30 +6,18 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/nn_checks.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::cpu {
 namespace {
 
 /// Is a contiguous input [N, C, *] as runs of `inner` elements: run (n, c) begins at (n * channels + c) * inner.
-struct Runs {
-  int64_t batch, channels, inner, bytes;
-  explicit Runs(const Tensor& x) : batch(x.sizes()[0]), channels(x.sizes()[1]), inner(1), bytes(0) {
-    for (int64_t d = 2; d < x.dim(); ++d) inner *= x.sizes()[size_t(d)];
-    bytes = inner * itemsize(x.dtype());
-  }
-  int64_t count() const { return batch * inner; }
+struct Runs : BatchNormShape {
+  int64_t bytes;
+  explicit Runs(const Tensor& x) : BatchNormShape(x), bytes(inner * itemsize(x.dtype())) {}
   int64_t at(int64_t n, int64_t c) const { return (n * channels + c) * bytes; }
 };
-
-void check_channel_vector(const Tensor& t, int64_t channels, const char* name) {
-  if (!t.defined()) return;
-  VESTA_CHECK(t.dim() == 1 && t.sizes()[0] == channels, value, "batch_norm: expected ", name, " to contain ", channels,
-              " elements (one per channel), got ", t.sizes(), ".");
-  VESTA_CHECK(is_float(t.dtype()), type, "batch_norm: expected ", name, " of a floating-point dtype, got ", t.dtype(),
-              ".");
-}
 
 double value_at(const Tensor& t, int64_t i, double otherwise) {
   if (!t.defined()) return otherwise;
@@ -41,31 +29,12 @@ void set_at(const Tensor& t, int64_t i, double v) {
   visit<kFloats>(t.dtype(), [&]<class T>() { *reinterpret_cast<T*>(p) = T(static_cast<compute_t<T>>(v)); });
 }
 
-/// Statistics are kept in float64 for float64 input and in float32 for all others.
-DType statistics_dtype(DType d) { return d == DType::float64 ? DType::float64 : DType::float32; }
-
 TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias,
                                const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
                                double eps) {
-  VESTA_CHECK(is_float(input.dtype()), type, "batch_norm: expected a floating-point input, got ", input.dtype(), ".");
-  VESTA_CHECK(input.dim() >= 2, value, "batch_norm: expected an input [N, C, ...] of at least 2 dimensions, got ",
-              input.sizes(), ".");
+  const bool update = batch_norm_shape(input, weight, bias, running_mean, running_var, training).update;
   Tensor x = contiguous(input);
   Runs runs(x);
-  check_channel_vector(weight, runs.channels, "weight");
-  check_channel_vector(bias, runs.channels, "bias");
-  check_channel_vector(running_mean, runs.channels, "running_mean");
-  check_channel_vector(running_var, runs.channels, "running_var");
-  VESTA_CHECK(
-      training || (running_mean.defined() && running_var.defined()), value,
-      "batch_norm: expected running_mean and running_var in evaluation, got None. Train first or pass training=True.");
-  VESTA_CHECK(!training || runs.count() > 1 || input.numel() == 0, value,
-              "batch_norm: Expected more than 1 value per channel when training, got input size ", input.sizes(), ".");
-  const bool update = training && running_mean.defined() && running_var.defined() && runs.count() > 0;
-  if (update) {
-    check_writable(running_mean, "batch_norm");
-    check_writable(running_var, "batch_norm");
-  }
   Tensor y = empty_tensor(x.sizes(), x.dtype());
   DType stats = statistics_dtype(x.dtype());
   Tensor mean = empty_tensor({&runs.channels, 1}, stats), invstd = empty_tensor({&runs.channels, 1}, stats);

@@ -12,7 +12,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/ops.h>
-#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/reduce_checks.h>
 
 VESTA_DECLARE_ON_ISA(
     void register_reduce(vesta::cpu::ReduceKernels (&table)[vesta::cpu::kNumReductions][vesta::kNumDTypes]))
@@ -172,21 +172,14 @@ Tensor reduce(Reduction op, const Tensor& x, const ReduceShape& shape) {
 Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : to_copy(t, d); }
 
 Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
-  DType out = dtype ? *dtype : is_differentiable(input.dtype()) ? input.dtype() : DType::int64;
-  // A wider type is wanted: add up in it. A narrower one: the accumulator is converted once.
-  Tensor x = dtype && is_differentiable(out) && promote(out, input.dtype()) != input.dtype() ? cast(input, out) : input;
-  return cast(reduce(Reduction::sum, x, reduce_shape(input, dim, keepdim, "sum")), out);
+  const SumTypes types = sum_types(input.dtype(), dtype);
+  return cast(reduce(Reduction::sum, cast(input, types.input), reduce_shape(input, dim, keepdim, "sum")), types.result);
 }
 
 Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
-  DType out = dtype.value_or(input.dtype());
-  VESTA_CHECK(is_differentiable(out), type,
-              "mean: could not infer output dtype. Input dtype must be either a floating "
-              "point or complex dtype. Got: ",
-              out, ".");
-  Tensor x = cast(input, promote(out, input.dtype()));
+  const SumTypes types = mean_types(input.dtype(), dtype);
   ReduceShape shape = reduce_shape(input, dim, keepdim, "mean");
-  Tensor total = reduce(Reduction::sum, x, shape);
+  Tensor total = reduce(Reduction::sum, cast(input, types.input), shape);
   double count = double(shape.count);
   visit<kFloats | kComplexes>(total.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, Half> && !std::is_same_v<T, BFloat16>) {
@@ -197,16 +190,12 @@ Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, Mayb
       }
     }
   });
-  return cast(total, out);
+  return cast(total, types.result);
 }
 
 template <Reduction op>
 Tensor extremum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
-  const char* name = op == Reduction::max ? "amax" : "amin";
-  VESTA_CHECK(!is_complex(input.dtype()), type, name, ": expected a real dtype, got ", input.dtype(), " (input).");
-  ReduceShape shape = reduce_shape(input, dim, keepdim, name);
-  VESTA_CHECK(shape.count > 0, index, name, ": Expected reduction dim to have non-zero size, got shape ", input.sizes(),
-              ". Specify a dim that is not empty.");
+  ReduceShape shape = extremum_shape(input, dim, keepdim, op == Reduction::max ? "amax" : "amin");
   return cast(reduce(op, input, shape), input.dtype());
 }
 
@@ -242,10 +231,7 @@ void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
 
 template <Reduction op>
 Tensor places(const Tensor& input, int64_t dim, bool keepdim, const char* name) {
-  VESTA_CHECK(!is_complex(input.dtype()), type, name, ": expected a real dtype, got ", input.dtype(), " (input).");
-  ReduceShape shape = reduce_shape(input, dim, keepdim, name);
-  VESTA_CHECK(shape.count > 0 || input.numel() != 0 || numel_of(shape.sizes, name) == 0, index, name,
-              ": Expected reduction dim ", dim, " to have non-zero size.");
+  ReduceShape shape = place_shape(input, dim, keepdim, name);
   Tensor indices = empty_tensor(shape.sizes, DType::int64, input.device());
   if (indices.numel()) find_along(op, input, wrap_dim(dim, input.dim(), name), indices.data_ptr<int64_t>());
   return indices;

@@ -4,7 +4,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/nn_checks.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::cpu {
@@ -13,10 +13,6 @@ namespace {
 constexpr int64_t kGrain = 8192;  // elements of exp that pay for a thread
 
 int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)); }
-
-void check_float(const Tensor& t, const char* op) {
-  VESTA_CHECK(is_float(t.dtype()), type, op, ": expected a floating-point dtype, got ", t.dtype(), " (input).");
-}
 
 /// Runs `row(x row, y row, n)` along `dim`: over contiguous memory, the dimension moved last where it is not.
 template <class F>
@@ -80,10 +76,7 @@ double weight_at(const Tensor& w, int64_t c) {
 //   (1 - e) * w[t] * (lse - x[t]) + e / C * sum_j w[j] * (lse - x[j])
 TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore,
                                 double smoothing) {
-  check_float(input, "cross_entropy");
-  check_class_target(input, target, weight, "cross_entropy");
-  VESTA_CHECK(smoothing >= 0 && smoothing <= 1, value,
-              "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing, ".");
+  check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
   Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : weight;

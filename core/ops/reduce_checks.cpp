@@ -1,0 +1,43 @@
+#include <vesta/core/ops/reduce_checks.h>
+
+namespace vesta {
+
+namespace {
+void check_real(const Tensor& input, const char* op) {
+  VESTA_CHECK(!is_complex(input.dtype()), type, op, ": expected a real dtype, got ", input.dtype(), " (input).");
+}
+}  // namespace
+
+ReduceShape extremum_shape(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op) {
+  check_real(input, op);
+  ReduceShape shape = reduce_shape(input, dim, keepdim, op);
+  VESTA_CHECK(shape.count > 0, index, op, ": Expected reduction dim to have non-zero size, got shape ", input.sizes(),
+              ". Specify a dim that is not empty.");
+  return shape;
+}
+
+ReduceShape place_shape(const Tensor& input, int64_t dim, bool keepdim, const char* op) {
+  check_real(input, op);
+  ReduceShape shape = reduce_shape(input, dim, keepdim, op);
+  VESTA_CHECK(shape.count > 0 || input.numel() != 0 || numel_of(shape.sizes, op) == 0, index, op,
+              ": Expected reduction dim ", dim, " to have non-zero size.");
+  return shape;
+}
+
+SumTypes sum_types(DType input, MaybeDType dtype) {
+  const DType result = dtype ? *dtype : is_differentiable(input) ? input : DType::int64;
+  // A wider type is wanted: add up in it. A narrower one: the accumulator is converted once.
+  const bool wider = dtype && is_differentiable(result) && promote(result, input) != input;
+  return {wider ? result : input, result};
+}
+
+SumTypes mean_types(DType input, MaybeDType dtype) {
+  const DType result = dtype.value_or(input);
+  VESTA_CHECK(is_differentiable(result), type,
+              "mean: could not infer output dtype. Input dtype must be either a floating "
+              "point or complex dtype. Got: ",
+              result, ".");
+  return {promote(result, input), result};
+}
+
+}  // namespace vesta

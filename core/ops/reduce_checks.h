@@ -1,0 +1,21 @@
+// What reductions ask of their operands, the same on every device.
+#pragma once
+#include <vesta/core/ops/reduce.h>
+
+namespace vesta {
+
+/// Works out the geometry of an extremum. Error: a complex dtype, nothing to reduce.
+VESTA_API ReduceShape extremum_shape(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op);
+/// Works out the geometry of a search for extrema along one dimension. Error: a complex dtype, nothing to search.
+VESTA_API ReduceShape place_shape(const Tensor& input, int64_t dim, bool keepdim, const char* op);
+
+/// Is how a sum or mean goes about dtypes: the input is first converted to `input`, the result is `result`.
+struct SumTypes {
+  DType input, result;
+};
+/// Settles a sum's dtypes: integers and bool give int64. A wider type that is asked for is added up in.
+VESTA_API SumTypes sum_types(DType input, MaybeDType dtype);
+/// Settles a mean's dtypes. Error(type): the result would be an integer.
+VESTA_API SumTypes mean_types(DType input, MaybeDType dtype);
+
+}  // namespace vesta

@@ -1,0 +1,144 @@
+// Cross-entropy of logits and class numbers, without a tensor of probabilities. Loss of a row with class t, weights w
+// and smoothing e (Szegedy et al. 2016), l its logsumexp:
+//   (1 - e) w[t] (l - x[t]) + e / C sum_j w[j] (l - x[j])
+#include <vesta/cuda/kernels/loss.h>
+#include <vesta/cuda/kernels/rows.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+template <class T>
+struct LossArgs {
+  const T* x;
+  const int64_t* target;
+  const T *weight, *grad;
+  T* out;
+  double* logsumexp;
+  int64_t rows, classes, ignore;
+  double smoothing;
+  unsigned width;
+  bool packed;
+  Fault* fault;
+
+  /// Returns a row's class, -1 where the row does not count. One member of the team reports a number out of range.
+  VESTA_DEVICE int64_t class_of(int64_t row, bool reports) const {
+    const int64_t t = target[row];
+    if (t == ignore) return -1;
+    if (t >= 0 && t < classes) return t;
+    if (reports) report(fault, FaultKind::class_number, "cross_entropy", t, classes);
+    return -1;
+  }
+  VESTA_DEVICE double weight_of(int64_t c) const { return weight ? double(convert<compute_of<T>>(weight[c])) : 1.0; }
+};
+
+/// Is sum(w) and sum(w x) over classes.
+template <class C>
+struct WeightedSums {
+  C weights, products;
+};
+
+template <class C>
+VESTA_DEVICE WeightedSums<C> add_sums(const WeightedSums<C>& a, const WeightedSums<C>& b) {
+  return {a.weights + b.weights, a.products + b.products};
+}
+
+/// Sums the weights, and their products with the columns of a row, over the team.
+template <class T, class Row, class Team>
+VESTA_DEVICE WeightedSums<compute_of<T>> weighted_sums(const LossArgs<T>& a, Row& held, const Team& team, const T* row,
+                                                       int64_t n) {
+  using C = compute_of<T>;
+  WeightedSums<C> s{0, 0};
+  held.each(team, row, n, a.packed, C(-INFINITY), [&](int64_t c, const C* v) {
+    WeightedSums<C> pack{0, 0};
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) {
+      if (c + j >= n) continue;
+      const C w = a.weight ? convert<C>(a.weight[c + j]) : C(1);
+      pack = add_sums(pack, WeightedSums<C>{w, w * v[j]});
+    }
+    s = add_sums(s, pack);
+  });
+  return team.reduce(s, [](const WeightedSums<C>& p, const WeightedSums<C>& q) { return add_sums(p, q); });
+}
+
+template <class T, class Row, class Team>
+VESTA_KERNEL void cross_entropy_kernel(LossArgs<T> a) {
+  using C = compute_of<T>;
+  const Team team(a.width);
+  const bool exists = int64_t(team.row) < a.rows;
+  const int64_t row = exists ? int64_t(team.row) : 0, n = exists ? a.classes : 0;
+  const T* x = a.x + row * a.classes;
+  Row held(team, x, n, a.packed, C(-INFINITY), exists);
+  const ExpSum<C> s = row_exp_sum(held, team, x, n, a.packed);
+  WeightedSums<C> sums{0, 0};
+  if (a.smoothing != 0) sums = weighted_sums(a, held, team, x, n);
+  if (!exists || team.rank != 0) return;
+  const double l = double(finite_top(s.top)) + math::log(double(s.sum));
+  const int64_t t = a.class_of(row, true);
+  double loss = 0;
+  if (t >= 0) {
+    loss = (1 - a.smoothing) * a.weight_of(t) * (l - double(convert<C>(x[t])));
+    if (a.smoothing != 0) {
+      loss += a.smoothing / double(n) * (double(sums.weights) * l - double(sums.products));
+    }
+  }
+  a.out[row] = convert<T>(C(loss));
+  a.logsumexp[row] = l;
+}
+
+/// d loss / d x[j] = g (((1 - e) w[t] + e / C sum(w)) p[j] - e / C w[j] - (1 - e) w[t] [j = t]), p = exp(x - l).
+template <class T, class Row, class Team>
+VESTA_KERNEL void cross_entropy_gradient_kernel(LossArgs<T> a) {
+  using C = compute_of<T>;
+  const Team team(a.width);
+  const bool exists = int64_t(team.row) < a.rows;
+  const int64_t row = exists ? int64_t(team.row) : 0, n = exists ? a.classes : 0;
+  const T* x = a.x + row * a.classes;
+  T* out = a.out + row * a.classes;
+  Row held(team, x, n, a.packed, C(-INFINITY), exists);
+  double total = double(a.classes);
+  if (a.smoothing != 0 && a.weight) total = double(weighted_sums(a, held, team, x, n).weights);
+  const int64_t t = exists ? a.class_of(row, team.rank == 0) : -1;
+  const double g = exists ? double(convert<C>(a.grad[row])) : 0;
+  const double direct = t >= 0 ? g * (1 - a.smoothing) * a.weight_of(t) : 0,
+               smooth = g * a.smoothing / double(a.classes);
+  const C lse = exists ? C(a.logsumexp[row]) : C(0), factor = C(direct + smooth * total), less = C(smooth),
+          hit = C(direct);
+  held.each(team, x, n, a.packed, C(-INFINITY), [&](int64_t c, C* v) {
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) {
+      C r = math::exp(v[j] - lse) * factor;
+      if (a.smoothing != 0 && c + j < n) r = r - (a.weight ? less * convert<C>(a.weight[c + j]) : less);
+      if (c + j == t) r = r - hit;
+      v[j] = t >= 0 ? r : C(0);
+    }
+    store_columns(out, c, n, a.packed, v);
+  });
+}
+
+}  // namespace
+
+void cross_entropy(const CrossEntropyLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    auto run = [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+      const LossArgs<T> a{reinterpret_cast<const T*>(l.x),
+                          l.target,
+                          reinterpret_cast<const T*>(l.weight),
+                          reinterpret_cast<const T*>(l.grad),
+                          reinterpret_cast<T*>(l.out),
+                          l.logsumexp,
+                          l.rows,
+                          l.classes,
+                          l.ignore,
+                          l.smoothing,
+                          width,
+                          l.packed,
+                          l.fault};
+      if (l.grad) launch_block("cross_entropy_gradient", cross_entropy_gradient_kernel<T, Row, Team>, shape, a);
+      else launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team>, shape, a);
+    };
+    with_rows<T>(uint64_t(l.rows), l.classes, l.stream, run);
+  });
+}
+
+}  // namespace vesta::cuda

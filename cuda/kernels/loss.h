@@ -1,0 +1,28 @@
+// What the host hands to cross-entropy: contiguous rows of logits and a class number for each.
+#pragma once
+#include <vesta/core/dtype_set.h>
+#include <vesta/cuda/kernels/fault_record.h>
+#include <vesta/cuda/runtime.h>
+
+namespace vesta::cuda {
+
+/// Is cross-entropy over rows, or with `grad` its gradient.
+struct CrossEntropyLaunch {
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;
+  const char* x = nullptr;
+  const int64_t* target = nullptr;
+  const char* weight = nullptr;  // of the classes; null: ones
+  const char* grad = nullptr;    // of the rows' losses
+  char* out = nullptr;           // the losses, or the gradient of x
+  double* logsumexp = nullptr;   // of the rows: written, or read for the gradient
+  int64_t rows = 0, classes = 0, ignore = -100;
+  double smoothing = 0;
+  bool packed = false;  // rows are aligned for packs of four
+  Fault* fault = nullptr;
+};
+
+/// Queues it.
+void cross_entropy(const CrossEntropyLaunch& l);
+
+}  // namespace vesta::cuda

@@ -1,0 +1,39 @@
+// What the host hands to batch normalisation: a contiguous input [batch, channels, inner], vectors of the channels of
+// any floating dtype and stride, and scratch memory.
+#pragma once
+#include <vesta/core/dtype_set.h>
+#include <vesta/cuda/runtime.h>
+
+namespace vesta::cuda {
+
+/// Is a vector over the channels; null data where there is none.
+struct ChannelVector {
+  char* data = nullptr;
+  DType dtype = DType::float32;
+  int64_t stride = 1;  // elements
+};
+
+/// Is one batch normalisation, or with `grad` its gradient. Kernels go in three steps: sums over pieces of each
+/// channel, what follows from them per channel, and one map over all elements.
+struct BatchNormLaunch {
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;
+  const char* x = nullptr;
+  const char* grad = nullptr;
+  char* y = nullptr;  // the result, or the gradient of x
+  int64_t batch = 0, channels = 0, inner = 0;
+  bool training = false, update = false;
+  double momentum = 0, eps = 0;
+  ChannelVector weight, bias, running_mean, running_var;
+  ChannelVector mean, invstd;                      // written, or read for the gradient
+  ChannelVector weight_gradient, bias_gradient;    // written with `grad`
+  double* sums = nullptr;                          // [channels, pieces, 3]
+  double* map = nullptr;                           // [channels, 3]: y = x a + b, or gx = g a + x b + c
+  int64_t piece = 0, pieces = 0;                   // elements of a channel that one block sums
+  bool packed = false;                             // inner runs are aligned for packs of four
+};
+
+/// Queues it.
+void batch_norm(const BatchNormLaunch& l);
+
+}  // namespace vesta::cuda

@@ -1,0 +1,120 @@
+// Sums, extrema, any and all.
+#include <vesta/cuda/kernels/reduce.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+/// Adds up: integers in int64, 16-bit floats in float. The result may be divided, for a mean.
+template <class T>
+struct Sum {
+  using In = T;
+  using Acc = std::conditional_t<std::is_integral_v<T>, int64_t, compute_of<T>>;
+  char* out;
+  DType out_dtype;
+  double divisor;
+
+  VESTA_DEVICE Acc identity() const { return Acc(0); }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a + b; }
+  VESTA_DEVICE Acc load(T v, int64_t, int64_t) const { return convert<Acc>(v); }
+  VESTA_DEVICE void store(int64_t k, Acc a) const {
+    if (divisor >= 0) a = divide(a);
+    if constexpr (std::is_same_v<Acc, float>) {
+      if (out_dtype == DType::float16) {
+        reinterpret_cast<Half*>(out)[k] = convert<Half>(a);
+        return;
+      }
+      if (out_dtype == DType::bfloat16) {
+        reinterpret_cast<BFloat16*>(out)[k] = convert<BFloat16>(a);
+        return;
+      }
+    }
+    reinterpret_cast<Acc*>(out)[k] = a;
+  }
+  VESTA_DEVICE Acc divide(Acc a) const {
+    if constexpr (is_complex_type<Acc>) {
+      using R = typename Acc::value_type;
+      return {a.re / R(divisor), a.im / R(divisor)};
+    } else {
+      return Acc(double(a) / divisor);  // in double: a count above 2^24 is no float
+    }
+  }
+};
+
+/// Finds the largest (or smallest) value; NaN wins.
+template <class T>
+struct Extremum {
+  using In = T;
+  using Acc = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, int, compute_of<T>>;
+  char* out;
+  bool smallest;
+
+  VESTA_DEVICE Acc identity() const { return extreme_value<Acc>(smallest); }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return (smallest ? a <= b : a >= b) || a != a ? a : b; }
+  VESTA_DEVICE Acc load(T v, int64_t, int64_t) const { return convert<Acc>(v); }
+  VESTA_DEVICE void store(int64_t k, Acc a) const { reinterpret_cast<T*>(out)[k] = convert<T>(a); }
+};
+
+/// Stands for the bits of an element: anything is true that has one set under a mask that leaves out signs of zero.
+struct alignas(16) Bits16 {
+  uint64_t low, high;
+};
+
+/// Finds out whether any element is true, or with `flip` whether none is false.
+template <class T>
+struct Logical {
+  using In = T;
+  using Acc = unsigned;
+  bool* out;
+  uint64_t mask;
+  bool flip;
+
+  VESTA_DEVICE Acc identity() const { return 0; }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const { return a | b; }
+  VESTA_DEVICE Acc load(T v, int64_t, int64_t) const {
+    if constexpr (std::is_same_v<T, Bits16>) return (((v.low | v.high) & mask) != 0) != flip;
+    else return ((uint64_t(v) & mask) != 0) != flip;
+  }
+  VESTA_DEVICE void store(int64_t k, Acc a) const { out[k] = (a != 0) != flip; }
+};
+
+/// Masks the bits that make an element true.
+uint64_t truth_mask(DType d) {
+  switch (d) {
+    case DType::float16:
+    case DType::bfloat16: return 0x7fff;
+    case DType::float32: return 0x7fffffff;
+    case DType::complex64: return 0x7fffffff7fffffff;
+    case DType::float64:
+    case DType::complex128: return 0x7fffffffffffffff;
+    default: return ~uint64_t(0);
+  }
+}
+
+template <class T>
+void run_logical(const ReduceStage& s) {
+  run_stage(Logical<T>{reinterpret_cast<bool*>(s.out), truth_mask(s.dtype), s.op == Reduction::all}, s);
+}
+
+}  // namespace
+
+void reduce_sum(const ReduceStage& s) {
+  const DType d = s.dtype == DType::bool_ ? DType::uint8 : s.dtype;
+  visit_device<kNumbers>(d, [&]<class T>() { run_stage(Sum<T>{s.out, s.out_dtype, s.divisor}, s); });
+}
+
+void reduce_extremum(const ReduceStage& s) {
+  const DType d = s.dtype == DType::bool_ ? DType::uint8 : s.dtype;
+  visit_device<kReals>(d, [&]<class T>() { run_stage(Extremum<T>{s.out, s.op == Reduction::minimum}, s); });
+}
+
+void reduce_logical(const ReduceStage& s) {
+  switch (itemsize(s.dtype)) {
+    case 1: return run_logical<uint8_t>(s);
+    case 2: return run_logical<uint16_t>(s);
+    case 4: return run_logical<uint32_t>(s);
+    case 8: return run_logical<uint64_t>(s);
+    default: return run_logical<Bits16>(s);
+  }
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,203 @@
+// The two kernels of a reduction, for any operation `Op`:
+//   Op::In, Op::Acc            element and accumulator
+//   identity(), combine(a, b)  associative up to rounding
+//   load(v, i, at)             element v, number i of its result, at offset `at` of the operand
+//   store(k, a)                writes result number k
+#pragma once
+#include <cmath>
+
+#include <vesta/cuda/kernels/reduce.h>
+#include <vesta/cuda/kernels/teams.cuh>
+
+namespace vesta::cuda {
+
+/// Returns what every other value wins against: the lowest value, or the highest where the smallest is sought.
+template <class C>
+VESTA_DEVICE C extreme_value(bool smallest) {
+  if constexpr (std::is_floating_point_v<C>) {
+    return smallest ? C(INFINITY) : C(-INFINITY);
+  } else {
+    constexpr C low = static_cast<C>(C(1) << (8 * sizeof(C) - 1));
+    return smallest ? static_cast<C>(~low) : low;
+  }
+}
+
+constexpr int kChains = 4;  // independent partial results of a thread: loads in flight, and a flatter tree
+
+struct RowsArgs {
+  const char* x;
+  AxisTable kept, reduced;
+  int64_t results, count, piece;
+  Divider pieces;
+  unsigned width;
+  bool packed;
+};
+
+template <class T>
+constexpr int reduce_pack = sizeof(T) >= 16 ? 1 : int(16 / sizeof(T));
+
+/// Is a thread's partial results: pack number k joins chain k mod kChains.
+template <class Op>
+struct Chains {
+  typename Op::Acc at[kChains];
+  int turns = 0;
+
+  VESTA_DEVICE explicit Chains(const Op& op) {
+    VESTA_UNROLL
+    for (int u = 0; u < kChains; ++u) at[u] = op.identity();
+  }
+  VESTA_DEVICE void turn(typename Op::Acc last) {
+    VESTA_UNROLL
+    for (int u = 0; u + 1 < kChains; ++u) at[u] = at[u + 1];
+    at[kChains - 1] = last;
+    ++turns;
+  }
+  /// Adds to the next chain. The chains move and not a number of one, so that all of them stay in registers.
+  VESTA_DEVICE void add(const Op& op, typename Op::Acc v) { turn(op.combine(at[0], v)); }
+  VESTA_DEVICE typename Op::Acc total(const Op& op) {
+    VESTA_ROLLED
+    while (turns % kChains != 0) turn(at[0]);
+    return op.combine(op.combine(at[0], at[1]), op.combine(at[2], at[3]));
+  }
+};
+
+/// Reduces N elements that lie side by side, aligned to their size.
+template <class Op, int N>
+VESTA_DEVICE typename Op::Acc reduce_pack_at(const Op& op, const typename Op::In* x, int64_t at, int64_t first) {
+  const auto pack = *reinterpret_cast<const Elements<typename Op::In, N>*>(x + at);
+  typename Op::Acc r = op.load(pack.v[0], first, at);
+  VESTA_UNROLL
+  for (int j = 1; j < N; ++j) r = op.combine(r, op.load(pack.v[j], first + j, at + j));
+  return r;
+}
+
+/// Reduces elements [first, first + N) of a result, of which those below `end` exist, in the same order.
+template <class Op, int N>
+VESTA_DEVICE typename Op::Acc reduce_elements(const Op& op, const RowsArgs& a, const typename Op::In* x, int64_t base,
+                                              int64_t first, int64_t end) {
+  typename Op::Acc r = op.identity();
+  if (a.reduced.count <= 1) {
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      const int64_t at = base + (first + j) * a.reduced.strides[0];
+      if (first + j < end) r = op.combine(r, op.load(x[at], first + j, at));
+    }
+  } else {
+    VESTA_ROLLED
+    for (int j = 0; j < N; ++j) {
+      if (first + j >= end) break;
+      const int64_t at = base + a.reduced.offset(first + j);
+      r = op.combine(r, op.load(x[at], first + j, at));
+    }
+  }
+  return r;
+}
+
+/// A team per result or piece of one. Which element meets which depends on its number alone, not on how it is loaded.
+template <class Op, class Team>
+VESTA_KERNEL void reduce_rows_kernel(Op op, RowsArgs a) {
+  using Acc = typename Op::Acc;
+  constexpr int N = reduce_pack<typename Op::In>;
+  const Team team(a.width);
+  const bool exists = int64_t(team.row) < a.results * a.pieces.divisor;
+  const int64_t result = a.pieces.divide(int64_t(team.row)), part = int64_t(team.row) - result * a.pieces.divisor;
+  const int64_t begin = part * a.piece;
+  const int64_t end = exists ? (begin + a.piece < a.count ? begin + a.piece : a.count) : begin;
+  const int64_t base = exists ? a.kept.offset(result) : 0;
+  const auto* x = reinterpret_cast<const typename Op::In*>(a.x);
+  Chains<Op> chains(op);
+  const int64_t step = int64_t(team.size) * N;
+  int64_t first = begin + int64_t(team.rank) * N;
+  if (a.packed) {
+    VESTA_ROLLED
+    for (; first + (kChains - 1) * step + N <= end; first += kChains * step) {
+      Acc v[kChains];
+      VESTA_UNROLL
+      for (int u = 0; u < kChains; ++u) {
+        const int64_t i = first + u * step;
+        v[u] = reduce_pack_at<Op, N>(op, x, base + a.reduced.offset(i), i);
+      }
+      VESTA_UNROLL
+      for (int u = 0; u < kChains; ++u) chains.at[u] = op.combine(chains.at[u], v[u]);
+    }
+  }
+  VESTA_ROLLED
+  for (; first < end; first += step) {
+    chains.add(op, a.packed && first + N <= end ? reduce_pack_at<Op, N>(op, x, base + a.reduced.offset(first), first)
+                                                : reduce_elements<Op, N>(op, a, x, base, first, end));
+  }
+  const Acc r = team.reduce(chains.total(op), [&](const Acc& p, const Acc& q) { return op.combine(p, q); });
+  if (exists && team.rank == 0) op.store(int64_t(team.row), r);
+}
+
+struct ColumnsArgs {
+  const char* x;
+  AxisTable kept, reduced;
+  int64_t columns, count, piece;
+  unsigned tiles, pieces, width;
+};
+
+/// A block per tile of `width` columns and piece of the rows; its threads share the rows of the tile.
+template <class Op>
+VESTA_KERNEL void reduce_columns_kernel(Op op, ColumnsArgs a) {
+  using T = typename Op::In;
+  using Acc = typename Op::Acc;
+  VESTA_SHARED(Acc, parts, kTeamThreads);
+  const unsigned tile = blockIdx.x % a.tiles, rest = blockIdx.x / a.tiles, part = rest % a.pieces,
+                 outer = rest / a.pieces;
+  const unsigned lanes = kTeamThreads / a.width, lane = threadIdx.x / a.width;
+  const int64_t column = int64_t(tile) * a.width + threadIdx.x % a.width;
+  const int64_t begin = part * a.piece, end = begin + a.piece < a.count ? begin + a.piece : a.count;
+  const int64_t base = a.kept.offset(outer) + column;
+  const T* x = reinterpret_cast<const T*>(a.x);
+  Chains<Op> chains(op);
+  auto one = [&](int64_t row) {
+    const int64_t at = base + a.reduced.offset(row);
+    return op.load(x[at], row, at);
+  };
+  if (column < a.columns) {
+    int64_t row = begin + lane;
+    VESTA_ROLLED
+    for (; row + (kChains - 1) * lanes < end; row += kChains * lanes) {
+      Acc v[kChains];
+      VESTA_UNROLL
+      for (int u = 0; u < kChains; ++u) v[u] = one(row + u * lanes);
+      VESTA_UNROLL
+      for (int u = 0; u < kChains; ++u) chains.at[u] = op.combine(chains.at[u], v[u]);
+    }
+    VESTA_ROLLED
+    for (; row < end; row += lanes) chains.add(op, one(row));
+  }
+  Acc r = chains.total(op);
+  parts[threadIdx.x] = r;
+  for (unsigned half = lanes / 2; half > 0; half /= 2) {
+    block_barrier();
+    if (lane < half) parts[threadIdx.x] = r = op.combine(r, parts[threadIdx.x + half * a.width]);
+  }
+  if (lane == 0 && column < a.columns) op.store((int64_t(outer) * a.pieces + part) * a.columns + column, r);
+}
+
+/// Queues a stage with operation `op`.
+template <class Op>
+void run_stage(const Op& op, const ReduceStage& s) {
+  const AxisTable kept(s.kept), reduced(s.reduced);
+  const int64_t results = s.kept.numel(), count = s.reduced.numel();
+  if (s.columns) {
+    unsigned width = 1;
+    while (width < 32 && width < s.columns) width *= 2;
+    const int64_t tiles = (s.columns + width - 1) / width;
+    ColumnsArgs a{s.x, kept, reduced, s.columns, count, s.piece, unsigned(tiles), unsigned(s.pieces), width};
+    launch_block(s.name, reduce_columns_kernel<Op>,
+                 linear_shape(uint64_t(results * s.pieces * tiles) * kTeamThreads, kTeamThreads, s.stream), op, a);
+    return;
+  }
+  constexpr int N = reduce_pack<typename Op::In>;
+  RowsArgs a{s.x, kept, reduced, results, count, s.piece, Divider(s.pieces), 1, s.packed};
+  if (!s.per_thread) a.width = team_width(count < s.piece ? count : s.piece, N);
+  const LaunchShape shape = team_shape(uint64_t(results * s.pieces), a.width, s.stream);
+  if (a.width > 32) launch_block(s.name, reduce_rows_kernel<Op, BlockTeam>, shape, op, a);
+  else if (a.width == 1) launch_independent(s.name, reduce_rows_kernel<Op, GroupTeam>, shape, op, a);
+  else launch_block(s.name, reduce_rows_kernel<Op, GroupTeam>, shape, op, a);
+}
+
+}  // namespace vesta::cuda

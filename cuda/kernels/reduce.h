@@ -1,0 +1,38 @@
+// What the host hands to a reduction: one stage of it, in which every result, or every piece of a long one, is reduced
+// by one team of threads. See Note [Stages of a reduction] in cuda/ops/reduce.cpp.
+#pragma once
+#include <vesta/core/dtype_set.h>
+#include <vesta/cuda/kernels/axes.h>
+#include <vesta/cuda/runtime.h>
+
+namespace vesta::cuda {
+
+enum class Reduction : uint8_t { sum, maximum, minimum, any, all, argmax, argmin };
+
+/// Is one stage. `kept` times `columns` count the results, `reduced` the elements of each.
+struct ReduceStage {
+  const char* name = "";
+  StreamHandle stream = nullptr;
+  Reduction op = Reduction::sum;
+  DType dtype = DType::float32;       // of x
+  DType out_dtype = DType::float32;   // of out: the accumulator's or, for sums of 16-bit floats, theirs
+  const char* x = nullptr;
+  const int64_t* places = nullptr;    // argmax, argmin: the places of x's elements; null: their own numbers
+  Axes kept, reduced;                 // strides in elements
+  int64_t columns = 0;                // results that lie side by side in x beside `kept`; 0: rows are reduced
+  bool packed = false;                // 16-byte loads along the reduced axis are possible
+  bool per_thread = false;            // neighbouring results are neighbours in x: a thread each
+  int64_t piece = 0;                  // elements that one team reduces, a multiple of 16
+  int64_t pieces = 1;
+  double divisor = -1;                // the result of a sum is divided by it; negative: it is not
+  char* out = nullptr;                // [kept, pieces, columns]
+  int64_t* out_places = nullptr;
+};
+
+/// Queues a stage.
+void reduce_sum(const ReduceStage& s);
+void reduce_extremum(const ReduceStage& s);
+void reduce_logical(const ReduceStage& s);
+void reduce_places(const ReduceStage& s);
+
+}  // namespace vesta::cuda

@@ -1,0 +1,140 @@
+// Rows that are read once and kept: a team holds its row in registers (up to 1024 columns, a warp or less) or in shared
+// memory (a block), or reads it again where it fits neither. A row is cut into packs of four columns, of which every
+// member of the team takes each size-th.
+#pragma once
+#include <vesta/cuda/kernels/teams.cuh>
+
+namespace vesta::cuda {
+
+constexpr int kPack = 4;  // columns
+constexpr unsigned kRowBytes = 48 << 10;  // of shared memory that any GPU gives a block
+
+/// Loads columns [c, c + kPack) of a row of n; those past the end are `rest`. `packed`: the row is aligned for packs.
+template <class T>
+VESTA_DEVICE void load_columns(const T* row, int64_t c, int64_t n, bool packed, compute_of<T> rest, compute_of<T>* to) {
+  using C = compute_of<T>;
+  if (packed && c + kPack <= n) {
+    const auto pack = *reinterpret_cast<const Elements<T, kPack>*>(row + c);
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) to[j] = convert<C>(pack.v[j]);
+  } else {
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) to[j] = c + j < n ? convert<C>(row[c + j]) : rest;
+  }
+}
+template <class T>
+VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const compute_of<T>* from) {
+  if (packed && c + kPack <= n) {
+    Elements<T, kPack> pack;
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) pack.v[j] = convert<T>(from[j]);
+    *reinterpret_cast<Elements<T, kPack>*>(row + c) = pack;
+  } else {
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) {
+      if (c + j < n) row[c + j] = convert<T>(from[j]);
+    }
+  }
+}
+
+/// Keeps a lane's part of a row in registers: kPacks packs.
+template <class T, int kPacks>
+struct RegisterRow {
+  using C = compute_of<T>;
+  C at[kPacks][kPack];
+  VESTA_DEVICE RegisterRow(const GroupTeam& team, const T* row, int64_t n, bool packed, C rest, bool exists) {
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      const int64_t c = (int64_t(team.rank) + int64_t(k) * team.size) * kPack;
+      load_columns(row, c, exists ? n : 0, packed, rest, at[k]);
+    }
+  }
+  /// Calls f(first column, values) for each pack that begins within the row.
+  template <class F>
+  VESTA_DEVICE void each(const GroupTeam& team, const T*, int64_t n, bool, C, F f) {
+    VESTA_UNROLL
+    for (int k = 0; k < kPacks; ++k) {
+      const int64_t c = (int64_t(team.rank) + int64_t(k) * team.size) * kPack;
+      if (c < n) f(c, at[k]);
+    }
+  }
+};
+
+/// Keeps a block's row in shared memory where it fits, and reads it again where it does not. A thread reads only what
+/// it has written itself, so that no barrier is needed.
+template <class T>
+struct BlockRow {
+  using C = compute_of<T>;
+  C* kept;
+  VESTA_DEVICE BlockRow(const BlockTeam& team, const T* row, int64_t n, bool packed, C rest, bool) {
+    VESTA_DYNAMIC_SHARED(C, memory);
+    kept = fits(n) ? memory : nullptr;
+    if (!kept) return;
+    for (int64_t c = int64_t(team.rank) * kPack; c < n; c += int64_t(kTeamThreads) * kPack) {
+      Elements<C, kPack> pack;
+      load_columns(row, c, n, packed, rest, pack.v);
+      *reinterpret_cast<Elements<C, kPack>*>(kept + c) = pack;
+    }
+  }
+  template <class F>
+  VESTA_DEVICE void each(const BlockTeam& team, const T* row, int64_t n, bool packed, C rest, F f) {
+    for (int64_t c = int64_t(team.rank) * kPack; c < n; c += int64_t(kTeamThreads) * kPack) {
+      Elements<C, kPack> pack;
+      if (kept) pack = *reinterpret_cast<const Elements<C, kPack>*>(kept + c);
+      else load_columns(row, c, n, packed, rest, pack.v);
+      f(c, pack.v);
+    }
+  }
+  static VESTA_HD bool fits(int64_t n) { return bytes(n) <= kRowBytes; }
+  static VESTA_HD uint64_t bytes(int64_t n) { return uint64_t((n + kPack - 1) / kPack * kPack) * sizeof(C); }
+};
+
+/// Is the sum of exp(x - top) over some columns, top their maximum. Two such are combined without overflow.
+template <class C>
+struct ExpSum {
+  C top, sum;
+};
+/// Is what to subtract before exp: 0 where the maximum is -inf, so that exp gives 0 and not NaN.
+template <class C>
+VESTA_DEVICE C finite_top(C top) {
+  return top == C(-INFINITY) ? C(0) : top;
+}
+template <class C>
+VESTA_DEVICE ExpSum<C> combine_exp_sums(const ExpSum<C>& a, const ExpSum<C>& b) {
+  const C top = math::maximum(a.top, b.top), shift = finite_top(top);
+  return {top, a.sum * math::exp(a.top - shift) + b.sum * math::exp(b.top - shift)};
+}
+/// Takes the columns of a pack into a sum. Those past the end are -inf.
+template <class C>
+VESTA_DEVICE void add_exp(ExpSum<C>& s, const C* v) {
+  const C top = math::maximum(math::maximum(v[0], v[1]), math::maximum(v[2], v[3]));
+  const C wider = math::maximum(s.top, top), shift = finite_top(wider);
+  const C sum =
+      (math::exp(v[0] - shift) + math::exp(v[1] - shift)) + (math::exp(v[2] - shift) + math::exp(v[3] - shift));
+  s.sum = (s.top == wider ? s.sum : s.sum * math::exp(s.top - shift)) + sum;
+  s.top = wider;
+}
+/// Sums exp over a row; every member of the team gets it.
+template <class Row, class Team, class T>
+VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, const T* row, int64_t n, bool packed) {
+  using C = compute_of<T>;
+  ExpSum<C> s{C(-INFINITY), C(0)};
+  held.each(team, row, n, packed, C(-INFINITY), [&](int64_t, const C* v) { add_exp(s, v); });
+  return team.reduce(s, [](const ExpSum<C>& a, const ExpSum<C>& b) { return combine_exp_sums(a, b); });
+}
+/// Calls `f.template operator()<Row, Team>(shape, width)` with what holds rows of n columns of T.
+template <class T, class F>
+void with_rows(uint64_t rows, int64_t n, StreamHandle stream, F f) {
+  const unsigned width = team_width(n, kPack);
+  LaunchShape shape = team_shape(rows, width, stream);
+  if (width > 32) {
+    if (BlockRow<T>::fits(n)) shape.shared_bytes = unsigned(BlockRow<T>::bytes(n));
+    f.template operator()<BlockRow<T>, BlockTeam>(shape, width);
+  } else if (n <= 32 * kPack) {
+    f.template operator()<RegisterRow<T, 1>, GroupTeam>(shape, width);
+  } else {
+    f.template operator()<RegisterRow<T, 1024 / (32 * kPack)>, GroupTeam>(shape, width);
+  }
+}
+
+}  // namespace vesta::cuda

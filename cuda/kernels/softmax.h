@@ -1,0 +1,24 @@
+// What the host hands to softmax: contiguous rows.
+#pragma once
+#include <vesta/core/dtype_set.h>
+#include <vesta/cuda/runtime.h>
+
+namespace vesta::cuda {
+
+/// Is softmax or log-softmax over `rows` contiguous rows of n columns; with `grad`, the gradient, x being the output.
+struct SoftmaxLaunch {
+  const char* name = "";
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;
+  const char* x = nullptr;
+  const char* grad = nullptr;
+  char* y = nullptr;
+  int64_t rows = 0, n = 0;
+  bool log = false;
+  bool packed = false;  // rows are aligned for packs of four
+};
+
+/// Queues it.
+void softmax(const SoftmaxLaunch& l);
+
+}  // namespace vesta::cuda

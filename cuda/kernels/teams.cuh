@@ -1,0 +1,122 @@
+// Teams: the threads that share one row. A team is a group of 1, 2, 4, ... 32 lanes of a warp (short rows) or a whole
+// block (long rows). A value is combined over a team along a tree that depends on its size alone, and every member gets
+// the same bits.
+#pragma once
+#include <vesta/cuda/kernels/axes.h>
+#include <vesta/cuda/kernels/types.cuh>
+
+/// Unrolls the next loop fully, or not at all.
+#ifdef __CUDACC__
+#define VESTA_UNROLL _Pragma("unroll")
+#define VESTA_ROLLED _Pragma("unroll 1")
+#else
+#define VESTA_UNROLL
+#define VESTA_ROLLED
+#endif
+
+namespace vesta::cuda {
+
+constexpr unsigned kTeamThreads = 256;  // of a block
+
+/// Is N elements that are loaded and stored at once.
+template <class T, int N>
+struct alignas(N * sizeof(T) <= 16 ? N * sizeof(T) : 16) Elements {
+  T v[N];
+};
+
+/// Combines over groups of `width` neighbouring lanes (a power of two). All lanes of the warp take part.
+template <class T, class F>
+VESTA_DEVICE T group_reduce(T v, unsigned width, F combine) {
+  for (unsigned step = width / 2; step > 0; step /= 2) {
+    const unsigned lane = lane_index(), other = lane ^ step;
+    const T w = shuffle(v, other);
+    v = lane < other ? combine(v, w) : combine(w, v);
+  }
+  return v;
+}
+
+/// Combines over a block of kTeamThreads. All its threads take part.
+template <class T, class F>
+VESTA_DEVICE T block_reduce(T v, F combine) {
+  constexpr unsigned kWarps = kTeamThreads / 32;
+  VESTA_SHARED(T, parts, kWarps);
+  v = group_reduce(v, 32, combine);
+  block_barrier();  // the last call's parts have been read
+  if (lane_index() == 0) parts[warp_index()] = v;
+  block_barrier();
+  return group_reduce(parts[lane_index() % kWarps], kWarps, combine);
+}
+
+/// Is a group of lanes: row `row` of the grid is theirs, and this thread is number `rank` of `size`.
+struct GroupTeam {
+  unsigned rank, size;
+  uint64_t row;
+  VESTA_DEVICE explicit GroupTeam(unsigned width)
+      : rank(threadIdx.x % width),
+        size(width),
+        row(uint64_t(blockIdx.x) * (blockDim.x / width) + threadIdx.x / width) {}
+  template <class T, class F>
+  VESTA_DEVICE T reduce(T v, F combine) const {
+    return group_reduce(v, size, combine);
+  }
+};
+/// Is a block.
+struct BlockTeam {
+  unsigned rank, size;
+  uint64_t row;
+  VESTA_DEVICE explicit BlockTeam(unsigned) : rank(threadIdx.x), size(kTeamThreads), row(blockIdx.x) {}
+  template <class T, class F>
+  VESTA_DEVICE T reduce(T v, F combine) const {
+    return block_reduce(v, combine);
+  }
+};
+
+/// Gives the launch of one team per row: groups of `width` lanes, or blocks where `width` is kTeamThreads.
+inline LaunchShape team_shape(uint64_t rows, unsigned width, StreamHandle stream) {
+  return linear_shape(rows * width, kTeamThreads, stream);
+}
+/// Chooses a team's width for rows of n elements in packs of `pack`: up to 1024 elements are one warp's.
+inline unsigned team_width(int64_t n, int pack) {
+  if (n > 1024) return kTeamThreads;
+  unsigned width = 1;
+  while (width < 32 && int64_t(width) * pack < n) width *= 2;
+  return width;
+}
+
+/// Divides by a fixed positive number: by multiplication below 2^31, the usual way above.
+struct Divider {
+  FastDivisor fast;
+  int64_t divisor = 1;
+  Divider() = default;
+  explicit Divider(int64_t d) : fast(d < kSmall ? uint32_t(d) : uint32_t(kSmall)), divisor(d) {}
+  VESTA_HD int64_t divide(int64_t n) const { return n < kSmall ? int64_t(fast.divide(uint32_t(n))) : n / divisor; }
+
+ private:
+  static constexpr int64_t kSmall = (int64_t(1) << 31) - 1;
+};
+
+/// Is a kernel's copy of Axes: divisors made ready.
+struct AxisTable {
+  int count = 0;
+  Divider sizes[kMaxAxes];
+  int64_t strides[kMaxAxes] = {};
+
+  AxisTable() = default;
+  explicit AxisTable(const Axes& a) : count(a.count) {
+    for (int d = 0; d < count; ++d) sizes[d] = Divider(a.sizes[d] ? a.sizes[d] : 1), strides[d] = a.strides[d];
+  }
+  /// Returns where element i lies, counted along the axes with axis 0 fastest.
+  VESTA_HD int64_t offset(int64_t i) const {
+    if (count == 0) return 0;
+    int64_t at = 0;
+    VESTA_ROLLED
+    for (int d = 0; d < count - 1; ++d) {
+      const int64_t next = sizes[d].divide(i);
+      at += (i - next * sizes[d].divisor) * strides[d];
+      i = next;
+    }
+    return at + i * strides[count - 1];
+  }
+};
+
+}  // namespace vesta::cuda

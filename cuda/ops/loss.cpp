@@ -1,0 +1,77 @@
+// Cross-entropy over rows. Class numbers are checked on the device: one out of range is raised when the host next
+// waits.
+#include <vesta/cuda/kernels/loss.h>
+
+#include <vesta/core/ops/nn_checks.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/fault.h>
+#include <vesta/cuda/device.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+/// Holds operands in the form that the kernel reads.
+struct Operands {
+  Tensor x, target, weight;
+  CrossEntropyLaunch launch;
+  Operands(const Tensor& input, const Tensor& numbers, const Tensor& weights, int64_t ignore, double smoothing)
+      : x(contiguous(input)),
+        target(contiguous(numbers.dtype() == DType::int64 ? numbers : to_copy(numbers, DType::int64))),
+        weight(weights.defined() ? contiguous(weights) : weights) {
+    launch.stream = stream_of(x), launch.dtype = x.dtype();
+    launch.x = x.impl()->data(), launch.target = target.data_ptr<int64_t>();
+    launch.weight = weight.defined() ? weight.impl()->data() : nullptr;
+    launch.rows = x.sizes()[0], launch.classes = x.sizes()[1];
+    launch.ignore = ignore, launch.smoothing = smoothing;
+    launch.fault = fault_of(x.device().index);
+  }
+};
+
+TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore,
+                                double smoothing) {
+  check_one_device("cross_entropy", {&input, &target, &weight});
+  check_cross_entropy(input, target, weight, smoothing);
+  DeviceGuard guard(input.device().index);
+  Operands operands(input, target, weight, ignore, smoothing);
+  CrossEntropyLaunch& l = operands.launch;
+  Tensor loss = empty_tensor({&l.rows, 1}, input.dtype(), input.device());
+  Tensor lse = empty_tensor({&l.rows, 1}, DType::float64, input.device());
+  if (l.rows == 0) return {loss, lse};
+  l.out = loss.impl()->data(), l.logsumexp = lse.data_ptr<double>();
+  l.packed = rows_fit_packs(l.classes, l.dtype, {l.x});
+  cross_entropy(l);
+  return {loss, lse};
+}
+
+Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target,
+                                     const Tensor& weight, const Tensor& lse, int64_t ignore, double smoothing) {
+  check_one_device("cross_entropy_gradient", {&grad, &input, &target, &weight, &lse});
+  check_cross_entropy(input, target, weight, smoothing);
+  const int64_t rows = input.sizes()[0];
+  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value, "cross_entropy_gradient: expected grad of ",
+              rows, " ", input.dtype(), " numbers, got ", grad.sizes(), " of ", grad.dtype(), ".");
+  VESTA_CHECK(lse.numel() == rows && lse.dtype() == DType::float64, value, "cross_entropy_gradient: expected ", rows,
+              " float64 numbers in logsumexp, got ", lse.sizes(), " of ", lse.dtype(), ".");
+  DeviceGuard guard(input.device().index);
+  Operands operands(input, target, weight, ignore, smoothing);
+  CrossEntropyLaunch& l = operands.launch;
+  Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
+  if (gx.numel() == 0) return gx;
+  Tensor g = contiguous(grad), sums = contiguous(lse);
+  l.grad = g.impl()->data(), l.logsumexp = sums.data_ptr<double>(), l.out = gx.impl()->data();
+  l.packed = rows_fit_packs(l.classes, l.dtype, {l.x, l.out});
+  cross_entropy(l);
+  return gx;
+}
+
+}  // namespace
+
+void register_loss() {
+  ops::cross_entropy_rows.set_kernel(DeviceType::cuda, cross_entropy_kernel);
+  ops::cross_entropy_gradient.set_kernel(DeviceType::cuda, cross_entropy_gradient_kernel);
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,96 @@
+// Batch normalisation. The running statistics are updated on the device.
+#include <vesta/cuda/kernels/norm.h>
+
+#include <algorithm>
+
+#include <vesta/core/ops/nn_checks.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/device.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr int64_t kPiece = 16384;  // elements of its channels that a block sums, 1 / 16 at the least
+constexpr int64_t kTeams = 512;  // as many blocks keep the largest GPUs busy
+
+ChannelVector vector_of(const Tensor& t) {
+  if (!t.defined()) return {};
+  return {t.impl()->data(), t.dtype(), t.strides()[0]};
+}
+
+/// Holds a launch and its scratch memory. Pieces depend on the shape alone: any GPU gives the same bits.
+struct Launch {
+  BatchNormLaunch l;
+  Tensor sums, map;
+  Launch(const Tensor& x, const BatchNormShape& shape, const Tensor& y) {
+    l.stream = stream_of(x), l.dtype = x.dtype();
+    l.x = x.impl()->data(), l.y = y.impl()->data();
+    l.batch = shape.batch, l.channels = shape.channels, l.inner = shape.inner;
+    const int64_t most = l.inner == 1 ? kPiece / 16 : kPiece;  // there a block's threads share 32 channels
+    l.piece = most;
+    auto pieces = [&] { return std::max<int64_t>(1, (shape.count() + l.piece - 1) / l.piece); };
+    const int64_t tiles = l.inner == 1 ? (l.channels + 31) / 32 : l.channels;
+    while (l.piece > most / 16 && tiles * pieces() < kTeams) l.piece /= 2;
+    l.pieces = pieces();
+    const int64_t sizes[] = {l.channels, l.pieces, 3};
+    sums = empty_tensor(sizes, DType::float64, x.device());
+    map = empty_tensor(Dims{l.channels, 3}, DType::float64, x.device());
+    l.sums = sums.data_ptr<double>(), l.map = map.data_ptr<double>();
+  }
+};
+
+TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
+                               double eps) {
+  check_one_device("batch_norm", {&input, &weight, &bias, &running_mean, &running_var});
+  const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
+  DeviceGuard guard(input.device().index);
+  Tensor x = contiguous(input), y = empty_tensor(x.sizes(), x.dtype(), x.device());
+  const DType stats = statistics_dtype(x.dtype());
+  Tensor mean = empty_tensor({&shape.channels, 1}, stats, x.device());
+  Tensor invstd = empty_tensor({&shape.channels, 1}, stats, x.device());
+  Launch run(x, shape, y);
+  BatchNormLaunch& l = run.l;
+  l.training = training, l.update = shape.update, l.momentum = momentum, l.eps = eps;
+  l.weight = vector_of(weight), l.bias = vector_of(bias);
+  l.running_mean = vector_of(running_mean), l.running_var = vector_of(running_var);
+  l.mean = vector_of(mean), l.invstd = vector_of(invstd);
+  l.packed = rows_fit_packs(kPackColumns, l.dtype, {l.x, l.y});
+  batch_norm(l);
+  if (shape.update) {
+    running_mean.impl()->storage()->bump("batch_norm");
+    running_var.impl()->storage()->bump("batch_norm");
+  }
+  return {y, mean, invstd};
+}
+
+TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                        const Tensor& mean, const Tensor& invstd, bool training) {
+  check_one_device("batch_norm_gradient", {&grad, &input, &weight, &mean, &invstd});
+  DeviceGuard guard(input.device().index);
+  Tensor x = contiguous(input), g = contiguous(grad.dtype() == x.dtype() ? grad : to_copy(grad, x.dtype()));
+  const BatchNormShape shape(x);
+  Tensor gx = empty_tensor(x.sizes(), x.dtype(), x.device());
+  Tensor gw = empty_tensor({&shape.channels, 1}, mean.dtype(), x.device());
+  Tensor gb = empty_tensor({&shape.channels, 1}, mean.dtype(), x.device());
+  Launch run(x, shape, gx);
+  BatchNormLaunch& l = run.l;
+  l.grad = g.impl()->data(), l.training = training;
+  l.weight = vector_of(weight), l.mean = vector_of(mean), l.invstd = vector_of(invstd);
+  l.weight_gradient = vector_of(gw), l.bias_gradient = vector_of(gb);
+  l.packed = rows_fit_packs(kPackColumns, l.dtype, {l.x, l.y, l.grad});
+  batch_norm(l);
+  return {gx, gw, gb};
+}
+
+}  // namespace
+
+void register_norm() {
+  ops::native_batch_norm.set_kernel(DeviceType::cuda, batch_norm_kernel);
+  ops::batch_norm_gradient.set_kernel(DeviceType::cuda, batch_norm_gradient_kernel);
+}
+
+}  // namespace vesta::cuda

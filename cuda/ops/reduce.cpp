@@ -1,0 +1,269 @@
+// Reductions: sum, mean, extrema, any, all, and the places of extrema.
+//
+// Note [Stages of a reduction]
+// A result is reduced by one team of threads (cuda/kernels/teams.cuh), or, where it is long or results are few, in
+// pieces of a length that depends on the shape alone; a second stage reduces the pieces' results in the same way. A
+// stage goes along rows (the reduced elements of a result lie side by side, or few results do) or down columns (results
+// lie side by side). Rejected: one launch whose last block finishes (it saves a launch of 3 us in the largest
+// reductions only, and needs a counter that must be zero again for the next stream), and a number of pieces that
+// depends on the GPU (another GPU would give other bits).
+#include <algorithm>
+
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce_checks.h>
+#include <vesta/cuda/kernels/reduce.h>
+#include <vesta/cuda/device.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr int64_t kRowPiece = 32768, kRowPieceMin = 4096;  // elements
+constexpr int64_t kColumnPiece = 1024, kColumnPieceMin = 64;  // rows
+constexpr int64_t kTeams = 512;  // as many blocks keep the largest GPUs busy
+constexpr int64_t kFewElements = 32;  // of a result: a thread's work
+
+struct Axis {
+  int64_t size, stride;
+};
+using AxisList = SmallVector<Axis, 8>;
+
+/// Merges neighbouring axes that run on into each other; outermost first.
+void merge(AxisList& axes) {
+  size_t m = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (m && axes[m - 1].stride == axes[i].stride * axes[i].size)
+      axes[m - 1] = {axes[m - 1].size * axes[i].size, axes[i].stride};
+    else axes[m++] = axes[i];
+  }
+  axes.resize(m, Axis{});
+}
+
+Axes innermost_first(const AxisList& from) {
+  Axes to;
+  to.count = int(from.size());
+  for (int d = 0; d < to.count; ++d) {
+    const Axis& a = from[from.size() - 1 - size_t(d)];
+    to.sizes[d] = a.size, to.strides[d] = a.stride;
+  }
+  return to;
+}
+
+/// Splits a tensor's dimensions into kept and reduced ones and merges each kind.
+struct Geometry {
+  AxisList kept, reduced;
+  Geometry(const Tensor& x, uint64_t mask) {
+    for (int64_t d = 0; d < x.dim(); ++d) {
+      if (x.sizes()[size_t(d)] != 1) {
+        (mask >> d & 1 ? reduced : kept).push_back({x.sizes()[size_t(d)], x.strides()[size_t(d)]});
+      }
+    }
+    // Reduced axes may go in any order: by stride, which is that of memory. Kept ones stay in the result's order.
+    std::sort(reduced.begin(), reduced.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+    merge(reduced);
+    merge(kept);
+  }
+  bool fits() const { return kept.size() <= size_t(kMaxAxes) && reduced.size() <= size_t(kMaxAxes); }
+};
+
+bool is_search(Reduction op) { return op == Reduction::argmax || op == Reduction::argmin; }
+
+/// Returns the dtype that pieces of a result are kept in.
+DType partial_dtype(Reduction op, DType d) {
+  if (op == Reduction::any || op == Reduction::all) return DType::bool_;
+  if (op != Reduction::sum) return d;
+  if (!is_differentiable(d)) return DType::int64;
+  return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d;
+}
+
+/// Tells whether every pack of 16 bytes along the reduced axis is aligned, and of one run.
+bool packs_fit(const ReduceStage& s) {
+  const int64_t item = itemsize(s.dtype), pack = std::max<int64_t>(1, 16 / item);
+  if (reinterpret_cast<uintptr_t>(s.x) % 16 != 0 || s.reduced.count == 0 || s.reduced.strides[0] != 1) return false;
+  if (s.reduced.count > 1 && s.reduced.sizes[0] % pack != 0) return false;
+  auto aligned = [&](const Axes& a, int first) {
+    for (int d = first; d < a.count; ++d) {
+      if (a.strides[d] * item % 16 != 0) return false;
+    }
+    return true;
+  };
+  return aligned(s.reduced, 1) && aligned(s.kept, 0);
+}
+
+/// Chooses rows or columns, and cuts long results into pieces.
+void plan(ReduceStage& s, bool columns) {
+  const int64_t count = s.reduced.numel();
+  const bool side_by_side = s.kept.count && s.kept.strides[0] == 1 && !(s.reduced.count && s.reduced.strides[0] == 1);
+  s.per_thread = side_by_side && count <= kFewElements;
+  if (columns || (side_by_side && !s.per_thread)) {
+    if (!columns) {
+      s.columns = s.kept.sizes[0];
+      --s.kept.count;
+      std::copy_n(s.kept.sizes + 1, s.kept.count, s.kept.sizes);
+      std::copy_n(s.kept.strides + 1, s.kept.count, s.kept.strides);
+    }
+  }
+  const int64_t results = s.kept.numel() * (s.columns ? (s.columns + 31) / 32 : 1);
+  const int64_t least = s.columns ? kColumnPieceMin : kRowPieceMin;
+  s.piece = s.columns ? kColumnPiece : kRowPiece;
+  auto pieces = [&] { return std::max<int64_t>(1, (count + s.piece - 1) / s.piece); };
+  while (s.piece > least && results * pieces() < kTeams) s.piece /= 2;
+  s.pieces = pieces();
+  s.packed = !s.columns && packs_fit(s);
+  VESTA_CHECK(results * s.pieces < int64_t(1) << 31, not_implemented, s.name, ": expected fewer than 2^31 results of ",
+              count, " elements, got ", results, " on CUDA. Reduce parts of the input.");
+}
+
+void queue(const ReduceStage& s) {
+  switch (s.op) {
+    case Reduction::sum: return reduce_sum(s);
+    case Reduction::maximum:
+    case Reduction::minimum: return reduce_extremum(s);
+    case Reduction::any:
+    case Reduction::all: return reduce_logical(s);
+    case Reduction::argmax:
+    case Reduction::argmin: return reduce_places(s);
+  }
+}
+
+/// Runs stages until every result is one piece; the last one writes to the outputs that `s` names.
+void run_stages(ReduceStage s, Device device) {
+  const ReduceStage last = s;
+  Tensor partial, partial_places;  // of the stage before
+  plan(s, false);
+  while (s.pieces > 1) {
+    const int64_t width = std::max<int64_t>(1, s.columns), outer = s.kept.numel();
+    const DType d = partial_dtype(s.op, s.dtype);
+    const int64_t n = outer * s.pieces * width;
+    Tensor values = empty_tensor({&n, 1}, d, device), places;
+    if (is_search(s.op)) places = empty_tensor({&n, 1}, DType::int64, device);
+    s.out = values.impl()->data(), s.out_dtype = d, s.divisor = -1;
+    s.out_places = is_search(s.op) ? places.data_ptr<int64_t>() : nullptr;
+    queue(s);
+    ReduceStage next = last;
+    next.x = s.out, next.dtype = d, next.places = s.out_places;
+    next.kept = Axes{1, {outer}, {s.pieces * width}};
+    next.reduced = Axes{1, {s.pieces}, {width}};
+    next.columns = s.columns;
+    partial = values, partial_places = places;  // the ones before may go: their reader is queued
+    plan(next, s.columns > 0);
+    s = next;
+  }
+  queue(s);
+}
+
+/// Starts a stage over `x`. A tensor of too many axes is copied, the reduced ones last, and `x` is the copy then.
+ReduceStage stage_of(Tensor& x, uint64_t mask, Reduction op, const char* name) {
+  Geometry g(x, mask);
+  if (!g.fits()) {
+    Dims order;
+    for (int reduced = 0; reduced < 2; ++reduced) {
+      for (int64_t d = 0; d < x.dim(); ++d) {
+        if (int(mask >> d & 1) == reduced) order.push_back(d);
+      }
+    }
+    uint64_t last = 0;
+    for (size_t d = 0; d < order.size(); ++d) last |= (mask >> order[d] & 1) << d;
+    x = contiguous(permute(x, order));
+    g = Geometry(x, last);
+  }
+  ReduceStage s;
+  s.name = name, s.op = op, s.dtype = x.dtype(), s.stream = stream_of(x);
+  s.x = x.impl()->data();
+  s.kept = innermost_first(g.kept), s.reduced = innermost_first(g.reduced);
+  return s;
+}
+
+Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : to_copy(t, d); }
+
+/// Reduces to a tensor of dtype `result`, which the kernel can write.
+Tensor reduce(Reduction op, Tensor x, const ReduceShape& shape, DType result, const char* name, double divisor = -1) {
+  DeviceGuard guard(x.device().index);
+  Tensor out = empty_tensor(shape.sizes, result, x.device());
+  if (out.numel() == 0) return out;
+  ReduceStage s = stage_of(x, shape.mask, op, name);
+  s.out = out.impl()->data(), s.out_dtype = result, s.divisor = divisor;
+  run_stages(s, x.device());
+  return out;
+}
+
+/// Adds up in the accumulator of types.input and gives types.result. 16-bit floats are not converted to float32 first:
+/// their accumulator is that.
+Tensor add_up(const Tensor& input, SumTypes types, const ReduceShape& shape, const char* name, double divisor) {
+  const bool narrow = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;
+  Tensor x = narrow && types.input == DType::float32 ? input : cast(input, types.input);
+  const DType acc = partial_dtype(Reduction::sum, x.dtype());
+  const bool direct = acc == DType::float32 && (types.result == DType::float16 || types.result == DType::bfloat16);
+  return cast(reduce(Reduction::sum, x, shape, direct ? types.result : acc, name, divisor), types.result);
+}
+
+Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  return add_up(input, sum_types(input.dtype(), dtype), reduce_shape(input, dim, keepdim, "sum"), "sum", -1);
+}
+
+Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  const SumTypes types = mean_types(input.dtype(), dtype);
+  const ReduceShape shape = reduce_shape(input, dim, keepdim, "mean");
+  return add_up(input, types, shape, "mean", double(shape.count));
+}
+
+template <Reduction op>
+Tensor extremum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  const char* name = op == Reduction::maximum ? "amax" : "amin";
+  return reduce(op, input, extremum_shape(input, dim, keepdim, name), input.dtype(), name);
+}
+
+template <Reduction op>
+Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  const char* name = op == Reduction::any ? "any" : "all";
+  Tensor r = reduce(op, input, reduce_shape(input, dim, keepdim, name), DType::bool_, name);
+  return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as PyTorch has it
+}
+
+/// Finds values and places along one dimension; `values` may be left undefined where nobody wants them.
+template <Reduction op>
+TensorPair search(Tensor x, int64_t dim, bool keepdim, bool with_values, const char* name) {
+  const ReduceShape shape = place_shape(x, dim, keepdim, name);
+  DeviceGuard guard(x.device().index);
+  Tensor places = empty_tensor(shape.sizes, DType::int64, x.device()), values;
+  if (with_values) values = empty_tensor(shape.sizes, x.dtype(), x.device());
+  if (places.numel() == 0) return {values, places};
+  ReduceStage s = stage_of(x, shape.mask, op, name);
+  s.out = with_values ? values.impl()->data() : nullptr;
+  s.out_places = places.data_ptr<int64_t>();
+  run_stages(s, x.device());
+  return {values, places};
+}
+
+template <Reduction op>
+TensorPair extremum_dim_kernel(const Tensor& input, int64_t dim, bool keepdim) {
+  return search<op>(input, dim, keepdim && input.dim() > 0, true, op == Reduction::argmax ? "max" : "min");
+}
+
+template <Reduction op>
+Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
+  const char* name = op == Reduction::argmax ? "argmax" : "argmin";
+  if (dim) return std::get<1>(search<op>(input, *dim, keepdim, false, name));
+  VESTA_CHECK(input.numel() > 0, index, name, ": Expected reduction dim to be specified for input.numel() == 0.");
+  Tensor r = std::get<1>(search<op>(reshape(input, {-1}), 0, false, false, name));
+  return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;
+}
+
+}  // namespace
+
+void register_reductions() {
+  constexpr auto cuda = DeviceType::cuda;
+  ops::sum.set_kernel(cuda, sum_kernel);
+  ops::mean.set_kernel(cuda, mean_kernel);
+  ops::amax.set_kernel(cuda, extremum_kernel<Reduction::maximum>);
+  ops::amin.set_kernel(cuda, extremum_kernel<Reduction::minimum>);
+  ops::any.set_kernel(cuda, logical_kernel<Reduction::any>);
+  ops::all.set_kernel(cuda, logical_kernel<Reduction::all>);
+  ops::max_dim.set_kernel(cuda, extremum_dim_kernel<Reduction::argmax>);
+  ops::min_dim.set_kernel(cuda, extremum_dim_kernel<Reduction::argmin>);
+  ops::argmax.set_kernel(cuda, arg_kernel<Reduction::argmax>);
+  ops::argmin.set_kernel(cuda, arg_kernel<Reduction::argmin>);
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,19 @@
+// Whether rows can be loaded in packs, which the row kernels (kernels/rows.cuh) do where they can.
+#pragma once
+#include <algorithm>
+#include <initializer_list>
+
+#include <vesta/core/dtype_set.h>
+
+namespace vesta::cuda {
+
+inline constexpr int64_t kPackColumns = 4;  // that a thread of a row kernel loads at once (kernels/rows.cuh)
+/// Tells whether rows of n elements at these addresses (null ones do not count) can be loaded in such packs.
+inline bool rows_fit_packs(int64_t n, DType dtype, std::initializer_list<const char*> rows) {
+  const int64_t bytes = std::min<int64_t>(16, kPackColumns * itemsize(dtype));
+  return n * itemsize(dtype) % bytes == 0 && std::ranges::all_of(rows, [&](const char* p) {
+           return reinterpret_cast<uintptr_t>(p) % uintptr_t(bytes) == 0;
+         });
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,57 @@
+// Softmax along a dimension: over rows, the dimension moved last where it is not.
+#include <vesta/cuda/kernels/softmax.h>
+
+#include <vesta/core/ops/nn_checks.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/device.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+/// Runs softmax over `x`, or over `grad` and the output `x` the gradient.
+Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const char* op) {
+  check_float(x, op);
+  DeviceGuard guard(x.device().index);
+  const int64_t d = wrap_dim(dim, x.dim(), op);
+  const bool last = x.dim() == 0 || d == x.dim() - 1;
+  auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
+  Tensor a = ready(x), g = grad.defined() ? ready(grad) : Tensor();
+  Tensor y = empty_tensor(a.sizes(), x.dtype(), x.device());
+  if (y.numel()) {
+    SoftmaxLaunch l;
+    l.name = op, l.stream = stream_of(x), l.dtype = x.dtype(), l.log = log;
+    l.x = a.impl()->data(), l.y = y.impl()->data(), l.grad = g.defined() ? g.impl()->data() : nullptr;
+    l.n = a.dim() ? a.sizes()[size_t(a.dim() - 1)] : 1;
+    l.rows = y.numel() / l.n;
+    l.packed = rows_fit_packs(l.n, x.dtype(), {l.x, l.y, l.grad});
+    softmax(l);
+  }
+  return last ? y : contiguous(transpose(y, d, -1));
+}
+
+template <bool log>
+Tensor softmax_kernel(const Tensor& x, int64_t dim) {
+  return along(x, {}, dim, log, log ? "log_softmax" : "softmax");
+}
+
+Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
+  check_one_device("softmax_gradient", {&grad, &output});
+  VESTA_CHECK(std::ranges::equal(grad.sizes(), output.sizes()) && grad.dtype() == output.dtype(), value,
+              "softmax_gradient: expected grad of the output's shape and dtype, got ", grad.sizes(), " ", grad.dtype(),
+              " and ", output.sizes(), " ", output.dtype(), ".");
+  return along(output, grad, dim, log, "softmax_gradient");
+}
+
+}  // namespace
+
+void register_softmax() {
+  constexpr auto cuda = DeviceType::cuda;
+  ops::softmax_float.set_kernel(cuda, softmax_kernel<false>);
+  ops::log_softmax_float.set_kernel(cuda, softmax_kernel<true>);
+  ops::softmax_gradient.set_kernel(cuda, softmax_gradient_kernel);
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,274 @@
+"""Reductions on CUDA against the CPU: every dtype and layout, any set of dimensions, gradients, errors.
+
+Extrema, places, any, all and sums of integers must be equal. Sums of n floats may differ in the order of additions:
+by ``8 * eps * sum(|x|)``, eps being that of the accumulator, plus the rounding to a 16-bit result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import vesta
+
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
+
+INTEGERS = [vesta.bool, vesta.uint8, vesta.int8, vesta.int16, vesta.int32, vesta.int64]
+FLOATS = [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64]
+COMPLEX = [vesta.complex64, vesta.complex128]
+EPS = {
+    vesta.float16: 2.0**-11,
+    vesta.bfloat16: 2.0**-8,
+    vesta.float32: 2.0**-24,
+    vesta.float64: 2.0**-53,
+    vesta.complex64: 2.0**-24,
+    vesta.complex128: 2.0**-53,
+}
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.transpose(0, -1),
+    "sliced": lambda x: x[..., 1::2],
+    "shifted": lambda x: x[1:, 1:] if x.dim() > 1 else x[1:],
+    "expanded": lambda x: x[:1].expand(x.shape),
+}
+
+
+def draw(shape, dtype, seed=0, span=9):
+    r = np.random.default_rng(seed)
+    whole = r.integers(-span, span, shape)
+    if dtype is vesta.bool:
+        return vesta.tensor(whole % 3 == 0)
+    if dtype is vesta.uint8:
+        return vesta.tensor(np.abs(whole)).to(dtype)
+    x = vesta.tensor(whole if dtype in INTEGERS else r.standard_normal(shape)).to(dtype)
+    if dtype in COMPLEX:
+        return x + 1j * vesta.tensor(r.standard_normal(shape)).to(dtype)
+    return x
+
+
+def exact(got, want):
+    assert got.device.type == "cuda"
+    assert got.dtype == want.dtype and got.shape == want.shape, (got.dtype, want.dtype, got.shape, want.shape)
+    np.testing.assert_array_equal(as_numpy(got.cpu()), as_numpy(want))
+
+
+def as_numpy(t):
+    return (t.to(vesta.float32) if t.dtype in (vesta.float16, vesta.bfloat16) else t).numpy()
+
+
+def close(got, want, size):
+    """``size``: the sum's magnitude, sum(|x|)."""
+    assert got.device.type == "cuda" and got.dtype == want.dtype and got.shape == want.shape
+    a, b = as_numpy(got.cpu()), as_numpy(want)
+    bound = 8 * min(EPS[got.dtype], 2.0**-24) * size + 1e-300
+    if got.dtype in (vesta.float16, vesta.bfloat16):
+        bound = bound + 2 * EPS[got.dtype] * np.abs(b)
+    assert np.all(np.abs(a - b) <= bound), np.max(np.abs(a - b) / bound)
+
+
+def sizes_of(x, dim, keepdim):
+    kind = vesta.complex128 if x.dtype in COMPLEX else vesta.float64
+    return as_numpy(x.to(kind).abs().sum(dim, keepdim))
+
+
+def subsets(n):
+    return [list(c) for k in range(1, n + 1) for c in itertools.combinations(range(n), k)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS + COMPLEX, ids=str)
+def test_every_set_of_dimensions(dtype, layout):
+    x = LAYOUTS[layout](draw((5, 6, 37), dtype))
+    y = LAYOUTS[layout](draw((5, 6, 37), dtype).cuda())
+    for dim in [None, *subsets(3)]:
+        if dtype in INTEGERS:
+            exact(y.sum(dim), x.sum(dim))
+        else:
+            close(y.sum(dim), x.sum(dim), sizes_of(x, dim, False))
+            close(y.mean(dim, True), x.mean(dim, True), sizes_of(x, dim, True))
+        exact(y.any(dim), x.any(dim))
+        exact(y.all(dim, True), x.all(dim, True))
+        if dtype not in COMPLEX:
+            exact(y.amax(dim), x.amax(dim))
+            exact(y.amin(dim, True), x.amin(dim, True))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS, ids=str)
+def test_places(dtype, layout):
+    x = LAYOUTS[layout](draw((5, 6, 37), dtype, span=4))
+    y = LAYOUTS[layout](draw((5, 6, 37), dtype, span=4).cuda())
+    for dim, op in itertools.product((0, 1, -1), ("max", "min")):
+        for got, want in zip(getattr(y, op)(dim), getattr(x, op)(dim)):
+            exact(got, want)
+        exact(getattr(y, "arg" + op)(dim, True), getattr(x, "arg" + op)(dim, True))
+    exact(y.argmax(), x.argmax())
+    exact(y.argmin(keepdim=True), x.argmin(keepdim=True))
+
+
+SHAPES = [
+    # (shape, dimension): a lane's row, a warp's, a block's, pieces, columns, columns in pieces
+    ((33, 1), 1),
+    ((7, 3), 1),
+    ((9, 31), 1),
+    ((3, 1000), 1),
+    ((2, 1025), 1),
+    ((2, 9001), 1),
+    ((70001,), 0),
+    ((3, 70), 0),
+    ((65, 3), 0),
+    ((200, 67), 0),
+    ((1500, 33), 0),
+    ((2, 300, 3), 1),
+    ((40, 2, 5), 1),
+]
+
+
+@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [vesta.int8, vesta.float16, vesta.float32, vesta.float64, vesta.complex128], ids=str)
+def test_every_path(dtype, shape, dim):
+    x = draw(shape, dtype, 1)
+    y = x.cuda()
+    if dtype in INTEGERS:
+        exact(y.sum(dim), x.sum(dim))
+    else:
+        close(y.sum(dim), x.sum(dim), sizes_of(x, dim, False))
+        close(y.mean(dim), x.mean(dim), sizes_of(x, dim, False))
+    exact((y != 0).all(dim), (x != 0).all(dim))
+    if dtype in COMPLEX:
+        return
+    exact(y.amin(dim), x.amin(dim))
+    exact(y.argmax(dim), x.argmax(dim))
+    exact(y.min(dim)[1], x.min(dim)[1])
+
+
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.float32, vesta.float64], ids=str)
+@pytest.mark.parametrize("n", [3, 40, 5000])
+def test_nan_and_infinity(dtype, n):
+    for at in ({}, {0: "nan"}, {n - 1: "nan"}, {1: "nan", 2: "nan"}, {0: "inf", 2: "-inf"}):
+        values = np.full(n, -np.inf) if not at else np.arange(n) % 7.0
+        for i, v in at.items():
+            values[i] = float(v)
+        x = vesta.tensor(values).to(dtype)
+        y = x.cuda()
+        for op in ("amax", "amin", "argmax", "argmin", "any", "all", "sum"):
+            exact(getattr(y, op)(), getattr(x, op)())
+    zeros = vesta.tensor([0.0, -0.0]).to(dtype)
+    exact(zeros.cuda().any(), zeros.any())
+    exact(zeros.cuda().argmin(), zeros.argmin())
+
+
+@pytest.mark.parametrize("dtype", [vesta.int32, vesta.float16, vesta.float32], ids=str)
+def test_result_dtypes(dtype):
+    x = draw((4, 50), dtype, 2)
+    for to in (vesta.float32, vesta.float64, vesta.bfloat16, vesta.complex64):
+        got, want = x.cuda().sum(1, dtype=to), x.sum(1, dtype=to)
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(as_numpy(got.cpu()), as_numpy(want), rtol=2.0**-7 if to is vesta.bfloat16 else 1e-5)
+    assert x.cuda().sum(dtype=vesta.int32).dtype == vesta.int32
+
+
+def test_empty_and_zero_dimensional():
+    for shape, dim in [((0,), None), ((0, 3), 0), ((3, 0), 0), ((3, 0), 1), ((), None)]:
+        x = vesta.ones(shape)
+        for op in ("sum", "mean", "any", "all"):
+            exact(getattr(x.cuda(), op)(dim), getattr(x, op)(dim))
+    x = vesta.tensor(3.0)
+    for got, want in zip(x.cuda().max(0), x.max(0)):
+        exact(got, want)
+    exact(x.cuda().argmax(), x.argmax())
+    exact(vesta.ones(3, 0).cuda().amax(0), vesta.ones(3, 0).amax(0))
+
+
+def test_many_axes():
+    x = vesta.tensor(np.arange(2.0**18)).reshape([2] * 18)
+    dims = list(range(0, 18, 2))
+    exact(x.cuda().sum(dims), x.sum(dims))
+    exact(x.cuda().amax(dims, True), x.amax(dims, True))
+    flipped = x.permute(*range(17, -1, -1))
+    exact(flipped.cuda().transpose(3, 9).amin(dims), flipped.transpose(3, 9).amin(dims))
+
+
+def test_equal_bits_wherever_the_memory_begins():
+    x = draw((3, 5001), vesta.float32, 3)
+    whole = x.cuda()
+    padded = vesta.zeros(3, 5003).cuda()
+    padded[:, 1:5002] = whole
+    assert (padded[:, 1:5002].sum(1) == whole.sum(1)).all().item()
+
+
+DIGEST = """
+import hashlib, numpy as np, vesta, vesta.nn.functional as F
+bits = hashlib.sha256()
+def put(*tensors):
+    for t in tensors:
+        bits.update(t.detach().cpu().numpy().tobytes())
+for shape in ((3, 50), (2, 1500), (5, 20001), (70, 40), (3000, 3)):
+    x = vesta.tensor(np.random.default_rng(1).standard_normal(shape)).float().cuda().requires_grad_()
+    for dim in (0, 1, None):
+        put(x.sum(dim), x.mean(dim), x.amax(dim), x.argmin(dim), (x > 2).any(dim))
+    t = (vesta.arange(shape[0]) % shape[1]).cuda()
+    y = F.log_softmax(x, 1), F.softmax(x, 0), F.cross_entropy(x, t, label_smoothing=0.1)
+    mean = vesta.zeros(shape[1]).cuda()
+    z = F.batch_norm(x, mean, vesta.ones(shape[1]).cuda(), training=True)
+    (sum((v * v).sum() for v in y) + (z**3).sum()).backward()
+    put(*y, z, mean, x.grad)
+print(bits.hexdigest())
+"""
+
+
+@pytest.mark.skipif("VESTA_CUDA_LIBRARY" not in os.environ, reason="needs the emulated device")
+def test_equal_bits_in_any_order_of_threads_and_streams():
+    """Reductions and row ops give the same bits whatever runs first."""
+    orders = [{}, {"ORDER": "descending"}, {"ORDER": "shuffled", "SEED": "3", "SCHEDULE": "random"}]
+    digests = set()
+    for order in orders:
+        variables = {f"VESTA_EMULATION_{k}": v for k, v in order.items()}
+        program = [sys.executable, "-c", DIGEST]
+        done = subprocess.run(program, env={**os.environ, **variables}, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        digests.add(done.stdout)
+    assert len(digests) == 1, digests
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_gradients_go_to_the_place(op):
+    grads = []
+    for device in ("cpu", "cuda"):
+        x = draw((4, 5, 6), vesta.float64, 4).to(device).requires_grad_()
+        (getattr(x, op)(1)[0] ** 2).sum().backward()
+        grads.append(x.grad)
+    exact(grads[1], grads[0])
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "amax", "amin"])
+def test_gradients(op):
+    for dim, keepdim in ((None, False), (1, False), ([0, 2], True)):
+        grads = []
+        for device in ("cpu", "cuda"):
+            x = draw((4, 5, 6), vesta.float64, 4).to(device).requires_grad_()
+            (getattr(x, op)(dim, keepdim) ** 2).sum().backward()
+            grads.append(x.grad)
+        np.testing.assert_allclose(grads[1].cpu().numpy(), grads[0].numpy(), rtol=1e-13)
+
+
+def test_errors_are_those_of_the_cpu():
+    calls = [
+        (vesta.ones(3, 0), lambda x: x.amax(1)),
+        (vesta.ones(0), lambda x: x.argmax()),
+        (vesta.ones(0, 2), lambda x: x.max(0)),
+        (vesta.ones(3), lambda x: x.sum(1)),
+        (vesta.ones(3, 3), lambda x: x.sum((0, 0))),
+        (vesta.ones(3, dtype=vesta.complex64), lambda x: x.amin()),
+        (vesta.ones(3, dtype=vesta.int64), lambda x: x.mean()),
+    ]
+    for x, call in calls:
+        with pytest.raises((IndexError, RuntimeError, TypeError, ValueError)) as cpu:
+            call(x)
+        with pytest.raises(type(cpu.value)) as cuda:
+            call(x.cuda())
+        assert str(cuda.value) == str(cpu.value)
