@@ -1,9 +1,10 @@
-// Convolutions by the plain kernels.
+// Convolutions by cuDNN where it is there and takes them, by the plain kernels otherwise.
 #include <algorithm>
 
 #include <vesta/core/ops/nn.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/cuda/kernels/conv.h>
+#include <vesta/cuda/lib/cudnn_conv.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
 
@@ -33,6 +34,13 @@ ConvLaunch launch_of(const char* op, DType dtype, IntSpan input, IntSpan weight,
   return l;
 }
 
+/// Asks cuDNN; undefined where it is missing or refuses. Products of nothing are no work for it.
+Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window2d& w, const Tensor& first,
+                  const Tensor& second) {
+  if (!first.numel() || !second.numel()) return {};
+  return convolve(direction, {l.dtype, l.batch, l.channels, l.outputs, l.groups, w}, first, second);
+}
+
 Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                      IntList dilation, int64_t groups) {
   constexpr const char* op = "conv2d";
@@ -42,6 +50,9 @@ Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, const Tensor& bi
   const Window2d w = check_conv2d(input, weight, bias, stride, padding, dilation, groups);
   const OperandDevice device(input);
   ConvLaunch l = launch_of(op, input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
+  if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight); y.defined()) {
+    return bias.defined() ? y.add_(contiguous(bias).view({l.outputs, 1, 1})) : y;
+  }
   Tensor y = empty_tensor(Dims{l.batch, l.outputs, w.out[0], w.out[1]}, input.dtype(), input.device());
   if (!y.numel()) return y;
   Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : bias;
@@ -64,6 +75,7 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
   const Window2d w = check_conv2d_input_gradient(grad, weight, input_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
+  if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad); gx.defined()) return gx;
   Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
   if (!gx.numel()) return gx;
   Tensor k = contiguous(weight);
@@ -84,6 +96,7 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
   const Window2d w = check_conv2d_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());
+  if (Tensor gw = by_library(cudnn::Direction::weight_gradient, l, w, input, grad); gw.defined()) return gw;
   Tensor gw = empty_tensor(weight_size, grad.dtype(), grad.device());
   if (!gw.numel()) return gw;
   l.image = input.impl()->data(), set_strides(l.image_strides, input);
