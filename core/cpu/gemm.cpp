@@ -108,7 +108,7 @@ enum class RowsOfA : unsigned char { in_place, copied, packed };
 
 // A is read in place unless both its strides are long, or so many panels pass over it that packing repays, or it is
 // transposed, so that its columns touch a page each. Rows a multiple of a page apart compete for the same lines of L1:
-// where packing does not repay they are copied to lie a line apart.
+// where a tile has more of them than L1 has ways and packing does not repay they are copied to lie a line apart.
 template <class T>
 RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   constexpr int64_t kPage = 4096, kWays = 8;  // of L1
@@ -116,9 +116,11 @@ RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const bool by_rows = p.a_col == 1;
   if (!by_rows && p.a_row != 1) return RowsOfA::packed;
   const bool few = p.n <= 16 * kernels.tile_cols || p.m <= 2 * kernels.tile_rows;
-  const bool page_apart = by_rows && p.m > kWays && p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0;
-  if (page_apart && p.n > 1) return few || p.m <= kFewTiles * kernels.tile_rows ? RowsOfA::copied : RowsOfA::packed;
-  if (few || (by_rows && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
+  const bool page_apart = by_rows && p.a_row * static_cast<int64_t>(sizeof(T)) % kPage == 0;
+  if (page_apart && std::min<int64_t>(p.m, kernels.tile_rows) > kWays) {
+    return few || p.m <= kFewTiles * kernels.tile_rows ? RowsOfA::copied : RowsOfA::packed;
+  }
+  if (few || (by_rows && !page_apart && p.n < 32 * kernels.tile_cols)) return RowsOfA::in_place;
   return RowsOfA::packed;
 }
 
