@@ -72,7 +72,7 @@ def optimize(name: str) -> Callable[..., Any]:
 
 def unscale(grads: list) -> list:
     """Multiplies gradients by 1/4, which a scale of 1/2 that backs off by half has become."""
-    grads = [g.clone() for g in grads]
+    grads = [g.detach().clone() for g in grads]
     device = grads[0].device
     scale, found = (vesta.full((), value, dtype=vesta.float32, device=device) for value in (0.5, 1.0))
     vesta._C._amp_update_scale_(scale, vesta.zeros((), dtype=vesta.int32, device=device), found, 2.0, 0.5, 3)
