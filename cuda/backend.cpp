@@ -96,6 +96,7 @@ void register_all() {
   register_index();
   register_optim();
   register_random();
+  register_amp();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);
 }

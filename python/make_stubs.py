@@ -198,7 +198,9 @@ def package() -> str:
     """Writes __init__.pyi."""
     registry = _C._registry()
     lines = ["from collections.abc import Sequence", "from typing import Any", ""]
-    lines += ["from . import autograd as autograd, cuda as cuda, nn as nn, optim as optim, utils as utils"]
+    lines += ["from . import amp as amp, autograd as autograd, cpu as cpu, cuda as cuda, nn as nn, optim as optim"]
+    lines += ["from . import utils as utils"]
+    lines += ["from .amp import GradScaler as GradScaler, autocast as autocast"]
     lines += ["from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad"]
     lines += ["from .autograd import set_grad_enabled as set_grad_enabled"]
     lines += ["from ._limits import finfo as finfo, iinfo as iinfo"]

@@ -144,6 +144,8 @@ OPS: list[Row] = [
     structured("_fused_adam_", ref.adam, s.optimizer({"lr": 0.1}, {"lr": 0.01, "betas": (0.8, 0.9), "eps": 1e-3}, {"lr":
         0.1, "weight_decay": 0.1}, {"lr": 0.1, "weight_decay": 0.1, "decoupled": True}, {"lr": 0.1, "amsgrad": True,
         "maximize": True}), fn=c.optimize("Adam"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),
+    structured("_amp_unscale_", lambda grads: [g / 4 for g in grads], s.gradients, fn=c.unscale, dtypes="hf",
+        may="bcui", grad=False, method=False, ulp=0, covers=("_amp_unscale_", "_amp_update_scale_")),
     # ---- views ----
     view("view", lambda x, *n: x.reshape(n), s.shapes(((6,), 2, 3), ((2, 3), -1), ((2, 3), 3, -1), ((), 1, 1), ((0, 4),
         2, 0)), where="Tensor"),

@@ -260,6 +260,11 @@ def like(*rest: Any) -> Samples:
     return shapes(*((shape, *rest) for shape in ((), (0,), (7,), (2, 3))))
 
 
+def gradients(make: Maker) -> Iterator[Sample]:
+    """A list of gradients of several sizes."""
+    yield call([make(*size) for size in ((3, 5), (17,), (), (1023,), (0, 4))])
+
+
 def optimizer(*options: dict) -> Samples:
     """Parameters and gradients of several sizes for each set of options, one list each."""
 

@@ -94,8 +94,14 @@ struct GatherRule {
     return {Dims(x.sizes()), dim, Saved(index)};
   }
   Tensor operator()(const Tensor& g, Needs) const {
+    const Tensor places = index();
+    if (places.numel() != 0 && size_t(places.dim()) != sizes.size()) {  // no dimension beside one: both are lists
+      Tensor list = blank(sizes.empty() ? Dims{1} : sizes, g);
+      list.scatter_add_(0, places.reshape({-1}), g.reshape({-1}));
+      return list.reshape(sizes);
+    }
     Tensor r = blank(sizes, g);
-    r.scatter_add_(dim, index(), g);
+    r.scatter_add_(dim, places, g);
     return r;
   }
 };

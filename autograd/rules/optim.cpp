@@ -1,4 +1,5 @@
-// Fused optimizer steps are no part of the tape: they write parameters in place, which only no_grad allows.
+// Fused optimizer steps, and the unscaling before them, are no part of the tape: they write parameters and gradients in
+// place, which only no_grad allows.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 
@@ -26,6 +27,7 @@ void refuse_recording(Op<void(TensorList, A...)>& o) {
 void register_optim() {
   refuse_recording<ops::_fused_sgd_>(ops::_fused_sgd_);
   refuse_recording<ops::_fused_adam_>(ops::_fused_adam_);
+  refuse_recording<ops::_amp_unscale_>(ops::_amp_unscale_);
 }
 
 }  // namespace vesta::autograd::rules

@@ -9,6 +9,7 @@ void register_factories();
 void register_reductions();
 void register_softmax();
 void register_optim();
+void register_amp();
 void register_matmul();
 void register_conv();
 void register_norm();
@@ -23,6 +24,7 @@ inline void register_all() {
   register_reductions();
   register_softmax();
   register_optim();
+  register_amp();
   register_matmul();
   register_conv();
   register_norm();

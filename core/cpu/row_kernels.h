@@ -32,6 +32,8 @@ struct RowKernels {
 struct OptimKernels {
   void (*sgd)(char* p, const char* g, char* momentum, int64_t n, const SgdStep&) = nullptr;
   void (*adam)(char* p, const char* g, char* m, char* v, char* vmax, int64_t n, const AdamStep&) = nullptr;
+  /// g *= factor; returns whether every g was finite.
+  bool (*unscale)(char* g, int64_t n, double factor) = nullptr;
 };
 
 /// Returns the kernels of a floating dtype for the instruction set in use; Error(type) for any other dtype.

@@ -87,6 +87,12 @@ VESTA_INLINE Vec<float> expm1(Vec<float> x) {
   return select(x == Vec<float>(0.0f), x, half + half);
 }
 
+/// Subtracts bits modulo 2^32: those of a negative number, whose logarithm is thrown away, would overflow.
+VESTA_INLINE Vec<float>::Bits wrapping_sub(Vec<float>::Bits a, Vec<float>::Bits b) {
+  using Unsigned = std::uint32_t __attribute__((vector_size(sizeof(Vec<float>::Bits))));
+  return (Vec<float>::Bits)((Unsigned)a - (Unsigned)b);
+}
+
 /// Computes log x: x = 2^e m with m in [2/3, 4/3), log m = f - f^2 / 2 + f^3 q(f), f = m - 1. Error of q 2^-27.7, in
 /// all below 1 ulp.
 VESTA_INLINE Vec<float> log(Vec<float> x) {
@@ -94,8 +100,8 @@ VESTA_INLINE Vec<float> log(Vec<float> x) {
   const Mask<float> denormal = x < tiny;
   const Vec<float> scaled = select(denormal, x * Vec<float>(0x1p23f), x);
   const Vec<float>::Bits bits = scaled.bits();
-  const Vec<float>::Bits e = (bits - 0x3f2aaaab) >> 23;
-  const Vec<float> m = Vec<float>::from_bits(bits - (e << 23));
+  const Vec<float>::Bits e = wrapping_sub(bits, Vec<float>::Bits{} + 0x3f2aaaab) >> 23;
+  const Vec<float> m = Vec<float>::from_bits(wrapping_sub(bits, e << 23));
   const Vec<float> exponent =
       Vec<float>(__builtin_convertvector(e, Vec<float>::Raw)) - select(denormal, Vec<float>(23.0f), Vec<float>(0.0f));
   const Vec<float> f = m - Vec<float>(1.0f);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/ops.h>
@@ -263,10 +264,15 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
   return index_add_(clone(input), dim, index, source, alpha);
 }
+// Autocast's row (autocast.cpp) for composites that write into a copy: the parts may not change its dtype.
+static constexpr autocast::Rules kWidestOnCuda{autocast::Rule::none, autocast::Rule::widest};
+
 Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
+  if (auto r = autocast::redirected(kWidestOnCuda, index_put, input, indices, values, accumulate)) return *r;
   return index_put_(clone(input), indices, values, accumulate);
 }
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  if (auto r = autocast::redirected(kWidestOnCuda, scatter_add, input, dim, index, src)) return *r;
   return scatter_add_(clone(input), dim, index, src);
 }
 

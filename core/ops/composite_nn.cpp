@@ -1,9 +1,14 @@
 // Ops of neural networks that are made of other ops: their gradients come from those.
+#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/nn.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta {
 namespace {
+
+// Rows of autocast's table (autocast.cpp) for composites whose parts have none.
+constexpr autocast::Rules kLower{autocast::Rule::lower, autocast::Rule::lower};
+constexpr autocast::Rules kFloat32{autocast::Rule::float32, autocast::Rule::float32};
 
 enum class Reduce { none, mean, sum };
 
@@ -115,6 +120,7 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
 }
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
+  if (auto r = autocast::redirected(kLower, addmm, input, mat1, mat2, beta, alpha)) return *r;
   check_matrices(mat1, mat2, "addmm");
   const bool whole = !is_differentiable(mat1.dtype());
   VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
@@ -130,11 +136,15 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double
 }
 
 Tensor softmax(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  return softmax_float(dtype ? input.to(*dtype) : input, dim);
+  if (!dtype) return softmax_float(input, dim);
+  autocast::Pause as_asked;
+  return softmax_float(input.to(*dtype), dim);
 }
 
 Tensor log_softmax(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  return log_softmax_float(dtype ? input.to(*dtype) : input, dim);
+  if (!dtype) return log_softmax_float(input, dim);
+  autocast::Pause as_asked;
+  return log_softmax_float(input.to(*dtype), dim);
 }
 
 Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
@@ -155,6 +165,9 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
                      Text reduction, double label_smoothing) {
+  if (auto r = autocast::redirected(kFloat32, cross_entropy, input, target, weight, ignore_index, reduction,
+                                    label_smoothing))
+    return *r;
   Reduce r = reduction_of(reduction, "cross_entropy");
   if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
     return soft_cross_entropy(input, target, weight, r, label_smoothing);
@@ -165,6 +178,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index, Text reduction) {
+  if (auto r = autocast::redirected(kFloat32, nll_loss, input, target, weight, ignore_index, reduction)) return *r;
   Reduce r = reduction_of(reduction, "nll_loss");
   check_floating(input, "nll_loss");
   Rows rows(input, target, "nll_loss");
@@ -183,6 +197,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
 }
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Text reduction) {
+  if (auto r = autocast::redirected(kFloat32, mse_loss, input, target, reduction)) return *r;
   Reduce r = reduction_of(reduction, "mse_loss");
   VESTA_CHECK(is_differentiable(input.dtype()) && is_differentiable(target.dtype()), type,
               "mse_loss: expected floating-point dtypes, got ", input.dtype(), " and ", target.dtype(), ".");

@@ -207,6 +207,13 @@
            (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,   \
             eps, amsgrad, maximize, decoupled))
 
+#define VESTA_AMP_OPS(METHOD, FUNCTION)                                                                           \
+  FUNCTION(void, _amp_unscale_, (TensorList grads, const Tensor& found_inf, const Tensor& inv_scale),             \
+           (grads, found_inf, inv_scale))                                                                         \
+  FUNCTION(void, _amp_update_scale_, (const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf, \
+           double growth_factor, double backoff_factor, int64_t growth_interval),                                 \
+           (scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval))
+
 #define VESTA_STRUCTURED(METHOD, FUNCTION) \
   VESTA_VIEW_OPS(METHOD, FUNCTION)         \
   VESTA_COPY_OPS(METHOD, FUNCTION)         \
@@ -215,7 +222,8 @@
   VESTA_FACTORY_OPS(METHOD, FUNCTION)      \
   VESTA_RANDOM_OPS(METHOD, FUNCTION)       \
   VESTA_NN_OPS(METHOD, FUNCTION)           \
-  VESTA_OPTIM_OPS(METHOD, FUNCTION)
+  VESTA_OPTIM_OPS(METHOD, FUNCTION)        \
+  VESTA_AMP_OPS(METHOD, FUNCTION)
 
 // ---- composite: plain functions of other ops (composite*.cpp); the gradient is theirs ----
 

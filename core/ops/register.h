@@ -9,6 +9,8 @@ void register_view_ops();
 void register_copy_ops();
 void register_factory_ops();
 void register_index_ops();
+// The rows of autocast's table.
+void register_autocast();
 
 /// Registers all of the above.
 inline void register_ops() {
@@ -17,6 +19,7 @@ inline void register_ops() {
   register_copy_ops();
   register_factory_ops();
   register_index_ops();
+  register_autocast();
 }
 
 }  // namespace vesta

@@ -9,6 +9,7 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
+constexpr unsigned kAhead = 8;  // values on their way while one thread adds a long run of equal places
 
 /// Returns sum + alpha * v: integers wrap, bool is "or".
 template <class T, class C>
@@ -49,10 +50,22 @@ VESTA_KERNEL void add_kernel(Walk<Index, 2> walk, SortedAdditions<Index> m) {
   if (key == m.bad_key || (s > 0 && m.keys[s - 1] == key)) return;
   T* to = reinterpret_cast<T*>(m.self + offset[0] + int64_t(key) * m.unit);
   const char* from = m.other + offset[1] - int64_t(s) * m.step;
-  auto sum = convert<compute_of<T>>(*to);
-  for (Index k = s; k < m.count && m.keys[k] == key; ++k) {
-    const Index j = m.order ? m.order[k] : k;
-    sum = add_scaled(sum, *reinterpret_cast<const T*>(from + int64_t(j) * m.step), m.alpha);
+  auto value = [&](Index k) { return *reinterpret_cast<const T*>(from + int64_t(m.order ? m.order[k] : k) * m.step); };
+  auto sum = add_scaled(convert<compute_of<T>>(*to), value(s), m.alpha);
+  for (Index first = s + 1; first < m.count && m.keys[first] == key; first += kAhead) {
+    bool equal[kAhead];
+    T v[kAhead];
+#pragma unroll
+    for (Index k = 0; k < kAhead; ++k) equal[k] = first + k < m.count && m.keys[first + k] == key;
+#pragma unroll
+    for (Index k = 0; k < kAhead; ++k) {
+      if (equal[k]) v[k] = value(first + k);
+    }
+#pragma unroll
+    for (Index k = 0; k < kAhead; ++k) {
+      if (equal[k]) sum = add_scaled(sum, v[k], m.alpha);
+    }
+    if (!equal[kAhead - 1]) break;
   }
   *to = convert<T>(sum);
 }

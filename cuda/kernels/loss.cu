@@ -19,13 +19,14 @@ struct LossArgs {
   unsigned width;
   bool packed;
   Fault* fault;
+  const char* name;  // the host's text: a literal of device code would be the device's
 
   /// Returns a row's class, -1 where the row does not count. One member of the team reports a number out of range.
   VESTA_DEVICE int64_t class_of(int64_t row, bool reports) const {
     const int64_t t = target[row];
     if (t == ignore) return -1;
     if (t >= 0 && t < classes) return t;
-    if (reports) report(fault, FaultKind::class_number, "cross_entropy", t, classes);
+    if (reports) report(fault, FaultKind::class_number, name, t, classes);
     return -1;
   }
   VESTA_DEVICE double weight_of(int64_t c) const { return weight ? double(convert<compute_of<T>>(weight[c])) : 1.0; }
@@ -133,7 +134,8 @@ void cross_entropy(const CrossEntropyLaunch& l) {
                           l.smoothing,
                           width,
                           l.packed,
-                          l.fault};
+                          l.fault,
+                          "cross_entropy"};
       if (l.grad) launch_block("cross_entropy_gradient", cross_entropy_gradient_kernel<T, Row, Team>, shape, a);
       else launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team>, shape, a);
     };

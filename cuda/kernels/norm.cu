@@ -50,6 +50,7 @@ struct NormArgs {
   BatchNormLaunch l;
   Divider inner, channels;
   unsigned width, tiles;
+  bool pack_in_run;  // the elements of a pack are of one channel
 };
 
 /// Walks over a thread's elements of its channel and piece: calls f(offset).
@@ -186,11 +187,13 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
   C x[kPack], g[kPack] = {};
   load_columns(reinterpret_cast<const T*>(l.x), first, total, l.packed, C(0), x);
   if constexpr (gradient) load_columns(reinterpret_cast<const T*>(l.grad), first, total, l.packed, C(0), g);
+  const double* map = nullptr;
   VESTA_UNROLL
   for (int j = 0; j < kPack; ++j) {
-    const int64_t run = a.inner.divide(first + j);
-    int64_t channel = run - a.channels.divide(run) * l.channels;
-    const double* map = l.map + 3 * channel;
+    if (j == 0 || !a.pack_in_run) {
+      const int64_t run = a.inner.divide(first + j);
+      map = l.map + 3 * (run - a.channels.divide(run) * l.channels);
+    }
     if constexpr (gradient) x[j] = g[j] * C(map[0]) + x[j] * C(map[1]) + C(map[2]);
     else x[j] = x[j] * C(map[0]) + C(map[1]);
   }
@@ -200,8 +203,12 @@ VESTA_KERNEL void map_kernel(NormArgs a) {
 }  // namespace
 
 void batch_norm(const BatchNormLaunch& l) {
-  NormArgs a{l, Divider(l.inner > 0 ? l.inner : 1), Divider(l.channels > 0 ? l.channels : 1), l.inner == 1 ? 32u : 1u,
-             0};
+  NormArgs a{l,
+             Divider(l.inner > 0 ? l.inner : 1),
+             Divider(l.channels > 0 ? l.channels : 1),
+             l.inner == 1 ? 32u : 1u,
+             0,
+             l.inner % kPack == 0};
   a.tiles = unsigned((l.channels + a.width - 1) / a.width);
   const LaunchShape sums = linear_shape(uint64_t(a.tiles) * uint64_t(l.pieces) * kTeamThreads, kTeamThreads, l.stream);
   const LaunchShape channels = linear_shape(uint64_t(l.channels) * 32, kTeamThreads, l.stream);

@@ -111,8 +111,10 @@ void plan(ReduceStage& s, bool columns) {
   while (s.piece > least && results * pieces() < kTeams) s.piece /= 2;
   s.pieces = pieces();
   s.packed = !s.columns && packs_fit(s);
-  VESTA_CHECK(results * s.pieces < int64_t(1) << 31, not_implemented, s.name, ": expected fewer than 2^31 results of ",
-              count, " elements, got ", results, " on CUDA. Reduce parts of the input.");
+  // A grid has 2^31 blocks; a block has 8 warps, of which each takes a short row or more.
+  const int64_t most = int64_t(1) << (s.columns || count > 1024 ? 31 : 34);
+  VESTA_CHECK(results * s.pieces < most, not_implemented, s.name, ": expected fewer than ", most, " results of ", count,
+              " elements on CUDA, got ", results, ". Reduce parts of the input.");
 }
 
 void queue(const ReduceStage& s) {
@@ -177,9 +179,57 @@ ReduceStage stage_of(Tensor& x, uint64_t mask, Reduction op, const char* name) {
 
 Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : to_copy(t, d); }
 
+/// Is a large input whose results lie side by side in memory, but not in the order of the result: it is reduced in
+/// memory's order, and the results, which are few beside it, are brought into theirs.
+struct Reordered {
+  Tensor x;
+  ReduceShape shape{};
+  Dims back;
+  bool needed = false;
+
+  Reordered(const Tensor& input, uint64_t mask) {
+    constexpr int64_t kLarge = 1 << 16;  // elements, where columns instead of strides pay for two more launches
+    if (input.numel() < kLarge) return;
+    Dims kept, reduced;
+    for (int64_t d = 0; d < input.dim(); ++d) {
+      if (mask >> d & 1) reduced.push_back(d);
+      else kept.push_back(d);
+    }
+    auto stride = [&](int64_t d) { return input.sizes()[size_t(d)] == 1 ? 0 : input.strides()[size_t(d)]; };
+    auto is_dense = [&](int64_t d) { return stride(d) == 1; };
+    if (std::ranges::none_of(kept, is_dense) || std::ranges::any_of(reduced, is_dense)) return;
+    Dims order = kept;
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return stride(a) > stride(b); });
+    auto last_dense = [&](const Dims& dims) {
+      for (size_t i = dims.size(); i-- > 0;) {
+        if (stride(dims[i]) != 0) return is_dense(dims[i]);
+      }
+      return false;
+    };
+    if (last_dense(kept) || !last_dense(order)) return;
+    needed = true;
+    shape.count = 1;
+    for (int64_t d : order) shape.sizes.push_back(input.sizes()[size_t(d)]);
+    for (int64_t d : kept) back.push_back(std::find(order.begin(), order.end(), d) - order.begin());
+    for (int64_t d : reduced) {
+      shape.mask |= uint64_t(1) << order.size();
+      shape.count *= input.sizes()[size_t(d)];
+      order.push_back(d);
+    }
+    x = permute(input, order);
+  }
+  /// Brings results into the order and shape that were asked for.
+  Tensor restore(const Tensor& r, const ReduceShape& asked) const {
+    return r.defined() ? reshape(contiguous(permute(r, back)), asked.sizes) : r;
+  }
+};
+
 /// Reduces to a tensor of dtype `result`, which the kernel can write.
 Tensor reduce(Reduction op, Tensor x, const ReduceShape& shape, DType result, const char* name, double divisor = -1) {
   DeviceGuard guard(x.device().index);
+  if (const Reordered r(x, shape.mask); r.needed) {
+    return r.restore(reduce(op, r.x, r.shape, result, name, divisor), shape);
+  }
   Tensor out = empty_tensor(shape.sizes, result, x.device());
   if (out.numel() == 0) return out;
   ReduceStage s = stage_of(x, shape.mask, op, name);
@@ -221,11 +271,13 @@ Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as PyTorch has it
 }
 
-/// Finds values and places along one dimension; `values` may be left undefined where nobody wants them.
-template <Reduction op>
-TensorPair search(Tensor x, int64_t dim, bool keepdim, bool with_values, const char* name) {
-  const ReduceShape shape = place_shape(x, dim, keepdim, name);
+/// Finds values and places; values are left undefined where nobody wants them.
+TensorPair search(Reduction op, Tensor x, const ReduceShape& shape, bool with_values, const char* name) {
   DeviceGuard guard(x.device().index);
+  if (const Reordered r(x, shape.mask); r.needed) {
+    const auto [values, places] = search(op, r.x, r.shape, with_values, name);
+    return {r.restore(values, shape), r.restore(places, shape)};
+  }
   Tensor places = empty_tensor(shape.sizes, DType::int64, x.device()), values;
   if (with_values) values = empty_tensor(shape.sizes, x.dtype(), x.device());
   if (places.numel() == 0) return {values, places};
@@ -238,15 +290,16 @@ TensorPair search(Tensor x, int64_t dim, bool keepdim, bool with_values, const c
 
 template <Reduction op>
 TensorPair extremum_dim_kernel(const Tensor& input, int64_t dim, bool keepdim) {
-  return search<op>(input, dim, keepdim && input.dim() > 0, true, op == Reduction::argmax ? "max" : "min");
+  const char* name = op == Reduction::argmax ? "max" : "min";
+  return search(op, input, place_shape(input, dim, keepdim && input.dim() > 0, name), true, name);
 }
 
 template <Reduction op>
 Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
   const char* name = op == Reduction::argmax ? "argmax" : "argmin";
-  if (dim) return std::get<1>(search<op>(input, *dim, keepdim, false, name));
+  if (dim) return std::get<1>(search(op, input, place_shape(input, *dim, keepdim, name), false, name));
   VESTA_CHECK(input.numel() > 0, index, name, ": Expected reduction dim to be specified for input.numel() == 0.");
-  Tensor r = std::get<1>(search<op>(reshape(input, {-1}), 0, false, false, name));
+  Tensor flat = reshape(input, {-1}), r = std::get<1>(search(op, flat, place_shape(flat, 0, false, name), false, name));
   return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;
 }
 

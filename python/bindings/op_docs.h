@@ -1,6 +1,7 @@
 // The docs of structured ops and composites: `doc::NAME`, from the headers of core/ops. An op whose header says nothing
 // gets an empty text, by the rule that a namespace's own names come before those of a namespace it uses.
 #pragma once
+#include <vesta/core/ops/amp.h>
 #include <vesta/core/ops/list.h>
 #if __has_include(<vesta/core/ops/composite.h>)
 #include <vesta/core/ops/composite.h>

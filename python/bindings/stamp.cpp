@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
@@ -109,6 +110,12 @@ bool asks_for_much(const Table& t, const Bound& b) {
   return n >= kReleaseGil;
 }
 
+/// Computes what is then written to out=; such a call names its dtype, so that autocast has no say in it.
+PyObject* thin_with_out(const Table& t, Thin thin, Bound& b) {
+  autocast::Pause as_asked;
+  return thin(t, b, Out{});
+}
+
 /// Runs a function with what stands besides its parameters.
 PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   check_extras(t, b);
@@ -118,7 +125,7 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
     if (!is_tensor(out)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(out)->tp_name);
     return thin(t, b, Out{&unwrap(out), Out::given});
   }
-  Ref r(thin(t, b, Out{}));
+  Ref r(out ? thin_with_out(t, thin, b) : thin(t, b, Out{}));
   if (!r) return nullptr;
   if (out) r = Ref(write_outs(t, out, std::move(r)));
   if (PyObject* f = b.extra(t, kMemoryFormat); f && to_format(f) == Format::contiguous) {

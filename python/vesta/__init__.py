@@ -46,9 +46,13 @@ _ALIASES = {
 }
 #: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
 _LAZY = {
-    **dict.fromkeys(("autograd", "backends", "cuda", "nn", "optim", "safetensors", "utils"), ""),
+    **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "nn", "optim", "safetensors", "utils"), ""),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
+    **dict.fromkeys(("GradScaler", "autocast"), ".amp"),
+    **dict.fromkeys(("get_autocast_cpu_dtype", "get_autocast_gpu_dtype"), ".amp.autocast_mode"),
+    **dict.fromkeys(("set_autocast_cpu_dtype", "set_autocast_gpu_dtype"), ".amp.autocast_mode"),
+    **dict.fromkeys(("is_autocast_cpu_enabled", "set_autocast_cpu_enabled"), ".amp.autocast_mode"),
     **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
 }
 

@@ -577,6 +577,13 @@ def test_products_of_rows_without_elements():
         assert a.grad.shape == (5, 5, 0) and b.grad.shape == (0, 5)
 
 
+@pytest.mark.parametrize(("sizes", "index", "want"), [((), [0, 0, 0], 3.0), ((3,), 1, [0.0, 1.0, 0.0])])
+def test_gather_beside_a_number_has_a_gradient(sizes, index, want):
+    x = vesta.ones(sizes, requires_grad=True)
+    vesta.gather(x, 0, vesta.tensor(index)).sum().backward()
+    assert x.grad.tolist() == want
+
+
 def test_gather_and_scatter_of_nothing_take_an_index_of_any_dtype():
     x, none = vesta.rand(5, requires_grad=True), vesta.zeros(0, dtype=vesta.uint8)
     r = vesta.gather(x, 0, none)

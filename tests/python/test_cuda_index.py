@@ -204,11 +204,11 @@ def test_an_index_out_of_range_raises_when_the_host_waits() -> None:
     x, c = values(4, 3), values(4, 3).cuda()
     bad = vesta.tensor([0, 4])
     for call in (
-        lambda t, i: t[i], lambda t, i: t[:, i], lambda t, i: t[i - 9], lambda t, i: t.index_select(0, i),
+        lambda t, i: t[i], lambda t, i: t[:, i], lambda t, i: t[i - 5], lambda t, i: t.index_select(0, i),
         lambda t, i: t.index_select(0, i - 1), lambda t, i: t.index_put_([i], t[:2]),
         lambda t, i: t.index_put_([i], t[:2], True), lambda t, i: t.index_add_(0, i, t[:2].clone()),
         lambda t, i: vesta.embedding(t, i), lambda t, i: t.gather(0, i[:, None]),
-        lambda t, i: t.scatter_add_(0, i[:, None], t.clone()), lambda t, i: t.scatter_add_(1, i[None] - 5, t.clone()),
+        lambda t, i: t.scatter_add_(0, i[:, None], t.clone()), lambda t, i: t.scatter_add_(1, i[None], t.clone()),
     ):  # fmt: skip
         with pytest.raises((IndexError, RuntimeError)) as expected:
             call(x.clone(), bad)
@@ -247,6 +247,23 @@ def test_overlapping_operands() -> None:
     x.index_add_(0, i, x[2:5])
     c.index_add_(0, i.cuda(), c[2:5])
     same(c, x)
+
+
+@pytest.mark.skipif(vesta.cuda.device_count() < 2, reason="needs two devices")
+def test_on_a_device_that_is_not_current() -> None:
+    x, i = values(5000, 3), whole(5000, 6000)
+    c, at = x.to("cuda:1"), i.to("cuda:1")
+    for op in (
+        lambda t, j: t[j], lambda t, j: t.nonzero(), lambda t, j: t.clone().index_add_(0, j[:5000], t),
+        lambda t, j: t.gather(0, j[:, None]), lambda t, j: vesta.cat([t, t]), lambda t, j: t[t > 0],
+    ):  # fmt: skip
+        got = op(c, at)
+        assert got.device == vesta.device("cuda:1")
+        same(got, op(x, i))
+    assert vesta.cuda.current_device() == 0
+    with pytest.raises(IndexError, match="index 5000 is out of bounds .*found on cuda:1"):
+        c[at * 0 + 5000]
+        vesta.cuda.synchronize(1)
 
 
 PROGRAM = """

@@ -248,6 +248,20 @@ void adam(char* pb, const char* gb, char* mb, char* vb, char* xb, int64_t n, con
   });
 }
 
+template <class T>
+bool unscale(char* gb, int64_t n, double factor) {
+  using C = compute_t<T>;
+  T* g = reinterpret_cast<T*>(gb);
+  const Vec<C> f{C(factor)};
+  bool finite = true;
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    const Vec<C> v = load_row<C>(g + i, w);
+    finite = finite & all(math::isfinite(v));
+    store_row<C>(v * f, g + i, w);
+  });
+  return finite;
+}
+
 }  // namespace
 
 void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTypes]) {
@@ -255,7 +269,7 @@ void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTy
     int d = int(dtype_of<T>);
     rows[d] = {&softmax<T>, &softmax_gradient<T>, &logsumexp<T>,     &dot<T>,    &exp_minus<T>,
                &moments<T>, &affine<T>,           &gradient_sums<T>, &combine<T>};
-    optim[d] = {&sgd<T>, &adam<T>};
+    optim[d] = {&sgd<T>, &adam<T>, &unscale<T>};
   };
   one.template operator()<float>();
   one.template operator()<double>();
