@@ -85,6 +85,9 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
 
 void register_all() {
   register_pointwise();
+  register_matmul();
+  register_conv();
+  register_pool();
   register_reductions();
   register_softmax();
   register_loss();

@@ -4,6 +4,9 @@
 namespace vesta::cuda {
 
 void register_pointwise();
+void register_matmul();
+void register_conv();
+void register_pool();
 void register_reductions();
 void register_softmax();
 void register_loss();

@@ -30,71 +30,50 @@ ImageStrides strides_of(const Tensor& t) {
   return {t.strides()[0], t.strides()[1], {0, t.strides()[2], t.strides()[3]}};
 }
 
-void check_same(const Tensor& a, const Tensor& b, const char* op, const char* what) {
-  if (!b.defined()) return;
-  VESTA_CHECK(a.dtype() == b.dtype(), type, op, ": expected ", what, " of the input's dtype ", a.dtype(), ", got ",
-              b.dtype(), ". Convert one with .to().");
-}
-
 Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                      IntList dilation, int64_t groups) {
-  constexpr const char* op = "conv2d";
   if (input.dim() == 3)
     return squeeze(conv2d_kernel(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0);
-  Window2d w = conv2d_window(input.sizes(), weight.sizes(), stride, padding, dilation, groups, op);
-  check_same(input, weight, op, "a weight");
-  check_same(input, bias, op, "a bias");
-  VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == weight.sizes()[0]), value, op,
-              ": expected a bias [", weight.sizes()[0], "], got ", bias.defined() ? bias.sizes() : IntSpan(), ".");
-  Elem e = elem_of(input.dtype(), op);
+  Window2d w = check_conv2d(input, weight, bias, stride, padding, dilation, groups);
   Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : bias;
   Tensor y = empty_tensor(Dims{input.sizes()[0], weight.sizes()[0], w.out[0], w.out[1]}, input.dtype());
   if (y.numel()) {
-    conv_forward(e, conv_shape(input.sizes(), weight.sizes(), w, groups), input.impl()->data(), strides_of(input),
-                 k.impl()->data(), b.defined() ? b.impl()->data() : nullptr, y.impl()->data(), strides_of(y));
+    conv_forward(elem_of(input.dtype(), "conv2d"), conv_shape(input.sizes(), weight.sizes(), w, groups),
+                 input.impl()->data(), strides_of(input), k.impl()->data(), b.defined() ? b.impl()->data() : nullptr,
+                 y.impl()->data(), strides_of(y));
   }
   return y;
 }
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
                              IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "conv2d_input_gradient";
   if (grad.dim() == 3) {
     Dims sizes{1};
     for (int64_t s : input_size) sizes.push_back(s);
     return squeeze(input_gradient_kernel(unsqueeze(grad, 0), weight, sizes, stride, padding, dilation, groups), 0);
   }
-  Window2d w = conv2d_window(input_size, weight.sizes(), stride, padding, dilation, groups, op);
-  check_same(grad, weight, op, "a weight");
-  Dims out{input_size[0], weight.sizes()[0], w.out[0], w.out[1]};
-  VESTA_CHECK(std::ranges::equal(grad.sizes(), IntSpan(out)), value, op, ": expected a grad of shape ", IntSpan(out),
-              ", got ", grad.sizes(), ".");
+  Window2d w = check_conv2d_input_gradient(grad, weight, input_size, stride, padding, dilation, groups);
   Tensor k = contiguous(weight), gx = empty_tensor(input_size, grad.dtype());
   if (gx.numel()) {
-    conv_backward_data(elem_of(grad.dtype(), op), conv_shape(input_size, weight.sizes(), w, groups),
-                       grad.impl()->data(), strides_of(grad), k.impl()->data(), nullptr, gx.impl()->data(),
-                       strides_of(gx));
+    conv_backward_data(elem_of(grad.dtype(), "conv2d_input_gradient"),
+                       conv_shape(input_size, weight.sizes(), w, groups), grad.impl()->data(), strides_of(grad),
+                       k.impl()->data(), nullptr, gx.impl()->data(), strides_of(gx));
   }
   return gx;
 }
 
 Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
                               IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "conv2d_weight_gradient";
   if (grad.dim() == 3) {
     return weight_gradient_kernel(unsqueeze(grad, 0), unsqueeze(input, 0), weight_size, stride, padding, dilation,
                                   groups);
   }
-  Window2d w = conv2d_window(input.sizes(), weight_size, stride, padding, dilation, groups, op);
-  check_same(grad, input, op, "an input");
-  Dims out{input.sizes()[0], weight_size[0], w.out[0], w.out[1]};
-  VESTA_CHECK(std::ranges::equal(grad.sizes(), IntSpan(out)), value, op, ": expected a grad of shape ", IntSpan(out),
-              ", got ", grad.sizes(), ".");
+  Window2d w = check_conv2d_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups);
   Tensor gw = empty_tensor(weight_size, grad.dtype());
   if (gw.numel()) {
-    conv_backward_weights(elem_of(grad.dtype(), op), conv_shape(input.sizes(), weight_size, w, groups),
-                          input.impl()->data(), strides_of(input), grad.impl()->data(), strides_of(grad),
-                          gw.impl()->data(), nullptr);
+    conv_backward_weights(elem_of(grad.dtype(), "conv2d_weight_gradient"),
+                          conv_shape(input.sizes(), weight_size, w, groups), input.impl()->data(), strides_of(input),
+                          grad.impl()->data(), strides_of(grad), gw.impl()->data(), nullptr);
   }
   return gw;
 }

@@ -9,12 +9,12 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr DTypeSet kPooled = kReals;
-
 /// Pools one plane. NaN wins over everything, the first of equals otherwise.
 template <class T>
 void pool_plane(const T* x, const Window2d& w, T* y, int64_t* indices) {
   using C = compute_t<T>;
+  using Limits = std::numeric_limits<C>;
+  const T lowest = T(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());  // of a window in the padding
   for (int64_t i = 0; i < w.out[0]; ++i) {
     for (int64_t j = 0; j < w.out[1]; ++j) {
       const int64_t top = i * w.stride[0] - w.padding[0], left = j * w.stride[1] - w.padding[1];
@@ -30,7 +30,7 @@ void pool_plane(const T* x, const Window2d& w, T* y, int64_t* indices) {
           if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = r * w.in[1] + c;
         }
       }
-      y[i * w.out[1] + j] = best_at < 0 ? T(C(-std::numeric_limits<double>::infinity())) : x[best_at];
+      y[i * w.out[1] + j] = best_at < 0 ? lowest : x[best_at];
       indices[i * w.out[1] + j] = best_at;
     }
   }
@@ -71,14 +71,13 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
     auto [values, indices] = max_pool_kernel(unsqueeze(input, 0), kernel, stride, padding, dilation, ceil_mode);
     return {squeeze(values, 0), squeeze(indices, 0)};
   }
-  Window2d w = pool2d_window(input.sizes(), kernel, stride, padding, dilation, ceil_mode, "max_pool2d");
-  VESTA_CHECK(kPooled.has(input.dtype()), type, "max_pool2d: expected a real dtype, got ", input.dtype(), " (input).");
+  Window2d w = check_max_pool2d(input, kernel, stride, padding, dilation, ceil_mode);
   Tensor x = contiguous(input);
   Dims sizes{x.sizes()[0], x.sizes()[1], w.out[0], w.out[1]};
   Tensor y = empty_tensor(sizes, x.dtype()), indices = empty_tensor(sizes, DType::int64);
   const int64_t in = w.in[0] * w.in[1], out = w.out[0] * w.out[1];
   if (out == 0 || y.numel() == 0) return {y, indices};
-  visit<kPooled>(x.dtype(), [&]<class T>() {
+  visit<kReals>(x.dtype(), [&]<class T>() {
     const T* from = x.data_ptr<T>();
     auto plane = is_2x2(w) ? &pool_plane_2x2<T> : &pool_plane<T>;
     parallel_for(y.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
@@ -91,16 +90,10 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
   constexpr const char* op = "max_pool2d_gradient";
-  VESTA_CHECK(std::ranges::equal(grad.sizes(), indices.sizes()), value, op, ": expected indices of the shape of grad ",
-              grad.sizes(), ", got ", indices.sizes(), ".");
-  VESTA_CHECK(input_size.size() == size_t(grad.dim()) && grad.dim() >= 2, value, op, ": expected an input_size of ",
-              grad.dim(), " numbers, got ", IntSpan(input_size), ".");
-  VESTA_CHECK(indices.dtype() == DType::int64, type, op, ": expected int64 indices, got ", indices.dtype(), ".");
+  check_max_pool2d_gradient(grad, indices, input_size);
   Tensor g = contiguous(grad), at = contiguous(indices), gx = zeros(input_size, grad.dtype());
   const int64_t out = grad.size(-1) * grad.size(-2), in = gx.size(-1) * gx.size(-2);
   if (g.numel() == 0) return gx;
-  VESTA_CHECK(in > 0 && gx.numel() / in == g.numel() / out, value, op, ": expected grad ", grad.sizes(),
-              " to have the planes of the input ", IntSpan(input_size), ".");
   visit<kFloats>(g.dtype(), [&]<class T>() {
     using C = compute_t<T>;
     parallel_for(g.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {

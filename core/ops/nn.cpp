@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <vesta/core/dtype_set.h>
+
 namespace vesta {
 
 std::array<int64_t, 2> pair_of(IntList v, const char* op, const char* argument) {
@@ -75,6 +77,78 @@ Window2d pool2d_window(IntSpan input, IntList kernel, IntList stride, IntList pa
     if (ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.padding[d]) --w.out[d];
   }
   return w;
+}
+
+namespace {
+void check_floating(const Tensor& t, const char* op) {
+  VESTA_CHECK(kFloats.has(t.dtype()), not_implemented, op, ": expected a floating-point dtype, got ", t.dtype(), ".");
+}
+void check_same_dtype(const Tensor& a, const Tensor& b, const char* op, const char* what) {
+  if (!b.defined()) return;
+  VESTA_CHECK(a.dtype() == b.dtype(), type, op, ": expected ", what, " of the input's dtype ", a.dtype(), ", got ",
+              b.dtype(), ". Convert one with .to().");
+}
+/// Checks that a gradient has the shape of the result it belongs to.
+void check_grad(const Tensor& grad, int64_t batch, int64_t channels, const Window2d& w, const char* op) {
+  Dims out{batch, channels, w.out[0], w.out[1]};
+  VESTA_CHECK(std::ranges::equal(grad.sizes(), IntSpan(out)), value, op, ": expected a grad of shape ", IntSpan(out),
+              ", got ", grad.sizes(), ".");
+}
+}  // namespace
+
+Window2d check_conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                      IntList dilation, int64_t groups) {
+  constexpr const char* op = "conv2d";
+  Window2d w = conv2d_window(input.sizes(), weight.sizes(), stride, padding, dilation, groups, op);
+  check_same_dtype(input, weight, op, "a weight");
+  check_same_dtype(input, bias, op, "a bias");
+  VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == weight.sizes()[0]), value, op,
+              ": expected a bias [", weight.sizes()[0], "], got ", bias.defined() ? bias.sizes() : IntSpan(), ".");
+  check_floating(input, op);
+  return w;
+}
+
+Window2d check_conv2d_input_gradient(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
+                                     IntList padding, IntList dilation, int64_t groups) {
+  constexpr const char* op = "conv2d_input_gradient";
+  Window2d w = conv2d_window(input_size, weight.sizes(), stride, padding, dilation, groups, op);
+  check_same_dtype(grad, weight, op, "a weight");
+  check_grad(grad, input_size[0], weight.sizes()[0], w, op);
+  check_floating(grad, op);
+  return w;
+}
+
+Window2d check_conv2d_weight_gradient(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
+                                      IntList padding, IntList dilation, int64_t groups) {
+  constexpr const char* op = "conv2d_weight_gradient";
+  Window2d w = conv2d_window(input.sizes(), weight_size, stride, padding, dilation, groups, op);
+  check_same_dtype(grad, input, op, "an input");
+  check_grad(grad, input.sizes()[0], weight_size[0], w, op);
+  check_floating(grad, op);
+  return w;
+}
+
+Window2d check_max_pool2d(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                          bool ceil_mode) {
+  Window2d w = pool2d_window(input.sizes(), kernel, stride, padding, dilation, ceil_mode, "max_pool2d");
+  VESTA_CHECK(kReals.has(input.dtype()), type, "max_pool2d: expected a real dtype, got ", input.dtype(), " (input).");
+  return w;
+}
+
+void check_max_pool2d_gradient(const Tensor& grad, const Tensor& indices, IntList input_size) {
+  constexpr const char* op = "max_pool2d_gradient";
+  VESTA_CHECK(std::ranges::equal(grad.sizes(), indices.sizes()), value, op, ": expected indices of the shape of grad ",
+              grad.sizes(), ", got ", indices.sizes(), ".");
+  VESTA_CHECK(input_size.size() == size_t(grad.dim()) && grad.dim() >= 2, value, op, ": expected an input_size of ",
+              grad.dim(), " numbers, got ", IntSpan(input_size), ".");
+  VESTA_CHECK(indices.dtype() == DType::int64, type, op, ": expected int64 indices, got ", indices.dtype(), ".");
+  VESTA_CHECK(kFloats.has(grad.dtype()), not_implemented, op, ": expected a floating-point dtype, got ", grad.dtype(),
+              ".");
+  if (grad.numel() == 0) return;
+  const size_t nd = input_size.size();
+  const int64_t in = input_size[nd - 1] * input_size[nd - 2], out = grad.size(-1) * grad.size(-2);
+  VESTA_CHECK(in > 0 && numel_of(input_size, op) / in == grad.numel() / out, value, op, ": expected grad ",
+              grad.sizes(), " to have the planes of the input ", IntSpan(input_size), ".");
 }
 
 void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op) {

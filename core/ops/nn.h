@@ -98,6 +98,19 @@ VESTA_API Window2d conv2d_window(IntSpan input, IntSpan weight, IntList stride, 
 /// Checks the arguments of a pooling and works out the window.
 VESTA_API Window2d pool2d_window(IntSpan input, IntList kernel, IntList stride, IntList padding, IntList dilation,
                                  bool ceil_mode, const char* op);
+/// Checks the tensors and arguments of conv2d over a batch [N, C, H, W] and works out the window.
+VESTA_API Window2d check_conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
+                                IntList padding, IntList dilation, int64_t groups);
+/// Does the same for the gradient of a batch's input, and of the weight.
+VESTA_API Window2d check_conv2d_input_gradient(const Tensor& grad, const Tensor& weight, IntList input_size,
+                                               IntList stride, IntList padding, IntList dilation, int64_t groups);
+VESTA_API Window2d check_conv2d_weight_gradient(const Tensor& grad, const Tensor& input, IntList weight_size,
+                                                IntList stride, IntList padding, IntList dilation, int64_t groups);
+/// Checks the arguments of max_pool2d over a batch [N, C, H, W] and works out the window.
+VESTA_API Window2d check_max_pool2d(const Tensor& input, IntList kernel, IntList stride, IntList padding,
+                                    IntList dilation, bool ceil_mode);
+/// Checks the tensors of max_pool2d's gradient: one index per gradient, as many planes in as out.
+VESTA_API void check_max_pool2d_gradient(const Tensor& grad, const Tensor& indices, IntList input_size);
 /// Checks logits [N, C], class numbers [N] and class weights [C].
 VESTA_API void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op);
 

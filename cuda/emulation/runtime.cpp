@@ -284,6 +284,17 @@ void enqueue(StreamHandle stream, const char* name, std::function<void()> work) 
   m.push(stream, Task{name, std::move(work), {}, 0, false});
 }
 
+}  // namespace emulation
+}  // namespace vesta::cuda
+
+/// Lets a stand-in for one of NVIDIA's libraries compute on a stream of the emulated device (tests/cpp/cuda/fakes).
+extern "C" VESTA_API void vesta_emulation_enqueue(void* stream, const char* name, void (*work)(void*), void* argument) {
+  vesta::cuda::emulation::enqueue(static_cast<vesta::cuda::StreamHandle>(stream), name, [=] { work(argument); });
+}
+
+namespace vesta::cuda {
+namespace emulation {
+
 void set_schedule(Schedule schedule, uint64_t seed) {
   Machine& m = Machine::get();
   std::lock_guard guard(m.lock);

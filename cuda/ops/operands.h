@@ -21,6 +21,18 @@ inline void check_one_device(const char* op, std::initializer_list<const Tensor*
   }
 }
 
+/// Makes an operand's device current, and knows the stream that the op runs on.
+class OperandDevice {
+ public:
+  explicit OperandDevice(const Tensor& t) : guard_(t.device().index), device_(t.device()) {}
+  StreamHandle stream() const { return current_stream(device_.index).handle(); }
+  int index() const { return device_.index; }
+
+ private:
+  DeviceGuard guard_;
+  Device device_;
+};
+
 /// Returns the current stream of a tensor's device, as kernels take it.
 inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index).handle(); }
 

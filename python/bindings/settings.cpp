@@ -2,9 +2,11 @@
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/base/warning.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/promotion.h>
+#include <vesta/core/precision.h>
 
 #include "dtype_device.h"
 #include "factories.h"
@@ -76,6 +78,34 @@ struct ResultType {
   }
 };
 
+/// Reads, or with a second argument sets, a switch of core/precision.h; vesta.backends gives them their names.
+struct ProductSwitch {
+  static constexpr char name[] = "_product_switch", params[] = "(int64_t which, object value = {})",
+                        doc[] = "A switch of how products are computed: 0 matmul TF32, 1 convolution TF32, 2 cuDNN.";
+  static PyObject* run(const Table& t, Bound& b) {
+    ProductSettings& s = product_settings();
+    std::atomic<bool>* switches[] = {&s.matmul_allow_tf32, &s.convolution_allow_tf32, &s.convolution_library};
+    const int64_t which = Arg<int64_t>(t, 0, b).get();
+    VESTA_CHECK(which >= 0 && which < 3, value, "_product_switch: expected 0, 1 or 2, got ", which, ".");
+    if (PyObject* value = b.slot[1]; value && value != Py_None) {
+      if (!PyBool_Check(value)) wrong_type(t, 1, "bool", value);
+      *switches[which] = value == Py_True;
+    }
+    return PyBool_FromLong(*switches[which]);
+  }
+};
+
+/// Shows the library's warnings as Python's. One that a filter turns into an exception cannot leave C++ here, so it is
+/// reported and dropped.
+void show_warning(const std::string& text) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) PyErr_WriteUnraisable(nullptr);
+  PyErr_Restore(type, value, trace);
+  PyGILState_Release(state);
+}
+
 /// Returns a dict of a floating dtype's limits; the class around it is Python's.
 struct FloatLimits {
   static constexpr char name[] = "_finfo", params[] = "(object dtype)", doc[] = "The limits of a floating-point dtype.";
@@ -123,8 +153,9 @@ void poll_signals() {
 bool add_settings(PyObject* module) {
   main_thread = PyThread_get_thread_ident();
   cpu::set_poll_hook(poll_signals);
+  set_warning_handler(show_warning);
   return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, PromoteTypes, CanCast,
-                       ResultType, FloatLimits, IntLimits>(module);
+                       ResultType, ProductSwitch, FloatLimits, IntLimits>(module);
 }
 
 }  // namespace vesta::python

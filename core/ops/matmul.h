@@ -1,0 +1,31 @@
+// Matrix products and linear layers as every device sees them: checks, broadcasting, and strides.
+#pragma once
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+/// Describes one batch dimension of a product: `size` products, and the step of each operand in elements (0
+/// broadcasts).
+struct ProductBatch {
+  int64_t size, a, b, c;
+};
+
+/// Is C[m, n] = A[m, k] @ B[k, n] for every index of `batch`, outermost first. Strides count elements; the result is
+/// dense, so that a row of C is `n` elements long.
+struct Product {
+  Dims sizes;  // of the result
+  int64_t m = 1, n = 1, k = 0;
+  int64_t a_row = 0, a_col = 0, b_row = 0, b_col = 0;
+  SmallVector<ProductBatch, 4> batch;
+};
+
+/// Checks the operands of matmul and works out the product. Error(type): dtypes differ, or are no numbers.
+/// Error(value): a 0-d operand, inner sizes that differ, batches that do not broadcast.
+VESTA_API Product matmul_product(const Tensor& a, const Tensor& b);
+/// Checks the operands of linear. Error(value): sizes that do not fit.
+VESTA_API void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
+/// Works out input @ weight.T of checked operands. Leading dimensions of the input are rows; `input` is replaced by a
+/// dense copy where its rows do not lie at one distance.
+VESTA_API Product linear_product(Tensor& input, const Tensor& weight);
+
+}  // namespace vesta

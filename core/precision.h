@@ -1,0 +1,18 @@
+// How exactly float32 products are computed on devices that can trade digits for speed, and how algorithms are chosen.
+// Backends read these; the front ends set them. Kept here because a program sets them before any device is there.
+#pragma once
+#include <atomic>
+
+#include <vesta/core/base/macros.h>
+
+namespace vesta {
+
+/// Holds the settings of the process. Any thread may read and write any of them.
+struct ProductSettings {
+  std::atomic<bool> matmul_allow_tf32{false};      // torch.backends.cuda.matmul.allow_tf32
+  std::atomic<bool> convolution_allow_tf32{true};  // torch.backends.cudnn.allow_tf32
+  std::atomic<bool> convolution_library{true};     // torch.backends.cudnn.enabled
+};
+VESTA_API ProductSettings& product_settings();
+
+}  // namespace vesta

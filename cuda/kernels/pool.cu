@@ -1,0 +1,112 @@
+#include <vesta/cuda/kernels/pool.h>
+
+#include <algorithm>
+#include <limits>
+
+#include <vesta/cuda/kernels/types.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr unsigned kPoolThreads = 256;
+constexpr unsigned kFree = 0xffffffffu;  // nobody claims this element
+
+template <class T>
+VESTA_HD T lowest() {
+  if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
+  else return convert<T>(-INFINITY);
+}
+
+/// One thread per output.
+template <class T>
+VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
+  using C = compute_of<T>;
+  const int64_t out = l.out[0] * l.out[1], in = l.in[0] * l.in[1];
+  for (int64_t i = int64_t(global_index()); i < n; i += int64_t(gridDim.x) * blockDim.x) {
+    const int64_t plane = i / out, place = i - plane * out, row = place / l.out[1], column = place - row * l.out[1];
+    const T* x = static_cast<const T*>(l.input) + plane * in;
+    int64_t best_at = -1;
+    C best{};
+    for (int64_t a = 0; a < l.kernel[0]; ++a) {
+      const int64_t r = row * l.stride[0] - l.padding[0] + a * l.dilation[0];
+      if (r < 0 || r >= l.in[0]) continue;
+      for (int64_t b = 0; b < l.kernel[1]; ++b) {
+        const int64_t c = column * l.stride[1] - l.padding[1] + b * l.dilation[1];
+        if (c < 0 || c >= l.in[1]) continue;
+        const C v = convert<C>(x[r * l.in[1] + c]);
+        if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = r * l.in[1] + c;
+      }
+    }
+    static_cast<T*>(l.values)[i] = best_at < 0 ? lowest<T>() : x[best_at];
+    l.indices[i] = best_at;
+  }
+}
+
+/// Lowers *p to v if that is lower.
+VESTA_DEVICE void atomic_lower(unsigned* p, unsigned v) {
+  unsigned seen = kFree;
+  while (v < seen) {
+    const unsigned old = atomic_cas(p, seen, v);
+    if (old == seen) return;
+    seen = old;
+  }
+}
+
+/// Tells every thread of the block whether any passes true.
+VESTA_DEVICE bool any_of_block(bool mine) {
+  VESTA_SHARED(int, found, 1);
+  block_barrier();
+  if (threadIdx.x == 0) found[0] = 0;
+  block_barrier();
+  if (mine) found[0] = 1;
+  block_barrier();
+  return found[0] != 0;
+}
+
+/// A block takes a plane, 256 outputs at a time. Outputs that go to the same element would add to it in any order: each
+/// claims its element, the lowest of them adds in this round, and the others try again.
+template <class T>
+VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
+  using C = compute_of<T>;
+  for (int64_t plane = blockIdx.x; plane < l.planes; plane += gridDim.x) {
+    T* to = static_cast<T*>(l.result) + plane * l.in;
+    unsigned* claims = l.claims + plane * l.in;
+    for (int64_t first = 0; first < l.out; first += kPoolThreads) {
+      const int64_t mine = first + threadIdx.x;
+      const int64_t at = mine < l.out ? l.indices[plane * l.out + mine] : -1;  // -1: a window that saw padding only
+      bool waits = at >= 0 && at < l.in;
+      if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
+      while (any_of_block(waits)) {
+        if (waits) atomic_lower(&claims[at], unsigned(mine));
+        block_barrier();
+        const bool wins = waits && claims[at] == unsigned(mine);
+        block_barrier();
+        if (wins) {
+          const C term = convert<C>(static_cast<const T*>(l.grad)[plane * l.out + mine]);
+          to[at] = convert<T>(convert<C>(to[at]) + term);
+          claims[at] = kFree;
+          waits = false;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void run_max_pool(const PoolLaunch& l) {
+  const int64_t n = l.planes * l.out[0] * l.out[1];
+  visit_device<kReals>(l.dtype, [&]<class T>() {
+    launch_independent(l.name, max_pool_kernel<T>,
+                       linear_shape(uint64_t(std::min<int64_t>(n, 1 << 30)), kPoolThreads, l.stream), l, n);
+  });
+}
+
+void run_max_pool_gradient(const PoolGradientLaunch& l) {
+  LaunchShape shape;
+  shape.grid[0] = unsigned(std::min<int64_t>(l.planes, 1 << 20)), shape.block[0] = kPoolThreads;
+  shape.stream = l.stream;
+  visit_device<kFloats>(l.dtype, [&]<class T>() { launch_block(l.name, max_pool_gradient_kernel<T>, shape, l); });
+}
+
+}  // namespace vesta::cuda

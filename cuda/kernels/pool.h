@@ -1,0 +1,42 @@
+// What the host hands to the pooling kernels: plain data.
+#pragma once
+#include <cstdint>
+
+#include <vesta/core/dtype.h>
+#include <vesta/cuda/kernels/fault_record.h>
+#include <vesta/cuda/runtime.h>
+
+namespace vesta::cuda {
+
+/// Is a max pooling of dense planes [planes, in] to [planes, out].
+struct PoolLaunch {
+  const char* name = "";
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;
+  int64_t planes = 0;
+  int64_t in[2] = {}, out[2] = {}, kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  const void* input = nullptr;
+  void* values = nullptr;
+  int64_t* indices = nullptr;
+};
+/// Queues values and indices. NaN wins over everything, else the first of the largest; -inf and -1 for a window that
+/// sees padding only. Real dtypes.
+void run_max_pool(const PoolLaunch& launch);
+
+/// Is its gradient: `grad` and `indices` [planes, out] are added into `result` [planes, in].
+struct PoolGradientLaunch {
+  const char* name = "";
+  StreamHandle stream = nullptr;
+  DType dtype = DType::float32;
+  int64_t planes = 0, in = 0, out = 0;  // elements of a plane
+  const void* grad = nullptr;
+  const int64_t* indices = nullptr;
+  void* result = nullptr;      // zeros
+  unsigned* claims = nullptr;  // [planes, in], each 2^32 - 1
+  Fault* fault = nullptr;
+};
+/// Queues it, for floating dtypes. The terms of an element are added in the order of the outputs, so the bits are
+/// fixed. `out` is below 2^32 - 1.
+void run_max_pool_gradient(const PoolGradientLaunch& launch);
+
+}  // namespace vesta::cuda

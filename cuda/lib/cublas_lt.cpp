@@ -1,0 +1,322 @@
+// A tour: gemm() makes a Key of everything the choice of an algorithm depends on, finds the Plan for it (descriptors
+// and algorithm; the thread's last one first, then the table of all), and runs it.
+//
+// cuBLASLt thinks in columns. Memory that holds C[m, n] by rows holds the transposed C by columns, and the transposed C
+// is op(B)^T @ op(A)^T: so B goes in as the first operand, A as the second, and nothing is moved.
+#include <vesta/cuda/lib/cublas_lt.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include <vesta/core/precision.h>
+#include <vesta/core/tensor.h>
+#include <vesta/cuda/device.h>
+#include <vesta/cuda/lib/cublas_lt_abi.h>
+#include <vesta/cuda/lib/library.h>
+
+namespace vesta::cuda {
+namespace {
+namespace lt = cublas_lt;
+
+constexpr uint64_t kWorkspace = uint64_t(32) << 20;  // what Hopper's kernels ask for at most
+constexpr size_t kMaxPlans = 4096;
+constexpr size_t kOldest = 120400;  // of CUDA 12.4, the oldest toolkit we build with
+
+struct Loaded {
+  Library library{{"cuBLASLt", "cublas", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}}};
+  lt::Functions f{};
+
+  Loaded() {
+    library.resolve(&f.version, "cublasLtGetVersion");
+    library.resolve(&f.create, "cublasLtCreate");
+    library.resolve(&f.desc_create, "cublasLtMatmulDescCreate");
+    library.resolve(&f.desc_destroy, "cublasLtMatmulDescDestroy");
+    library.resolve(&f.desc_set, "cublasLtMatmulDescSetAttribute");
+    library.resolve(&f.layout_create, "cublasLtMatrixLayoutCreate");
+    library.resolve(&f.layout_destroy, "cublasLtMatrixLayoutDestroy");
+    library.resolve(&f.layout_set, "cublasLtMatrixLayoutSetAttribute");
+    library.resolve(&f.preference_create, "cublasLtMatmulPreferenceCreate");
+    library.resolve(&f.preference_destroy, "cublasLtMatmulPreferenceDestroy");
+    library.resolve(&f.preference_set, "cublasLtMatmulPreferenceSetAttribute");
+    library.resolve(&f.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    library.resolve(&f.matmul, "cublasLtMatmul");
+    if (!library.usable()) return;
+    if (const size_t v = f.version(); v < kOldest) {
+      library.refuse(fmt::format("cuBLASLt {} ({}) is too old, {} is the least. Install nvidia-cublas.", v,
+                                 library.path(), kOldest));
+    }
+  }
+  static Loaded& get() {
+    static Loaded* loaded = new Loaded;  // kept: other threads may compute while the process ends
+    return *loaded;
+  }
+};
+
+/// Returns a device's handle, or null with a warning.
+lt::Handle handle_of(int device) {
+  static std::mutex lock;
+  static std::array<lt::Handle, kMaxDevices> handles{};
+  std::lock_guard guard(lock);
+  lt::Handle& h = handles[size_t(device)];
+  if (h) return h;
+  if (const lt::Status s = Loaded::get().f.create(&h); s != 0) {
+    h = nullptr;
+    warn_once(fmt::format("cuBLASLt could not be started on cuda:{} (status {}); plain kernels are used.", device, s));
+  }
+  return h;
+}
+
+int data_type(DType d) {
+  switch (d) {
+    case DType::float32: return lt::r_32f;
+    case DType::float64: return lt::r_64f;
+    case DType::float16: return lt::r_16f;
+    case DType::bfloat16: return lt::r_16bf;
+    case DType::complex64: return lt::c_32f;
+    case DType::complex128: return lt::c_64f;
+    default: return -1;
+  }
+}
+int scale_type(DType d) { return d == DType::float16 || d == DType::bfloat16 ? lt::r_32f : data_type(d); }
+
+/// Is everything an algorithm depends on. Compared and hashed as bytes: no padding, all set.
+struct Key {
+  int64_t m, n, k, count, lda, ldb, ldc, a_step, b_step, c_step;
+  int32_t device;
+  uint8_t dtype, epilogue, a_transposed, b_transposed, tf32, align_a, align_b, align_c, align_bias, unused[3];
+  bool operator==(const Key& o) const { return std::memcmp(this, &o, sizeof *this) == 0; }
+};
+static_assert(sizeof(Key) == 96);
+
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t words[sizeof(Key) / 8], h = 0x9e3779b97f4a7c15u;
+    std::memcpy(words, &key, sizeof key);
+    for (uint64_t w : words) h = (h ^ w) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+    return h;
+  }
+};
+
+/// Returns log2 of the alignment that a matrix and its batch have, 8 (256 bytes) at most.
+uint8_t alignment(const void* p, int64_t step_bytes) {
+  const uintptr_t bits = reinterpret_cast<uintptr_t>(p) | uintptr_t(step_bytes) | 256;
+  return uint8_t(__builtin_ctzll(bits));
+}
+
+Key key_of(const GemmDesc& d, int device, bool tf32) {
+  const int64_t item = itemsize(d.dtype);
+  Key k{};
+  k.m = d.m, k.n = d.n, k.k = d.k, k.count = d.count;
+  k.lda = d.lda, k.ldb = d.ldb, k.ldc = d.ldc;
+  if (d.count > 1) k.a_step = d.a_step, k.b_step = d.b_step, k.c_step = d.c_step;
+  k.device = device;
+  k.dtype = uint8_t(d.dtype), k.epilogue = uint8_t(d.epilogue);
+  k.a_transposed = d.a_transposed, k.b_transposed = d.b_transposed, k.tf32 = tf32;
+  k.align_a = alignment(d.a, k.a_step * item), k.align_b = alignment(d.b, k.b_step * item);
+  k.align_c = alignment(d.c, k.c_step * item);
+  if (d.epilogue != Epilogue::none) k.align_bias = alignment(d.bias, 0);
+  return k;
+}
+
+/// Is what cuBLASLt needs to run a key: descriptors and an algorithm. In its own order: "a" is our B.
+class Plan {
+ public:
+  Plan(const Key& key, lt::Handle handle);
+  ~Plan();
+  Plan(const Plan&) = delete;
+  bool usable() const { return usable_; }
+  const std::string& problem() const { return problem_; }
+  bool run(const GemmDesc& d, lt::Handle handle, StreamHandle stream) const;
+
+ private:
+  const lt::Functions& f_ = Loaded::get().f;
+  Key key_;
+  lt::MatmulDesc desc_ = nullptr;  // without a bias, whose address changes from call to call
+  lt::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  lt::Algo algo_{};
+  size_t workspace_ = 0;
+  bool usable_ = false;
+  std::string problem_;
+
+  lt::Status make_desc(lt::MatmulDesc* to, const void* bias) const;
+  lt::Status make_layout(lt::Layout* to, int64_t rows, int64_t columns, int64_t ld, int64_t step) const;
+  lt::Status choose(lt::Handle handle);
+};
+
+/// Runs calls in order until one fails; returns its status.
+template <class... F>
+lt::Status all_of(F... calls) {
+  lt::Status s = 0;
+  static_cast<void>(((s = calls(), s == 0) && ...));
+  return s;
+}
+
+lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias) const {
+  const DType dtype = DType(key_.dtype);
+  const bool wide = dtype == DType::float64 || dtype == DType::complex128;
+  const int compute = wide ? lt::compute_64f : key_.tf32 ? lt::compute_32f_fast_tf32 : lt::compute_32f;
+  const int32_t first = key_.b_transposed ? lt::op_t : lt::op_n, second = key_.a_transposed ? lt::op_t : lt::op_n;
+  static constexpr int kEpilogues[] = {lt::epilogue_default, lt::epilogue_bias, lt::epilogue_relu_bias,
+                                       lt::epilogue_gelu_bias};
+  const int32_t epilogue = kEpilogues[key_.epilogue], bias_type = data_type(dtype);
+  auto set = [&](int attribute, const auto& value) {
+    return [&f = f_, to, attribute, &value] { return f.desc_set(*to, attribute, &value, sizeof value); };
+  };
+  const lt::Status s =
+      all_of([&] { return f_.desc_create(to, compute, scale_type(dtype)); }, set(lt::desc_transa, first),
+             set(lt::desc_transb, second), set(lt::desc_epilogue, epilogue));
+  if (s != 0 || Epilogue(key_.epilogue) == Epilogue::none) return s;
+  return all_of(set(lt::desc_bias_pointer, bias), set(lt::desc_bias_data_type, bias_type));
+}
+
+lt::Status Plan::make_layout(lt::Layout* to, int64_t rows, int64_t columns, int64_t ld, int64_t step) const {
+  const int32_t count = int32_t(key_.count);
+  const lt::Status s = f_.layout_create(to, data_type(DType(key_.dtype)), uint64_t(rows), uint64_t(columns), ld);
+  if (s != 0 || count == 1) return s;
+  return all_of([&] { return f_.layout_set(*to, lt::layout_batch_count, &count, sizeof count); },
+                [&] { return f_.layout_set(*to, lt::layout_strided_batch_offset, &step, sizeof step); });
+}
+
+lt::Status Plan::choose(lt::Handle handle) {
+  lt::Preference preference = nullptr;
+  auto set = [&](int attribute, auto value) {
+    return [this, &preference, attribute, value] {
+      return f_.preference_set(preference, attribute, &value, sizeof value);
+    };
+  };
+  lt::HeuristicResult results[8];
+  int found = 0;
+  const lt::Status s =
+      all_of([&] { return f_.preference_create(&preference); }, set(lt::pref_max_workspace_bytes, kWorkspace),
+             set(lt::pref_min_alignment_a, uint32_t(1) << key_.align_b),
+             set(lt::pref_min_alignment_b, uint32_t(1) << key_.align_a),
+             set(lt::pref_min_alignment_c, uint32_t(1) << key_.align_c),
+             set(lt::pref_min_alignment_d, uint32_t(1) << key_.align_c),
+             [&] { return f_.heuristic(handle, desc_, a_, b_, c_, c_, preference, 8, results, &found); });
+  if (preference) f_.preference_destroy(preference);
+  for (int i = 0; s == 0 && i < found && !usable_; ++i) {
+    if (results[i].state != 0 || results[i].workspace > kWorkspace) continue;
+    algo_ = results[i].algo, workspace_ = results[i].workspace, usable_ = true;
+  }
+  return s;
+}
+
+Plan::Plan(const Key& key, lt::Handle handle) : key_(key) {
+  // the bias's address matters for its alignment only; the real one is set before each run
+  const void* bias = reinterpret_cast<const void*>(uintptr_t(1) << key.align_bias);
+  const lt::Status s =
+      all_of([&] { return make_desc(&desc_, bias); },
+             [&] {
+               return key.b_transposed ? make_layout(&a_, key.k, key.n, key.ldb, key.b_step)
+                                       : make_layout(&a_, key.n, key.k, key.ldb, key.b_step);
+             },
+             [&] {
+               return key.a_transposed ? make_layout(&b_, key.m, key.k, key.lda, key.a_step)
+                                       : make_layout(&b_, key.k, key.m, key.lda, key.a_step);
+             },
+             [&] { return make_layout(&c_, key.n, key.m, key.ldc, key.c_step); }, [&] { return choose(handle); });
+  if (usable_) return;
+  problem_ = fmt::format(
+      "cuBLASLt has no algorithm for a product of {} [{}, {}] and [{}, {}] (status {}); plain "
+      "kernels are used.",
+      vesta::name(DType(key.dtype)), key.m, key.k, key.k, key.n, s);
+}
+
+Plan::~Plan() {
+  if (desc_) f_.desc_destroy(desc_);
+  for (lt::Layout l : {a_, b_, c_}) {
+    if (l) f_.layout_destroy(l);
+  }
+}
+
+bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream) const {
+  // 1 and 0 in every scale type: a real one reads the first number of its kind
+  alignas(16) const float ones[2] = {1, 0};
+  alignas(16) const double wide_ones[2] = {1, 0};
+  static constexpr double zeros[2] = {0, 0};
+  const bool wide = d.dtype == DType::float64 || d.dtype == DType::complex128;
+  const void* alpha = wide ? static_cast<const void*>(wide_ones) : ones;
+  Tensor workspace;
+  if (workspace_)
+    workspace = empty_tensor(Dims{int64_t(workspace_)}, DType::uint8, Device(DeviceType::cuda, key_.device));
+  void* scratch = workspace_ ? workspace.impl()->data() : nullptr;
+  lt::MatmulDesc desc = desc_;
+  lt::Status s = 0;
+  if (d.epilogue != Epilogue::none) desc = nullptr, s = make_desc(&desc, d.bias);
+  if (s == 0) {
+    s = f_.matmul(handle, desc, alpha, d.b, a_, d.a, b_, zeros, d.c, c_, d.c, c_, &algo_, scratch, workspace_, stream);
+  }
+  if (desc && desc != desc_) f_.desc_destroy(desc);
+  if (s != 0) warn_once(fmt::format("cuBLASLt refused a product (status {}); plain kernels are used.", s));
+  return s == 0;
+}
+
+std::atomic<uint64_t> hits{0}, misses{0};
+
+/// Finds or makes the plan of a key. Plans are shared: one that is dropped lives until its last user is done.
+std::shared_ptr<const Plan> plan_of(const Key& key, lt::Handle handle) {
+  struct Last {
+    Key key{};
+    std::shared_ptr<const Plan> plan;
+  };
+  static thread_local Last last;
+  static auto& lock = *new std::shared_mutex;
+  static auto& plans = *new std::unordered_map<Key, std::shared_ptr<const Plan>, KeyHash>;
+  if (last.plan && last.key == key) {
+    hits.fetch_add(1, std::memory_order_relaxed);
+    return last.plan;
+  }
+  {
+    std::shared_lock guard(lock);
+    if (auto it = plans.find(key); it != plans.end()) {
+      hits.fetch_add(1, std::memory_order_relaxed);
+      last = {key, it->second};
+      return it->second;
+    }
+  }
+  misses.fetch_add(1, std::memory_order_relaxed);
+  auto made = std::make_shared<const Plan>(key, handle);
+  if (!made->usable()) warn_once(made->problem());
+  std::unique_lock guard(lock);
+  if (plans.size() >= kMaxPlans) plans.clear();
+  auto [it, fresh] = plans.emplace(key, std::move(made));
+  last = {key, it->second};
+  return it->second;
+}
+
+}  // namespace
+
+bool gemm_available(DType dtype) {
+  if (data_type(dtype) < 0) return false;
+  const Loaded& loaded = Loaded::get();
+  if (loaded.library.usable()) return true;
+  if (std::strcmp(rt::implementation(), "CUDA") == 0) {
+    warn_once(loaded.library.problem() + " Matrix products use plain kernels, which are slower.");
+  }
+  return false;
+}
+
+bool gemm_takes_bias(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+bool gemm(const GemmDesc& d, int device, StreamHandle stream) {
+  constexpr int64_t kMost = INT32_MAX;
+  if (!gemm_available(d.dtype) || d.count > kMost) return false;
+  const lt::Handle handle = handle_of(device);
+  if (!handle) return false;
+  const bool tf32 = d.dtype == DType::float32 && product_settings().matmul_allow_tf32;
+  const auto plan = plan_of(key_of(d, device, tf32), handle);
+  return plan->usable() && plan->run(d, handle, stream);
+}
+
+GemmCounters gemm_counters() { return {hits.load(), misses.load()}; }
+
+}  // namespace vesta::cuda

@@ -1,0 +1,110 @@
+#include <vesta/cuda/lib/cudnn_conv.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/precision.h>
+#include <vesta/cuda/stream.h>
+
+namespace vesta::cuda {
+namespace {
+using cudnn::Direction;
+
+constexpr size_t kMaxPlans = 1024;
+
+/// Is everything a plan depends on, in order.
+using Key = std::array<int64_t, 19>;
+
+Key key_of(Direction direction, const ConvDesc& d, bool tensor_cores) {
+  const Window2d& w = d.window;
+  return {int64_t(direction), int64_t(d.dtype), tensor_cores, d.batch,     d.channels,   d.outputs,    d.groups,
+          w.kernel[0],        w.kernel[1],      w.stride[0],  w.stride[1], w.padding[0], w.padding[1], w.dilation[0],
+          w.dilation[1],      w.in[0],          w.in[1],      w.out[0],    w.out[1]};
+}
+
+/// Is cuDNN on one device: its handle and plans, used by one thread at a time (queueing is short).
+struct PerDevice {
+  std::mutex lock;
+  cudnn::Handle handle = nullptr;
+  std::map<Key, std::optional<cudnn::Plan>> plans;  // nothing: refused
+
+  static PerDevice& get(int device) {
+    static auto& all = *new std::array<PerDevice, kMaxDevices>;  // kept: other threads may compute as the process ends
+    return all[size_t(device)];
+  }
+  /// Finds or makes a plan, with a warning where there is none.
+  const cudnn::Plan* plan(Direction direction, const ConvDesc& desc, const cudnn::Choice& choice) {
+    const Key key = key_of(direction, desc, choice.tensor_cores);
+    if (auto it = plans.find(key); it != plans.end()) return it->second ? &*it->second : nullptr;
+    if (plans.size() >= kMaxPlans) plans.clear();
+    std::optional<cudnn::Plan>& made = plans[key];
+    try {
+      made = plan_convolution(direction, desc, cudnn::Target::of_handle(handle), choice);
+    } catch (const cudnn::Refused& e) {
+      warn_once(fmt::format("cuDNN has no algorithm for a convolution of {} ({}); plain kernels are used.",
+                            vesta::name(desc.dtype), e.what()));
+      return nullptr;
+    }
+    return &*made;
+  }
+};
+
+bool is_available() {
+  if (!product_settings().convolution_library) return false;
+  const cudnn::Loaded& loaded = cudnn::Loaded::get();
+  if (loaded.library.usable()) return true;
+  if (std::strcmp(rt::implementation(), "CUDA") == 0) {
+    warn_once(loaded.library.problem() + " Convolutions use plain kernels, which are slower.");
+  }
+  return false;
+}
+
+/// Lays an operand out; plans read at addresses that are multiples of 16.
+Tensor to_channels_last(const Tensor& t) {
+  Tensor laid = contiguous(permute(t, Dims{0, 2, 3, 1}));
+  return reinterpret_cast<uintptr_t>(laid.impl()->data()) % 16 == 0 ? laid : clone(laid);
+}
+
+}  // namespace
+
+Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second) {
+  if (!is_available()) return {};
+  const Device device = first.device();
+  PerDevice& on = PerDevice::get(device.index);
+  std::lock_guard guard(on.lock);
+  const Window2d& v = d.window;
+  try {
+    const cudnn::Functions& f = cudnn::Loaded::get().f;
+    if (!on.handle) cudnn::check(f.create(&on.handle), "cudnnCreate");
+    cudnn::Choice choice;
+    choice.tensor_cores = d.dtype != DType::float32 || product_settings().convolution_allow_tf32;
+    const cudnn::Plan* plan = on.plan(direction, d, choice);
+    if (!plan) return {};
+    const Tensor a = to_channels_last(first), b = to_channels_last(second);
+    const Dims sizes = direction == Direction::forward ? Dims{d.batch, v.out[0], v.out[1], d.outputs}
+                       : direction == Direction::input_gradient
+                           ? Dims{d.batch, v.in[0], v.in[1], d.channels}
+                           : Dims{d.outputs, v.kernel[0], v.kernel[1], d.channels / d.groups};
+    Tensor result = empty_tensor(sizes, d.dtype, device), workspace;
+    if (plan->workspace()) workspace = empty_tensor(Dims{plan->workspace()}, DType::uint8, device);
+    // the numbers of plan_convolution: 1 x, 2 w, 3 y
+    const int64_t of_result = direction == Direction::forward ? 3 : direction == Direction::input_gradient ? 1 : 2;
+    const int64_t of_first = direction == Direction::input_gradient ? 2 : 1;
+    const std::pair<int64_t, void*> pointers[] = {
+        {of_first, a.impl()->data()}, {6 - of_result - of_first, b.impl()->data()}, {of_result, result.impl()->data()}};
+    cudnn::check(f.set_stream(on.handle, current_stream(device.index).handle()), "cudnnSetStream");
+    plan->run(on.handle, pointers, workspace.defined() ? workspace.impl()->data() : nullptr);
+    return contiguous(permute(result, Dims{0, 3, 1, 2}));
+  } catch (const cudnn::Refused& e) {
+    warn_once(fmt::format("cuDNN refused a convolution ({}); plain kernels are used.", e.what()));
+    return {};
+  }
+}
+
+}  // namespace vesta::cuda

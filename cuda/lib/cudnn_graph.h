@@ -1,0 +1,135 @@
+// cuDNN's graphs: tensors and operations become a plan, which runs on pointers. A thin skin over the library's
+// descriptors; it knows nothing of our tensors.
+//
+//   Graph g;
+//   g.convolution(Direction::forward, g.tensor(1, x), g.tensor(2, w), g.tensor(3, y), attributes);
+//   Plan plan = g.build(Target::of_device(handle), choice);
+//   plan.run(handle, {{1, px}, {2, pw}, {3, py}}, workspace);
+#pragma once
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vesta/core/base/macros.h>
+#include <vesta/core/dtype.h>
+#include <vesta/cuda/lib/cudnn_abi.h>
+#include <vesta/cuda/lib/library.h>
+
+namespace vesta::cuda::cudnn {
+
+/// Is a call that the library refused, with its own words for why.
+class Refused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Is the library, opened when first asked for.
+struct VESTA_API Loaded {
+  Library library{{"cuDNN", "cudnn", {"libcudnn.so.9", "libcudnn.so"}}};
+  Functions f{};
+  Loaded();
+  static Loaded& get();
+};
+
+/// Raises Refused for a status that is not success, with the call's name and the library's text.
+VESTA_API void check(Status status, const char* call);
+
+/// Owns one descriptor.
+class VESTA_API Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(Kind kind);
+  ~Descriptor();
+  Descriptor(Descriptor&& d) noexcept : raw_(std::exchange(d.raw_, nullptr)) {}
+  Descriptor& operator=(Descriptor&& d) noexcept {
+    std::swap(raw_, d.raw_);
+    return *this;
+  }
+  RawDescriptor raw() const { return raw_; }
+  explicit operator bool() const { return raw_; }
+
+  /// Sets an attribute to values of the type that `type` names.
+  template <class T>
+  void set(Attribute a, Type type, std::span<const T> values) {
+    set_raw(a, type, int64_t(values.size()), values.data());
+  }
+  template <class T>
+  void set_one(Attribute a, Type type, const T& value) {
+    set_raw(a, type, 1, &value);
+  }
+  void set_numbers(Attribute a, const std::vector<int64_t>& values) {
+    set<int64_t>(a, type_int64, std::span<const int64_t>(values));
+  }
+  void set_descriptor(Attribute a, const Descriptor& d) { set_one<RawDescriptor>(a, type_descriptor, d.raw_); }
+  void finalize();
+  /// Reads at most `wanted` values; returns how many there are.
+  int64_t get(Attribute a, Type type, int64_t wanted, void* to) const;
+
+ private:
+  void set_raw(Attribute a, Type type, int64_t count, const void* values);
+  RawDescriptor raw_ = nullptr;
+};
+
+/// Says for which device a plan is made: the one of a handle, or one that a JSON text describes and that need not be
+/// there (for tests, and for plans made ahead).
+class VESTA_API Target {
+ public:
+  static Target of_handle(Handle handle);
+  static Target of_json(const std::string& json);
+  /// Puts the target into a heuristic or a plan.
+  void put(Descriptor& d, Attribute as_handle, Attribute as_device) const;
+  /// Puts the handle into a graph, where there is one.
+  void put_handle(Descriptor& d, Attribute as_handle) const;
+
+ private:
+  Handle handle_ = nullptr;
+  Descriptor device_;
+};
+
+/// Says which algorithms a plan may use.
+struct Choice {
+  int64_t workspace_limit = int64_t(256) << 20;
+  bool deterministic = true;
+  bool tensor_cores = true;  // false: none that rounds the factors of float32 products
+};
+
+enum class Direction : uint8_t { forward, input_gradient, weight_gradient };
+
+/// Holds a convolution's numbers per spatial dimension.
+struct ConvAttributes {
+  std::vector<int64_t> padding, stride, dilation;
+  bool wide = false;  // sums in double
+};
+
+/// Is a chosen algorithm, ready to run.
+class VESTA_API Plan {
+ public:
+  int64_t workspace() const { return workspace_; }
+  /// Queues it on the handle's stream: pointers by the tensors' numbers.
+  void run(Handle handle, std::span<const std::pair<int64_t, void*>> pointers, void* workspace) const;
+
+ private:
+  friend class Graph;
+  Descriptor plan_, config_;
+  int64_t workspace_ = 0;
+};
+
+/// Collects tensors and operations.
+class VESTA_API Graph {
+ public:
+  /// Adds a tensor by number, sizes and strides; returns its place. Pointers are aligned to 16 bytes.
+  int tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
+  /// Adds a convolution. x, w, y are places; of a gradient, x or w is what is computed and y the gradient that came.
+  void convolution(Direction direction, int x, int w, int y, const ConvAttributes& attributes);
+  /// Chooses the first algorithm of heuristic A, then of the fallback list, that the choice allows and that builds.
+  /// Raises Refused if there is none.
+  Plan build(const Target& target, const Choice& choice);
+
+ private:
+  std::vector<Descriptor> tensors_, attributes_, operations_;
+};
+
+}  // namespace vesta::cuda::cudnn

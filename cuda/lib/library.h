@@ -1,0 +1,50 @@
+// Libraries that are opened when first needed, never linked.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <vesta/core/base/macros.h>
+
+namespace vesta::cuda {
+
+/// Says how a library is called: for people, for VESTA_CUDA_LIBRARIES, and the file names to try, newest first.
+struct LibraryNames {
+  const char* title;
+  const char* key;
+  std::vector<const char*> files;
+};
+
+/// Is one library, opened or not. Never closed: its static objects and threads would outlive it.
+class VESTA_API Library {
+ public:
+  explicit Library(const LibraryNames& names);
+  /// Tells whether the library is there and has all symbols that were asked of it.
+  bool usable() const { return handle_ && problem_.empty(); }
+  /// Says in a sentence why it is not; empty where it is.
+  const std::string& problem() const { return problem_; }
+  const std::string& path() const { return path_; }
+  /// Sets *to to a function; a name that is missing makes the library unusable.
+  template <class F>
+  void resolve(F** to, const char* name) {
+    *to = reinterpret_cast<F*>(symbol(name));
+  }
+  /// Refuses the library, with a reason.
+  void refuse(std::string why) { problem_ = std::move(why); }
+
+ private:
+  void* symbol(const char* name);
+  bool open_in(const std::string& folder);
+  bool open_file(const std::string& file, int flags);
+
+  LibraryNames names_;
+  void* handle_ = nullptr;
+  std::string path_, problem_;
+};
+
+/// Lists the folders that are searched, in order (without the loader's own).
+VESTA_API std::vector<std::string> library_folders();
+
+/// Warns of a library that is not used, once per text.
+void warn_once(const std::string& text);
+
+}  // namespace vesta::cuda

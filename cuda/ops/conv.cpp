@@ -1,0 +1,122 @@
+// Convolutions by cuDNN where it is there and takes them, by the plain kernels otherwise.
+#include <algorithm>
+
+#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/kernels/conv.h>
+#include <vesta/cuda/lib/cudnn_conv.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+void set_strides(int64_t (&to)[4], const Tensor& t) { std::ranges::copy(t.strides(), to); }
+
+ConvLaunch launch_of(const char* op, DType dtype, IntSpan input, IntSpan weight, const Window2d& w, int64_t groups,
+                     StreamHandle stream) {
+  constexpr int64_t kMostSize = 1 << 30, kMostPlane = int64_t(1) << 31;
+  ConvLaunch l;
+  l.name = op, l.stream = stream, l.dtype = dtype;
+  l.batch = input[0], l.channels = input[1], l.outputs = weight[0], l.groups = groups;
+  for (size_t d = 0; d < 2; ++d) {
+    VESTA_CHECK(std::max({w.in[d], w.out[d], w.kernel[d], w.stride[d], w.padding[d], w.dilation[d]}) < kMostSize, value,
+                op, ": expected sizes, strides, paddings and dilations below 2^30, got an input ", input,
+                " and a weight ", weight, ".");
+    l.in[d] = int(w.in[d]), l.out[d] = int(w.out[d]), l.kernel[d] = int(w.kernel[d]);
+    l.stride[d] = int(w.stride[d]), l.padding[d] = int(w.padding[d]), l.dilation[d] = int(w.dilation[d]);
+  }
+  const int64_t area = w.kernel[0] * w.kernel[1];
+  VESTA_CHECK(std::max(w.in[0] * w.in[1], w.out[0] * w.out[1]) < kMostPlane &&
+                  checked_mul(std::max(input[1], weight[0]), area, op) < kMostPlane,
+              value, op, ": expected planes and windows of fewer than 2^31 elements, got an input ", input,
+              " and a weight ", weight, ".");
+  return l;
+}
+
+/// Asks cuDNN; undefined where it is missing or refuses. Products of nothing are no work for it.
+Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window2d& w, const Tensor& first,
+                  const Tensor& second) {
+  if (!first.numel() || !second.numel()) return {};
+  return convolve(direction, {l.dtype, l.batch, l.channels, l.outputs, l.groups, w}, first, second);
+}
+
+Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                     IntList dilation, int64_t groups) {
+  constexpr const char* op = "conv2d";
+  if (input.dim() == 3)
+    return squeeze(conv2d_kernel(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0);
+  check_one_device(op, {&input, &weight, &bias});
+  const Window2d w = check_conv2d(input, weight, bias, stride, padding, dilation, groups);
+  const OperandDevice device(input);
+  ConvLaunch l = launch_of(op, input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
+  if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight); y.defined()) {
+    return bias.defined() ? y.add_(contiguous(bias).view({l.outputs, 1, 1})) : y;
+  }
+  Tensor y = empty_tensor(Dims{l.batch, l.outputs, w.out[0], w.out[1]}, input.dtype(), input.device());
+  if (!y.numel()) return y;
+  Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : bias;
+  l.image = input.impl()->data(), set_strides(l.image_strides, input);
+  l.weight = k.impl()->data(), l.result = y.impl()->data();
+  if (b.defined()) l.bias = b.impl()->data();
+  run_conv_forward(l);
+  return y;
+}
+
+Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
+                             IntList padding, IntList dilation, int64_t groups) {
+  constexpr const char* op = "conv2d_input_gradient";
+  if (grad.dim() == 3) {
+    Dims sizes{1};
+    for (int64_t s : input_size) sizes.push_back(s);
+    return squeeze(input_gradient_kernel(unsqueeze(grad, 0), weight, sizes, stride, padding, dilation, groups), 0);
+  }
+  check_one_device(op, {&grad, &weight});
+  const Window2d w = check_conv2d_input_gradient(grad, weight, input_size, stride, padding, dilation, groups);
+  const OperandDevice device(grad);
+  ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
+  if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad); gx.defined()) return gx;
+  Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
+  if (!gx.numel()) return gx;
+  Tensor k = contiguous(weight);
+  l.image = grad.impl()->data(), set_strides(l.image_strides, grad);
+  l.weight = k.impl()->data(), l.result = gx.impl()->data();
+  run_conv_input_gradient(l);
+  return gx;
+}
+
+Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
+                              IntList padding, IntList dilation, int64_t groups) {
+  constexpr const char* op = "conv2d_weight_gradient";
+  if (grad.dim() == 3) {
+    return weight_gradient_kernel(unsqueeze(grad, 0), unsqueeze(input, 0), weight_size, stride, padding, dilation,
+                                  groups);
+  }
+  check_one_device(op, {&grad, &input});
+  const Window2d w = check_conv2d_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups);
+  const OperandDevice device(grad);
+  ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());
+  if (Tensor gw = by_library(cudnn::Direction::weight_gradient, l, w, input, grad); gw.defined()) return gw;
+  Tensor gw = empty_tensor(weight_size, grad.dtype(), grad.device());
+  if (!gw.numel()) return gw;
+  l.image = input.impl()->data(), set_strides(l.image_strides, input);
+  l.weight = grad.impl()->data(), set_strides(l.grad_strides, grad);
+  l.result = gw.impl()->data();
+  Tensor partial;
+  if (const int64_t nbytes = partial_bytes(l)) {
+    partial = empty_tensor(Dims{nbytes}, DType::uint8, grad.device());
+    l.partial = partial.impl()->data();
+  }
+  run_conv_weight_gradient(l);
+  return gw;
+}
+
+}  // namespace
+
+void register_conv() {
+  ops::conv2d.set_kernel(DeviceType::cuda, conv2d_kernel);
+  ops::conv2d_input_gradient.set_kernel(DeviceType::cuda, input_gradient_kernel);
+  ops::conv2d_weight_gradient.set_kernel(DeviceType::cuda, weight_gradient_kernel);
+}
+
+}  // namespace vesta::cuda

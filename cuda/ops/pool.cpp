@@ -1,0 +1,66 @@
+// Max pooling and its gradient.
+#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/fault.h>
+#include <vesta/cuda/kernels/pool.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                           bool ceil_mode) {
+  if (input.dim() == 3) {
+    auto [values, indices] = max_pool_kernel(unsqueeze(input, 0), kernel, stride, padding, dilation, ceil_mode);
+    return {squeeze(values, 0), squeeze(indices, 0)};
+  }
+  const Window2d w = check_max_pool2d(input, kernel, stride, padding, dilation, ceil_mode);
+  const OperandDevice device(input);
+  Tensor x = contiguous(input);
+  Dims sizes{x.sizes()[0], x.sizes()[1], w.out[0], w.out[1]};
+  Tensor y = empty_tensor(sizes, x.dtype(), x.device()), indices = empty_tensor(sizes, DType::int64, x.device());
+  if (y.numel() == 0) return {y, indices};
+  PoolLaunch l;
+  l.name = "max_pool2d", l.stream = device.stream(), l.dtype = x.dtype();
+  l.planes = sizes[0] * sizes[1];
+  for (size_t d = 0; d < 2; ++d) {
+    l.in[d] = w.in[d], l.out[d] = w.out[d], l.kernel[d] = w.kernel[d];
+    l.stride[d] = w.stride[d], l.padding[d] = w.padding[d], l.dilation[d] = w.dilation[d];
+  }
+  l.input = x.impl()->data(), l.values = y.impl()->data(), l.indices = indices.data_ptr<int64_t>();
+  run_max_pool(l);
+  return {y, indices};
+}
+
+Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
+  constexpr const char* op = "max_pool2d_gradient";
+  check_one_device(op, {&grad, &indices});
+  check_max_pool2d_gradient(grad, indices, input_size);
+  const OperandDevice device(grad);
+  Tensor g = contiguous(grad), at = contiguous(indices);
+  Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
+  if (!gx.numel()) return gx;
+  VESTA_CUDA_CHECK(rt::memset_async(gx.impl()->data(), 0, size_t(gx.numel() * itemsize(gx.dtype())), device.stream()));
+  if (!g.numel()) return gx;
+  PoolGradientLaunch l;
+  l.name = op, l.stream = device.stream(), l.dtype = g.dtype();
+  l.out = g.size(-1) * g.size(-2), l.in = gx.size(-1) * gx.size(-2), l.planes = gx.numel() / l.in;
+  VESTA_CHECK(l.out < UINT32_MAX, value, op, ": expected planes of fewer than 2^32 elements, got ", g.sizes(), ".");
+  Tensor claims = empty_tensor(Dims{gx.numel()}, DType::int32, grad.device());
+  VESTA_CUDA_CHECK(rt::memset_async(claims.impl()->data(), 0xff, size_t(gx.numel()) * 4, device.stream()));
+  l.grad = g.impl()->data(), l.indices = at.data_ptr<int64_t>();
+  l.result = gx.impl()->data(), l.claims = reinterpret_cast<unsigned*>(claims.data_ptr<int32_t>());
+  l.fault = fault_of(device.index());
+  run_max_pool_gradient(l);
+  return gx;
+}
+
+}  // namespace
+
+void register_pool() {
+  ops::max_pool2d_with_indices.set_kernel(DeviceType::cuda, max_pool_kernel);
+  ops::max_pool2d_gradient.set_kernel(DeviceType::cuda, max_pool_gradient_kernel);
+}
+
+}  // namespace vesta::cuda

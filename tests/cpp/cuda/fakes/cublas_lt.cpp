@@ -1,0 +1,189 @@
+// A cuBLASLt for the emulated device: the functions that cuda/lib/cublas_lt.cpp calls, with their published meanings,
+// computing by plain loops in long double. Becomes build/fakes/libcublasLt.so.13. FAKE_CUBLAS_LT chooses what it does:
+// `refuse` has no algorithm for anything, `old` gives an old version.
+#include <dlfcn.h>
+
+#include <complex>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <vesta/core/base/half.h>
+#include <vesta/cuda/lib/cublas_lt_abi.h>
+
+namespace {
+namespace lt = vesta::cuda::cublas_lt;
+
+struct Desc {
+  int compute = 0, scale = 0, transa = 0, transb = 0, epilogue = lt::epilogue_default, bias_type = 0;
+  const void* bias = nullptr;
+};
+struct Matrix {
+  int type = 0;
+  uint64_t rows = 0, cols = 0;
+  int64_t ld = 0, step = 0;
+  int count = 1;
+};
+uint64_t calls = 0, tf32_calls = 0;
+
+bool told(const char* what) {
+  const char* text = std::getenv("FAKE_CUBLAS_LT");
+  return text && std::strcmp(text, what) == 0;
+}
+
+/// Is one queued product.
+struct Work {
+  Desc desc;
+  Matrix a, b, d;
+  const void *pa, *pb;
+  void* pd;
+};
+
+template <class T>
+using sum_t = std::conditional_t<std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>,
+                                 std::complex<long double>, long double>;
+
+template <class T>
+sum_t<T> wide(T v) {
+  if constexpr (std::is_class_v<T> && sizeof(T) == 2) return static_cast<float>(v);
+  else return v;
+}
+
+template <class T>
+void compute(const Work& w) {
+  const uint64_t inner = w.desc.transa == lt::op_t ? w.a.rows : w.a.cols;
+  for (int i = 0; i < w.d.count; ++i) {
+    const T* a = static_cast<const T*>(w.pa) + i * w.a.step;
+    const T* b = static_cast<const T*>(w.pb) + i * w.b.step;
+    T* d = static_cast<T*>(w.pd) + i * w.d.step;
+    for (uint64_t col = 0; col < w.d.cols; ++col) {
+      for (uint64_t row = 0; row < w.d.rows; ++row) {
+        sum_t<T> sum = 0;
+        for (uint64_t k = 0; k < inner; ++k) {
+          sum += wide(w.desc.transa == lt::op_t ? a[row * uint64_t(w.a.ld) + k] : a[k * uint64_t(w.a.ld) + row]) *
+                 wide(w.desc.transb == lt::op_t ? b[k * uint64_t(w.b.ld) + col] : b[col * uint64_t(w.b.ld) + k]);
+        }
+        if (w.desc.epilogue == lt::epilogue_bias) sum += wide(static_cast<const T*>(w.desc.bias)[row]);
+        if constexpr (std::is_class_v<T> && sizeof(T) == 2) d[col * uint64_t(w.d.ld) + row] = T(float(sum));
+        else d[col * uint64_t(w.d.ld) + row] = T(sum);
+      }
+    }
+  }
+}
+
+void run(void* argument) {
+  const Work* w = static_cast<Work*>(argument);
+  switch (w->d.type) {
+    case lt::r_32f: compute<float>(*w); break;
+    case lt::r_64f: compute<double>(*w); break;
+    case lt::r_16f: compute<vesta::Half>(*w); break;
+    case lt::r_16bf: compute<vesta::BFloat16>(*w); break;
+    case lt::c_32f: compute<std::complex<float>>(*w); break;
+    case lt::c_64f: compute<std::complex<double>>(*w); break;
+    default: break;
+  }
+  delete w;
+}
+
+/// Tells whether descriptors fit as cuBLASLt demands: sizes, leading dimensions, types, a bias of a type that takes
+/// one.
+bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& d) {
+  const uint64_t rows = m.transa ? a.cols : a.rows, inner = m.transa ? a.rows : a.cols;
+  const uint64_t inner2 = m.transb ? b.cols : b.rows, cols = m.transb ? b.rows : b.cols;
+  if (rows != d.rows || cols != d.cols || inner != inner2 || a.type != d.type || b.type != d.type) return false;
+  for (const Matrix* x : {&a, &b, &d}) {
+    if (x->ld < int64_t(x->rows) || x->rows == 0 || x->cols == 0 || x->count != d.count) return false;
+  }
+  const bool real32 = d.type == lt::r_32f || d.type == lt::r_16f || d.type == lt::r_16bf;
+  return m.epilogue == lt::epilogue_default || (real32 && m.bias && m.bias_type == d.type);
+}
+
+void enqueue(void* stream, Work* w) {
+  using Enqueue = void (*)(void*, const char*, void (*)(void*), void*);
+  void* library = dlopen(std::getenv("VESTA_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
+  reinterpret_cast<Enqueue>(dlsym(library, "vesta_emulation_enqueue"))(stream, "fake_cublas_lt", run, w);
+  dlclose(library);
+}
+
+template <class T>
+void assign(T& to, const void* from, size_t size) {
+  if (size == sizeof to) std::memcpy(&to, from, size);
+}
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT uint64_t fake_calls() { return calls; }
+EXPORT uint64_t fake_tf32_calls() { return tf32_calls; }
+EXPORT size_t cublasLtGetVersion() { return told("old") ? 110000 : 130100; }
+EXPORT int cublasLtCreate(void** handle) {
+  *handle = &calls;
+  return 0;
+}
+EXPORT int cublasLtMatmulDescCreate(void** to, int compute, int scale) {
+  *to = new Desc{compute, scale};
+  return 0;
+}
+EXPORT int cublasLtMatmulDescDestroy(void* d) {
+  delete static_cast<Desc*>(d);
+  return 0;
+}
+EXPORT int cublasLtMatmulDescSetAttribute(void* d, int attribute, const void* value, size_t size) {
+  Desc& m = *static_cast<Desc*>(d);
+  switch (attribute) {
+    case lt::desc_transa: assign(m.transa, value, size); break;
+    case lt::desc_transb: assign(m.transb, value, size); break;
+    case lt::desc_epilogue: assign(m.epilogue, value, size); break;
+    case lt::desc_bias_pointer: assign(m.bias, value, size); break;
+    case lt::desc_bias_data_type: assign(m.bias_type, value, size); break;
+    default: return 7;
+  }
+  return 0;
+}
+EXPORT int cublasLtMatrixLayoutCreate(void** to, int type, uint64_t rows, uint64_t cols, int64_t ld) {
+  *to = new Matrix{type, rows, cols, ld};
+  return 0;
+}
+EXPORT int cublasLtMatrixLayoutDestroy(void* l) {
+  delete static_cast<Matrix*>(l);
+  return 0;
+}
+EXPORT int cublasLtMatrixLayoutSetAttribute(void* l, int attribute, const void* value, size_t size) {
+  Matrix& m = *static_cast<Matrix*>(l);
+  if (attribute == lt::layout_batch_count) assign(m.count, value, size);
+  else if (attribute == lt::layout_strided_batch_offset) assign(m.step, value, size);
+  else return 7;
+  return 0;
+}
+EXPORT int cublasLtMatmulPreferenceCreate(void** to) {
+  *to = new int;
+  return 0;
+}
+EXPORT int cublasLtMatmulPreferenceDestroy(void* p) {
+  delete static_cast<int*>(p);
+  return 0;
+}
+EXPORT int cublasLtMatmulPreferenceSetAttribute(void*, int, const void*, size_t) { return 0; }
+EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void* m, void* a, void* b, void*, void* d, void*, int,
+                                          lt::HeuristicResult* to, int* found) {
+  *found = 0;
+  if (told("refuse") ||
+      !fits(*static_cast<Desc*>(m), *static_cast<Matrix*>(a), *static_cast<Matrix*>(b), *static_cast<Matrix*>(d))) {
+    return 15;
+  }
+  to[0] = {};
+  to[0].workspace = 1 << 20;
+  *found = 1;
+  return 0;
+}
+EXPORT int cublasLtMatmul(void*, void* m, const void*, const void* a, void* la, const void* b, void* lb, const void*,
+                          const void*, void*, void* d, void* ld, const lt::Algo*, void* workspace, size_t,
+                          void* stream) {
+  if (!workspace) return 7;
+  Work* w = new Work{
+      *static_cast<Desc*>(m), *static_cast<Matrix*>(la), *static_cast<Matrix*>(lb), *static_cast<Matrix*>(ld), a, b, d};
+  ++calls;
+  tf32_calls += w->desc.compute == lt::compute_32f_fast_tf32;
+  enqueue(stream, w);
+  return 0;
+}
