@@ -1,5 +1,4 @@
-// The binary interface of cuBLASLt, as far as we use it: numbers and functions by their published names. A test holds
-// it against the real header where there is one.
+// The binary interface of cuBLASLt, as far as we use it: numbers and functions by their published names.
 #pragma once
 #include <cstddef>
 #include <cstdint>
