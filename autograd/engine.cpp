@@ -379,6 +379,9 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
     VESTA_CHECK(std::ranges::equal(changed.sizes(), grads[e.input_nr].sizes()), runtime,
                 "hook has changed the size of value: expected ", grads[e.input_nr].sizes(), ", got ", changed.sizes(),
                 ".");
+    VESTA_CHECK(changed.device() == grads[e.input_nr].device(), runtime,
+                "hook has changed the type of value: expected a gradient on ", grads[e.input_nr].device(), ", got ",
+                changed.device(), ".");
     grads[e.input_nr] = std::move(changed);
   }
   auto before = hooks.pre.entries;

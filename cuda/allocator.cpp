@@ -52,16 +52,6 @@ int64_t RuntimeDriver::now() {
   return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-void* RuntimeDriver::host_malloc(size_t n) {
-  DeviceGuard guard(device_);
-  void* p = nullptr;
-  const rt::Status s = rt::host_malloc(&p, n);
-  if (s == rt::Status::out_of_memory) return nullptr;
-  VESTA_CUDA_CHECK(s);
-  return p;
-}
-void RuntimeDriver::host_free(void* p) { VESTA_CUDA_CHECK(rt::host_free(p)); }
-
 auto RuntimeDriver::event_get() -> Event {
   {
     std::lock_guard guard(lock_);
@@ -101,6 +91,41 @@ bool RuntimeDriver::is_capturing(Stream s) {
   return yes;
 }
 
+void* HostDriver::host_malloc(size_t n) {
+  DeviceGuard guard(current_device());  // any context will do: the memory is every device's
+  void* p = nullptr;
+  const rt::Status s = rt::host_malloc(&p, n);
+  if (s == rt::Status::out_of_memory) return nullptr;
+  VESTA_CUDA_CHECK(s);
+  return p;
+}
+void HostDriver::host_free(void* p) { VESTA_CUDA_CHECK(rt::host_free(p)); }
+auto HostDriver::event_get() -> Event {
+  std::lock_guard guard(lock_);
+  if (free_events_.empty()) return new cuda::Event;
+  Event e = free_events_.back();
+  free_events_.pop_back();
+  return e;
+}
+void HostDriver::event_put(Event e) {
+  std::lock_guard guard(lock_);
+  free_events_.push_back(e);
+}
+void HostDriver::event_record(Event e, Stream s) {
+  const cuda::Stream stream = stream_of(s);
+  if (e->handle() && e->device() != stream.device()) *e = cuda::Event();  // an event belongs to a device
+  e->record(stream);
+}
+bool HostDriver::event_query(Event e) { return e->query(); }
+void HostDriver::event_sync(Event e) { VESTA_CUDA_CHECK(rt::event_synchronize(e->handle())); }
+void HostDriver::stream_wait(Stream s, Event e) { e->block(stream_of(s)); }
+bool HostDriver::is_capturing(Stream s) {
+  bool yes = false;
+  DeviceGuard guard(stream_of(s).device());
+  VESTA_CUDA_CHECK(rt::stream_is_capturing(stream_of(s).handle(), &yes));
+  return yes;
+}
+
 // ---- the allocators
 // ---------------------------------------------------------------------------------------------------
 
@@ -137,7 +162,7 @@ DeviceAllocator& allocator(int device) {
 }
 
 HostAllocator& pinned_allocator() {
-  static auto* driver = new RuntimeDriver(0);
+  static auto* driver = new HostDriver;
   static auto* all = new HostAllocator(*driver);
   return *all;
 }
@@ -172,9 +197,9 @@ Memory allocate_pinned(size_t nbytes) {
 
 bool is_pinned(const void* p) { return pinned_allocator().find(p) != nullptr; }
 
-void record_pinned_use(const void* p, StreamHandle stream) {
+void record_pinned_use(const void* p, Stream stream) {
   auto* block = pinned_allocator().find(p);
-  if (block) pinned_allocator().record_use(block, stream);
+  if (block) pinned_allocator().record_use(block, HostDriver::number_of(stream));
 }
 
 }  // namespace vesta::cuda

@@ -22,8 +22,6 @@ class RuntimeDriver {
   void va_release(void* base, size_t n);
   MemInfo mem_info();
   int64_t now();
-  void* host_malloc(size_t n);
-  void host_free(void* p);
 
   Event event_get();
   void event_put(Event e);
@@ -39,8 +37,33 @@ class RuntimeDriver {
   std::vector<Event> free_events_;
 };
 
+/// Is page-locked host memory and the streams of all devices that use it. A stream is a number here, made of its device
+/// and its place among the device's: the default streams of all devices have the same handle.
+class HostDriver {
+ public:
+  using Stream = uint32_t;
+  using Event = cuda::Event*;
+
+  static Stream number_of(cuda::Stream s) { return uint32_t(s.device()) << 16 | uint32_t(s.number()); }
+  static cuda::Stream stream_of(Stream s) { return cuda::Stream(int(s >> 16), int(s & 0xffff)); }
+
+  void* host_malloc(size_t n);
+  void host_free(void* p);
+  Event event_get();
+  void event_put(Event e);
+  void event_record(Event e, Stream s);
+  bool event_query(Event e);
+  void event_sync(Event e);
+  void stream_wait(Stream s, Event e);
+  bool is_capturing(Stream s);
+
+ private:
+  std::mutex lock_;
+  std::vector<Event> free_events_;
+};
+
 using DeviceAllocator = CachingAllocator<RuntimeDriver>;
-using HostAllocator = PinnedAllocator<RuntimeDriver>;
+using HostAllocator = PinnedAllocator<HostDriver>;
 
 /// Returns a device's allocator; made when first asked for, with the settings of VESTA_CUDA_ALLOC_CONF.
 VESTA_API DeviceAllocator& allocator(int device);
@@ -53,7 +76,7 @@ Memory allocate_memory(size_t nbytes, int device);
 /// Allocates page-locked host memory.
 VESTA_API Memory allocate_pinned(size_t nbytes);
 /// Notes that the device uses page-locked memory: it is reused only behind what is queued on `stream` now.
-void record_pinned_use(const void* p, StreamHandle stream);
+void record_pinned_use(const void* p, Stream stream);
 /// Tells whether an address lies in page-locked memory of pinned_allocator().
 VESTA_API bool is_pinned(const void* p);
 

@@ -7,11 +7,7 @@
 namespace vesta::cuda {
 namespace {
 
-Stream stream_of(int device, uint32_t number) {
-  VESTA_CHECK(number <= 2 * kPoolStreams, value, "Stream: expected a stream number up to ", 2 * kPoolStreams, ", got ",
-              uint64_t(number), ".");
-  return Stream(device, int(number));
-}
+Stream stream_of(int device, uint32_t number) { return checked_stream(device, number); }
 Event& event_of(void* e) { return *static_cast<Event*>(e); }
 
 DeviceInfo info_of(int device) {
@@ -74,7 +70,8 @@ extern "C" VESTA_API const Api vesta_cuda_api = {
     .synchronize = synchronize_device,
 
     .stream_from_pool = [](int d, int priority) { return uint32_t(stream_from_pool(d, priority < 0).number()); },
-    .current_stream = [](int d) { return uint32_t(vesta::cuda::current_stream(d).number()); },
+    .current_stream =
+        [](int d) { return uint32_t(vesta::cuda::current_stream(checked_stream(d, 0).device()).number()); },
     .set_stream = [](int d, uint32_t s) { set_current_stream(stream_of(d, s)); },
     .stream_query = [](int d, uint32_t s) { return stream_of(d, s).query(); },
     .stream_synchronize = [](int d, uint32_t s) { stream_of(d, s).synchronize(); },

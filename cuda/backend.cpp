@@ -30,7 +30,7 @@ class CudaBackend final : public Backend {
                 bool non_blocking) override;
   uint32_t current_stream(Device d) const override { return uint32_t(cuda::current_stream(index_of(d)).number()); }
   void set_current_stream(Device d, uint32_t number) override {
-    cuda::set_current_stream(Stream(index_of(d), int(number)));
+    cuda::set_current_stream(checked_stream(index_of(d), number));
   }
   void order(Device d, uint32_t later, uint32_t earlier) override {
     Stream(index_of(d), int(later)).wait(Stream(index_of(d), int(earlier)));
@@ -38,7 +38,7 @@ class CudaBackend final : public Backend {
   void record_use(const Storage& s, uint32_t number) override {
     const int device = index_of(s.device());
     auto* block = static_cast<DeviceAllocator::Block*>(s.context());
-    if (block && s.resizable()) allocator(device).record_stream(block, Stream(device, int(number)).handle());
+    if (block && s.resizable()) allocator(device).record_stream(block, checked_stream(device, number).handle());
   }
   Memory allocate_pinned(size_t nbytes) override {
     VESTA_CHECK(visible_devices() > 0, device, why_no_device());
@@ -69,16 +69,17 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
   if (to_cuda && from_cuda) return copy_between_devices(to, index_of(to_device), from, index_of(from_device), nbytes);
   const Device device = to_cuda ? to_device : from_device;
   const void* host = to_cuda ? from : to;
-  DeviceGuard guard(index_of(device));
-  const StreamHandle s = stream(device);
-  VESTA_CUDA_CHECK(
-      rt::memcpy_async(to, from, nbytes, to_cuda ? rt::Copy::host_to_device : rt::Copy::device_to_host, s));
-  // Only page-locked memory may be used by the device after the call; a pageable destination would be read too early.
+  const Stream stream = cuda::current_stream(index_of(device));
+  DeviceGuard guard(stream.device());
+  const rt::Copy kind = to_cuda ? rt::Copy::host_to_device : rt::Copy::device_to_host;
+  VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
   const bool pinned = is_pinned(host);
-  if (non_blocking && pinned) return record_pinned_use(host, s);
-  if (to_cuda && !pinned) return;  // the runtime has read pageable memory when the call returns
-  VESTA_CUDA_CHECK(rt::stream_synchronize(s));
-  raise_fault(index_of(device));
+  if (non_blocking && pinned) return record_pinned_use(host, stream);
+  // The runtime has read pageable memory when the call returns. Page-locked memory, be it another library's, it has
+  // not; and a pageable destination would be read too early.
+  if (to_cuda && !pinned && !rt::is_page_locked(host)) return;
+  VESTA_CUDA_CHECK(rt::stream_synchronize(stream.handle()));
+  raise_fault(stream.device());
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include <vesta/cuda/device.h>
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <array>
 #include <mutex>
 
@@ -8,6 +11,12 @@ namespace {
 
 thread_local int current = 0;
 thread_local bool current_is_set = false;  // a new thread's CUDA context is device 0's only once somebody asks for it
+
+/// Notes the process that began to use CUDA: a forked child cannot go on with it.
+bool in_forked_child() {
+  static const pid_t owner = getpid();
+  return getpid() != owner;
+}
 
 struct Found {
   int count = 0;
@@ -37,6 +46,9 @@ int current_device() { return current; }
 
 void set_current_device(int device) {
   if (device == current && current_is_set) return;
+  VESTA_CHECK(!in_forked_child(), runtime,
+              "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+              "'spawn' start method.");
   VESTA_CHECK(visible_devices() > 0, device, why_no_device());
   VESTA_CHECK(device >= 0 && device < visible_devices(), device, "cuda: expected a device number from 0 to ",
               visible_devices() - 1, ", got ", device, ".");
@@ -44,10 +56,12 @@ void set_current_device(int device) {
   current = device, current_is_set = true;
 }
 
+DeviceGuard::DeviceGuard(int device) : before_(current), was_set_(current_is_set) { set_current_device(device); }
+
 DeviceGuard::~DeviceGuard() {
   if (before_ == current) return;
-  VESTA_CUDA_IGNORE(rt::set_device(before_));
-  current = before_;
+  if (was_set_) VESTA_CUDA_IGNORE(rt::set_device(before_));  // else nobody asked for it: it gets no context now
+  current = before_, current_is_set = was_set_;
 }
 
 const DeviceProperties& properties(int device) {

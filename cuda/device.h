@@ -22,12 +22,13 @@ VESTA_API const DeviceProperties& properties(int device);
 /// Makes `device` current while it lives.
 class DeviceGuard {
  public:
-  explicit DeviceGuard(int device) : before_(current_device()) { set_current_device(device); }
+  explicit DeviceGuard(int device);
   ~DeviceGuard();
   DeviceGuard(const DeviceGuard&) = delete;
 
  private:
   int before_;
+  bool was_set_;
 };
 
 /// Returns the number of a device of type cuda, with the current one for `cuda` without a number.

@@ -17,17 +17,18 @@ Fault* fault_of(int device) {
   if (!f) {
     void* p = nullptr;
     VESTA_CUDA_CHECK(rt::host_malloc(&p, sizeof(Fault)));
-    f = new (p) Fault{};
+    __atomic_store_n(&f, new (p) Fault{}, __ATOMIC_RELEASE);
   }
   return f;
 }
 
 void raise_fault(int device) {
-  Fault* f = records[size_t(device)];
-  if (!f || __atomic_load_n(&f->set, __ATOMIC_ACQUIRE) == 0) [[likely]]
+  Fault* f = __atomic_load_n(&records[size_t(device)], __ATOMIC_ACQUIRE);
+  if (!f || __atomic_load_n(&f->set, __ATOMIC_ACQUIRE) != 2) [[likely]]
     return;
   const Fault found = *f;
-  __atomic_store_n(&f->set, 0u, __ATOMIC_RELEASE);
+  unsigned there = 2;  // of several threads that wait, one raises
+  if (!__atomic_compare_exchange_n(&f->set, &there, 0u, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
   switch (FaultKind(found.kind)) {
     case FaultKind::index:
     case FaultKind::element_index:

@@ -45,6 +45,7 @@ enum class Status : int {
   insufficient_driver = 35,
   no_device = 100,
   invalid_device = 101,
+  invalid_handle = 400,
   not_ready = 600,
   illegal_address = 700,
   not_supported = 801,
@@ -73,6 +74,8 @@ Status memory_info(size_t* free, size_t* total);
 // Page-locked host memory, readable by every device under the same address.
 Status host_malloc(void** p, size_t nbytes);
 Status host_free(void* p);
+/// Tells whether host memory is page-locked, by whomever: copies from it are still under way when their call returns.
+bool is_page_locked(const void* p);
 
 // Reserved addresses that get memory page by page (the caching allocator's expandable segments).
 Status va_granularity(int device, size_t* bytes);

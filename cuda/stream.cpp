@@ -61,6 +61,14 @@ void Stream::wait(Stream other) const {
   e.block(*this);
 }
 
+Stream checked_stream(int device, uint32_t number) {
+  VESTA_CHECK(device >= 0 && device < visible_devices(), device, "Stream: expected a device number from 0 to ",
+              visible_devices() - 1, ", got ", device, ".");
+  VESTA_CHECK(number < kStreams, value, "Stream: expected a stream number from 0 to ", kStreams - 1, ", got ",
+              uint64_t(number), ".");
+  return Stream(device, int(number));
+}
+
 Stream stream_from_pool(int device, bool high_priority) {
   VESTA_CHECK(device >= 0 && device < visible_devices(), device, "Stream: expected a device number from 0 to ",
               visible_devices() - 1, ", got ", device, ".");

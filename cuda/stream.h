@@ -30,6 +30,8 @@ class VESTA_API Stream {
   int16_t number_ = 0;
 };
 
+/// Returns the stream of this number; Error(value) for a device or a number that does not exist.
+Stream checked_stream(int device, uint32_t number);
 /// Takes the next stream of a device's pool.
 VESTA_API Stream stream_from_pool(int device, bool high_priority = false);
 /// Returns the calling thread's current stream of a device.

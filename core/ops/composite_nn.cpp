@@ -61,7 +61,7 @@ Tensor class_loss(const Tensor& rows_loss, const Rows& rows, const Tensor& weigh
   if (r == Reduce::none) return reshape(rows_loss, rows.shape);
   NoGrad off;
   bool plain = !weight.defined();
-  if (plain) {  // the usual case: count the rows that are not ignored, on the host
+  if (plain && rows.target.device().type == DeviceType::cpu) {  // a count on the host, where that needs no wait
     Tensor counted = ne(rows.target, ignore_index).sum();
     EnableGrad on;
     return true_divide(sum(rows_loss), Scalar(double(counted.item<int64_t>())));
@@ -185,7 +185,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   check_class_target(rows.input, rows.target, weight, "nll_loss");
   Tensor counted = ne(rows.target, ignore_index);
   Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
-  if (const int64_t c = rows.input.sizes()[1]; classes.numel() > 0) {
+  const bool on_host = classes.device().type == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
+  if (const int64_t c = rows.input.sizes()[1]; on_host && classes.numel() > 0) {
     const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
     VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high,
                 " is out of bounds (classes are 0 to ", c - 1, ").");

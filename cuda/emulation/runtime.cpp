@@ -98,6 +98,7 @@ class Arena {
 };
 
 struct Event {
+  int device = 0;
   uint64_t recorded = 0, done = 0;  // tickets: how often record was called, and which of them has run
   std::chrono::steady_clock::time_point time;
 };
@@ -449,6 +450,12 @@ Status host_free(void* p) {
   return Status::success;
 }
 
+bool is_page_locked(const void* p) {
+  Locked l;
+  return std::any_of(l->host_blocks.begin(), l->host_blocks.end(),
+                     [&](auto& b) { return p >= b.first && p < static_cast<char*>(b.first) + b.second; });
+}
+
 Status va_granularity(int, size_t* bytes) {
   *bytes = 2 << 20;
   return Status::success;
@@ -494,18 +501,14 @@ Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, Stream
                      (kind == Copy::device_to_device && to_device && from_device) ||
                      (kind == Copy::host_to_host && !to_device && !from_device);
   if (!right && nbytes) return Status::invalid_value;
-  auto pinned = [&](const void* p) {
-    return std::any_of(l->host_blocks.begin(), l->host_blocks.end(),
-                       [&](auto& b) { return p >= b.first && p < static_cast<char*>(b.first) + b.second; });
-  };
-  if (kind == Copy::host_to_device && !pinned(from)) {  // pageable memory is read before the call returns
+  if (kind == Copy::host_to_device && !is_page_locked(from)) {  // pageable memory is read before the call returns
     auto staged =
         std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
     l->push(stream, Task{"memcpy", [=] { std::memcpy(to, staged->data(), nbytes); }, {}, 0, false});
     return Status::success;
   }
   l->push(stream, Task{"memcpy", [=] { std::memmove(to, from, nbytes); }, {}, 0, false});
-  if (kind == Copy::device_to_host && !pinned(to)) l->finish(l->stream(stream));
+  if (kind == Copy::device_to_host && !is_page_locked(to)) l->finish(l->stream(stream));
   return Status::success;
 }
 Status memcpy_peer_async(void* to, int, const void* from, int, size_t nbytes, StreamHandle stream) {
@@ -557,6 +560,7 @@ Status stream_is_capturing(StreamHandle, bool* yes) {
 Status event_create(EventHandle* event, bool) {
   Locked l;
   auto e = std::make_shared<Event>();
+  e->device = Machine::device();
   *event = reinterpret_cast<EventHandle>(e.get());
   l->events[*event] = std::move(e);
   return Status::success;
@@ -569,6 +573,7 @@ Status event_record(EventHandle event, StreamHandle stream) {
   Locked l;
   EventPtr e;
   if (Status s = find(l.m, event, &e); s != Status::success) return s;
+  if (l->stream(stream).device != e->device) return Status::invalid_handle;
   l->push(stream, Task{"record", {}, e, ++e->recorded, false});
   return Status::success;
 }

@@ -271,8 +271,12 @@ void run_grid(const char* name, const LaunchShape& shape, bool fibers, const std
   VESTA_CHECK(threads >= 1 && threads <= 1024 && shape.grid[1] <= 65535 && shape.grid[2] <= 65535, runtime,
               "emulation: kernel ", name, " was launched with ", threads, " threads in a block and a grid of ",
               shape.grid[0], " x ", shape.grid[1], " x ", shape.grid[2], " blocks; a GPU would refuse that.");
-  VESTA_CHECK(shape.shared_bytes <= 227 << 10, runtime, "emulation: kernel ", name, " asks for ", shape.shared_bytes,
-              " bytes of shared memory; a GPU has 232448.");
+  VESTA_CHECK(shape.grid[0] >= 1 && shape.grid[1] >= 1 && shape.grid[2] >= 1 && shape.grid[0] <= 0x7fffffff, runtime,
+              "emulation: kernel ", name, " was launched with a grid of ", shape.grid[0], " x ", shape.grid[1], " x ",
+              shape.grid[2], " blocks; a GPU would refuse that.");
+  // 48 KiB is what a launch gets without asking for more, of which we leave a KiB to arrays of fixed size.
+  VESTA_CHECK(shape.shared_bytes <= 47 << 10, runtime, "emulation: kernel ", name, " asks for ", shape.shared_bytes,
+              " bytes of dynamic shared memory; expected at most 48128.");
   position.block_size = size;
   position.grid_size = {shape.grid[0], shape.grid[1], shape.grid[2]};
   const uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];

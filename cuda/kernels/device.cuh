@@ -47,6 +47,8 @@ VESTA_DEVICE T shuffle(T v, unsigned from) {
 }
 /// Makes earlier writes of this thread visible to the device before later ones.
 VESTA_DEVICE void device_fence() { __threadfence(); }
+/// The same for the host.
+VESTA_DEVICE void system_fence() { __threadfence_system(); }
 
 VESTA_DEVICE float atomic_add(float* p, float v) { return atomicAdd(p, v); }
 VESTA_DEVICE double atomic_add(double* p, double v) { return atomicAdd(p, v); }
@@ -94,6 +96,7 @@ VESTA_DEVICE T shuffle(T v, unsigned from) {
   return v;
 }
 VESTA_DEVICE void device_fence() {}
+VESTA_DEVICE void system_fence() {}
 
 template <class T>
 VESTA_DEVICE T atomic_add(T* p, T v) {
@@ -177,6 +180,9 @@ VESTA_DEVICE T warp_reduce(T v, F combine) {
 VESTA_DEVICE void report(Fault* fault, FaultKind kind, const char* op, int64_t value, int64_t bound, int dim = -1) {
   if (atomic_cas(&fault->set, 0u, 1u) != 0) return;
   fault->kind = int(kind), fault->op = op, fault->value = value, fault->bound = bound, fault->dim = dim;
+  system_fence();
+  volatile unsigned* set = &fault->set;
+  *set = 2;  // the host reads the rest only now
 }
 
 /// Divides 32-bit numbers by a fixed divisor with a multiplication (Granlund and Montgomery, "Division by Invariant

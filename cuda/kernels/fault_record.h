@@ -16,7 +16,7 @@ enum class FaultKind : int {
 
 /// Lies in page-locked host memory. Only the first report is kept until the host has raised it.
 struct Fault {
-  unsigned set;    // 0: none
+  unsigned set;    // 0: none, 1: being written, 2: there
   int kind;        // FaultKind
   const char* op;  // the host's text; the device only passes it on
   int64_t value, bound;

@@ -7,7 +7,7 @@
 namespace vesta::cuda {
 
 constexpr int kPack = 4;  // columns
-constexpr unsigned kRowBytes = 48 << 10;  // of shared memory that any GPU gives a block
+constexpr unsigned kRowBytes = 47 << 10;  // of the 48 KiB that any GPU gives a block; a KiB for what is static
 
 /// Loads columns [c, c + kPack) of a row of n; those past the end are `rest`. `packed`: the row is aligned for packs.
 template <class T>

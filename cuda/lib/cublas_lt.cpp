@@ -63,12 +63,14 @@ struct Loaded {
 lt::Handle handle_of(int device) {
   static std::mutex lock;
   static std::array<lt::Handle, kMaxDevices> handles{};
-  std::lock_guard guard(lock);
+  std::unique_lock guard(lock);
   lt::Handle& h = handles[size_t(device)];
   if (h) return h;
   if (const lt::Status s = Loaded::get().f.create(&h); s != 0) {
     h = nullptr;
+    guard.unlock();  // a warning may wait for Python's lock, and its holder for ours
     warn_once(fmt::format("cuBLASLt could not be started on cuda:{} (status {}); plain kernels are used.", device, s));
+    return nullptr;
   }
   return h;
 }

@@ -38,8 +38,9 @@ struct PerDevice {
     static auto& all = *new std::array<PerDevice, kMaxDevices>;  // kept: other threads may compute as the process ends
     return all[size_t(device)];
   }
-  /// Finds or makes a plan, with a warning where there is none.
-  const cudnn::Plan* plan(Direction direction, const ConvDesc& desc, const cudnn::Choice& choice) {
+  /// Finds or makes a plan; null, and the first time the problem, where there is none.
+  const cudnn::Plan* plan(Direction direction, const ConvDesc& desc, const cudnn::Choice& choice,
+                          std::string& problem) {
     const Key key = key_of(direction, desc, choice.tensor_cores);
     if (auto it = plans.find(key); it != plans.end()) return it->second ? &*it->second : nullptr;
     if (plans.size() >= kMaxPlans) plans.clear();
@@ -47,8 +48,8 @@ struct PerDevice {
     try {
       made = plan_convolution(direction, desc, cudnn::Target::of_handle(handle), choice);
     } catch (const cudnn::Refused& e) {
-      warn_once(fmt::format("cuDNN has no algorithm for a convolution of {} ({}); plain kernels are used.",
-                            vesta::name(desc.dtype), e.what()));
+      problem = fmt::format("cuDNN has no algorithm for a convolution of {} ({}); plain kernels are used.",
+                            vesta::name(desc.dtype), e.what());
       return nullptr;
     }
     return &*made;
@@ -71,10 +72,10 @@ Tensor to_channels_last(const Tensor& t) {
   return reinterpret_cast<uintptr_t>(laid.impl()->data()) % 16 == 0 ? laid : clone(laid);
 }
 
-}  // namespace
-
-Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second) {
-  if (!is_available()) return {};
+/// Convolves with the device's handle locked; an undefined tensor, and perhaps a problem to warn of, where cuDNN
+/// cannot.
+Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
+                       std::string& problem) {
   const Device device = first.device();
   PerDevice& on = PerDevice::get(device.index);
   std::lock_guard guard(on.lock);
@@ -84,7 +85,7 @@ Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, con
     if (!on.handle) cudnn::check(f.create(&on.handle), "cudnnCreate");
     cudnn::Choice choice;
     choice.tensor_cores = d.dtype != DType::float32 || product_settings().convolution_allow_tf32;
-    const cudnn::Plan* plan = on.plan(direction, d, choice);
+    const cudnn::Plan* plan = on.plan(direction, d, choice, problem);
     if (!plan) return {};
     const Tensor a = to_channels_last(first), b = to_channels_last(second);
     const Dims sizes = direction == Direction::forward ? Dims{d.batch, v.out[0], v.out[1], d.outputs}
@@ -102,9 +103,19 @@ Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, con
     plan->run(on.handle, pointers, workspace.defined() ? workspace.impl()->data() : nullptr);
     return contiguous(permute(result, Dims{0, 3, 1, 2}));
   } catch (const cudnn::Refused& e) {
-    warn_once(fmt::format("cuDNN refused a convolution ({}); plain kernels are used.", e.what()));
+    problem = fmt::format("cuDNN refused a convolution ({}); plain kernels are used.", e.what());
     return {};
   }
+}
+
+}  // namespace
+
+Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second) {
+  if (!is_available()) return {};
+  std::string problem;
+  Tensor result = convolve_locked(direction, d, first, second, problem);
+  if (!problem.empty()) warn_once(problem);  // unlocked: it may wait for Python's lock, and its holder for ours
+  return result;
 }
 
 }  // namespace vesta::cuda

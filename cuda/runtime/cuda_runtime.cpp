@@ -101,6 +101,13 @@ Status host_malloc(void** p, size_t nbytes) {
 }
 Status host_free(void* p) { return status(cudaFreeHost(p)); }
 
+bool is_page_locked(const void* p) {
+  cudaPointerAttributes a{};
+  if (cudaPointerGetAttributes(&a, p) == cudaSuccess) return a.type == cudaMemoryTypeHost;
+  cudaGetLastError();
+  return false;
+}
+
 Status va_granularity(int device, size_t* bytes) {
   VESTA_DRIVER(cuMemGetAllocationGranularity)
   CUmemAllocationProp p = allocation_on(device);

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 
 #include "factories.h"
@@ -74,13 +75,19 @@ struct ToDlpack {
                       "__dlpack__: expected writable memory, got a read-only tensor. Clone it first.");
       return nullptr;
     }
+    const bool cuda = t.device().type == DeviceType::cuda;
+    if (cuda && !(PyLong_Check(b.slot[1] ? b.slot[1] : Py_None) && PyLong_AsLong(b.slot[1]) == -1)) {
+      WithoutGil open;  // the consumer's stream is not ours to order: what is queued here is done before it looks
+      backend(DeviceType::cuda).synchronize(t.device());
+    }
     auto e = std::make_unique<Exported>();
     bool copy = b.slot[4] == Py_True;
     e->tensor = copy ? t.clone() : t.detach();
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
     for (int64_t s : e->tensor.strides()) e->dims.push_back(s);
     int64_t n = t.dim();
-    e->managed.tensor = {e->tensor.data_ptr(), {1, 0}, int32_t(n), kTypes[int(t.dtype())], e->dims.data(),
+    const DlDevice device = cuda ? DlDevice{2, t.device().index} : DlDevice{1, 0};
+    e->managed.tensor = {e->tensor.data_ptr(), device, int32_t(n), kTypes[int(t.dtype())], e->dims.data(),
                          e->dims.data() + n,   0};
     e->managed.context = e.get();
     e->managed.deleter = [](DlManaged* m) { delete static_cast<Exported*>(m->context); };
@@ -121,8 +128,11 @@ struct FromDlpack {
     auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
     if (!m) throw_current();
     const DlTensor& d = m->tensor;
-    VESTA_CHECK(d.device.type == 1, device, "from_dlpack: expected memory of the CPU, got device type ",
-                int64_t(d.device.type), ".");
+    // 3 is page-locked host memory, to us the CPU's.
+    VESTA_CHECK(d.device.type == 1 || d.device.type == 2 || d.device.type == 3, device,
+                "from_dlpack: expected memory of the CPU or of CUDA, got device type ", int64_t(d.device.type), ".");
+    const Device device = d.device.type == 2 ? Device(DeviceType::cuda, int8_t(d.device.id)) : Device();
+    if (d.device.type == 2) backend(DeviceType::cuda);  // says so where there is none
     VESTA_CHECK(d.ndim >= 0 && d.ndim <= kMaxDims, value, "from_dlpack: expected at most ", kMaxDims,
                 " dimensions, got ", int64_t(d.ndim), ".");
     DType dtype = dtype_of_dl(d.dtype);
@@ -142,7 +152,7 @@ struct FromDlpack {
       managed->deleter(managed);
     };
     size_t nbytes = elements ? size_t(checked_mul(last + 1, itemsize(dtype), "from_dlpack")) : 0;
-    auto storage = Storage::wrap(static_cast<char*>(d.data) + d.byte_offset, nbytes, {}, m, free_managed);
+    auto storage = Storage::wrap(static_cast<char*>(d.data) + d.byte_offset, nbytes, device, m, free_managed);
     if (PyCapsule_SetName(capsule.get(), "used_dltensor") < 0) throw_current();
     return wrap(Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, "from_dlpack")));
   }

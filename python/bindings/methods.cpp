@@ -179,7 +179,7 @@ PyGetSetDef properties[] = {
 }  // namespace
 
 PyObject* number_object(const Tensor& t) {
-  Scalar s = t.item();
+  Scalar s = item_of(t);
   if (s.dtype() == DType::bool_) return PyBool_FromLong(s.integer() != 0);
   if (s.is_integral()) return PyLong_FromLongLong(s.integer());
   if (s.is_complex()) return PyComplex_FromDoubles(s.real(), s.imag());

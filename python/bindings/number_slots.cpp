@@ -141,7 +141,7 @@ int truth(PyObject* a) {
                     "bool: Boolean value of Tensor with no values is ambiguous. Use .numel() > 0.");
         VESTA_CHECK(t.numel() == 1, runtime,
                     "bool: Boolean value of Tensor with more than one value is ambiguous. Use .any() or .all().");
-        return int(t.item<bool>());
+        return int(item_of(t).to<bool>("bool"));
       },
       -1);
 }
@@ -155,7 +155,7 @@ PyObject* to_integer(PyObject* a) {
   });
 }
 PyObject* to_float(PyObject* a) {
-  return guarded([&]() -> PyObject* { return PyFloat_FromDouble(unwrap(a).item().to<double>("float")); });
+  return guarded([&]() -> PyObject* { return PyFloat_FromDouble(item_of(unwrap(a)).to<double>("float")); });
 }
 PyObject* to_index(PyObject* a) {
   return guarded([&]() -> PyObject* {

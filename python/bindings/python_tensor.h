@@ -105,5 +105,10 @@ class WithoutGil {
 /// Is the number of elements from which an op runs without the GIL: about 10 us of work, 100 times the cost of letting
 /// go.
 inline constexpr int64_t kReleaseGil = 32768;
+/// Reads a tensor of one element; other Python threads run while a device is waited for.
+inline Scalar item_of(const Tensor& t) {
+  WithoutGil open(t.device().type != DeviceType::cpu);
+  return t.item();
+}
 
 }  // namespace vesta::python

@@ -46,10 +46,15 @@ def _load_storage(data: bytes) -> _Storage:
 
 
 def _rebuild(
-    cls: type, storage: _Storage, geometry: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]
+    cls: type,
+    storage: _Storage,
+    geometry: tuple[Any, ...],
+    requires_grad: bool,
+    state: dict[str, Any],
+    device: str = "cpu",
 ) -> Tensor:
-    """Makes a tensor of its pickled parts."""
-    return _finish(cls, _C._over(storage.bytes, *geometry), requires_grad, state)
+    """Makes a tensor of its pickled parts, on the device that it was on."""
+    return _finish(cls, _C._over(storage.bytes, *geometry).to(device), requires_grad, state)
 
 
 def _finish(cls: type, made: Tensor, requires_grad: bool, state: dict[str, Any]) -> Tensor:
@@ -75,7 +80,8 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     storage = _storages.get(whole.data_ptr())
     if storage is None:
         storage = _storages[whole.data_ptr()] = _Storage(whole)
-    return _rebuild, (type(self), storage, _geometry(host), self.requires_grad, dict(self.__dict__))
+    parts = (type(self), storage, _geometry(host), self.requires_grad, dict(self.__dict__))
+    return _rebuild, parts if self.device.type == "cpu" else (*parts, str(self.device))
 
 
 def __copy__(self: Tensor) -> Tensor:
@@ -185,8 +191,18 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return _functions.where(condition, self, other)
 
 
+def _stream_type() -> type:
+    from .cuda.streams import Stream
+
+    return Stream
+
+
 def record_stream(self: Tensor, stream: Any) -> None:
     """Notes that work on ``stream`` (a vesta.cuda.Stream) uses the tensor: its memory is reused only after it."""
+    if not isinstance(stream, _stream_type()):
+        raise TypeError(f"record_stream(): argument 'stream' must be vesta.cuda.Stream, not {type(stream).__name__}")
+    if stream.device != self.device:
+        raise RuntimeError(f"record_stream: expected a stream of {self.device}, where the tensor is, got {stream}.")
     self._record_stream(stream.stream_id)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 
@@ -210,6 +212,84 @@ def test_gradients_cross_devices() -> None:
     assert w.grad.device.type == "cpu" and w.grad.tolist() == [2.0, 2.0, 2.0]
 
 
+@pytest.mark.skipif(not EMULATED, reason="needs the emulated device's lazy schedule and second device")
+@pytest.mark.parametrize("device", [0, 1])
+def test_page_locked_memory_waits_for_its_copy_on_any_device(device: int) -> None:
+    """A block that was freed under a copy is not handed out before the copy is done."""
+    out = run(
+        "import vesta\n"
+        "s = vesta.full((1 << 20,), 3.).pin_memory()\n"
+        f"d = s.to('cuda:{device}', non_blocking=True)\n"
+        "del s\n"
+        "vesta.cuda.synchronize(0 if d.get_device() else 1)\n"
+        "q = vesta.full((1 << 20,), -1.).pin_memory()\n"
+        "print(d[0].item(), d[-1].item(), q[0].item())\n",
+        VESTA_EMULATION_SCHEDULE="lazy",
+    )
+    assert out.split() == ["3.0", "3.0", "-1.0"]
+
+
+def test_dlpack_says_where_the_memory_is() -> None:
+    x = vesta.arange(6.0).view(2, 3).cuda()
+    assert x.__dlpack_device__() == (2, 0)
+    y = vesta.from_dlpack(x.t())
+    assert y.device == x.device and y.data_ptr() == x.data_ptr() and y.tolist() == x.t().tolist()
+    y.mul_(2)
+    assert x[1, 2].item() == 10.0
+
+
+def test_pickles_and_copies_keep_the_device() -> None:
+    last = vesta.cuda.device_count() - 1
+    x = vesta.nn.Parameter(vesta.ones(2, device=f"cuda:{last}"))
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert y.device == x.device and y.requires_grad and type(y) is type(x) and y.tolist() == [1.0, 1.0]
+
+
+def test_a_hook_may_not_move_a_gradient() -> None:
+    w = vesta.ones(2, device="cuda").requires_grad_()
+    w.register_hook(lambda g: g.cpu())
+    with pytest.raises(RuntimeError, match="hook has changed the type of value"):
+        (w * 2).sum().backward()
+
+
+def test_streams_of_nowhere() -> None:
+    x = vesta.ones(2, device="cuda")
+    for wrong in (99, 10**8):
+        with pytest.raises(RuntimeError, match="device number"):
+            vesta.cuda.current_stream(wrong)
+    with pytest.raises((ValueError, RuntimeError), match="stream number"):
+        x._record_stream(77777)
+    with pytest.raises(TypeError, match="vesta.cuda.Stream, not int"):
+        x.record_stream(5)
+    if vesta.cuda.device_count() > 1:
+        with pytest.raises(RuntimeError, match="expected a stream of cuda:0"):
+            x.record_stream(vesta.cuda.Stream(1))
+
+
+@pytest.mark.parametrize("columns, dtype", [(12288, vesta.float32), (12000, vesta.float16), (6144, vesta.float64)])
+def test_the_longest_rows_in_shared_memory(columns: int, dtype: vesta.dtype) -> None:
+    x = vesta.arange(columns * 2.0).view(2, columns).remainder(97).to(dtype)
+    got = x.cuda().softmax(1).cpu()
+    assert vesta.allclose(got, x.softmax(1), rtol=1e-2 if dtype == vesta.float16 else 1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(not EMULATED, reason="on a GPU a forked child of a test run would poison it")
+def test_a_forked_child_is_told() -> None:
+    out = run(
+        "import os, vesta\n"
+        "vesta.ones(2, device='cuda')\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "  import threading\n"
+        "  def child():\n"
+        "    try: vesta.cuda.set_device(1)\n"
+        "    except RuntimeError as e: os.write(1, str(e).encode())\n"
+        "  child(); os._exit(0)\n"
+        "os.waitpid(pid, 0)\n"
+    )
+    assert "forked subprocess" in out and "spawn" in out
+
+
 # ---- memory -----------------------------------------------------------------------------------------------------
 
 
@@ -247,9 +327,11 @@ def test_out_of_memory_says_what_there_is_and_the_process_goes_on() -> None:
 def test_the_host_does_not_wait_for_ops() -> None:
     """Pointwise work, views and copies within the device ask for no synchronisation."""
     x = vesta.ones(64, 64, device="cuda").requires_grad_()
+    labels = vesta.arange(64, device="cuda")
     counters = lambda: dict(vesta._C_cuda.counters())
     before = counters()
     y = ((x * 2).tanh() + x.t()).contiguous()
     y.backward(y.detach())
+    vesta.nn.functional.cross_entropy(y.detach(), labels)
     after = counters()
     assert after["synchronizations"] == before["synchronizations"] and after["launches"] > before["launches"]
