@@ -92,7 +92,7 @@ struct ToDlpack {
     e->managed.context = e.get();
     e->managed.deleter = [](DlManaged* m) { delete static_cast<Exported*>(m->context); };
     PyObject* capsule = PyCapsule_New(&e->managed, "dltensor", free_capsule);
-    if (capsule) e.release();
+    if (capsule) static_cast<void>(e.release());  // the capsule owns it now
     return capsule;
   }
 };
