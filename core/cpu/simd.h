@@ -131,6 +131,14 @@ struct Mask {
   /// Writes the first n lanes (1 to N) as bytes 0 and 1.
   VESTA_INLINE void store(bool* p, std::int64_t n = N) const {
     const unsigned all = bits();
+    if (n == N) {  // eight lanes at a time: bit i into byte i, any bit of a byte down to its lowest
+      for (int i = 0; i < N; i += 8) {
+        const std::uint64_t spread = ((all >> i) & 0xffu) * 0x0101010101010101u & 0x8040201008040201u;
+        const std::uint64_t bytes = ((spread + 0x7f7f7f7f7f7f7f7fu) >> 7) & 0x0101010101010101u;
+        __builtin_memcpy(p + i, &bytes, N < 8 ? std::size_t(N) : 8);
+      }
+      return;
+    }
     for (std::int64_t i = 0; i < n; ++i) p[i] = ((all >> i) & 1u) != 0;
   }
   /// Reads n bytes (1 to N), any of which but 0 is true; the other lanes are false.
