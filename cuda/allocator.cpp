@@ -7,8 +7,7 @@
 
 namespace vesta::cuda {
 
-// ---- the driver
-// -------------------------------------------------------------------------------------------------------
+// ---- the driver ----
 
 void* RuntimeDriver::malloc_(size_t n) {
   DeviceGuard guard(device_);
@@ -126,8 +125,7 @@ bool HostDriver::is_capturing(Stream s) {
   return yes;
 }
 
-// ---- the allocators
-// ---------------------------------------------------------------------------------------------------
+// ---- the allocators ----
 
 namespace {
 

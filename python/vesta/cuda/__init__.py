@@ -77,9 +77,7 @@ __all__ = [
 #: Modules and names that are imported when they are first asked for.
 _LAZY = {
     "amp": "vesta.cuda.amp",
-    "memory": "vesta.cuda.memory",
     "random": "vesta.cuda.random",
-    "streams": "vesta.cuda.streams",
 }
 _RANDOM = (
     "get_rng_state",
