@@ -1,7 +1,6 @@
 #include <vesta/cuda/device.h>
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <array>
 #include <mutex>
@@ -12,10 +11,12 @@ namespace {
 thread_local int current = 0;
 thread_local bool current_is_set = false;  // a new thread's CUDA context is device 0's only once somebody asks for it
 
-/// Notes the process that began to use CUDA: a forked child cannot go on with it.
-bool in_forked_child() {
-  static const pid_t owner = getpid();
-  return getpid() != owner;
+bool forked = false;  // this process is a child of one that used CUDA, and cannot go on with it
+
+/// Has a forked child start without a current device, so that its first use of one is checked.
+void watch_forks() {
+  static const int watching = pthread_atfork(nullptr, nullptr, [] { forked = true, current_is_set = false; });
+  static_cast<void>(watching);
 }
 
 struct Found {
@@ -46,13 +47,14 @@ int current_device() { return current; }
 
 void set_current_device(int device) {
   if (device == current && current_is_set) return;
-  VESTA_CHECK(!in_forked_child(), runtime,
+  VESTA_CHECK(!forked, runtime,
               "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
               "'spawn' start method.");
   VESTA_CHECK(visible_devices() > 0, device, why_no_device());
   VESTA_CHECK(device >= 0 && device < visible_devices(), device, "cuda: expected a device number from 0 to ",
               visible_devices() - 1, ", got ", device, ".");
   VESTA_CUDA_CHECK(rt::set_device(device));
+  watch_forks();
   current = device, current_is_set = true;
 }
 

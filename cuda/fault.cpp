@@ -11,9 +11,11 @@ namespace vesta::cuda {
 namespace { std::array<Fault*, kMaxDevices> records{}; }
 
 Fault* fault_of(int device) {
+  Fault*& f = records[size_t(device)];
+  if (Fault* made = __atomic_load_n(&f, __ATOMIC_ACQUIRE))
+    return made;  // nearly always, at every launch that may report
   static std::mutex lock;
   std::lock_guard guard(lock);
-  Fault*& f = records[size_t(device)];
   if (!f) {
     void* p = nullptr;
     VESTA_CUDA_CHECK(rt::host_malloc(&p, sizeof(Fault)));
