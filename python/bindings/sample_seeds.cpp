@@ -1,4 +1,4 @@
-// vesta._C._SampleSeeds: the random states that one sample of a dataset starts from, in a third of a microsecond.
+// vesta._C._SampleSeeds: the random states that one sample of a dataset starts from, in a quarter of a microsecond.
 //
 // random.seed() and numpy.random.seed() cost 5 us each, more than many a sample. Both generators are Mersenne Twisters
 // whose 624 words may be anything but zeros, so the words are written where they lie. Where they lie is found, and
@@ -30,10 +30,31 @@ uint64_t seed_of_sample(uint64_t base, uint64_t position, uint64_t which) {
   return mixed(mixed(base + kGolden * which) + kGolden * (position + 1));
 }
 
+/// Makes four streams of 32-bit words side by side: xoshiro128+ (Blackman, Vigna, "Scrambled linear pseudorandom number
+/// generators", TOMS 2021), each from a state of its own.
+struct Lanes {
+  using Words = uint32_t __attribute__((vector_size(16)));
+  Words s[4];
+
+  explicit Lanes(uint64_t seed) {
+    uint64_t state[8];
+    for (int i = 0; i < 8; ++i) state[i] = mixed(seed + kGolden * uint64_t(i + 1));
+    std::memcpy(s, state, sizeof s);
+  }
+  Words next() {
+    const Words result = s[0] + s[3], t = s[1] << 9;
+    s[2] ^= s[0], s[3] ^= s[1], s[1] ^= s[2], s[0] ^= s[3], s[2] ^= t;
+    s[3] = s[3] << 11 | s[3] >> 21;
+    return result;
+  }
+};
+
+/// Fills the words of a Mersenne Twister, from two groups of streams: one alone would wait for itself.
 void fill(uint32_t* words, uint64_t seed) {
-  for (int i = 0; i < kWords / 2; ++i) {
-    const uint64_t z = mixed(seed + kGolden * uint64_t(i + 1));
-    std::memcpy(words + 2 * i, &z, sizeof z);
+  Lanes even(seed), odd(~seed);
+  for (int i = 0; i < kWords; i += 8) {
+    const Lanes::Words pair[2] = {even.next(), odd.next()};
+    std::memcpy(words + i, pair, sizeof pair);
   }
 }
 
@@ -46,6 +67,7 @@ struct Memory {
   /// Takes the memory of `o`, of at least `bytes`; None is nothing. False: a Python error is set.
   bool take(PyObject* o, Py_ssize_t bytes) {
     release();
+    view = {};
     if (o == Py_None) return true;
     if (PyObject_GetBuffer(o, &view, PyBUF_WRITABLE) < 0) return false;
     if (view.len >= bytes) return true;
@@ -61,13 +83,15 @@ struct Memory {
 
 struct Seeds {
   PyObject_HEAD PyObject* twister;  // the instance behind the functions of module `random`; or null
-  Memory words;                     // its position, then its words
-  Memory numpy;                     // words, then the position, of NumPy's legacy generator
-  Memory normal;                    // whether NumPy keeps a second normal number, and which
-  Memory place;                     // where the position of the sample at hand is written
+  PyObject* slow;  // called with the position where something cannot be seeded here; or null
+  bool always;  // call it for each sample; false: once NumPy has been imported
+  Memory words;  // its position, then its words
+  Memory numpy;  // words, then the position, of NumPy's legacy generator
+  Memory normal;  // whether NumPy keeps a second normal number, and which
+  Memory place;  // where the position of the sample at hand is written
   uint64_t base;
   uint32_t first;  // word 0 as it was written last
-  bool known;      // nobody else has changed the states since
+  bool known;  // nobody else has changed the states since
 };
 PyTypeObject* type;
 PyObject *gauss_next, *sys_modules, *numpy_name;
@@ -77,16 +101,19 @@ Seeds& self_of(PyObject* o) { return *reinterpret_cast<Seeds*>(o); }
 PyObject* seeds_new(PyTypeObject* t, PyObject*, PyObject*) { return t->tp_alloc(t, 0); }
 
 int seeds_init(PyObject* o, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"twister", "words", "numpy", "normal", "place", nullptr};
-  PyObject *twister = Py_None, *words = Py_None, *numpy = Py_None, *normal = Py_None, *place = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOO:_SampleSeeds", const_cast<char**>(names), &twister, &words,
-                                   &numpy, &normal, &place))
+  static const char* names[] = {"twister", "words", "numpy", "normal", "place", "slow", "always", nullptr};
+  PyObject *twister = Py_None, *words = Py_None, *numpy = Py_None, *normal = Py_None, *place = Py_None, *slow = Py_None;
+  int always = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOOOp:_SampleSeeds", const_cast<char**>(names), &twister, &words,
+                                   &numpy, &normal, &place, &slow, &always))
     return -1;
   Seeds& s = self_of(o);
   const bool taken = s.words.take(words, 4 * (kWords + 1)) && s.numpy.take(numpy, 4 * (kWords + 1)) &&
                      s.normal.take(normal, 16) && s.place.take(place, 8);
   if (!taken) return -1;
-  if (twister != Py_None) s.twister = new_ref(twister);
+  Py_XSETREF(s.twister, twister == Py_None ? nullptr : new_ref(twister));
+  Py_XSETREF(s.slow, slow == Py_None ? nullptr : new_ref(slow));
+  s.always = always, s.known = false;
   return 0;
 }
 void seeds_dealloc(PyObject* o) {
@@ -94,6 +121,7 @@ void seeds_dealloc(PyObject* o) {
   Seeds& s = self_of(o);
   for (Memory* m : {&s.words, &s.numpy, &s.normal, &s.place}) m->release();
   Py_XDECREF(s.twister);
+  Py_XDECREF(s.slow);
   t->tp_free(o);
   Py_DECREF(t);
 }
@@ -125,7 +153,7 @@ void seed_numpy(Seeds& s, uint64_t position) {
   std::memset(s.normal.view.buf, 0, 16);
 }
 
-/// Seeds for the sample at a position; returns whether NumPy has been imported and is not seeded here.
+/// Seeds for the sample at a position.
 PyObject* seed(PyObject* o, PyObject* number) {
   Seeds& s = self_of(o);
   uint64_t position;
@@ -135,7 +163,8 @@ PyObject* seed(PyObject* o, PyObject* number) {
   if (s.words && !seed_python(s, position)) return nullptr;
   if (s.numpy) seed_numpy(s, position);
   s.known = true;
-  return PyBool_FromLong(!s.numpy && PyDict_GetItemWithError(sys_modules, numpy_name));
+  const bool rest = s.slow && (s.always || (!s.numpy && PyDict_GetItemWithError(sys_modules, numpy_name)));
+  return rest ? PyObject_CallOneArg(s.slow, number) : new_ref(Py_None);
 }
 
 /// Returns the words that a stream starts with at a position, as bytes.
@@ -152,21 +181,21 @@ PyObject* words_at(PyObject* o, PyObject* args) {
   return bytes;
 }
 
-constexpr Py_ssize_t kSaved = 2 * 4 * (kWords + 1) + 16;
+constexpr Py_ssize_t kTwister = 4 * (kWords + 1), kAll = 2 * kTwister + 16;  // bytes saved without NumPy, with it
 
 /// Returns (states as bytes, our generator's state, Python's second normal number).
 PyObject* save(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Seeds& s = self_of(o);
-    Ref bytes(PyBytes_FromStringAndSize(nullptr, kSaved));
+    Ref bytes(PyBytes_FromStringAndSize(nullptr, s.numpy ? kAll : kTwister));
     Ref second(s.words ? PyObject_GetAttr(s.twister, gauss_next) : new_ref(Py_None));
     if (!bytes || !second) return nullptr;
     char* to = PyBytes_AS_STRING(bytes.get());
-    std::memset(to, 0, kSaved);
-    if (s.words) std::memcpy(to, s.words.view.buf, 4 * (kWords + 1));
+    std::memset(to, 0, size_t(PyBytes_GET_SIZE(bytes.get())));
+    if (s.words) std::memcpy(to, s.words.view.buf, kTwister);
     if (s.numpy) {
-      std::memcpy(to + 4 * (kWords + 1), s.numpy.view.buf, 4 * (kWords + 1));
-      std::memcpy(to + 8 * (kWords + 1), s.normal.view.buf, 16);
+      std::memcpy(to + kTwister, s.numpy.view.buf, kTwister);
+      std::memcpy(to + 2 * kTwister, s.normal.view.buf, 16);
     }
     s.known = false;
     return PyTuple_Pack(3, bytes.get(), Ref(wrap(default_generator().get_state())).get(), second.get());
@@ -178,19 +207,20 @@ PyObject* restore(PyObject* o, PyObject* saved) {
     Seeds& s = self_of(o);
     PyObject *bytes, *state, *second;
     if (!PyArg_ParseTuple(saved, "SOO:restore", &bytes, &state, &second)) return nullptr;
-    if (PyBytes_GET_SIZE(bytes) != kSaved || !is_tensor(state)) {
+    const Py_ssize_t size = PyBytes_GET_SIZE(bytes);
+    if ((size != kAll && size != kTwister) || !is_tensor(state)) {
       PyErr_SetString(PyExc_ValueError, "restore: expected what save() returned.");
       return nullptr;
     }
     const char* from = PyBytes_AS_STRING(bytes);
     default_generator().set_state(unwrap(state));
     if (s.words) {
-      std::memcpy(s.words.view.buf, from, 4 * (kWords + 1));
+      std::memcpy(s.words.view.buf, from, kTwister);
       if (PyObject_SetAttr(s.twister, gauss_next, second) < 0) return nullptr;
     }
-    if (s.numpy) {
-      std::memcpy(s.numpy.view.buf, from + 4 * (kWords + 1), 4 * (kWords + 1));
-      std::memcpy(s.normal.view.buf, from + 8 * (kWords + 1), 16);
+    if (s.numpy && size == kAll) {  // NumPy imported meanwhile: there is nothing to put back
+      std::memcpy(s.numpy.view.buf, from + kTwister, kTwister);
+      std::memcpy(s.normal.view.buf, from + 2 * kTwister, 16);
     }
     s.known = false;
     Py_RETURN_NONE;
@@ -199,7 +229,7 @@ PyObject* restore(PyObject* o, PyObject* saved) {
 
 PyMethodDef methods[] = {
     {"begin", begin, METH_O, "begin($self, base, /)\n--\n\nTakes the number that all seeds of a pass depend on."},
-    {"seed", seed, METH_O, "seed($self, position, /)\n--\n\nSeeds for a sample; True: NumPy is there and not seeded."},
+    {"seed", seed, METH_O, "seed($self, position, /)\n--\n\nSeeds for the sample at a position."},
     {"words_at", words_at, METH_VARARGS, "words_at($self, position, which, /)\n--\n\nA stream's words as bytes."},
     {"save", save, METH_NOARGS, "save($self, /)\n--\n\nThe states as they are."},
     {"restore", restore, METH_O, "restore($self, saved, /)\n--\n\nPuts back what save() returned."},

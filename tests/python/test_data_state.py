@@ -46,7 +46,7 @@ def test_states_written_in_place_are_those_of_setstate(position: int) -> None:
         seeds.begin(12345)
         with seeds.kept():
             random.gauss(0, 1), np.random.randn()  # leave a second normal number, which must not survive
-            seeds(position)
+            seeds.seed(position)
             drawn = [random.gauss(0, 1), random.random(), random.getrandbits(700), vesta.rand(3).tolist()]
             results.append([*drawn, np.random.randn(), np.random.randint(1000, size=700).tolist()])
     assert results[0] == results[1]
@@ -59,7 +59,7 @@ def test_positions_and_seeds_give_unrelated_numbers() -> None:
         for base in (0, 1, 2):
             seeds.begin(base)
             for position in range(50):
-                seeds(position)
+                seeds.seed(position)
                 drawn.update([random.random(), np.random.random(), vesta.rand(()).item()])
     assert len(drawn) == 3 * 3 * 50
     assert abs(sum(drawn) / len(drawn) - 0.5) < 0.06  # six standard deviations of the mean of 450 uniform numbers

@@ -189,12 +189,21 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         named = zip(first._fields, zip(*batch))
         return kind(*(_field(f".{name}", members, collate_fn_map) for name, members in named))
     if isinstance(first, Sequence):
-        if not all(isinstance(sample, Sequence) for sample in batch):
-            _refuse(batch, _kind_of, "type")
-        _refuse(batch, len, "length", " (each element in list of batch should be of equal size)")
+        _check_lengths(batch)
         values = [_field(i, members, collate_fn_map) for i, members in enumerate(zip(*batch))]
         return values if isinstance(first, tuple) else _sequence(first, values)
     raise _KindError(_KINDS.format(kind))
+
+
+def _check_lengths(batch: Sequence[Any]) -> None:
+    """Raises unless all samples are sequences of one length."""
+    try:
+        if len(set(map(len, batch))) == 1:
+            return
+    except TypeError:
+        _refuse(batch, _kind_of, "type")
+        raise
+    _refuse(batch, len, "length", " (each element in list of batch should be of equal size)")
 
 
 def _members(batch: Sequence[Mapping], key: Any) -> list[Any]:

@@ -28,7 +28,7 @@ def _collated(collate: Callable[[Any], Any], samples: Any, task: Task, position:
     """Collates samples; a function of the user's may draw random numbers."""
     if collate is not default_collate:
         if collate is not default_convert:
-            seeds(_COLLATE + position)
+            seeds.seed(_COLLATE + position)
         return collate(samples)
     try:
         return collate(samples)
@@ -70,20 +70,20 @@ class MapFetcher:
     def _made(self, task: Task) -> Any:
         if self._direct is not None:
             return self._direct(task.indices)
-        dataset, seeds, position = self._dataset, self._seeds, task.start
+        dataset, seed, position = self._dataset, self._seeds.seed, task.start
         if not self._batched:
-            seeds(position)
+            seed(position)
             samples = dataset[task.indices]
         elif self._many is not None:
-            seeds(position)
+            seed(position)
             samples = self._many(task.indices)
         else:
             samples = []
             for index in task.indices:
-                seeds(position)
+                seed(position)
                 samples.append(dataset[index])
                 position += 1
-        return _collated(self._collate, samples, task, task.start, seeds)
+        return _collated(self._collate, samples, task, task.start, self._seeds)
 
 
 class StreamFetcher:
@@ -127,13 +127,13 @@ class StreamFetcher:
         if own is not None and hasattr(self._dataset, "load_state_dict"):
             self._dataset.load_state_dict(own)
             own = None
-        self._seeds(self._first)
+        self._seeds.seed(self._first)
         samples = iter(self._dataset)
         if own is not None and hasattr(samples, "load_state_dict"):
             samples.load_state_dict(own)
         elif state["state"] is None:
             for k in range(state["samples"]):
-                self._seeds(self._first + k)
+                self._seeds.seed(self._first + k)
                 next(samples, None)
         self._count = state["samples"]
         return samples
@@ -150,7 +150,7 @@ class StreamFetcher:
     def _next(self) -> Iterator[Any]:
         assert self._samples is not None
         while True:
-            self._seeds(self._first + self._count)
+            self._seeds.seed(self._first + self._count)
             try:
                 sample = next(self._samples)
             except StopIteration:

@@ -19,6 +19,7 @@ import importlib
 import random
 import struct
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -101,7 +102,7 @@ class Seeds:
         >>> seeds = Seeds()
         >>> seeds.begin(7)
         >>> with seeds.kept():
-        ...     draws = [seeds(3) or random.random() for _ in range(2)]
+        ...     draws = [seeds.seed(3) or random.random() for _ in range(2)]
         >>> draws[0] == draws[1]
         True
     """
@@ -111,24 +112,25 @@ class Seeds:
         self._base = 0
         self._direct = direct
         self._words = _words_of_random() if direct else None
-        self._numpy: Any = None  # the module, once it is imported and seeded
+        self._native = _C._SampleSeeds()
         self._attach()
+        #: Seeds for the sample at a position; the call that counts.
+        self.seed = self._native.seed
 
     def _attach(self) -> None:
-        """Makes the native part anew, with NumPy's generator if there is one now."""
+        """Tells the native part where states lie, NumPy's too if there is one now."""
         self._numpy = _legacy_numpy()
         self._held = self._numpy._rand._bit_generator if self._numpy else None  # its memory is written to
         words, normal = _words_of_numpy(self._numpy) if self._numpy and self._direct else (None, None)
-        twister = random._inst if self._words is not None else None  # type: ignore[attr-defined]
-        self._native = _C._SampleSeeds(twister, self._words, words, normal, self._place)
-        self._native.begin(self._base)
         self._slow = (self._words is None, self._numpy is not None and words is None and _is_twister(self._numpy))
-        self._seed = self._native.seed
-
-    def begin(self, base: int) -> None:
-        """Starts a pass: every sample's states depend on ``base`` and its position."""
-        self._follow()
-        self._base = base & 0xFFFFFFFFFFFFFFFF
+        twister = random._inst if self._words is not None else None  # type: ignore[attr-defined]
+        this = weakref.ref(self)
+        rest = lambda position: this()._rest(position)  # type: ignore[union-attr]
+        always = True in self._slow
+        wanted = always or self._numpy is None
+        self._native.__init__(  # type: ignore[misc]
+            twister, self._words, words, normal, self._place, rest if wanted else None, always
+        )
         self._native.begin(self._base)
 
     def _follow(self) -> None:
@@ -137,15 +139,12 @@ class Seeds:
         if numpy is not None and (self._numpy is None or numpy._rand._bit_generator is not self._held):
             self._attach()
 
-    def __call__(self, position: int) -> None:
-        """Seeds for the sample at ``position``."""
-        if self._seed(position) and self._numpy is None:
+    def _rest(self, position: int) -> None:
+        """Seeds what the native part cannot."""
+        if self._numpy is None and _legacy_numpy() is not None:
             self._attach()
-            self._seed(position)
-        if True in self._slow:
-            self._seed_slowly(position)
-
-    def _seed_slowly(self, position: int) -> None:
+            self.seed(position)
+            return
         for slow, which in zip(self._slow, (_PYTHON, _NUMPY)):
             if not slow:
                 continue
@@ -155,6 +154,12 @@ class Seeds:
             else:
                 self._numpy._rand.set_state(("MT19937", words, _WORDS, 0, 0.0))
 
+    def begin(self, base: int) -> None:
+        """Starts a pass: every sample's states depend on ``base`` and its position."""
+        self._follow()
+        self._base = base & 0xFFFFFFFFFFFFFFFF
+        self._native.begin(self._base)
+
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Puts the generators back at the end as they were at the start."""
@@ -162,11 +167,10 @@ class Seeds:
         python, numpy = self._slow
         saved = self._native.save(), random.getstate() if python else None
         known = self._numpy._rand.get_state() if numpy else None
-        native = self._native
         try:
             yield
         finally:
-            native.restore(saved[0])
+            self._native.restore(saved[0])
             if python:
                 random.setstate(saved[1])
             if known is not None:
