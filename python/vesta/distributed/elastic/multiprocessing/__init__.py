@@ -1,0 +1,3 @@
+"""Errors of worker processes, as the launcher reads them."""
+
+from . import errors as errors
