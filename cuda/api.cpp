@@ -3,6 +3,7 @@
 
 #include <vesta/cuda/allocator.h>
 #include <vesta/cuda/fault.h>
+#include <vesta/cuda/nccl/nccl_library.h>
 
 namespace vesta::cuda {
 namespace {
@@ -95,4 +96,7 @@ extern "C" VESTA_API const Api vesta_cuda_api = {
     .memory_snapshot = [](int d) { return allocator(d).snapshot(); },
     .record_memory_history = [](int d, bool on, size_t n) { allocator(d).record_history(on, n); },
     .counters = count,
+
+    .nccl_version = nccl::version,
+    .nccl_problem = nccl::problem,
 };

@@ -58,6 +58,9 @@ struct Api {
   Snapshot (*memory_snapshot)(int device);
   void (*record_memory_history)(int device, bool on, size_t max_entries);
   std::vector<std::pair<std::string, uint64_t>> (*counters)();
+
+  int (*nccl_version)();  // 0 where there is none
+  std::string (*nccl_problem)();
 };
 
 /// Returns the table; Error(device) with advice where there is no CUDA library.

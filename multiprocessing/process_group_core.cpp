@@ -147,9 +147,14 @@ void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
 
 WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs,
                           std::function<void(Call&)> run) {
-  print.site = CallSite::current();
   auto work = std::make_shared<Work>(vesta::name(print.what), timeout);
   work->set_outputs(std::move(outputs));
+  submit(std::move(print), work, std::move(run));
+  return work;
+}
+
+void GroupCore::submit(Fingerprint print, const WorkPtr& work, std::function<void(Call&)> run) {
+  print.site = CallSite::current();
   std::lock_guard lock(mutex_);
   VESTA_CHECK(!forked(), runtime, vesta::name(print.what), ": group '", name,
               "' belongs to the parent of this forked process. Make a group in the child.");
@@ -167,7 +172,6 @@ WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<T
       });
   queue_.push_back({std::move(print), sequence, work, std::move(run)});
   changed_.notify_all();
-  return work;
 }
 
 void GroupCore::loop() {

@@ -1,0 +1,178 @@
+#include <vesta/cuda/nccl/work.h>
+
+#include <vesta/core/base/warning.h>
+#include <vesta/cuda/fault.h>
+
+namespace vesta::cuda::nccl {
+namespace {
+
+constexpr auto kLate = std::chrono::seconds(5);  // an operation that takes longer is reported, with who is missing
+constexpr int kLooksPerErrorCheck = 16;
+
+}  // namespace
+
+void FailureNotice::post(int device, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (std::exchange(told_, true)) return;
+  post_failure(device, this, std::move(error));
+}
+
+void FailureNotice::heard() {
+  std::lock_guard lock(mutex_);
+  told_ = true;
+  retract_failure(this);
+}
+
+void NcclWork::wait(Milliseconds timeout) {
+  if (timeout.count() <= 0 && !blocking_) return order();
+  try {
+    Work::wait(timeout);
+  } catch (...) {
+    hear();
+    throw;
+  }
+}
+
+void NcclWork::order() {
+  std::vector<Tensor> dropped;  // let go outside the lock
+  bool broken = false;
+  {
+    std::unique_lock lock(mutex_);
+    wait_until(changed_, lock, deadline_in(kForever), [&] { return state_ != pending; });
+    broken = state_ == failed;
+    if (!broken) {
+      const cuda::Stream now = current_stream(on_->device());
+      end_.block(now);
+      // What this stream does next comes after the operation, freeing included. Another stream than the call's may
+      // free the tensors for the call's too early: then they are kept until the operation has ended.
+      if (now == called_on_) dropped.swap(kept_);
+    }
+  }
+  if (broken || exception()) raise();
+  set_outputs({});
+}
+
+/// Notes that the user gets this operation's error, where that is the end of the group.
+void NcclWork::hear() {
+  if (exception() && group_->communicators.aborting()) group_->notice.heard();
+}
+
+void NcclWork::raise() {
+  try {
+    Work::wait(Milliseconds(0));
+  } catch (...) {
+    hear();
+    throw;
+  }
+}
+
+void NcclWork::keep(const std::vector<Tensor>& tensors) {
+  std::lock_guard lock(mutex_);
+  kept_.insert(kept_.end(), tensors.begin(), tensors.end());
+}
+
+void NcclWork::queued(Event end, cuda::Stream called_on, std::shared_ptr<Communicator> on) {
+  std::lock_guard lock(mutex_);
+  end_ = std::move(end);
+  called_on_ = called_on;
+  on_ = std::move(on);
+  state_ = on_device;
+  changed_.notify_all();
+}
+
+void NcclWork::not_queued(std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (state_ != pending) return;
+  error_ = std::move(error);
+  state_ = failed;
+  changed_.notify_all();
+}
+
+bool NcclWork::ended_on_device() const {
+  std::lock_guard lock(mutex_);
+  return state_ == on_device && end_.query();
+}
+
+void NcclWork::await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline) {
+  const auto start = Clock::now();
+  bool told = blocking_;  // who waits on the host tells it itself
+  Backoff pause;
+  for (int looks = 0;; ++looks) {
+    std::shared_ptr<Communicator> on;
+    {
+      std::lock_guard lock(mutex_);
+      if (state_ == failed) std::rethrow_exception(error_);
+      on = on_;
+    }
+    if (group_->communicators.aborting() || core.failed()) {
+      distributed_fail(DistributedCause::backend, "the group was aborted.");
+    }
+    if (on && ended_on_device()) return;
+    if (on && looks % kLooksPerErrorCheck == 0) {
+      if (const std::string error = on->async_error(); !error.empty()) {
+        distributed_fail(DistributedCause::backend, error, ".");
+      }
+    }
+    const auto now = Clock::now();
+    if (now >= deadline) {
+      distributed_fail(DistributedCause::backend, name(), " timed out after ", timeout().count(), " ms.");
+    }
+    if (!told && now - start >= kLate) {
+      told = true;
+      const std::string who = const_cast<GroupCore&>(core).report(sequence);
+      if (!who.empty()) warn(text(name(), " #", sequence, " of group '", core.name, "' has waited for 5 s. ", who));
+    }
+    pause.sleep();
+  }
+}
+
+void NcclWork::release(std::exception_ptr error) {
+  if (error) group_->communicators.wait_aborted();  // until then the device may still write
+  std::vector<Tensor> dropped;
+  std::lock_guard lock(mutex_);
+  if (error && state_ == on_device) group_->notice.post(on_->device(), error);
+  if (error && state_ == pending) {
+    error_ = error;
+    state_ = failed;
+    changed_.notify_all();
+  }
+  dropped.swap(kept_);
+}
+
+namespace {
+
+class Batch : public Work {
+ public:
+  explicit Batch(std::vector<WorkPtr> parts)
+      : Work(parts.empty() ? "coalesced" : parts[0]->name(), longest(parts)), parts_(std::move(parts)) {}
+  void wait(Milliseconds timeout) override {
+    for (const WorkPtr& w : parts_) w->wait(timeout);
+    set_outputs({});
+  }
+  void synchronize() override {
+    for (const WorkPtr& w : parts_) w->synchronize();
+  }
+
+ private:
+  static Milliseconds longest(const std::vector<WorkPtr>& parts) {
+    Milliseconds t(0);
+    for (const WorkPtr& w : parts) t = std::max(t, w->timeout());
+    return t;
+  }
+  std::vector<WorkPtr> parts_;
+};
+
+}  // namespace
+
+WorkPtr batch_of(std::vector<WorkPtr> parts) {
+  auto whole = std::make_shared<Batch>(parts);
+  std::vector<Tensor> outputs;
+  for (const WorkPtr& w : parts) {
+    for (const Tensor& t : w->result()) outputs.push_back(t);
+  }
+  whole->set_outputs(std::move(outputs));
+  all_of(std::move(parts))->then([whole](Work& done) { whole->finish(done.exception()); });
+  return whole;
+}
+
+}  // namespace vesta::cuda::nccl

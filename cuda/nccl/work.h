@@ -1,0 +1,74 @@
+// NcclWork: an operation that was queued on a communicator's stream. `wait` orders the current stream behind it.
+#pragma once
+#include <vesta/cuda/nccl/communicator.h>
+#include <vesta/multiprocessing/process_group_core.h>
+
+namespace vesta::cuda::nccl {
+
+/// Is whether the user of a group has heard of its failure: from a call, from `wait`, or, at the latest, from the next
+/// wait for the device, whose values nobody wrote.
+class FailureNotice {
+ public:
+  void post(int device, std::exception_ptr error);
+  void heard();
+
+ private:
+  std::mutex mutex_;
+  bool told_ = false;
+};
+
+/// Is what the works and threads of a group share.
+struct GroupState {
+  explicit GroupState(std::string name) : communicators(std::move(name)) {}
+  Communicators communicators;
+  FailureNotice notice;
+};
+
+class NcclWork : public Work {
+ public:
+  /// With `blocking`, `wait` waits on the host (barriers).
+  NcclWork(const char* name, Milliseconds timeout, std::shared_ptr<GroupState> group, bool blocking = false)
+      : Work(name, timeout), group_(std::move(group)), blocking_(blocking) {}
+
+  /// Makes the current stream wait; the host goes on. With a timeout, the host waits for the end.
+  void wait(Milliseconds timeout) override;
+  void synchronize() override { order(); }
+
+  // For the group.
+
+  /// Keeps tensors until `wait`, or until the operation has ended.
+  void keep(const std::vector<Tensor>& tensors);
+  /// Says that it is queued: `end` marks its end on the communicator's stream; the inputs were those of `called_on`.
+  void queued(Event end, cuda::Stream called_on, std::shared_ptr<Communicator> on);
+  /// Says that it will never be, and why.
+  void not_queued(std::exception_ptr error);
+  /// Waits for the end on the device, on a thread of the group. Throws what ended it otherwise.
+  void await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline);
+  /// Tells whether the device has ended it.
+  bool ended_on_device() const;
+  /// Lets go of everything. With an error, after the communicators' abort, and so that the user hears of it.
+  void release(std::exception_ptr error = nullptr);
+  /// Waits for the end, which is near, and raises its error.
+  void raise();
+
+ private:
+  enum State : uint8_t { pending, on_device, failed };
+  void order();
+  void hear();
+
+  const std::shared_ptr<GroupState> group_;
+  const bool blocking_;
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  State state_ = pending;
+  std::exception_ptr error_;
+  Event end_;
+  cuda::Stream called_on_;
+  std::shared_ptr<Communicator> on_;
+  std::vector<Tensor> kept_;
+};
+
+/// Makes one Work of several that were given together; `wait` orders the current stream behind all.
+WorkPtr batch_of(std::vector<WorkPtr> parts);
+
+}  // namespace vesta::cuda::nccl
