@@ -213,9 +213,9 @@ def test_other_libraries_read_the_memory() -> None:
     assert x.bool().__cuda_array_interface__["typestr"] == "|b1"
     assert not hasattr(x.cpu(), "__cuda_array_interface__")
     with pytest.raises(RuntimeError, match="requires grad"):
-        x.float().requires_grad_().__cuda_array_interface__
+        _ = x.float().requires_grad_().__cuda_array_interface__
     with pytest.raises(TypeError, match="bfloat16"):
-        x.bfloat16().__cuda_array_interface__
+        _ = x.bfloat16().__cuda_array_interface__
 
 
 @pytest.mark.parametrize("source", ["contiguous", "transposed", "sliced", "expanded"])
