@@ -88,6 +88,8 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   std::unique_ptr<Engine> engine;
   const std::string name;
   uint64_t given() const { return given_; }
+  /// Tells whether operations are under way.
+  bool busy() const { return done_ != given_; }
 
   void look() override;
 
@@ -100,6 +102,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
     std::function<void(Call&)> run;
   };
   void loop();
+  void end_thread();
   std::exception_ptr run_task(Task& t);
   [[noreturn]] void give_reason(const std::string& title, const std::string& fallback);
   void look_at_running();
