@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <vesta/cuda/fault.h>
+
 namespace vesta::cuda::nccl {
 namespace {
 
@@ -22,6 +24,19 @@ constexpr auto kCallPatience = std::chrono::seconds(1);    // for a call under w
 }
 
 }  // namespace
+
+void FailureNotice::post(const std::vector<int>& devices, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (told_ || devices.empty()) return;
+  told_ = true;
+  for (int d : devices) post_failure(d, this, error);
+}
+
+void FailureNotice::heard() {
+  std::lock_guard lock(mutex_);
+  told_ = true;
+  retract_failure(this);
+}
 
 void Backoff::sleep() {
   std::this_thread::sleep_for(std::chrono::microseconds(microseconds_));
@@ -134,6 +149,12 @@ void Communicators::abort_all(const std::string& reason) noexcept {
     std::lock_guard lock(mutex_);
     all = all_;
   }
+  std::vector<int> devices;
+  for (auto& c : all) {
+    if (c->busy()) devices.push_back(c->device());
+  }
+  // Before the abort: it ends the waits, and who comes out of one must not take what was not written for values.
+  notice_.post(devices, std::make_exception_ptr(DistributedError(DistributedCause::backend, reason)));
   bool done = false;  // under the mutex
   std::thread worker([&] {
     for (auto& c : all) c->abort();

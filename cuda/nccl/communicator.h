@@ -29,6 +29,18 @@ class Backoff {
   int microseconds_ = 10;
 };
 
+/// Is whether the user of a group has heard of its failure: from a call, from `wait`, or, at the latest, from the next
+/// wait for the device, whose values nobody wrote.
+class FailureNotice {
+ public:
+  void post(const std::vector<int>& devices, std::exception_ptr error);
+  void heard();
+
+ private:
+  std::mutex mutex_;
+  bool told_ = false;
+};
+
 class Communicator {
  public:
   Communicator(int device, int rank, int size);
@@ -51,6 +63,11 @@ class Communicator {
   /// Ends it after its last operation.
   void close() noexcept;
 
+  /// Counts operations that are queued and not known to have ended.
+  void begin() { ++flying_; }
+  void end() { --flying_; }
+  bool busy() const { return flying_ > 0; }
+
   cuda::Stream stream() const { return stream_; }
   nccl::Stream handle() const { return stream_.handle(); }
   int device() const { return stream_.device(); }
@@ -62,18 +79,19 @@ class Communicator {
   int rank_, size_;
   std::timed_mutex calling_;
   std::atomic<Comm> comm_{nullptr};
+  std::atomic<int> flying_{0};
   const char* last_call_ = "";
 };
 
 /// Is all communicators of a group, and their common end.
 class Communicators {
  public:
-  explicit Communicators(std::string group) : group_(std::move(group)) {}
+  Communicators(std::string group, FailureNotice& notice) : group_(std::move(group)), notice_(notice) {}
   ~Communicators();
   Communicators(const Communicators&) = delete;
 
   std::shared_ptr<Communicator> add(int device, int rank, int size);
-  /// Begins to abort all of them. NCCL's own abort has kAbortPatience; then the process ends, since its streams hang.
+  /// Begins to abort all of them; those who wait for a device with operations under way get the reason. NCCL's own abort has kAbortPatience; then the process ends, since its streams hang.
   void abort(const std::string& reason) noexcept;
   bool aborting() const { return aborting_; }
   /// Returns when what was begun is done.
@@ -85,6 +103,7 @@ class Communicators {
   void abort_all(const std::string& reason) noexcept;
 
   const std::string group_;
+  FailureNotice& notice_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Communicator>> all_;

@@ -328,6 +328,8 @@ void Messages::State::end_all(const std::string& why) {
 /// Goes on with everything; tells whether something is under way. Under the lock.
 bool Messages::State::step() {
   try {
+    // Who has failed the group counts as gone from then on: its reason comes first.
+    if (const std::string told = core->mesh.aborted(); !told.empty()) core->fail(told, false);
     if (!core->failed()) match();
     for (auto& [key, d] : directions) {
       if (!core->failed()) advance(key.first, key.second, d);

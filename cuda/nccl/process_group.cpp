@@ -13,7 +13,6 @@
 
 #include <map>
 
-#include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/cuda/nccl/messages.h>
 #include <vesta/cuda/nccl/operands.h>
@@ -658,7 +657,7 @@ WorkPtr NcclGroup::recv(Tensor tensor, int source, int tag, const CallOptions& o
 }
 
 WorkPtr NcclGroup::barrier(const CallOptions& o) {
-  const int device = last_device_ >= 0 ? last_device_.load() : backend(DeviceType::cuda).current_device();
+  const int device = last_device_ >= 0 ? last_device_.load() : current_device();
   Operation p;
   p.device = device;
   p.blocking = true;

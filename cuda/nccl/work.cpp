@@ -1,7 +1,6 @@
 #include <vesta/cuda/nccl/work.h>
 
 #include <vesta/core/base/warning.h>
-#include <vesta/cuda/fault.h>
 
 namespace vesta::cuda::nccl {
 namespace {
@@ -10,18 +9,6 @@ constexpr auto kLate = std::chrono::seconds(5);  // an operation that takes long
 constexpr int kLooksPerErrorCheck = 16;
 
 }  // namespace
-
-void FailureNotice::post(int device, std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
-  if (std::exchange(told_, true)) return;
-  post_failure(device, this, std::move(error));
-}
-
-void FailureNotice::heard() {
-  std::lock_guard lock(mutex_);
-  told_ = true;
-  retract_failure(this);
-}
 
 void NcclWork::wait(Milliseconds timeout) {
   if (timeout.count() <= 0 && !blocking_) return order();
@@ -48,7 +35,7 @@ void NcclWork::order() {
       if (now == called_on_) dropped.swap(kept_);
     }
   }
-  if (broken || exception()) raise();
+  if (broken || exception() || group_->communicators.aborting()) raise();
   set_outputs({});
 }
 
@@ -76,6 +63,7 @@ void NcclWork::queued(Event end, cuda::Stream called_on, std::shared_ptr<Communi
   end_ = std::move(end);
   called_on_ = called_on;
   on_ = std::move(on);
+  on_->begin();
   state_ = on_device;
   changed_.notify_all();
 }
@@ -130,7 +118,7 @@ void NcclWork::release(std::exception_ptr error) {
   if (error) group_->communicators.wait_aborted();  // until then the device may still write
   std::vector<Tensor> dropped;
   std::lock_guard lock(mutex_);
-  if (error && state_ == on_device) group_->notice.post(on_->device(), error);
+  if (state_ == on_device) on_->end();
   if (error && state_ == pending) {
     error_ = error;
     state_ = failed;

@@ -5,23 +5,11 @@
 
 namespace vesta::cuda::nccl {
 
-/// Is whether the user of a group has heard of its failure: from a call, from `wait`, or, at the latest, from the next
-/// wait for the device, whose values nobody wrote.
-class FailureNotice {
- public:
-  void post(int device, std::exception_ptr error);
-  void heard();
-
- private:
-  std::mutex mutex_;
-  bool told_ = false;
-};
-
 /// Is what the works and threads of a group share.
 struct GroupState {
-  explicit GroupState(std::string name) : communicators(std::move(name)) {}
-  Communicators communicators;
+  explicit GroupState(std::string name) : communicators(std::move(name), notice) {}
   FailureNotice notice;
+  Communicators communicators;
 };
 
 class NcclWork : public Work {
@@ -46,7 +34,7 @@ class NcclWork : public Work {
   void await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline);
   /// Tells whether the device has ended it.
   bool ended_on_device() const;
-  /// Lets go of everything. With an error, after the communicators' abort, and so that the user hears of it.
+  /// Lets go of everything; with an error, after the communicators' abort.
   void release(std::exception_ptr error = nullptr);
   /// Waits for the end, which is near, and raises its error.
   void raise();
