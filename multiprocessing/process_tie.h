@@ -13,9 +13,8 @@
 
 namespace vesta::shared {
 
-/// Returns a descriptor that becomes ready for reading when this process has died; for its children. It is opened once
-/// per process and stays open.
-VESTA_API int life_of_this_process();
+/// Opens a descriptor that becomes ready for reading when this process has died; for its children, who inherit it.
+VESTA_API Descriptor life_of_this_process();
 
 /// Ends this process with SIGKILL as soon as the process behind `life` (a descriptor of life_of_this_process(),
 /// inherited or received; duplicated here) is dead. A thread watches; a forked child of this process is not tied by it.
