@@ -160,6 +160,11 @@ class Seeds:
         self._base = base & 0xFFFFFFFFFFFFFFFF
         self._native.begin(self._base)
 
+    def leave(self) -> None:
+        """Notes that no sample is being made any more."""
+        if self._place is not None:
+            self._place[:] = b"\xff" * 8
+
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Puts the generators back at the end as they were at the start."""
