@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 import vesta
-from vesta import Tensor, _C
+from vesta import _C, Tensor
 from vesta._C import _shared
 from vesta._tensor import _Storage
 from vesta.multiprocessing import reductions
@@ -130,7 +130,7 @@ class Receiver:
                 body = memoryview(message.bytes)
                 if body[:1] == b"L":
                     block = message.attach(*pickle.loads(body[1:]), self._keep)
-                    return pickle.loads(memoryview(block))
+                    return pickle.loads(memoryview(block)[1:])
                 return pickle.loads(body[1:])
             finally:
                 _receiving.message = _receiving.keep = None

@@ -106,15 +106,18 @@ class Pool:
 
     def _start(self, context: Any, number: int, job: Job, desk: Carried | None) -> _Colleague:
         ours, theirs = _shared.Channel.pair()
-        life = _shared.life_of_this_process()
+        life = os.dup(_shared.life_of_this_process())  # a duplicate: the other one is closed in a child
         if desk is None:
             arguments = (number, job.workers, theirs, life, self._desk, job)
         else:
             arguments = (number, job.workers, Carried(theirs.fileno()), Carried(life), desk, None)
         self._opening = ours
         process = context.Process(target=main, args=arguments, daemon=True, name=f"vesta-loader-{number}")
-        process.start()
-        theirs.close()
+        try:
+            process.start()
+        finally:
+            theirs.close()
+            os.close(life)
         worker = _Colleague(number, process, ours)
         self.workers.append(worker)
         self._opening = None
@@ -189,7 +192,7 @@ class Pool:
                 worker.stopped_since = now
             elif now - worker.stopped_since >= _STOPPED:
                 raise WorkerError(
-                    f"DataLoader {self.where(worker)} is stopped (by SIGSTOP or SIGTSTP) while the loader's process goes "
+                    f"DataLoader {self.where(worker)} is stopped (SIGSTOP or SIGTSTP) while the loader's process goes "
                     "on. Stop and continue both together."
                 )
 

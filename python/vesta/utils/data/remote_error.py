@@ -11,7 +11,7 @@ __all__ = ["RemoteTraceback", "WorkerError", "describe", "rebuild"]
 
 
 class WorkerError(RuntimeError):
-    """A worker died, stopped or hung, or raised what cannot be raised here. The text names worker, signal and sample."""
+    """A worker died, stopped or hung, or raised what cannot be raised here: who, why and at which sample."""
 
 
 class RemoteTraceback(Exception):
@@ -55,7 +55,7 @@ def _text_of(value: Any, how: Any = str) -> str:
 
 
 def _class_of(module: str, name: str) -> type | None:
-    """Finds an exception class by its name; None where there is none, or one that must not be raised from ``next()``."""
+    """Finds an exception class by its name; None where there is none that may be raised from ``next()``."""
     try:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
@@ -66,8 +66,25 @@ def _class_of(module: str, name: str) -> type | None:
     return found if usable and not issubclass(found, (StopIteration, StopAsyncIteration)) else None
 
 
+def _made(kind: type, initialised: bool, parts: tuple[Any, ...]) -> BaseException | None:
+    """Makes an exception with the arguments and attributes of the one described; None unless its text is the same.
+
+    Its ``__init__`` may want other arguments than ``args``, so that it is not called at first; some built-in classes
+    need it.
+    """
+    _, _, arguments, attributes, special, message, _ = parts
+    try:
+        error: Any = kind(*arguments) if initialised else kind.__new__(kind, *arguments)
+        error.args = arguments
+        for key, value in {**attributes, **special}.items():
+            setattr(error, key, value)
+    except Exception:
+        return None
+    return error if _text_of(error) == message else None
+
+
 def rebuild(parts: tuple[Any, ...], where: str) -> BaseException:
-    """Makes an exception of the same class, without calling its ``__init__``; a WorkerError where that cannot be done.
+    """Makes an exception of the same class, class and text being equal; a WorkerError where that cannot be done.
 
     Args:
         parts: from ``describe``.
@@ -77,15 +94,7 @@ def rebuild(parts: tuple[Any, ...], where: str) -> BaseException:
     kind = _class_of(module, name)
     error: BaseException | None = None
     if kind is not None:
-        try:
-            error = kind.__new__(kind, *arguments)
-            error.args = arguments
-            for key, value in {**attributes, **special}.items():
-                setattr(error, key, value)
-            if _text_of(error) != message:
-                error = None
-        except Exception:
-            error = None
+        error = _made(kind, False, parts) or _made(kind, True, parts)
     if error is None:
         error = WorkerError(f"DataLoader {where} raised {module}.{name}: {message}")
     if hasattr(error, "add_note"):

@@ -66,12 +66,13 @@ def _storage_over(buffer: Any) -> _Storage:
 @contextlib.contextmanager
 def _packing() -> Iterator[list[int]]:
     """Gathers the descriptors that are passed inside; tensors' memory in flight is kept meanwhile."""
+    before = _passing.sent, _passing.lease
     _passing.sent, _passing.lease = [], _shared.Lease()
     try:
         yield _passing.sent
     finally:
         _passing.lease.close()
-        _passing.sent = _passing.lease = None
+        _passing.sent, _passing.lease = before
 
 
 class _Pickler(pickle.Pickler):
@@ -170,8 +171,8 @@ def _explained(error: Exception, thing: Any, name: str) -> Exception:
     path, part = _culprit(thing, name, 0)
     what = _described(part)
     return TypeError(
-        f"DataLoader: {path} cannot be sent to a worker: {what} ({type(error).__name__}: {error}). Define it in a module, "
-        'or pass multiprocessing_context="fork".'
+        f"DataLoader: {path} cannot be sent to a worker: {what} ({type(error).__name__}: {error}). Define it in a "
+        'module, or pass multiprocessing_context="fork".'
     )
 
 

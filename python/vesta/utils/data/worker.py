@@ -1,7 +1,7 @@
 """What a worker process does: takes tasks, makes batches, sends them.
 
-It ends when its loader closes the channel, and is ended by the kernel's news that the loader's process is dead, whatever
-it is doing. Ctrl-C is the loader's business.
+It ends when its loader closes the channel, and is ended by the news that the loader's process is dead, whatever it is
+doing. Ctrl-C is the loader's business.
 """
 
 from __future__ import annotations
@@ -146,12 +146,11 @@ def main(number: int, workers: int, channel: Any, life: Any, desk: Any, job: Job
     if isinstance(life, Carried):
         life, desk = life.descriptor, Desk(workers, desk.descriptor)
         channel = _shared.Channel(channel.descriptor)
-        _shared.die_with(life)
-        os.close(life)
         os.close(desk.descriptor)
     else:
         gc.freeze()  # what is inherited is not looked through, which would copy it
-        _shared.die_with(life)
+    _shared.die_with(life)
+    os.close(life)
     vesta.set_num_threads(1)
     desk.doing(number, STARTING)
     sender = Sender(channel)
@@ -178,8 +177,13 @@ def _serve(number: int, workers: int, channel: Any, desk: Desk, sender: Sender, 
         except BaseException as error:
             failed, job = error, Job(None, False, True, _nothing, False, None, workers)
     worker = _Worker(number, job, desk, sender, Seeds(desk.place(number)), failed=failed)
+    with worker.seeds.watching():
+        _work(worker, channel, desk)
+
+
+def _work(worker: _Worker, channel: Any, desk: Desk) -> None:
     while True:
-        desk.doing(number, IDLE)
+        desk.doing(worker.number, IDLE)
         message = channel.receive(None)
         order = pickle.loads(message.bytes)
         message.close()
