@@ -280,3 +280,19 @@ def test_integers_beyond_64_bits_say_so() -> None:
     for call in (lambda: vesta.tensor(2**63), lambda: vesta.ones(2) + 2**64, lambda: vesta.ones(2).fill_(10**400)):
         with pytest.raises(ValueError, match="expected a number of 64 bits"):
             call()
+
+
+def test_flags_that_are_no_bools_are_refused() -> None:
+    """A flag whose truth raises, a tensor of two elements, once left its exception pending behind a result."""
+    pair = vesta.ones(2)
+    for call in (
+        lambda flag: pair.to(vesta.float64, copy=flag),
+        lambda flag: pair.to(vesta.float64, non_blocking=flag),
+        lambda flag: pair.to("cpu", vesta.float64, False, flag),
+        lambda flag: vesta.zeros(2, requires_grad=flag),
+        lambda flag: vesta.zeros(2, pin_memory=flag),
+    ):
+        for flag in (pair, "yes", 1):
+            with pytest.raises(TypeError, match="must be bool, not"):
+                call(flag)
+        call(False)
