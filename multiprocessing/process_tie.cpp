@@ -66,8 +66,15 @@ bool is_over(int fd) {
   return ::poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP | POLLERR));
 }
 
-void die_with(int parent) {
+void die_with(int parent, int wake) {
   Descriptor kept = Descriptor::duplicate(parent);
+  if (wake >= 0) {
+    Descriptor own = Descriptor::duplicate(wake);
+    const bool set = fcntl(own.get(), F_SETOWN, getpid()) == 0 && fcntl(own.get(), F_SETSIG, SIGCONT) == 0 &&
+                     fcntl(own.get(), F_SETFL, fcntl(own.get(), F_GETFL) | O_ASYNC) == 0;
+    if (!set) fail_with_errno("die_with", "fcntl", errno);
+    own.release();  // the process's, for as long as it lives
+  }
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   sigset_t all, before;
   sigfillset(&all);

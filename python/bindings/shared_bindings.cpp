@@ -188,7 +188,8 @@ void add_processes(py::module_& m) {
   m.def(
       "life_of_this_process", [] { return shared::life_of_this_process().release(); },
       "Opens a descriptor that is ready when this process is dead.");
-  m.def("die_with", &shared::die_with, "Ends this process as soon as the one behind a descriptor is dead.");
+  m.def("die_with", &shared::die_with, py::arg("life"), py::arg("wake") = -1,
+        "Ends this process as soon as the one behind a descriptor is dead.");
   m.def("is_over", &shared::is_over, "Whether the process behind a descriptor is dead.");
 }
 

@@ -226,6 +226,7 @@ def test_share_memory_takes_views_along_and_ends_resizing():
     assert vesta.empty(0).share_memory_().is_shared()
 
 
+@pytest.mark.differs
 def test_memory_under_an_array_stays_where_the_array_is():
     numpy = pytest.importorskip("numpy")
     array = numpy.arange(1000.0)

@@ -64,6 +64,7 @@ def put_some(queue, count):
         queue.put((i, vesta.full((1000,), float(i))))
 
 
+@pytest.mark.differs
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_in_a_queue_outlives_its_sender(method, kind):
@@ -254,6 +255,7 @@ def test_spawn_says_what_it_does_not_do():
 # ---- Names ----
 
 
+@pytest.mark.differs
 def test_every_name_of_multiprocessing_is_here():
     import multiprocessing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from multiprocessing import context, reduction
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from vesta._C import _shared
 
 from . import reductions
+from .connection import Connection, Pipe
 
 __all__ = ["Life", "Process", "die_with"]
 
@@ -57,39 +59,57 @@ def _received_life(duplicate: Any) -> Life:
     return life
 
 
-def die_with(life: Life) -> None:
+def die_with(life: Life, wake: Any = None) -> None:
     """Ends this process with SIGKILL as soon as the one that made ``life`` is dead, within milliseconds.
 
     The parent makes a ``Life`` and gives it to the child, through a fork or as an argument. A thread outside of Python
     watches, so nothing that the process does can delay it.
+
+    Args:
+        life: the parent's.
+        wake: a connection whose other end the parent has. A child of a fork server needs it, to end while it is stopped.
     """
-    _shared.die_with(life.fileno())
+    _shared.die_with(life.fileno(), -1 if wake is None else wake.fileno())
 
 
 class Tied:
     """Mixed into a process class: the child does not outlive its parent, whatever ends the parent."""
 
     _life: Life | None = None
+    _wake: Connection | None = None  # for the child of a fork server
+    _hold: Connection | None = None  # its other end, open in the parent until the child has ended
 
     def start(self) -> None:
         """Starts the process; it ends with this one at the latest."""
+        hold = None
+        if (self._start_method or multiprocessing.get_start_method()) == "forkserver":
+            hold, self._wake = Pipe()
         with Life() as self._life:
             try:
                 super().start()  # type: ignore[misc]
             finally:
-                self._life = None
                 reductions.end_lease_of_start(getattr(self, "_popen", None))
+                self._life = None
+                if self._wake is not None:
+                    self._wake.close()
+                    self._wake = None
+        self._hold = hold
 
     def join(self, timeout: float | None = None) -> None:
         """Waits until the process has ended, or ``timeout`` seconds; memory that it held comes back."""
         super().join(timeout)  # type: ignore[misc]
+        if self._hold is not None and self.exitcode is not None:  # type: ignore[attr-defined]
+            self._hold.close()
         _shared.collect()
 
     def _bootstrap(self, parent_sentinel: Any = None) -> int:
         life, self._life = self._life, None
+        wake, self._wake = self._wake, None
         if life is not None:
-            die_with(life)
+            die_with(life, wake)
             life.close()
+            if wake is not None:
+                wake.close()
         return super()._bootstrap(parent_sentinel)  # type: ignore[misc]
 
 
