@@ -31,7 +31,7 @@ class ByWorkers(Pass):
         self._current = -1
         self._pool: Pool | None = None
         self._failure: BaseException | None = None
-        self._delivered: BaseException | None = None  # the last exception of a worker's that was raised
+        self._delivered = False  # whether what is being raised is a worker's exception
         super().__init__(loader, state)
 
     def _begin(self, loader: Any, state: dict[str, Any] | None) -> None:
@@ -129,7 +129,8 @@ class ByWorkers(Pass):
 
     def _next_batch(self) -> tuple[Task, Any]:
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
+        self._delivered = False
         try:
             return self._awaited()
         except StopIteration:
@@ -137,7 +138,7 @@ class ByWorkers(Pass):
                 self.stop()
             raise
         except (KeyboardInterrupt, SystemExit, WorkerError) as error:
-            if error is self._delivered:
+            if self._delivered:
                 raise
             if isinstance(error, WorkerError):
                 self._failure = error
@@ -199,11 +200,15 @@ class ByWorkers(Pass):
             del colleague.tasks[number]
             if kind == FATAL:
                 where = f"worker {worker} (pid {colleague.pid}), before its first batch"
-            self._delivered = error = rebuild(result, where)
+            error = rebuild(result, where)
             if kind == FATAL:
                 self._failure = error
                 self.stop()
             else:
                 self._fill()
-            raise error
+            self._delivered = True
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
         return None
