@@ -67,7 +67,8 @@ def die_with(life: Life, wake: Any = None) -> None:
 
     Args:
         life: the parent's.
-        wake: a connection whose other end the parent has. A child of a fork server needs it, to end while it is stopped.
+        wake: a connection whose other end the parent has. The child of a fork server needs it,
+            to end even while it is stopped.
     """
     _shared.die_with(life.fileno(), -1 if wake is None else wake.fileno())
 
