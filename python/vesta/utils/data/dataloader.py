@@ -194,10 +194,9 @@ class DataLoader(Generic[T_co]):
 
     def _get_iterator(self, state: dict[str, Any] | None = None) -> Pass:
         if self.num_workers > 0:
-            raise ValueError(
-                f"DataLoader: expected num_workers=0, got {self.num_workers} (num_workers). Batches are made in the "
-                "calling process for now; pass num_workers=0."
-            )
+            from vesta.utils.data.by_workers import ByWorkers
+
+            return ByWorkers(self, state)
         return InProcess(self, state)
 
     def state_dict(self) -> dict[str, Any]:

@@ -76,6 +76,9 @@ class Transfer:
                 stacklevel=5,
             )
 
+    def reset(self) -> None:
+        """Starts anew, for another pass."""
+
     def __call__(self, make: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
         """Returns what ``make()`` returns, its batch where it is wanted."""
         task, batch = make()
