@@ -149,6 +149,8 @@ class ByWorkers(Pass):
 
     def _awaited(self) -> tuple[Task, Any]:
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        if self._pool is not None and self.progress.batches > 0:
+            self._pool.start_another()
         while True:
             found = self._take()
             if found is not None:
