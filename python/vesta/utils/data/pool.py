@@ -119,6 +119,11 @@ class Pool:
         for task in self._pending.pop(worker.number, []):
             self.ask(worker.number, current, task)
 
+    def start_all(self) -> None:
+        """Starts the workers that are still to come."""
+        while self._fork is not None:
+            self.start_another()
+
     def _pass_of(self, number: int) -> tuple[Any, ...]:
         current, seed, states = self._pass
         return "pass", current, seed, states[number]
