@@ -296,3 +296,24 @@ def test_flags_that_are_no_bools_are_refused() -> None:
             with pytest.raises(TypeError, match="must be bool, not"):
                 call(flag)
         call(False)
+
+
+@pytest.mark.differs
+def test_mse_loss_wants_one_shape() -> None:
+    x = vesta.ones(3, 1, requires_grad=True)
+    for target in (vesta.ones(3), vesta.ones(1, 3), vesta.ones(()), vesta.ones(3, 1, dtype=vesta.int64)):
+        with pytest.raises((RuntimeError, TypeError), match="mse_loss: expected"):
+            F.mse_loss(x, target)
+
+
+@pytest.mark.differs
+def test_deprecated_forms_are_refused() -> None:
+    x = vesta.ones(2, 3)
+    for call in (
+        lambda: vesta.where(vesta.ones(2, 3, dtype=vesta.uint8), x, x),
+        lambda: x[..., ...],
+        lambda: x[[0.5]],
+        lambda: vesta.ones(()).mT,
+    ):
+        with pytest.raises((RuntimeError, IndexError)):
+            call()
