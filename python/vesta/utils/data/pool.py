@@ -142,7 +142,7 @@ class Pool:
 
     def _start(self, context: Any, number: int, job: Job, desk: Carried | None) -> _Colleague:
         ours, theirs = _shared.Channel.pair()
-        life = os.dup(_shared.life_of_this_process())  # a duplicate: the other one is closed in a child
+        life = _shared.life_of_this_process()
         if desk is None:
             arguments = (number, job.workers, theirs, life, self._desk, job)
         else:
