@@ -75,6 +75,10 @@ void Backend::transfer(void*, Device to, const void*, Device from, size_t, bool)
   fail(Cause::not_implemented, "copy: ", name(), " cannot copy from ", from, " to ", to, ".");
 }
 
+void Backend::raise_later(const bool*, const char* message, Device) {
+  fail(Cause::not_implemented, name(), " cannot check values without waiting: ", message);
+}
+
 Memory Backend::allocate_pinned(size_t) {
   fail(Cause::device, "pin_memory: expected a device that reads host memory, got ", name(), ".");
 }

@@ -32,6 +32,9 @@ class VESTA_API Backend {
   virtual void run(const PointwisePlan& plan) = 0;
   /// Waits until all work queued on the device is done.
   virtual void synchronize(Device device) = 0;
+  /// Raises `message`, a literal, as Error(runtime) if *flag, which lies in the device's memory, is set: when the host
+  /// next waits for the device.
+  virtual void raise_later(const bool* flag, const char* message, Device device);
 
   // What only a device of its own memory and queues has; the CPU never gets these calls.
 

@@ -1,9 +1,11 @@
 // CUDA as core sees it: the Backend port, and the entry that core calls when it has loaded this library.
 #include <vesta/core/backend.h>
 
+#include <vesta/core/base/waiting.h>
 #include <vesta/core/storage.h>
 #include <vesta/cuda/allocator.h>
 #include <vesta/cuda/fault.h>
+#include <vesta/cuda/kernels/condition.h>
 #include <vesta/cuda/pointwise.h>
 #include <vesta/cuda/register.h>
 
@@ -22,6 +24,10 @@ class CudaBackend final : public Backend {
   }
   void run(const PointwisePlan& plan) override { run_plan(plan); }
   void synchronize(Device device) override { synchronize_device(index_of(device)); }
+  void raise_later(const bool* flag, const char* message, Device device) override {
+    DeviceGuard guard(index_of(device));
+    run_condition(flag, message, fault_of(index_of(device)), stream(device));
+  }
   int current_device() const override {
     VESTA_CHECK(visible_devices() > 0, device, why_no_device());
     return cuda::current_device();
@@ -72,13 +78,19 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
   const Stream stream = cuda::current_stream(index_of(device));
   DeviceGuard guard(stream.device());
   const rt::Copy kind = to_cuda ? rt::Copy::host_to_device : rt::Copy::device_to_host;
-  VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
   const bool pinned = is_pinned(host);
-  if (non_blocking && pinned) return record_pinned_use(host, stream);
-  // The runtime has read pageable memory when the call returns. Page-locked memory, be it another library's, it has
-  // not; and a pageable destination would be read too early.
-  if (to_cuda && !pinned && !rt::is_page_locked(host)) return;
-  VESTA_CUDA_CHECK(rt::stream_synchronize(stream.handle()));
+  if (non_blocking && pinned) {
+    VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
+    return record_pinned_use(host, stream);
+  }
+  {
+    Waiting open;  // a copy from or to pageable memory may itself wait
+    VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
+    // The runtime has read pageable memory when the call returns. Page-locked memory, be it another library's, it has
+    // not; and a pageable destination would be read too early.
+    if (to_cuda && !pinned && !rt::is_page_locked(host)) return;
+    VESTA_CUDA_CHECK(rt::stream_synchronize(stream.handle()));
+  }
   raise_fault(stream.device());
 }
 

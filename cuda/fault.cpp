@@ -40,7 +40,7 @@ void raise_fault(int device) {
     case FaultKind::class_number:
       fail(Cause::index, found.op, ": Target ", found.value, " is out of bounds: expected 0 to ", found.bound - 1,
            " (found on cuda:", device, "; the op's result is not valid).");
-    case FaultKind::zero_divisor: fail(Cause::runtime, found.op, ": ZeroDivisionError (found on cuda:", device, ").");
+    case FaultKind::condition: fail(Cause::runtime, found.op, " (Found on cuda:", device, ".)");
     case FaultKind::negative_exponent:
       fail(Cause::runtime, found.op, ": Integers to negative integer powers are not allowed (found on cuda:", device,
            ").");

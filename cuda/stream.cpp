@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 
+#include <vesta/core/base/waiting.h>
 #include <vesta/cuda/fault.h>
 
 namespace vesta::cuda {
@@ -50,7 +51,10 @@ bool Stream::query() const {
 
 void Stream::synchronize() const {
   DeviceGuard guard(device_);
-  VESTA_CUDA_CHECK(rt::stream_synchronize(handle()));
+  {
+    Waiting open;
+    VESTA_CUDA_CHECK(rt::stream_synchronize(handle()));
+  }
   raise_fault(device_);
 }
 
@@ -108,7 +112,10 @@ bool Event::query() const {
 
 void Event::synchronize() const {
   if (!handle_) return;
-  VESTA_CUDA_CHECK(rt::event_synchronize(handle_));
+  {
+    Waiting open;
+    VESTA_CUDA_CHECK(rt::event_synchronize(handle_));
+  }
   raise_fault(device_);
 }
 
@@ -125,7 +132,10 @@ double Event::elapsed(const Event& end) const {
 
 void synchronize_device(int device) {
   DeviceGuard guard(device);
-  VESTA_CUDA_CHECK(rt::device_synchronize());
+  {
+    Waiting open;
+    VESTA_CUDA_CHECK(rt::device_synchronize());
+  }
   raise_fault(device);
 }
 

@@ -21,11 +21,10 @@ VESTA_INLINE void store_result(Mask<C> m, char* out, int64_t at, int64_t n) {
   m.store(reinterpret_cast<bool*>(out) + at, n);
 }
 
-/// Reads n <= N elements of operand i at element `at`.
+/// Reads n <= N elements; a repeated operand is a whole vector of one value.
 template <class T, class C>
-VESTA_INLINE Vec<C> load_operand(const LoopArgs& a, int i, int64_t at, int64_t n) {
-  const T* p = reinterpret_cast<const T*>(a.in[i]) + at * a.step[i];
-  if (n == Vec<C>::N || a.step[i] == 0) return load_convert<C, T>(p);
+VESTA_INLINE Vec<C> load_operand(const T* p, bool repeated, int64_t n) {
+  if (n == Vec<C>::N || repeated) return load_convert<C, T>(p);
   return load_convert_partial<C, T>(p, n);
 }
 
@@ -34,14 +33,24 @@ template <class T, int operands, class F>
 VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   using C = compute_t<T>;
   constexpr int64_t N = Vec<C>::N;
-  auto at = [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+  // Locals, because a store to the result might change `a` as far as the compiler knows.
+  char* const out = a.out;
+  const int64_t n = a.n;
+  const T* in[operands];
+  int64_t advance[operands];
+  for (int k = 0; k < operands; ++k) {
+    in[k] = reinterpret_cast<const T*>(a.in[k]);
+    advance[k] = N * a.step[k];
+  }
+  auto at = [&](int64_t i, int64_t count) __attribute__((always_inline)) {
     [&]<size_t... K>(std::index_sequence<K...>) __attribute__((always_inline)) {
-      store_result<T>(formula(load_operand<T, C>(a, int(K), i, n)...), a.out, i, n);
+      store_result<T>(formula(load_operand<T, C>(in[K], advance[K] == 0, count)...), out, i, count);
+      ((in[K] += advance[K]), ...);
     }(std::make_index_sequence<operands>{});
   };
   int64_t i = 0;
-  for (; i + N <= a.n; i += N) at(i, N);
-  if (i < a.n) at(i, a.n - i);
+  for (; i + N <= n; i += N) at(i, N);
+  if (i < n) at(i, n - i);
 }
 
 /// Runs `formula(T...)` element by element; the compiler makes vectors of it for integers.

@@ -1,4 +1,5 @@
 // Checks of pointwise ops that look at values: integers have no infinity to divide into.
+#include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/core/ops/promotion.h>
@@ -7,12 +8,18 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 
 void check_integer_divisor(const Tensor* const* in, const double*) {
+  static constexpr char kMessage[] =
+      "division: expected a divisor without zeros for integers, got one with a zero (other). ZeroDivisionError.";
   const Tensor& divisor = *in[1];
   if (!is_integral(divisor.dtype()) || is_differentiable(in[0]->dtype()) || divisor.numel() == 0) return;
+  if (divisor.impl()->wrapped_number) {
+    VESTA_CHECK(divisor.item().integer() != 0, runtime, kMessage);
+    return;
+  }
   NoGrad off;
-  VESTA_CHECK(
-      !eq(divisor, 0).any().item<bool>(), runtime,
-      "division: expected a divisor without zeros for integers, got one with a zero (other). ZeroDivisionError.");
+  const Tensor zero = eq(divisor, 0).any();
+  if (divisor.device().type == DeviceType::cpu) VESTA_CHECK(!zero.item<bool>(), runtime, kMessage);
+  else backend(divisor.device().type).raise_later(static_cast<const bool*>(zero.data_ptr()), kMessage, zero.device());
 }
 
 void check_integer_exponent(const Tensor* const* in, const double*) {

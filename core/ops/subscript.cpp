@@ -123,6 +123,19 @@ Tensor as_value(const Tensor& t, const Tensor& value) {
   return v;
 }
 
+/// Returns the mask that alone chooses what one value is assigned to, broadcasting with `view`; else undefined. Such an
+/// assignment does not have to know how many elements there are, for which a device would make the host wait.
+MaybeTensor only_mask(const Tensor& view, TensorList indices, const Tensor& value) {
+  size_t at = 0;
+  while (!indices[at].defined()) ++at;
+  const Tensor& mask = indices[at];
+  if (at + 1 != indices.size() || mask.dtype() != DType::bool_ || mask.dim() == 0) return {};
+  if (value.numel() != 1 || value.dim() > 1 || value.dtype() != view.dtype()) return {};
+  Dims sizes(mask.sizes());
+  sizes.resize(size_t(view.dim()) - at, 1);
+  return mask.dim() == int64_t(sizes.size()) ? mask : reshape(mask, sizes);
+}
+
 }  // namespace
 
 Tensor get_index(const Tensor& t, std::span<const Index> at) {
@@ -145,7 +158,12 @@ void set_index(const Tensor& t, std::span<const Index> at, const Tensor& value) 
     else copy_(s.view(), without_leading_ones(as_value(t, value), s.view().dim()), false);
     return;
   }
-  index_put_(s.view(), s.indices(), without_leading_ones(as_value(t, value), 1), false);
+  const Tensor v = without_leading_ones(as_value(t, value), 1);
+  if (MaybeTensor mask = only_mask(s.view(), s.indices(), v); mask.defined()) {
+    masked_fill_(s.view(), mask, v.dim() == 0 ? v : select(v, 0, 0));
+  } else {
+    index_put_(s.view(), s.indices(), v, false);
+  }
 }
 
 Tensor Tensor::index(std::initializer_list<Index> at) const { return get_index(*this, {at.begin(), at.size()}); }

@@ -4,14 +4,15 @@
 
 namespace vesta::cuda {
 
-/// What was wrong. `element_index` is an index of gather or scatter, which is a RuntimeError there.
+/// What was wrong. `element_index` is an index of gather or scatter, which is a RuntimeError there;
+/// of a `condition` the text in `op` says everything.
 enum class FaultKind : int {
   index = 1,
-  zero_divisor = 2,
   class_number = 3,
   probability = 4,
   negative_exponent = 5,
   element_index = 6,
+  condition = 7,
 };
 
 /// Lies in page-locked host memory. Only the first report is kept until the host has raised it.

@@ -76,17 +76,16 @@ void sgd(TensorList params, TensorList grads, TensorList buffers, double weight_
   }
 }
 
-/// Counts a step of parameter i: here where its number lies on the CPU, later on the device otherwise.
+/// Notes what follows from the number of parameter i's step; one that lies on the device is counted there, later.
 void count_step(Group& group, OptimEntry& e, const Tensor& steps, const AdamStep& s) {
   if (steps.device().type != DeviceType::cpu) {
     group.counted.push_back(group.entries.size());
     group.steps.push_back(static_cast<float*>(steps.data_ptr()));
     return;
   }
-  float& count = *steps.data_ptr<float>();
-  count += 1;
-  e.step_size = s.lr / (1 - std::pow(s.beta1, double(count)));
-  e.root = std::sqrt(1 - std::pow(s.beta2, double(count)));
+  const double count = double(*steps.data_ptr<float>() + 1);
+  e.step_size = s.lr / (1 - std::pow(s.beta1, count));
+  e.root = std::sqrt(1 - std::pow(s.beta2, count));
 }
 
 /// Queues the counting of steps that lie on the device; the group's entries read what follows from them.
@@ -132,6 +131,7 @@ void adam(TensorList params, TensorList grads, TensorList m, TensorList v, Tenso
     run_adam(g.entries.data(), int(g.entries.size()), g.dtype, step, stream);
   }
   for (size_t i = 0; i < params.size(); ++i) {
+    if (steps[i].device().type == DeviceType::cpu) *steps[i].data_ptr<float>() += 1;  // everything is queued: it counts
     for (const Tensor* t : {&params[i], &m[i], &v[i], &steps[i]}) t->impl()->storage()->bump(op);
     if (amsgrad) top[i].impl()->storage()->bump(op);
   }

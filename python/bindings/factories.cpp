@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/ops.h>
 
 #include "dtype_device.h"
@@ -162,11 +163,9 @@ struct TensorFunction {
   static PyObject* run(const Table& t, Bound& b) {
     Arg<MaybeDType> dtype(t, 1, b);
     Arg<MaybeDevice> device(t, 2, b);
-    VESTA_CHECK(!Arg<bool>(t, 4, b).get(), not_implemented,
-                "tensor: expected pin_memory=False, got True. Pinned memory "
-                "needs a CUDA backend.");
-    bool wants = Arg<bool>(t, 3, b).get();
+    const bool wants = Arg<bool>(t, 3, b).get(), pin = Arg<bool>(t, 4, b).get();
     Tensor r = make_tensor(b.slot[0], dtype.get(), device.get(), "tensor");
+    if (pin) r = pin_memory(r);
     if (wants) r.set_requires_grad(true);
     return wrap(std::move(r));
   }
@@ -280,6 +279,7 @@ struct Arange {
       unwrap(b.slot[6]).copy_(r);
       return new_ref(b.slot[6]);
     }
+    if (Arg<bool>(t, 8, b).get()) r = pin_memory(r);
     if (Arg<bool>(t, 5, b).get()) r.set_requires_grad(true);
     return wrap(std::move(r));
   }

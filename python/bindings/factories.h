@@ -24,6 +24,7 @@ bool add_conversions(PyObject* module);
 bool add_numpy(PyObject* module);
 bool add_dlpack(PyObject* module);
 bool add_random(PyObject* module);
+bool add_sample_seeds(PyObject* module);
 bool add_autograd(PyObject* module);
 bool add_functions_of_autograd(PyObject* module);
 bool add_settings(PyObject* module);

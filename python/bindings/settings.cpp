@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/base/waiting.h>
 #include <vesta/core/base/warning.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/ops/ops.h>
@@ -106,6 +107,10 @@ void show_warning(const std::string& text) {
   PyGILState_Release(state);
 }
 
+/// Lets go of the GIL while the library waits, wherever it is called from.
+void* begin_waiting() { return Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void end_waiting(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
 /// Returns a dict of a floating dtype's limits; the class around it is Python's.
 struct FloatLimits {
   static constexpr char name[] = "_finfo", params[] = "(object dtype)", doc[] = "The limits of a floating-point dtype.";
@@ -154,6 +159,7 @@ bool add_settings(PyObject* module) {
   main_thread = PyThread_get_thread_ident();
   cpu::set_poll_hook(poll_signals);
   set_warning_handler(show_warning);
+  set_waiting_hooks({begin_waiting, end_waiting});
   return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, PromoteTypes, CanCast,
                        ResultType, ProductSwitch, FloatLimits, IntLimits>(module);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
@@ -44,10 +45,7 @@ PyObject* hand_over(const Table& t, Entry entry, PyObject* callee, PyObject* sel
 // ---- what stands besides an op's own parameters ----
 
 void check_extras(const Table& t, const Bound& b) {
-  PyObject* o = b.extra(t, kPinMemory);
-  VESTA_CHECK(!o || o == Py_False || o == Py_None, not_implemented, t.op,
-              ": expected pin_memory=False, got True. Pinned memory needs a CUDA backend.");
-  o = b.extra(t, kLayout);
+  PyObject* o = b.extra(t, kLayout);
   if (o && o != Py_None && !is_layout(o))
     type_error("%s(): argument 'layout' must be vesta.layout, not %s", t.op, Py_TYPE(o)->tp_name);
   o = b.extra(t, kMemoryFormat);
@@ -130,6 +128,10 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   if (out) r = Ref(write_outs(t, out, std::move(r)));
   if (PyObject* f = b.extra(t, kMemoryFormat); f && to_format(f) == Format::contiguous) {
     if (const Tensor& made = unwrap(r.get()); !made.is_contiguous()) r = Ref(wrap(made.contiguous()));
+  }
+  if (PyObject* pin = b.extra(t, kPinMemory); pin && PyObject_IsTrue(pin) == 1) {
+    VESTA_CHECK(!out, value, t.op, ": expected pin_memory=False with out=, which has its memory, got True.");
+    r = Ref(wrap(pin_memory(unwrap(r.get()))));
   }
   PyObject* wanted = b.extra(t, kRequiresGrad);
   if (wanted && PyObject_IsTrue(wanted) == 1) unwrap(r.get()).set_requires_grad(true);

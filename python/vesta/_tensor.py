@@ -206,6 +206,36 @@ def record_stream(self: Tensor, stream: Any) -> None:
     self._record_stream(stream.stream_id)
 
 
+def cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """What other libraries read a CUDA tensor's memory by (CUDA Array Interface, version 2, as PyTorch's).
+
+    Raises AttributeError off CUDA, so that ``hasattr`` tells, and RuntimeError for a tensor that requires grad.
+    """
+    if not self.is_cuda:
+        raise AttributeError(
+            f"__cuda_array_interface__: expected a CUDA tensor, got one on {self.device}. Use .cuda() first."
+        )
+    if self.requires_grad:
+        raise RuntimeError(
+            "__cuda_array_interface__: expected no gradient, got a tensor that requires grad. " "Use .detach()."
+        )
+    size = self.element_size()
+    if self.dtype == _C.bfloat16:
+        raise TypeError("__cuda_array_interface__: expected a dtype that NumPy has, got vesta.bfloat16.")
+    kind = "b" if self.dtype == _C.bool else "c" if self.is_complex() else "f" if self.is_floating_point() else "i"
+    if self.dtype == _C.uint8:
+        kind = "u"
+    strides = None if self.is_contiguous() else tuple(step * size for step in self.stride())
+    address = self.data_ptr() if self.numel() else 0
+    return {
+        "typestr": f"{'|' if size == 1 else '<'}{kind}{size}",
+        "shape": tuple(self.shape),
+        "strides": strides,
+        "data": (address, False),
+        "version": 2,
+    }
+
+
 def real(self: Tensor) -> Tensor:
     """The real part; the tensor itself where it is real."""
     if self.is_complex():
@@ -236,6 +266,7 @@ def install() -> None:
     Tensor.type = type_
     Tensor.__array_priority__ = 1000  # NumPy lets a tensor on the right-hand side decide
     Tensor.real = property(real)
+    Tensor.__cuda_array_interface__ = property(cuda_array_interface)
     for name in ("max", "min", "nonzero", "clamp_", "equal", "isclose", "allclose"):
         setattr(Tensor, name, getattr(_functions, name))
     Tensor.clip_ = _functions.clamp_

@@ -188,6 +188,34 @@ def test_page_locked_memory() -> None:
     assert vesta.equal(p2, x)
     with pytest.raises(RuntimeError, match="pin_memory: expected a CPU tensor"):
         c.pin_memory()
+    for made in (
+        vesta.zeros(3, pin_memory=True),
+        vesta.tensor([1.0, 2.0], pin_memory=True, requires_grad=True),
+        vesta.arange(3, pin_memory=True),
+        vesta.randn(2, 2, pin_memory=True),
+    ):
+        assert made.is_pinned() and made.is_leaf
+    with pytest.raises(RuntimeError, match="pin_memory: expected a CPU tensor"):
+        vesta.zeros(3, device="cuda", pin_memory=True)
+
+
+def test_other_libraries_read_the_memory() -> None:
+    x = vesta.arange(6, dtype=vesta.int16, device="cuda").view(2, 3)
+    told = x.t().__cuda_array_interface__
+    assert told == {
+        "typestr": "<i2",
+        "shape": (3, 2),
+        "strides": (2, 6),
+        "data": (x.data_ptr(), False),
+        "version": 2,
+    }
+    assert x.__cuda_array_interface__["strides"] is None
+    assert x.bool().__cuda_array_interface__["typestr"] == "|b1"
+    assert not hasattr(x.cpu(), "__cuda_array_interface__")
+    with pytest.raises(RuntimeError, match="requires grad"):
+        _ = x.float().requires_grad_().__cuda_array_interface__
+    with pytest.raises(TypeError, match="bfloat16"):
+        _ = x.bfloat16().__cuda_array_interface__
 
 
 @pytest.mark.parametrize("source", ["contiguous", "transposed", "sliced", "expanded"])
@@ -331,5 +359,46 @@ def test_the_host_does_not_wait_for_ops() -> None:
     y = ((x * 2).tanh() + x.t()).contiguous()
     y.backward(y.detach())
     vesta.nn.functional.cross_entropy(y.detach(), labels)
+    labels // (labels + 1) % 3
+    labels[labels > 5] = 0
+    labels.view(8, 8)[:, labels[:8] > 5] = vesta.tensor([7], device="cuda")
     after = counters()
     assert after["synchronizations"] == before["synchronizations"] and after["launches"] > before["launches"]
+
+
+def test_a_zero_among_integer_divisors_raises_when_the_host_waits() -> None:
+    x = vesta.arange(4, device="cuda")
+    quotient = x // x
+    with pytest.raises(RuntimeError, match="divisor without zeros.*ZeroDivisionError.*cuda:0"):
+        quotient.tolist()
+    assert (x // 2).tolist() == [0, 0, 1, 1]  # the device goes on
+    with pytest.raises(RuntimeError, match="divisor without zeros"):
+        x % 0  # a number is known at once
+
+
+@pytest.mark.skipif(not EMULATED, reason="chooses the emulated device's schedule")
+def test_other_threads_of_python_run_while_one_waits() -> None:
+    """Work that nobody waits for is done by the emulated device while the host waits: the GIL must be free then."""
+    program = """
+import threading, time, vesta
+x = vesta.ones(128, 256, device="cuda")
+ticks, done = 0, False
+def tick():
+    global ticks
+    while not done:
+        ticks += 1
+        time.sleep(0)
+y = x
+for _ in range(60):
+    y = (y * 1.01).tanh()
+thread = threading.Thread(target=tick)
+thread.start()
+time.sleep(0.05)
+before = ticks
+y.sum().tolist()  # waits
+during = ticks - before
+done = True
+thread.join()
+print(during)
+"""
+    assert int(run(program, VESTA_EMULATION_SCHEDULE="lazy")) > 20

@@ -53,7 +53,7 @@ def test_shuffling_follows_the_seed() -> None:
 def test_collation() -> None:
     batch = data.default_collate([Point(1, [2.0, "a"]), Point(3, [4.0, "b"])])
     assert type(batch) is Point and batch.x.tolist() == [1, 3] and batch.x.dtype == vesta.int64
-    assert batch.y[0].dtype == vesta.float64 and batch.y[1] == ["a", "b"]
+    assert batch.y[0].dtype == vesta.float64 and batch.y[1] == ("a", "b")
     assert data.default_collate([{"k": True}, {"k": False}])["k"].tolist() == [True, False]
     with pytest.raises(TypeError, match="batch must contain tensors, numpy arrays, numbers, dicts or lists"):
         data.default_collate([object()])
@@ -109,7 +109,7 @@ def test_samplers() -> None:
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"num_workers": 2}, "num_workers=0"), ({"num_workers": -1}, "num_workers=0"),
+    ({"num_workers": -1}, "num_workers=0"),
     ({"shuffle": True, "sampler": [0]}, "mutually exclusive"), ({"batch_size": 0}, "positive integer"),
     ({"batch_sampler": [[0]], "batch_size": 3}, "mutually exclusive"), ({"prefetch_factor": 2}, "prefetch_factor"),
     ({"batch_size": None, "drop_last": True}, "mutually exclusive"), ({"timeout": -1}, "non-negative"),
@@ -123,3 +123,85 @@ def test_a_loader_keeps_its_order() -> None:
     loader = data.DataLoader([1, 2])
     with pytest.raises(ValueError, match="should not be set after DataLoader is initialized"):
         loader.batch_size = 3
+
+
+class Stopping(data.Dataset):
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        if index == 2:
+            raise StopIteration
+        return index
+
+
+@pytest.mark.differs
+def test_a_dataset_that_stops_is_an_error() -> None:
+    batches = iter(data.DataLoader(Stopping(), batch_size=2))
+    assert next(batches).tolist() == [0, 1]
+    with pytest.raises(RuntimeError, match="Stopping.__getitem__ raised StopIteration"):
+        next(batches)
+
+
+def test_samples_side_by_side_are_asked_together() -> None:
+    class Many(data.Dataset):
+        asked = 0
+
+        def __len__(self) -> int:
+            return 4
+
+        def __getitems__(self, indices: list) -> list:
+            self.asked += 1
+            return [10 * i for i in indices]
+
+    many = Many()
+    loader = data.DataLoader(data.StackDataset(a=many, b=[1, 2, 3, 4]), batch_size=4)
+    assert {k: v.tolist() for k, v in next(iter(loader)).items()} == {"a": [0, 10, 20, 30], "b": [1, 2, 3, 4]}
+    assert many.asked == 1
+    many.__class__.__getitems__ = lambda self, indices: [1]
+    with pytest.raises(ValueError, match="Nested dataset's output size mismatch. Expected 4, got 1"):
+        next(iter(loader))
+
+
+def test_a_part_of_a_dataset_of_a_process() -> None:
+    for count, replicas in ((10, 3), (7, 4), (2, 5), (0, 2)):
+        for drop in (False, True):
+            parts = [
+                list(data.DistributedSampler(range(count), replicas, rank, drop_last=drop)) for rank in range(replicas)
+            ]
+            sizes = {len(part) for part in parts}
+            assert len(sizes) == 1 and len(data.DistributedSampler(range(count), replicas, 0, drop_last=drop)) in sizes
+            seen = [index for part in parts for index in part]
+            assert set(seen) == set(range(count)) if not drop else len(set(seen)) == len(seen)
+    sampler = data.DistributedSampler(range(50), 2, 0, seed=3)
+    first = list(sampler)
+    assert list(sampler) == first
+    sampler.set_epoch(1)
+    assert list(sampler) != first and sampler.epoch == 1
+    with pytest.raises(ValueError, match="Invalid rank 2, rank should be in the interval"):
+        data.DistributedSampler([1], 2, 2)
+
+
+def test_a_stream_longer_than_it_said_is_warned_of() -> None:
+    class Short(data.IterableDataset):
+        def __iter__(self):
+            return iter(range(3))
+
+        def __len__(self) -> int:
+            return 2
+
+    loader = data.DataLoader(Short(), batch_size=None)
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match="was reported to be 2.*but 3 samples have been fetched"):
+        assert list(loader) == [0, 1, 2]
+
+
+def test_a_subset_must_override_both() -> None:
+    class Odd(data.Subset):
+        def __getitem__(self, index):
+            return 0
+
+    with pytest.raises(NotImplementedError, match="overrides __getitem__ but not __getitems__"):
+        Odd([1], [0])
+    with pytest.warns(FutureWarning, match="renamed"):
+        assert data.ConcatDataset([[1, 2], [3]]).cummulative_sizes == [2, 3]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .collate import default_collate, default_convert
-from .dataloader import DataLoader, get_worker_info
+from .dataloader import DataLoader, _DatasetKind, get_worker_info
 from .dataset import (
     ChainDataset,
     ConcatDataset,
@@ -14,6 +14,7 @@ from .dataset import (
     TensorDataset,
     random_split,
 )
+from .distributed import DistributedSampler
 from .sampler import (
     BatchSampler,
     RandomSampler,
@@ -29,6 +30,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
@@ -38,6 +40,7 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "_DatasetKind",
     "default_collate",
     "default_convert",
     "get_worker_info",

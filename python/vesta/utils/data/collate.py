@@ -1,64 +1,332 @@
-"""How a list of samples becomes a batch."""
+"""How a list of samples becomes a batch, and what is said where it cannot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import copy
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 import vesta
 from vesta import Tensor
 
-__all__ = ["default_collate", "default_convert"]
+__all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
+
+_KINDS = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+
+
+class _Batch(threading.local):
+    """What is known about the batch that is being collated in this thread."""
+
+    indices: Sequence[Any] | None = None  # of its samples in the dataset
+    empty: Callable[..., Tensor] | None = None  # makes the tensor that samples are stacked into
+
+
+_batch = _Batch()
+
+
+@contextlib.contextmanager
+def samples_named(indices: Sequence[Any]) -> Iterator[None]:
+    """Lets errors of collation name samples by their indices in the dataset."""
+    _batch.indices = indices
+    try:
+        yield
+    finally:
+        _batch.indices = None
+
+
+def stack_into(empty: Callable[..., Tensor] | None) -> None:
+    """Lets default collation write into tensors of ``empty(shape, dtype)``; None: into new ones."""
+    _batch.empty = empty
+
+
+class CollateError(Exception):
+    """Says which field of which samples cannot be stacked. The classes that are raised are RuntimeErrors and so on."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.path: list[Any] = []  # keys from the batch down to the field
+
+    def __str__(self) -> str:
+        field = "".join(key if str(key).startswith(".") else f"[{_quoted(key)}]" for key in self.path)
+        return f"batch{field}: {self.args[0]}"
+
+
+def _quoted(key: Any) -> str:
+    return f'"{key}"' if isinstance(key, str) else repr(key)
+
+
+class _MismatchError(CollateError, RuntimeError):
+    pass
+
+
+class _MissingKeyError(CollateError, KeyError):
+    __str__ = CollateError.__str__
+
+
+class _KindError(CollateError, TypeError):
+    pass
+
+
+def _name(batch: Sequence[Any], position: int) -> str:
+    """Names a sample: by its index in the dataset where it is known."""
+    indices = _batch.indices
+    known = indices is not None and len(indices) == len(batch)
+    return f"sample {indices[position]}" if known else f"sample {position} of the batch"  # type: ignore[index]
+
+
+def _differing(batch: Sequence[Any], of: Callable[[Any], Any]) -> int | None:
+    """Returns the first position whose property is not the first sample's; None where all agree."""
+    first = of(batch[0])
+    return next((i for i, sample in enumerate(batch) if of(sample) != first), None)
+
+
+def _refuse(batch: Sequence[Any], of: Callable[[Any], Any], what: str, then: str = "") -> None:
+    """Raises where samples differ in a property that is called ``what``."""
+    other = _differing(batch, of)
+    if other is not None:
+        first, second = of(batch[0]), of(batch[other])
+        raise _MismatchError(f"{_name(batch, 0)} has {what} {first}, {_name(batch, other)} {second}{then}")
+
+
+def _kind_of(value: Any) -> str:
+    return type(value).__name__
+
+
+def _is_text_array(value: Any) -> bool:
+    """Whether a NumPy array holds strings or Python objects, of which no tensor can be made."""
+    return value.dtype.kind in "SUOaMmV"
 
 
 def _is_numpy(value: Any) -> bool:
     """Whether a value is NumPy's, without importing NumPy."""
-    return type(value).__module__ == "numpy"
-
-
-def _from_numpy(value: Any) -> Tensor:
-    if not hasattr(value, "__array__") or value.dtype.kind in "SUOMmV":
-        raise TypeError(
-            "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
-            f"{getattr(value, 'dtype', type(value))}"
-        )
-    return vesta.as_tensor(value)
-
-
-def _rebuilt(kind: Any, values: Any, otherwise: Any) -> Any:
-    """Makes a container of the user's own class from ``values``; ``otherwise`` where its constructor takes no such."""
-    try:
-        return kind(values)
-    except TypeError:
-        return otherwise
+    kind = type(value)
+    return kind.__module__ == "numpy" and kind.__name__ not in ("str_", "bytes_", "string_")
 
 
 def default_convert(data: Any) -> Any:
-    """Turns NumPy arrays into tensors, inside of dicts, lists and tuples too; leaves anything else as it is."""
+    """Turns NumPy arrays into tensors, inside of dicts, lists and tuples too; leaves anything else as it is.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.utils.data.default_convert({"a": [1, "x"]})
+        {'a': [1, 'x']}
+    """
     if isinstance(data, Tensor):
         return data
     if _is_numpy(data):
-        return _from_numpy(data) if data.dtype.kind not in "SUOMmV" else data
+        return data if _is_text_array(data) else vesta.as_tensor(data)
     if isinstance(data, Mapping):
-        converted = {key: default_convert(value) for key, value in data.items()}
-        return _rebuilt(type(data), converted, converted)
+        return _mapping(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple):
         values = [default_convert(value) for value in data]
         return type(data)(*values) if hasattr(data, "_fields") else values
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        values = [default_convert(value) for value in data]
-        return _rebuilt(type(data), values, values)
+        return _sequence(data, [default_convert(value) for value in data])
     return data
 
 
-def default_collate(batch: Sequence[Any]) -> Any:
+def _mapping(model: Mapping, values: dict) -> Any:
+    """Makes a mapping of ``model``'s class, with its further attributes; a dict where its class cannot."""
+    if type(model) is dict:
+        return values
+    try:
+        if isinstance(model, MutableMapping):
+            clone = copy.copy(model)
+            clone.update(values)
+            return clone
+        return type(model)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values
+
+
+def _sequence(model: Sequence, values: list) -> Any:
+    """Makes a sequence of ``model``'s class, with its further attributes; a list where its class cannot."""
+    if type(model) is list:
+        return values
+    try:
+        if isinstance(model, MutableSequence):
+            clone = copy.copy(model)
+            for i, value in enumerate(values):
+                clone[i] = value
+            return clone
+        return type(model)(values)  # type: ignore[call-arg]
+    except TypeError:
+        return values
+
+
+def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
+    """Makes a batch of samples by the kind of the first: a function of the map, or member by member.
+
+    Args:
+        batch: a list of samples.
+        collate_fn_map: from a type, or a tuple of types, to ``f(batch, collate_fn_map=...)``. A subclass takes the
+            first entry that fits.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.utils.data.collate import collate
+        >>> collate([{"a": 1}, {"a": 2}], collate_fn_map={int: lambda batch, *, collate_fn_map: sum(batch)})
+        {'a': 3}
+    """
+    first = batch[0]
+    kind = type(first)
+    if collate_fn_map is not None:
+        function = collate_fn_map.get(kind)
+        if function is None and _is_numpy_kind(kind):
+            _add_numpy()
+        if function is None:
+            function = next((f for of, f in collate_fn_map.items() if isinstance(first, of)), None)
+        if function is not None:
+            return function(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        return _mapping(first, {key: _field(key, _members(batch, key), collate_fn_map) for key in first})
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        named = zip(first._fields, zip(*batch))
+        return kind(*(_field(f".{name}", members, collate_fn_map) for name, members in named))
+    if isinstance(first, Sequence):
+        _check_lengths(batch)
+        values = [_field(i, members, collate_fn_map) for i, members in enumerate(zip(*batch))]
+        return values if isinstance(first, tuple) else _sequence(first, values)
+    raise _KindError(_KINDS.format(kind))
+
+
+def _check_lengths(batch: Sequence[Any]) -> None:
+    """Raises unless all samples are sequences of one length."""
+    try:
+        if len(set(map(len, batch))) == 1:
+            return
+    except TypeError:
+        _refuse(batch, _kind_of, "type")
+        raise
+    _refuse(batch, len, "length", " (each element in list of batch should be of equal size)")
+
+
+def _members(batch: Sequence[Mapping], key: Any) -> list[Any]:
+    """Returns one entry of every sample."""
+    try:
+        return [sample[key] for sample in batch]
+    except (KeyError, TypeError, IndexError):
+        for i, sample in enumerate(batch):
+            if not isinstance(sample, Mapping):
+                raise _KindError(f"{_name(batch, 0)} is a mapping, {_name(batch, i)} {type(sample)}") from None
+            if key not in sample:
+                raise _MissingKeyError(f"{_name(batch, 0)} has key {_quoted(key)}, {_name(batch, i)} has not") from None
+        raise
+
+
+def _field(key: Any, members: Sequence[Any], collate_fn_map: Any) -> Any:
+    """Collates one field; an error on the way learns the field's name."""
+    try:
+        return collate(members, collate_fn_map=collate_fn_map)
+    except CollateError as error:
+        error.path.insert(0, key)
+        raise
+
+
+def _stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """Stacks tensors, in a worker straight into shared memory."""
+    first = tensors[0]
+    if _batch.empty is None or first.device.type != "cpu" or first.requires_grad:
+        return vesta.stack(tensors, 0)
+    dtype = first.dtype
+    for tensor in tensors:
+        if tensor.dtype != dtype or tensor.requires_grad or tensor.shape != first.shape:
+            return vesta.stack(tensors, 0)
+    return vesta.stack(tensors, 0, out=_batch.empty((len(tensors), *first.shape), dtype))
+
+
+def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Stacks tensors of one shape."""
+    try:
+        return _stacked(batch)
+    except Exception:
+        if not all(isinstance(sample, Tensor) for sample in batch):
+            _refuse(batch, _kind_of, "type")
+        _refuse(batch, lambda sample: tuple(sample.shape), "shape", " (stack expects each tensor to be equal size)")
+        _refuse(batch, lambda sample: str(sample.device), "device")
+        raise
+
+
+def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    """Stacks NumPy arrays of one shape."""
+    if _is_text_array(batch[0]):
+        raise _KindError(_KINDS.format(batch[0].dtype))
+    return collate([vesta.as_tensor(sample) for sample in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Makes a tensor [N] of NumPy's scalars."""
+    if _is_text_array(batch[0]):
+        raise _KindError(_KINDS.format(batch[0].dtype))
+    return _numbers(batch, lambda: vesta.as_tensor(list(batch)))
+
+
+def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Makes a float64 tensor [N] of Python numbers."""
+    return _numbers(batch, lambda: vesta.tensor(list(batch), dtype=vesta.float64))
+
+
+def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
+    """Makes a tensor [N] of Python numbers."""
+    return _numbers(batch, lambda: vesta.tensor(list(batch)))
+
+
+def _numbers(batch: Sequence[Any], make: Callable[[], Tensor]) -> Tensor:
+    try:
+        made = make()
+    except Exception:
+        _refuse(batch, _kind_of, "type")
+        raise
+    if made.dim() != 1:  # a list among the numbers
+        _refuse(batch, _kind_of, "type")
+    return made
+
+
+def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    """Leaves text as it is."""
+    return batch
+
+
+#: What ``default_collate`` does with which type. To extend it, put your type in; NumPy's appear when they are met.
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    Tensor: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+def _is_numpy_kind(kind: type) -> bool:
+    return "numpy" in sys.modules and any(base.__module__ == "numpy" for base in kind.__mro__)
+
+
+def _add_numpy() -> None:
+    """Puts NumPy's types into the map, behind the tensors as in PyTorch."""
+    numpy = sys.modules["numpy"]
+    if numpy.ndarray in default_collate_fn_map:
+        return
+    entries = list(default_collate_fn_map.items())
+    ours = [(numpy.ndarray, collate_numpy_array_fn)]
+    ours.append(((numpy.bool_, numpy.number, numpy.object_), collate_numpy_scalar_fn))
+    default_collate_fn_map.clear()
+    default_collate_fn_map.update([*entries[:1], *ours, *entries[1:]])
+
+
+def default_collate(batch: Any) -> Any:
     """Stacks samples: tensors [...] to [N, ...], numbers to [N]; dicts, lists and tuples member by member.
 
-    Strings stay a list; tuples become lists; a Python float becomes float64, as in PyTorch.
+    Strings stay as they are; tuples become lists; a Python float becomes float64, as in PyTorch. Another type is taught
+    by an entry in ``default_collate_fn_map``.
 
     Raises:
         TypeError: a sample is of a kind that cannot be stacked.
-        RuntimeError: lists of different lengths, or tensors of different shapes.
+        RuntimeError: lists of different lengths, or tensors of different shapes: the field and two samples are named.
 
     Example::
 
@@ -66,27 +334,4 @@ def default_collate(batch: Sequence[Any]) -> Any:
         >>> vesta.utils.data.default_collate([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])
         {'a': tensor([1, 2]), 'b': ['x', 'y']}
     """
-    first = batch[0]
-    if isinstance(first, Tensor):
-        return vesta.stack(list(batch), 0)
-    if _is_numpy(first):
-        return vesta.stack([_from_numpy(sample) for sample in batch], 0)
-    if isinstance(first, float):
-        return vesta.tensor(list(batch), dtype=vesta.float64)
-    if isinstance(first, int):  # bool too
-        return vesta.tensor(list(batch))
-    if isinstance(first, (str, bytes)):
-        return list(batch)
-    if isinstance(first, Mapping):
-        collated = {key: default_collate([sample[key] for sample in batch]) for key in first}
-        return _rebuilt(type(first), collated, collated)
-    if isinstance(first, Sequence):
-        if any(len(sample) != len(first) for sample in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
-        values = [default_collate(members) for members in zip(*batch)]
-        if isinstance(first, tuple):
-            return type(first)(*values) if hasattr(first, "_fields") else values
-        return _rebuilt(type(first), values, values)
-    raise TypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}"
-    )
+    return collate(batch, collate_fn_map=default_collate_fn_map)

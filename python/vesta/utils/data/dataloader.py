@@ -1,37 +1,43 @@
-"""``DataLoader``: batches of a dataset, made in the calling process."""
+"""``DataLoader``: batches of a dataset."""
 
 from __future__ import annotations
 
+import multiprocessing as python_multiprocessing
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-import vesta
-from vesta import Tensor
 from vesta.utils.data.collate import default_collate, default_convert
-from vesta.utils.data.dataset import Dataset, IterableDataset, Subset, TensorDataset
-from vesta.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from vesta.utils.data.dataset import Dataset, IterableDataset
+from vesta.utils.data.information import WorkerInfo, get_worker_info
+from vesta.utils.data.iterator import InProcess, Pass
+from vesta.utils.data.pack import pack_dataset
+from vesta.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SeekableSampler, SequentialSampler
+from vesta.utils.data.state import Progress, check_state
 
-__all__ = ["DataLoader", "get_worker_info"]
+__all__ = ["DataLoader", "WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-def get_worker_info() -> None:
-    """Returns None: batches are made in the calling process, as PyTorch says it for its main process."""
-    return None
+class _DatasetKind:
+    Map = 0
+    Iterable = 1
 
 
-class _Endless(Sampler[None]):
+class _Endless(SeekableSampler[None]):
     """Asks a stream for one sample after the other."""
 
-    def __iter__(self) -> Iterator[None]:
+    _random = False
+
+    def _from(self, seed: int, start: int) -> Iterator[None]:
         while True:
             yield None
 
 
 class DataLoader(Generic[T_co]):
-    """Iterates over a dataset in batches.
+    """Iterates over a dataset in batches, the same ones for any number of workers.
 
     Args:
         dataset: with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
@@ -39,16 +45,24 @@ class DataLoader(Generic[T_co]):
         shuffle: a new random order in each pass.
         sampler: numbers of samples in the order wanted, instead of ``shuffle``.
         batch_sampler: lists of numbers, instead of the three above and ``drop_last``.
-        num_workers: 0, the only value for now: batches are made in the calling process.
+        num_workers: processes that make batches; 0: they are made in this one.
         collate_fn: makes a batch of a list of samples; ``default_collate`` when missing.
         pin_memory: copy batches into memory that a GPU reads from directly.
         drop_last: leave out a last batch that is smaller.
-        generator: of the order; the default one when missing.
-        timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers, pin_memory_device,
-            in_order: as in PyTorch; they concern workers, of which there are none.
+        timeout: seconds to wait for a batch of a worker, at most; 0: as long as it is alive and not stopped.
+        worker_init_fn: called in each worker with its number, before the first batch.
+        multiprocessing_context: "fork", "spawn" or "forkserver", or a context; how workers are started.
+        generator: of the order and of the seed of each pass; the default one when missing.
+        prefetch_factor: batches that each worker makes ahead; 2 when missing.
+        persistent_workers: keep the workers from pass to pass.
+        pin_memory_device: deprecated in PyTorch; ignored.
+        in_order: give batches in the order of the sampler; False: as they are ready.
+        device: where batches go, copied ahead of their use; they stay on the CPU when missing.
+        pack: move large lists, tuples, dicts and strings that the dataset holds into one sealed block which all workers
+            read, so that reading does not grow them. The dataset's attributes are replaced by read-only views of it.
 
     Raises:
-        ValueError: options that exclude each other, or ``num_workers`` above 0.
+        ValueError: options that exclude each other.
 
     Example::
 
@@ -80,9 +94,35 @@ class DataLoader(Generic[T_co]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
+        device: Any = None,
+        pack: bool = False,
     ) -> None:
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
-        stream = isinstance(dataset, IterableDataset)
+        self.prefetch_factor = _checked_prefetch(num_workers, timeout, prefetch_factor, persistent_workers)
+        self.dataset = pack_dataset(dataset) if pack else dataset
+        self.num_workers = num_workers
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        self.device = device
+        self._choose_order(batch_size, shuffle, sampler, batch_sampler, drop_last, generator)
+        automatic = default_collate if self._auto_collation else default_convert
+        self.collate_fn = automatic if collate_fn is None else collate_fn
+        self.persistent_workers = persistent_workers
+        self._len_called: int | None = None
+        self._iterator: Pass | None = None  # of persistent workers
+        self._latest: Progress | None = None  # of the last iterator
+        self._resume: dict[str, Any] | None = None
+        self.__initialized = True
+
+    def _choose_order(
+        self, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool, generator: Any
+    ) -> None:
+        """Checks the options that say which samples come when, and makes the samplers that are missing."""
+        stream = isinstance(self.dataset, IterableDataset)
+        self._dataset_kind = _DatasetKind.Iterable if stream else _DatasetKind.Map
         if stream:
             _check_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
@@ -98,137 +138,164 @@ class DataLoader(Generic[T_co]):
         if sampler is None:
             if stream:
                 sampler = _Endless()
+            elif shuffle:
+                sampler = RandomSampler(self.dataset, generator=generator)
             else:
-                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
-        if batch_size is not None:
+                sampler = SequentialSampler(self.dataset)
+        if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.dataset = dataset
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self.generator = generator
-        self.num_workers = num_workers
-        self.timeout = timeout
-        self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
-        self.prefetch_factor = prefetch_factor
-        self.persistent_workers = persistent_workers
-        self.pin_memory = pin_memory
-        self.pin_memory_device = pin_memory_device
-        self.in_order = in_order
-        automatic = default_collate if batch_sampler is not None else default_convert
-        self.collate_fn = automatic if collate_fn is None else collate_fn
-        self.__initialized = True
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How workers are started."""
+        return self.__multiprocessing_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        if context is not None:
+            context = _checked_context(context, self.num_workers)
+        self.__multiprocessing_context = context
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._FIXED and "_DataLoader__initialized" in self.__dict__:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
+
     def __len__(self) -> int:
-        if self.batch_sampler is not None and not isinstance(self.sampler, _Endless):
-            return len(self.batch_sampler)  # type: ignore[arg-type]
-        if not isinstance(self.sampler, _Endless):
-            return len(self.sampler)  # type: ignore[arg-type]
-        samples = len(self.dataset)  # type: ignore[arg-type]
+        if self._dataset_kind == _DatasetKind.Map:
+            return len(self._index_sampler)
+        length = self._len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
-            return samples
-        return samples // self.batch_size if self.drop_last else -(-samples // self.batch_size)
+            return length
+        return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
-        batches = self._stream() if isinstance(self.dataset, IterableDataset) else map(self._fetcher(), self._numbers())
-        return map(_pinned, batches) if self._pins() else iter(batches)
+        state, self._resume = self._resume, None
+        if self._iterator is not None and self._iterator.usable():
+            self._iterator.restart(self, state)
+        elif self.persistent_workers and self.num_workers > 0:
+            self._iterator = self._get_iterator(state)
+        iterator = self._iterator or self._get_iterator(state)
+        self._latest = iterator.progress
+        return iterator
 
-    def _numbers(self) -> Iterable[Any]:
-        return self.sampler if self.batch_sampler is None else self.batch_sampler
-
-    def _fetcher(self) -> Callable[[Any], Any]:
-        """Returns the function from numbers to a batch."""
-        dataset, collate = self.dataset, self.collate_fn
-        if self.batch_sampler is None:
-            return lambda index: collate(dataset[index])
-        if collate is default_collate and (direct := _direct(dataset)) is not None:
-            return direct
-        many = getattr(dataset, "__getitems__", None)
-        if callable(many):
-            return lambda indices: collate(many(indices))
-        return lambda indices: collate([dataset[index] for index in indices])
-
-    def _stream(self) -> Iterator[Any]:
-        samples = iter(self.dataset)  # type: ignore[call-overload]
-        if self.batch_size is None:
-            yield from map(self.collate_fn, samples)
-            return
-        batch: list[Any] = []
-        for sample in samples:
-            batch.append(sample)
-            if len(batch) == self.batch_size:
-                yield self.collate_fn(batch)
-                batch = []
-        if batch and not self.drop_last:
-            yield self.collate_fn(batch)
-
-    def _pins(self) -> bool:
-        if not self.pin_memory:
-            return False
-        cuda = getattr(vesta, "cuda", None)
-        if cuda is None or not cuda.is_available():
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
-                "used.",
-                stacklevel=3,
+    def _get_iterator(self, state: dict[str, Any] | None = None) -> Pass:
+        if self.num_workers > 0:
+            raise ValueError(
+                f"DataLoader: expected num_workers=0, got {self.num_workers} (num_workers). Batches are made in the "
+                "calling process for now; pass num_workers=0."
             )
-            return False
-        return True
+        return InProcess(self, state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the place behind the batch that came last, small and of plain values (state.py says which).
+
+        Random states of the caller are not in it: save ``vesta.get_rng_state()`` beside it where the next passes are to
+        be the same too.
+
+        Example::
+
+            >>> import vesta
+            >>> loader = vesta.utils.data.DataLoader(range(6), batch_size=2, shuffle=True)
+            >>> batches = iter(loader)
+            >>> first, state = next(batches), loader.state_dict()
+            >>> rest = [batch.tolist() for batch in batches]
+            >>> loader.load_state_dict(state)
+            >>> [batch.tolist() for batch in loader] == rest
+            True
+        """
+        if self._resume is not None:
+            return dict(self._resume)
+        if self._latest is None:
+            return {"version": 1, "batches": 0, "finished": True}
+        return self._latest.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Lets the next pass go on where ``state_dict()`` was taken, with any number of workers.
+
+        With samplers of this package nothing is read again; another sampler is iterated over from its start. An
+        iterable dataset is asked by its ``load_state_dict``, or its samples are read again, with as many workers as
+        before.
+        """
+        self._resume = check_state(state_dict)
+
+    def check_worker_number_rationality(self) -> None:
+        """Warns where there are more workers than processors."""
+        if not self.num_workers:
+            return
+        checked = hasattr(os, "sched_getaffinity")
+        cores = len(os.sched_getaffinity(0)) if checked else os.cpu_count()
+        if cores is not None and self.num_workers <= cores:
+            return
+        suggested = (
+            f"Our suggested max number of worker in current system is {cores}"
+            f"{'' if checked else ' (`cpuset` is not taken into account)'}, which is smaller than what this DataLoader "
+            "is going to create."
+            if cores is not None
+            else "DataLoader is not able to compute a suggested max number of worker in current system."
+        )
+        warnings.warn(
+            f"This DataLoader will create {self.num_workers} worker processes in total. {suggested} Please be aware "
+            "that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number "
+            "to avoid potential slowness/freeze if necessary.",
+            stacklevel=3,
+        )
 
 
-def _direct(dataset: Any) -> Callable[[list[int]], Any] | None:
-    """Returns a function from numbers to a collated batch, for datasets where one lookup does it; else None."""
-    if type(dataset) is TensorDataset:
-        return dataset.collated
-    if type(dataset) is Subset and (inner := _direct(dataset.dataset)) is not None:
-        numbers = dataset.indices
-        return lambda indices: inner([numbers[i] for i in indices])
-    return None
-
-
-def _pinned(value: Any) -> Any:
-    """Copies the tensors of a batch into pinned memory."""
-    if isinstance(value, Tensor):
-        return value.pin_memory()
-    if isinstance(value, dict):
-        return {key: _pinned(entry) for key, entry in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(_pinned, value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_pinned, value))
-    return value
-
-
-def _check_workers(num_workers: Any, timeout: float, prefetch: Any, persistent: bool, context: Any) -> None:
-    """Refuses what would need worker processes."""
+def _checked_prefetch(num_workers: Any, timeout: float, prefetch: Any, persistent: bool) -> int | None:
+    """Checks what concerns workers; returns how many batches each makes ahead."""
     if not isinstance(num_workers, int) or num_workers < 0:
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
-    if num_workers > 0:
-        raise ValueError(
-            f"DataLoader: expected num_workers=0, got {num_workers} (num_workers). Batches are made in the calling "
-            "process for now; pass num_workers=0."
-        )
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
-    if prefetch is not None:
+    if num_workers == 0 and prefetch is not None:
         raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
-            "multiprocessing, otherwise set prefetch_factor to None."
+            "prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
         )
-    if persistent:
+    if num_workers > 0 and prefetch is None:
+        prefetch = 2
+    elif prefetch is not None and prefetch < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
-    if context is not None:
+    return prefetch
+
+
+def _checked_context(context: Any, num_workers: int) -> Any:
+    """Returns the context that a name stands for."""
+    if num_workers == 0:
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-            "num_workers=0"
+            f"num_workers={num_workers}"
         )
+    if isinstance(context, str):
+        methods = python_multiprocessing.get_all_start_methods()
+        if context not in methods:
+            raise ValueError(
+                f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+                f"multiprocessing_context={context!r}"
+            )
+        context = python_multiprocessing.get_context(context)
+    if not isinstance(context, python_multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={context}"
+        )
+    return context
 
 
 def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:

@@ -107,6 +107,17 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return [tensor.index_select(0, rows.to(tensor.device)) for tensor in self.tensors]
 
 
+def _samples(dataset: Any, indices: list) -> list[Any]:
+    """Returns several samples of a dataset, by its ``__getitems__`` where it has one."""
+    many = getattr(dataset, "__getitems__", None)
+    if not callable(many):
+        return [dataset[index] for index in indices]
+    samples = many(indices)
+    if len(samples) != len(indices):
+        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}")
+    return samples
+
+
 class StackDataset(Dataset[Any]):
     """Samples of several datasets side by side: a tuple, or a dict if the datasets have names."""
 
@@ -128,6 +139,14 @@ class StackDataset(Dataset[Any]):
         if isinstance(self.datasets, dict):
             return {name: dataset[index] for name, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
+
+    def __getitems__(self, indices: list) -> list[Any]:
+        """Returns the samples at ``indices``; datasets that have a ``__getitems__`` are asked once for all."""
+        named = isinstance(self.datasets, dict)
+        columns = [_samples(dataset, indices) for dataset in (self.datasets.values() if named else self.datasets)]
+        if named:
+            return [dict(zip(self.datasets, sample)) for sample in zip(*columns)]
+        return list(zip(*columns))
 
     def __len__(self) -> int:
         return self._length
@@ -153,7 +172,7 @@ class ConcatDataset(Dataset[T_co]):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(itertools.accumulate(map(len, self.datasets)))  # type: ignore[arg-type]
+        self.cumulative_sizes = self.cumsum(self.datasets)
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -167,6 +186,19 @@ class ConcatDataset(Dataset[T_co]):
         if which == len(self.datasets):
             raise IndexError(f"ConcatDataset: expected an index below {len(self)}, got {index} (index).")
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """Returns the running totals of the lengths."""
+        return list(itertools.accumulate(map(len, sequence)))
+
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """The older spelling of ``cumulative_sizes``."""
+        warnings.warn(
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", category=FutureWarning, stacklevel=2
+        )
+        return self.cumulative_sizes
 
 
 class ChainDataset(IterableDataset[Any]):
@@ -183,6 +215,8 @@ class ChainDataset(IterableDataset[Any]):
             yield from dataset
 
     def __len__(self) -> int:
+        if not all(isinstance(dataset, IterableDataset) for dataset in self.datasets):
+            raise AssertionError("ChainDataset only supports IterableDataset")
         return sum(len(dataset) for dataset in self.datasets)  # type: ignore[arg-type]
 
 
@@ -203,6 +237,13 @@ class Subset(Dataset[T_co]):
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
+        if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(
+                f"{type(self).__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and "
+                "overriding __getitem__, you must also override __getitems__ to ensure DataLoader works correctly with "
+                "your custom logic. A simple implementation:\n\n"
+                "def __getitems__(self, indices):\n    return [self.__getitem__(idx) for idx in indices]"
+            )
 
     def __getitem__(self, index: Any) -> T_co:
         if isinstance(index, list):
@@ -235,8 +276,9 @@ def random_split(dataset: Dataset[T], lengths: Sequence[int | float], generator:
     total = len(dataset)  # type: ignore[arg-type]
     sizes = list(lengths)
     if math.isclose(sum(sizes), 1) and sum(sizes) <= 1:
-        if any(not 0 <= share <= 1 for share in sizes):
-            raise ValueError(f"random_split: expected shares between 0 and 1, got {sizes} (lengths).")
+        for i, share in enumerate(sizes):
+            if not 0 <= share <= 1:
+                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
         sizes = [math.floor(total * share) for share in sizes]
         for i in range(total - sum(sizes)):
             sizes[i % len(sizes)] += 1

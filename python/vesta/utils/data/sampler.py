@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import vesta
+from vesta import Tensor
+from vesta.utils.data.seeding import draw_seed
 
 __all__ = [
     "BatchSampler",
@@ -21,44 +23,86 @@ __all__ = [
 
 T_co = TypeVar("T_co", covariant=True)
 
+_CHUNK = 1 << 16  # numbers that are made at once
 
-def _positive(name: str, value: Any) -> None:
+
+def _check_positive(name: str, value: Any) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
 
 
+def _listed(numbers: Tensor, start: int = 0) -> Iterator[int]:
+    """Yields the integers of a tensor [N] from ``start`` on, without a list of all of them."""
+    for first in range(start, numbers.size(0), _CHUNK):
+        yield from numbers[first : first + _CHUNK].tolist()
+
+
 class Sampler(Generic[T_co]):
-    """Base of samplers: give ``__iter__`` over numbers of samples, and ``__len__``."""
+    """Base of samplers: give ``__iter__`` over numbers of samples, and ``__len__``.
+
+    A loader that resumes in the middle of a pass iterates anew over a sampler of the user's and drops what came
+    already, unless the sampler has ``state_dict()`` and ``load_state_dict(state)``: those are asked then.
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__}: expected an __iter__ over sample numbers, found none.")
 
 
-class SequentialSampler(Sampler[int]):
+class SeekableSampler(Sampler[T_co]):
+    """A sampler whose order follows from one seed, so that a pass can go on anywhere.
+
+    Subclasses give ``_from(seed, start)``: what comes from element ``start`` on. ``_random`` says whether a seed is
+    drawn at all.
+    """
+
+    generator: Any = None
+    _random = True
+
+    def __iter__(self) -> Iterator[T_co]:
+        return self._from(self._begin(), 0)
+
+    def _begin(self) -> int:
+        """Draws the seed of a pass."""
+        return draw_seed(self.generator) if self._random else 0
+
+    def _from(self, seed: int, start: int) -> Iterator[T_co]:
+        raise NotImplementedError
+
+
+def seekable(sampler: Any) -> bool:
+    """Whether an order follows from ``_begin`` and ``_from``: not where a subclass has its own ``__iter__``."""
+    if type(sampler) is BatchSampler:
+        return seekable(sampler.sampler)
+    return isinstance(sampler, SeekableSampler) and type(sampler).__iter__ is SeekableSampler.__iter__
+
+
+class SequentialSampler(SeekableSampler[int]):
     """0, 1, 2, ....
 
     Args:
         data_source: what has the samples; only its length is used.
     """
 
+    _random = False
+
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.data_source)))
+    def _from(self, seed: int, start: int) -> Iterator[int]:
+        return iter(range(start, len(self.data_source)))
 
     def __len__(self) -> int:
         return len(self.data_source)
 
 
-class RandomSampler(Sampler[int]):
+class RandomSampler(SeekableSampler[int]):
     """All samples in a new random order each time, or ``num_samples`` of them.
 
     Args:
         data_source: what has the samples; only its length is used.
         replacement: draw each sample anew, so that one may come twice.
         num_samples: how many to give; all when missing. More than there are: several permutations in a row.
-        generator: of the order; the default one when missing.
+        generator: of the order; the default one when missing. One number is drawn from it for each pass.
 
     Example::
 
@@ -72,48 +116,50 @@ class RandomSampler(Sampler[int]):
     ) -> None:
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
-        if num_samples is not None:
-            _positive("num_samples", num_samples)
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
         self.generator = generator
+        _check_positive("num_samples", self.num_samples)
 
     @property
     def num_samples(self) -> int:
         """How many samples one pass gives."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def __iter__(self) -> Iterator[int]:
+    def _from(self, seed: int, start: int) -> Iterator[int]:
         n = len(self.data_source)
-        if n == 0:
-            return iter(())
-        if self.replacement:
-            drawn = vesta.randint(0, n, (self.num_samples,), dtype=vesta.int64, generator=self.generator)
-            return iter(drawn.tolist())
-        passes = -(-self.num_samples // n)
-        orders = (vesta.randperm(n, generator=self.generator).tolist() for _ in range(passes))
-        return itertools.islice(itertools.chain.from_iterable(orders), self.num_samples)
+        own = vesta.Generator()
+        part = _CHUNK if self.replacement else n  # what one draw gives; draw i is seeded by seed + i
+        for first in range(start // part * part, self.num_samples, part) if n else ():
+            own.manual_seed((seed + first // part) % (1 << 64))
+            count = min(part, self.num_samples - first)
+            if self.replacement:
+                drawn = vesta.randint(0, n, (count,), dtype=vesta.int64, generator=own)
+            else:
+                drawn = vesta.randperm(n, generator=own)[:count]
+            yield from _listed(drawn, max(0, start - first))
 
     def __len__(self) -> int:
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler[int]):
+class SubsetRandomSampler(SeekableSampler[int]):
     """Given numbers in a new random order each time."""
 
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
         self.indices = indices
         self.generator = generator
 
-    def __iter__(self) -> Iterator[int]:
-        return (self.indices[i] for i in vesta.randperm(len(self.indices), generator=self.generator).tolist())
+    def _from(self, seed: int, start: int) -> Iterator[int]:
+        order = vesta.randperm(len(self.indices), generator=vesta.Generator().manual_seed(seed))
+        return (self.indices[i] for i in _listed(order, start))
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-class WeightedRandomSampler(Sampler[int]):
+class WeightedRandomSampler(SeekableSampler[int]):
     """Draws ``num_samples`` numbers 0 to N - 1, each with probability proportional to its weight.
 
     With replacement by inverting the cumulative weights; without, by taking the largest log(u) / weight (Efraimidis and
@@ -133,7 +179,7 @@ class WeightedRandomSampler(Sampler[int]):
     def __init__(
         self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
-        _positive("num_samples", num_samples)
+        _check_positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = vesta.as_tensor(weights, dtype=vesta.float64)
@@ -141,9 +187,9 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(
                 "weights should be a 1d sequence but given weights have shape " + str(tuple(self.weights.shape))
             )
-        positive = sum(weight > 0 for weight in self.weights.tolist())
-        if any(not weight >= 0 for weight in self.weights.tolist()) or positive == 0:
-            raise ValueError("WeightedRandomSampler: expected weights >= 0 with one above, got others (weights).")
+        positive = int((self.weights > 0).sum().item())
+        if positive == 0 or not bool(((self.weights >= 0) & (self.weights < math.inf)).all().item()):
+            raise ValueError("WeightedRandomSampler: expected finite weights >= 0, one above, got others (weights).")
         if not replacement and num_samples > positive:
             raise ValueError(
                 f"WeightedRandomSampler: expected num_samples <= {positive}, the number of positive weights, got "
@@ -153,16 +199,17 @@ class WeightedRandomSampler(Sampler[int]):
         self.replacement = replacement
         self.generator = generator
 
-    def __iter__(self) -> Iterator[int]:
+    def _from(self, seed: int, start: int) -> Iterator[int]:
         weights = self.weights.tolist()
         draws = self.num_samples if self.replacement else len(weights)
-        uniform = vesta.rand((draws,), dtype=vesta.float64, generator=self.generator).tolist()
+        own = vesta.Generator().manual_seed(seed)
+        uniform = vesta.rand((draws,), dtype=vesta.float64, generator=own).tolist()
         if self.replacement:
             sums = list(itertools.accumulate(weights))
             last = max(i for i, weight in enumerate(weights) if weight > 0)  # where rounding may not go beyond
-            return iter([min(bisect.bisect_right(sums, u * sums[-1]), last) for u in uniform])
+            return (min(bisect.bisect_right(sums, u * sums[-1]), last) for u in uniform[start:])
         keys = [math.log(1.0 - u) / weight if weight > 0 else -math.inf for u, weight in zip(uniform, weights)]
-        return iter(sorted(range(len(weights)), key=keys.__getitem__, reverse=True)[: self.num_samples])
+        return iter(sorted(range(len(weights)), key=keys.__getitem__, reverse=True)[start : self.num_samples])
 
     def __len__(self) -> int:
         return self.num_samples
@@ -182,7 +229,7 @@ class BatchSampler(Sampler[list]):
     """
 
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool) -> None:
-        _positive("batch_size", batch_size)
+        _check_positive("batch_size", batch_size)
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler = sampler
@@ -190,11 +237,20 @@ class BatchSampler(Sampler[list]):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list]:
-        numbers = iter(self.sampler)
+        return self._lists(iter(self.sampler))
+
+    def _lists(self, numbers: Iterator[Any]) -> Iterator[list]:
         while batch := list(itertools.islice(numbers, self.batch_size)):
             if len(batch) < self.batch_size and self.drop_last:
                 return
             yield batch
+
+    def _begin(self) -> int:
+        """Draws the seed of a pass of the inner sampler, which must be seekable."""
+        return self.sampler._begin()  # type: ignore[attr-defined]
+
+    def _from(self, seed: int, start: int) -> Iterator[list]:
+        return self._lists(self.sampler._from(seed, start * self.batch_size))  # type: ignore[attr-defined]
 
     def __len__(self) -> int:
         full, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]

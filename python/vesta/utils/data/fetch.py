@@ -1,0 +1,172 @@
+"""From a task to a batch: samples are fetched, each from its own random states, and collated."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from vesta.utils.data.collate import default_collate, default_convert, samples_named
+from vesta.utils.data.dataset import Subset, TensorDataset
+from vesta.utils.data.seeding import _COLLATE, _STREAM, Seeds
+from vesta.utils.data.state import Task
+
+__all__ = ["MapFetcher", "StreamFetcher", "direct"]
+
+
+def direct(dataset: Any) -> Callable[[list[int]], Any] | None:
+    """Returns a function from numbers to a collated batch, for datasets where one lookup does it; else None."""
+    if type(dataset) is TensorDataset:
+        return dataset.collated
+    if type(dataset) is Subset and (inner := direct(dataset.dataset)) is not None:
+        numbers = dataset.indices
+        return lambda indices: inner([numbers[i] for i in indices])
+    return None
+
+
+def _collated(collate: Callable[[Any], Any], samples: Any, task: Task, position: int, seeds: Seeds) -> Any:
+    """Collates samples; a function of the user's may draw random numbers."""
+    if collate is not default_collate:
+        if collate is not default_convert:
+            seeds.seed(_COLLATE + position)
+        return collate(samples)
+    try:
+        return collate(samples)
+    except Exception:
+        if task.indices is None or None in task.indices[:1]:
+            raise
+    with samples_named(task.indices):  # once more, for an error that knows their names
+        return collate(samples)
+
+
+class MapFetcher:
+    """Makes batches of a dataset with numbered samples.
+
+    Args:
+        dataset: has ``__getitem__``.
+        batched: whether a task has a list of numbers.
+        collate: makes a batch of a list of samples, or converts one sample.
+        seeds: what seeds for a sample.
+    """
+
+    def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any], seeds: Seeds) -> None:
+        self._dataset = dataset
+        self._batched = batched
+        self._collate = collate
+        self._seeds = seeds
+        self._direct = direct(dataset) if batched and collate is default_collate else None
+        many = getattr(dataset, "__getitems__", None) if batched else None
+        self._many = many if callable(many) else None
+        #: Whether no code of the user's runs, so that nothing has to be seeded.
+        self.plain = self._direct is not None
+
+    def __call__(self, task: Task) -> Any:
+        """Returns the batch of a task."""
+        try:
+            return self._made(task)
+        except StopIteration as error:  # would end the pass as if it were complete
+            raise RuntimeError(f"{type(self._dataset).__name__}.__getitem__ raised StopIteration.") from error
+
+    def _made(self, task: Task) -> Any:
+        if self._direct is not None:
+            return self._direct(task.indices)
+        dataset, seed, position = self._dataset, self._seeds.seed, task.start
+        if not self._batched:
+            seed(position)
+            samples = dataset[task.indices]
+        elif self._many is not None:
+            seed(position)
+            samples = self._many(task.indices)
+        else:
+            samples = []
+            for index in task.indices:
+                seed(position)
+                samples.append(dataset[index])
+                position += 1
+        return _collated(self._collate, samples, task, task.start, self._seeds)
+
+
+class StreamFetcher:
+    """Makes batches of an iterable dataset, whose samples have no numbers.
+
+    Args:
+        dataset: has ``__iter__``.
+        batched, collate, seeds: as in ``MapFetcher``.
+        drop_last: leave out a last batch that is smaller.
+        worker: which worker's part of the stream this is.
+        state: where to go on, from ``state()``; None: at the beginning.
+    """
+
+    plain = False
+
+    def __init__(
+        self,
+        dataset: Any,
+        batched: bool,
+        collate: Callable[[Any], Any],
+        seeds: Seeds,
+        drop_last: bool = False,
+        worker: int = 0,
+        state: dict[str, Any] | None = None,
+    ) -> None:
+        self._dataset = dataset
+        self._batched = batched
+        self._collate = collate
+        self._seeds = seeds
+        self._drop_last = drop_last
+        self._first = worker * _STREAM
+        self._count = 0
+        self._samples: Iterator[Any] | None = None
+        self._state = state
+        self._ended = False
+
+    def _open(self) -> Iterator[Any]:
+        """Starts the stream, at the place where it is to go on."""
+        state = self._state or {"samples": 0, "state": None}
+        own = state["state"]
+        if own is not None and hasattr(self._dataset, "load_state_dict"):
+            self._dataset.load_state_dict(own)
+            own = None
+        self._seeds.seed(self._first)
+        samples = iter(self._dataset)
+        if own is not None and hasattr(samples, "load_state_dict"):
+            samples.load_state_dict(own)
+        elif state["state"] is None:
+            for k in range(state["samples"]):
+                self._seeds.seed(self._first + k)
+                next(samples, None)
+        self._count = state["samples"]
+        return samples
+
+    def state(self) -> dict[str, Any]:
+        """Returns how many samples have come, and what the stream or the dataset says of its own place."""
+        if self._samples is None:
+            return self._state or {"samples": 0, "state": None}
+        for holder in (self._samples, self._dataset):
+            if hasattr(holder, "state_dict"):
+                return {"samples": self._count, "state": holder.state_dict()}
+        return {"samples": self._count, "state": None}
+
+    def _next(self) -> Iterator[Any]:
+        assert self._samples is not None
+        while True:
+            self._seeds.seed(self._first + self._count)
+            try:
+                sample = next(self._samples)
+            except StopIteration:
+                self._ended = True
+                return
+            self._count += 1
+            yield sample
+
+    def __call__(self, task: Task) -> Any:
+        """Returns the next batch; StopIteration at the end of the stream."""
+        if self._samples is None and not self._ended:
+            self._samples = self._open()
+        position = self._first + self._count
+        wanted = len(task.indices) if self._batched else 1
+        samples = [] if self._ended else list(itertools.islice(self._next(), wanted))
+        if not samples or (self._drop_last and len(samples) < wanted):
+            self._ended = True
+            raise StopIteration
+        return _collated(self._collate, samples if self._batched else samples[0], task, position, self._seeds)

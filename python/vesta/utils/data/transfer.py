@@ -1,0 +1,86 @@
+"""What happens to a batch between its making and the caller: page-locked memory, and the way to a device."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import vesta
+from vesta import Tensor
+
+__all__ = ["Transfer", "mapped", "pin_memory"]
+
+
+def mapped(batch: Any, function: Callable[[Tensor], Any], method: str | None = None) -> Any:
+    """Applies a function to every tensor of a batch, and a method of that name to other objects that have it."""
+    if isinstance(batch, Tensor):
+        return function(batch)
+    if method is not None and hasattr(batch, method):
+        return getattr(batch, method)()
+    if isinstance(batch, (str, bytes)):
+        return batch
+    if isinstance(batch, Mapping):
+        values = {key: mapped(value, function, method) for key, value in batch.items()}
+        return values if type(batch) is dict else _like(batch, values, MutableMapping)
+    if isinstance(batch, tuple):
+        parts = [mapped(value, function, method) for value in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    if isinstance(batch, Sequence):
+        parts = [mapped(value, function, method) for value in batch]
+        return parts if type(batch) is list else _like(batch, parts, MutableSequence)
+    return batch
+
+
+def _like(model: Any, values: Any, mutable: type) -> Any:
+    """Makes a container of the class of ``model``, with its further attributes where it can be copied."""
+    try:
+        if not isinstance(model, mutable):
+            return type(model)(values)
+        clone = copy.copy(model)
+        for key in values if isinstance(values, dict) else range(len(values)):
+            clone[key] = values[key]
+        return clone
+    except TypeError:
+        return values
+
+
+def pin_memory(batch: Any) -> Any:
+    """Copies the tensors of a batch into page-locked memory, and calls ``pin_memory()`` of objects that have it."""
+    return mapped(batch, lambda tensor: tensor.pin_memory(), "pin_memory")
+
+
+class Transfer:
+    """Takes batches on their way to the caller.
+
+    Args:
+        pin: copy into page-locked memory where there is an accelerator.
+        pin_device: deprecated in PyTorch; ignored with a warning.
+        device: where the tensors of a batch go; None: they stay.
+    """
+
+    def __init__(self, pin: bool, pin_device: str = "", device: Any = None) -> None:
+        self._device = None if device is None else vesta.device(device)
+        if pin and pin_device:
+            warnings.warn(
+                "pin_memory_device is deprecated, the current accelerator will be used as the device,"
+                f"ignore pin_memory_device='{pin_device}'.",
+                stacklevel=5,
+            )
+        self._pin = pin and vesta.cuda.is_available()
+        if pin and not self._pin:
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+                "used.",
+                stacklevel=5,
+            )
+
+    def __call__(self, make: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Returns what ``make()`` returns, its batch where it is wanted."""
+        task, batch = make()
+        if self._pin:
+            batch = pin_memory(batch)
+        if self._device is not None:
+            batch = mapped(batch, lambda tensor: tensor.to(self._device))
+        return task, batch

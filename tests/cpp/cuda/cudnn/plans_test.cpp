@@ -1,0 +1,124 @@
+// cuDNN plans of our convolutions, made for an H200 that need not be there: the library's heuristics, support checks
+// and code generation run; nothing executes. Ends with status 77, "cannot run here", where cuDNN 9 is not installed.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <vesta/cuda/lib/cudnn_conv.h>
+
+namespace {
+
+using namespace vesta;
+using namespace vesta::cuda;
+using cudnn::Direction;
+
+/// Describes an H200 in the form that cuDNN reads (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
+constexpr const char* kH200 = R"({"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64],
+  "regsPerBlock": 65536, "multiProcessorCount": 132, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
+  "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536,
+  "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "pciDeviceId": 0, "isTccDriver": 0,
+  "supportCoopLaunch": 1, "totalGlobalMem": 150110011392, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000,
+  "l2CacheSize": 62914560, "deviceName": "NVIDIA H200", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000})";
+
+const cudnn::Target& h200() {
+  static const auto* target = new cudnn::Target(cudnn::Target::of_json(kH200));
+  return *target;
+}
+
+struct Row {
+  const char* name;
+  int64_t batch, channels, outputs, groups, size, kernel, stride, padding, dilation;
+};
+constexpr Row kRows[] = {
+    {"first layer of a ResNet", 32, 3, 64, 1, 224, 7, 2, 3, 1},
+    {"3x3", 32, 64, 64, 1, 56, 3, 1, 1, 1},
+    {"3x3 with a stride", 32, 128, 256, 1, 28, 3, 2, 1, 1},
+    {"1x1", 32, 256, 64, 1, 56, 1, 1, 0, 1},
+    {"dilated", 8, 64, 64, 1, 32, 3, 1, 2, 2},
+    {"grouped", 16, 64, 128, 4, 28, 3, 1, 1, 1},
+    {"depthwise", 16, 96, 96, 96, 28, 3, 1, 1, 1},
+    {"LeNet on digits", 64, 1, 6, 1, 28, 5, 1, 2, 1},
+    {"odd channels", 4, 6, 17, 1, 13, 5, 1, 0, 1},
+};
+
+ConvDesc describe(const Row& r, DType dtype) {
+  ConvDesc d;
+  d.dtype = dtype, d.batch = r.batch, d.channels = r.channels, d.outputs = r.outputs, d.groups = r.groups;
+  const int64_t out = (r.size + 2 * r.padding - r.dilation * (r.kernel - 1) - 1) / r.stride + 1;
+  d.window = {{r.kernel, r.kernel},     {r.stride, r.stride}, {r.padding, r.padding},
+              {r.dilation, r.dilation}, {r.size, r.size},     {out, out}};
+  return d;
+}
+
+/// Returns the folder of a cuDNN 9; empty where there is none.
+std::string folder_of_cudnn() {
+  namespace fs = std::filesystem;
+  const char *given = std::getenv("VESTA_CUDA_LIB_DIR"), *home = std::getenv("CUDA_HOME");
+  for (const std::string& folder : {std::string(given ? given : ""), std::string(home ? home : "") + "/lib64",
+                                    std::string("/usr/local/cuda/lib64"), std::string("/usr/lib/x86_64-linux-gnu")}) {
+    std::error_code ignored;
+    if (fs::exists(fs::path(folder) / "libcudnn.so.9", ignored)) return folder;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("every convolution has a plan in every direction and dtype", "[cudnn]") {
+  for (const Row& row : kRows) {
+    for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16, DType::float64}) {
+      for (const Direction direction : {Direction::forward, Direction::input_gradient, Direction::weight_gradient}) {
+        CAPTURE(row.name, name(dtype), int(direction));
+        cudnn::Choice choice;
+        int64_t workspace = -1;
+        REQUIRE_NOTHROW(workspace = plan_convolution(direction, describe(row, dtype), h200(), choice).workspace());
+        CHECK(workspace >= 0);
+        CHECK(workspace <= choice.workspace_limit);
+      }
+    }
+  }
+}
+
+TEST_CASE("float32 without rounded factors has a plan too", "[cudnn]") {
+  cudnn::Choice exact;
+  exact.tensor_cores = false;
+  for (const Row& row : kRows) {
+    for (const Direction direction : {Direction::forward, Direction::input_gradient, Direction::weight_gradient}) {
+      CAPTURE(row.name, int(direction));
+      CHECK_NOTHROW(plan_convolution(direction, describe(row, DType::float32), h200(), exact));
+    }
+  }
+}
+
+TEST_CASE("with channels last no layout is converted in a workspace", "[cudnn]") {
+  // The same plan for plain NCHW asks for 129 MB.
+  const Row row{"wide 3x3", 64, 256, 256, 1, 56, 3, 1, 1, 1};
+  CHECK(plan_convolution(Direction::forward, describe(row, DType::bfloat16), h200(), {}).workspace() < 1 << 20);
+}
+
+TEST_CASE("a limit on the workspace is kept, and an integer convolution refused", "[cudnn]") {
+  cudnn::Choice none;
+  none.workspace_limit = 0;
+  CHECK(plan_convolution(Direction::forward, describe(kRows[1], DType::float32), h200(), none).workspace() == 0);
+  CHECK_THROWS_AS(plan_convolution(Direction::forward, describe(kRows[1], DType::int32), h200(), {}), cudnn::Refused);
+}
+
+int main(int argc, char** argv) {
+  const std::string folder = folder_of_cudnn();
+  if (folder.empty()) {
+    std::printf("cuDNN 9 is not installed: its plans are not tested.\n");
+    return 77;
+  }
+  setenv("VESTA_CUDA_LIB_DIR", folder.c_str(), 1);
+  // Before cuDNN asks for a driver; where there is a real one, the linker's name for it is already taken by ours.
+  if (!dlopen(VESTA_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL)) {
+    std::printf("%s\n", dlerror());
+    return 1;
+  }
+  return Catch::Session().run(argc, argv);
+}
