@@ -1,0 +1,47 @@
+// Waiting that ends: every wait of this folder has a deadline and asks between its slices whether the user pressed
+// Ctrl-C.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include <vesta/core/base/macros.h>
+
+namespace vesta {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+/// Stands for "no end"; long enough never to come, short enough never to overflow a clock.
+inline constexpr Milliseconds kForever = std::chrono::hours(24 * 365 * 10);
+/// Is how long a wait sleeps before it looks at the interrupt check.
+inline constexpr Milliseconds kSlice{50};
+
+/// Sets what a waiting thread calls between slices; it throws to end the wait. The Python layer looks at signals there.
+VESTA_API void set_interrupt_check(void (*check)());
+/// Calls the interrupt check, if there is one; throws what it throws.
+VESTA_API void check_interrupt();
+
+/// Returns the point in time `timeout` from now.
+inline Clock::time_point deadline_in(Milliseconds timeout) {
+  return Clock::now() + (timeout < kForever ? timeout : kForever);
+}
+
+/// Waits until `ready()` or the deadline, in slices with the interrupt check between; tells whether it is ready. The
+/// lock is not held during the check.
+template <class Ready>
+bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Clock::time_point deadline,
+                Ready ready) {
+  while (!ready()) {
+    const auto now = Clock::now();
+    if (now >= deadline) return false;
+    changed.wait_until(lock, deadline - now < kSlice ? deadline : now + kSlice);
+    if (ready()) return true;
+    lock.unlock();
+    check_interrupt();
+    lock.lock();
+  }
+  return true;
+}
+
+}  // namespace vesta

@@ -1,0 +1,99 @@
+// Sockets with deadlines, and messages made of numbers and texts. Internal to multiprocessing.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <vesta/multiprocessing/distributed_error.h>
+#include <vesta/multiprocessing/waiting.h>
+
+namespace vesta::wire {
+
+/// Owns a descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  Fd& operator=(Fd&& o) noexcept {
+    reset(std::exchange(o.fd_, -1));
+    return *this;
+  }
+  ~Fd() { reset(); }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset(int fd = -1);
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Opens a listening socket, reachable by IPv4 and IPv6 where `host` is empty. Port 0: the system chooses.
+Fd listen_on(const std::string& host, int port);
+/// Connects, trying again until the deadline while nobody listens. DistributedError(network) says why not.
+Fd connect_to(const std::string& host, int port, Clock::time_point deadline);
+/// Accepts one connection; an empty Fd where none came before the deadline.
+Fd accept_from(int listener, Clock::time_point deadline);
+/// Returns the port or the numeric address of this end of a socket.
+int local_port(int fd);
+std::string local_address(int fd);
+/// Sends at once, without collecting small messages; closes on exec; finds out about a dead machine by itself.
+void set_up(int fd);
+
+/// Waits until a descriptor can be read (or written), in slices with the interrupt check. False at the deadline.
+bool wait_for(int fd, short events, Clock::time_point deadline);
+/// Sends everything. False where the other side is gone or the deadline is over.
+bool send_all(int fd, const void* data, size_t size, Clock::time_point deadline);
+/// Receives exactly `size` bytes. False where the other side is gone or the deadline is over.
+bool receive_all(int fd, void* data, size_t size, Clock::time_point deadline);
+
+/// Writes a message: numbers in the machine's order, texts with their length.
+class Writer {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  Writer& put(const T& v) {
+    bytes_.append(reinterpret_cast<const char*>(&v), sizeof v);
+    return *this;
+  }
+  Writer& put(std::string_view s) {
+    put(uint32_t(s.size()));
+    bytes_.append(s);
+    return *this;
+  }
+  const std::string& bytes() const { return bytes_; }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+/// Reads such a message; DistributedError(network) where it is too short.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : left_(bytes) {}
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  T get() {
+    T v;
+    std::memcpy(&v, raw(sizeof v).data(), sizeof v);
+    return v;
+  }
+  std::string_view text() { return raw(get<uint32_t>()); }
+  std::string_view raw(size_t n) {
+    if (n > left_.size()) distributed_fail(DistributedCause::network, "wire: a message is cut short.");
+    std::string_view r = left_.substr(0, n);
+    left_.remove_prefix(n);
+    return r;
+  }
+  std::string_view rest() const { return left_; }
+
+ private:
+  std::string_view left_;
+};
+
+}  // namespace vesta::wire

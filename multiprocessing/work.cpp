@@ -1,0 +1,147 @@
+#include <vesta/multiprocessing/work.h>
+
+#include <atomic>
+
+#include <vesta/multiprocessing/distributed_error.h>
+
+namespace vesta {
+namespace {
+
+std::atomic<void (*)()> interrupt_check{nullptr};
+
+}  // namespace
+
+void set_interrupt_check(void (*check)()) { interrupt_check = check; }
+
+void check_interrupt() {
+  if (auto* check = interrupt_check.load(std::memory_order_relaxed)) check();
+}
+
+bool Work::is_completed() const {
+  std::lock_guard lock(mutex_);
+  return done_;
+}
+
+bool Work::is_success() const {
+  std::lock_guard lock(mutex_);
+  return done_ && !error_;
+}
+
+std::exception_ptr Work::exception() const {
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+std::vector<Tensor> Work::result() const {
+  std::lock_guard lock(mutex_);
+  return outputs_;
+}
+
+void Work::set_outputs(std::vector<Tensor> outputs) {
+  std::lock_guard lock(mutex_);
+  outputs_ = std::move(outputs);
+}
+
+void Work::set_watcher(std::function<void(double)> watcher) {
+  std::lock_guard lock(mutex_);
+  watcher_ = std::move(watcher);
+}
+
+bool Work::wait_for_end(Milliseconds timeout) {
+  const auto start = Clock::now(), end = deadline_in(timeout);
+  std::unique_lock lock(mutex_);
+  while (!done_) {
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    if (wait_until(changed_, lock, std::min(end, now + Milliseconds(1000)), [&] { return done_; })) break;
+    if (auto watcher = watcher_) {
+      lock.unlock();
+      watcher(std::chrono::duration<double>(Clock::now() - start).count());
+      lock.lock();
+    }
+  }
+  return true;
+}
+
+void Work::wait(Milliseconds timeout) {
+  if (!wait_for_end(timeout.count() > 0 ? timeout : kForever)) {
+    distributed_fail(DistributedCause::backend, name_, ": wait timed out after ", timeout.count(),
+                     " ms; the operation itself goes on.");
+  }
+  std::vector<Tensor> outputs;  // let go outside the lock
+  std::exception_ptr error;
+  {
+    std::lock_guard lock(mutex_);
+    outputs.swap(outputs_);
+    error = error_;
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+void Work::then(Callback f) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!done_) {
+      callbacks_.push_back(std::move(f));
+      return;
+    }
+  }
+  try {
+    f(*this);
+  } catch (...) {  // a callback's error is its own affair
+  }
+}
+
+void Work::finish(std::exception_ptr error) {
+  std::vector<Callback> callbacks;
+  std::vector<Tensor> dropped;
+  std::function<void(double)> watcher;
+  {
+    std::lock_guard lock(mutex_);
+    if (done_) return;
+    done_ = true;
+    error_ = std::move(error);
+    if (error_) dropped.swap(outputs_);
+    callbacks.swap(callbacks_);
+    watcher.swap(watcher_);
+    changed_.notify_all();
+  }
+  for (Callback& f : callbacks) {
+    try {
+      f(*this);
+    } catch (...) {
+    }
+  }
+}
+
+WorkPtr all_of(std::vector<WorkPtr> parts) {
+  struct State {
+    std::mutex mutex;
+    size_t left;
+    std::exception_ptr error;
+    std::vector<Tensor> outputs;
+  };
+  Milliseconds timeout(0);
+  for (const WorkPtr& part : parts) timeout = std::max(timeout, part->timeout());
+  auto whole = std::make_shared<Work>(parts.empty() ? "coalesced" : parts[0]->name(), timeout);
+  if (parts.empty()) {
+    whole->finish();
+    return whole;
+  }
+  auto state = std::make_shared<State>();
+  state->left = parts.size();
+  for (const WorkPtr& part : parts) {
+    part->then([state, whole](Work& done) {
+      std::vector<Tensor> outputs = done.result();
+      std::lock_guard lock(state->mutex);
+      if (!state->error) state->error = done.exception();
+      state->outputs.insert(state->outputs.end(), outputs.begin(), outputs.end());
+      if (--state->left) return;
+      if (!state->error) whole->set_outputs(std::move(state->outputs));
+      whole->finish(state->error);
+    });
+  }
+  return whole;
+}
+
+}  // namespace vesta
