@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <source_location>
 #include <thread>
 #include <vector>
 
@@ -43,7 +44,7 @@ class ThreadHub {
   /// Brings rank `rank` to its operation number `sequence`; the last to come makes it happen.
   WorkPtr meet(int rank, uint64_t sequence, Collective what, std::vector<Tensor> tensors,
                std::function<void(std::vector<std::vector<Tensor>>&)> act) {
-    auto work = std::make_shared<Work>(name(what));
+    auto work = std::make_shared<Work>(name(what), std::chrono::seconds(60));  // a rank that failed does not come
     std::shared_ptr<Meeting> full;
     {
       std::lock_guard lock(mutex_);
@@ -154,6 +155,11 @@ class ThreadGroup final : public ProcessGroup {
   uint64_t next_ = 0;
   int reduced_ = 0;
 };
+
+/// Raises unless `ok`: what CHECK does, on any thread (Catch2's knows one).
+inline void expect(bool ok, std::source_location at = std::source_location::current()) {
+  VESTA_CHECK(ok, runtime, at.file_name(), ":", at.line(), ": expected something else.");
+}
 
 /// Runs `f(group)` on `size` threads, each a rank; rethrows the first error.
 template <class F>
