@@ -64,8 +64,10 @@ class DistributedDataParallel {
       broadcast_tensors(*group_, all, 0);
     }
     ReducerOptions reducing;
-    if (options_.bucket_cap_mb > 0)
+    if (options_.bucket_cap_mb > 0) {
       reducing.first_bucket_bytes = reducing.bucket_bytes = int64_t(options_.bucket_cap_mb * (1 << 20));
+      reducing.taper = false;
+    }
     reducing.find_unused_parameters = options_.find_unused_parameters;
     reducing.static_graph = options_.static_graph;
     reducer_ = Reducer::make(std::move(trained), std::move(names), group_, reducing);

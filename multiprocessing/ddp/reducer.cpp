@@ -104,9 +104,20 @@ Reducer::Reducer(std::vector<Tensor> parameters, std::vector<std::string> names,
   make_buckets(plan);
 }
 
+std::vector<int64_t> tapered_limits(int64_t total, int64_t first, int64_t most) {
+  std::vector<int64_t> limits{first};
+  for (int64_t left = total - first; left > 0; left -= limits.back())
+    limits.push_back(std::min(most, std::max(first, left / 4)));
+  return limits;
+}
+
+/// Returns the limits of buckets in the order in which they are filled.
 std::vector<int64_t> Reducer::limits() const {
   if (!options_.bucket_limits.empty()) return options_.bucket_limits;
-  return {options_.first_bucket_bytes, options_.bucket_bytes};
+  if (!options_.taper || !rebuilds()) return {options_.first_bucket_bytes, options_.bucket_bytes};
+  int64_t total = 0;
+  for (const Tensor& p : parameters_) total += p.numel() * p.element_size();
+  return tapered_limits(total, options_.first_bucket_bytes, options_.bucket_bytes);
 }
 
 void Reducer::hook_parameters() {

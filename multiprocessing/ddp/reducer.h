@@ -34,10 +34,17 @@ namespace vesta::ddp {
 constexpr int64_t kFirstBucketBytes = int64_t(1) << 20;
 constexpr int64_t kBucketBytes = int64_t(25) << 20;
 
+/// Returns limits for buckets of `total` bytes altogether: `first`, then `most`, and towards the end no more than a
+/// quarter of what is left, down to `first`. What is sent when backward is over is then one small bucket and not what
+/// happened to be left (benchmarks/cpp/ddp_overlap.cpp).
+VESTA_API std::vector<int64_t> tapered_limits(int64_t total, int64_t first, int64_t most);
+
 /// Is what a reducer may be told.
 struct ReducerOptions {
   int64_t first_bucket_bytes = kFirstBucketBytes;
   int64_t bucket_bytes = kBucketBytes;
+  /// Buckets become smaller towards the end, once their order is known.
+  bool taper = true;
   /// Where not empty: the limits of all buckets one by one, instead of those above; the last holds for the rest.
   std::vector<int64_t> bucket_limits = {};
   /// Some parameters may get no gradient in some backward.

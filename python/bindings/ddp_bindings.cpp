@@ -113,17 +113,18 @@ void add_grad_bucket(py::module_& m) {
 
 void add_reducer(py::module_& m) {
   auto make = [](std::vector<Tensor> parameters, std::vector<std::string> names, ProcessGroupPtr group,
-                 int64_t first_bucket_bytes, int64_t bucket_bytes, std::vector<int64_t> bucket_limits,
+                 int64_t first_bucket_bytes, int64_t bucket_bytes, bool taper, std::vector<int64_t> bucket_limits,
                  bool find_unused_parameters, bool static_graph, bool skip_unused_buckets) {
     return Reducer::make(std::move(parameters), std::move(names), std::move(group),
-                         {first_bucket_bytes, bucket_bytes, std::move(bucket_limits), find_unused_parameters,
+                         {first_bucket_bytes, bucket_bytes, taper, std::move(bucket_limits), find_unused_parameters,
                           static_graph, skip_unused_buckets});
   };
   py::class_<Reducer, std::shared_ptr<Reducer>>(m, "Reducer", "Averages gradients while backward goes on.")
       .def(py::init(make), py::arg("parameters"), py::arg("names"), py::arg("group"), py::kw_only(),
            py::arg("first_bucket_bytes") = ddp::kFirstBucketBytes, py::arg("bucket_bytes") = ddp::kBucketBytes,
-           py::arg("bucket_limits") = std::vector<int64_t>(), py::arg("find_unused_parameters") = false,
-           py::arg("static_graph") = false, py::arg("skip_unused_buckets") = false)
+           py::arg("taper") = true, py::arg("bucket_limits") = std::vector<int64_t>(),
+           py::arg("find_unused_parameters") = false, py::arg("static_graph") = false,
+           py::arg("skip_unused_buckets") = false)
       .def("prepare_for_forward", &Reducer::prepare_for_forward, WithoutTheGil())
       .def("prepare_for_backward", &Reducer::prepare_for_backward, py::arg("outputs"), py::arg("sync"), WithoutTheGil())
       .def(

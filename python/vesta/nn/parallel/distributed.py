@@ -76,7 +76,8 @@ class DistributedDataParallel(Module, Joinable):
             forward; ``broadcast_buffers=False`` leaves them out of the beginning too
         init_sync: False where the caller sees to it that all ranks begin with the same values
         process_group: None is the default group
-        bucket_cap_mb: gradients travel in buckets of this size in MiB (25, the first of 1); or ``bucket_cap_mb_list``
+        bucket_cap_mb: gradients travel in buckets of this size in MiB; None: 25, less at both ends. Or the sizes one by
+            one, ``bucket_cap_mb_list``
         find_unused_parameters: some parameters may get no gradient in some iterations
         static_graph: every iteration is like the first; parameters may get several gradients in one, or none
         gradient_as_bucket_view: accepted; gradients always lie in the buckets, and nobody can tell
@@ -210,6 +211,7 @@ class DistributedDataParallel(Module, Joinable):
             self.process_group,
             first_bucket_bytes=self.first_bucket_bytes_cap,
             bucket_bytes=self.bucket_bytes_cap,
+            taper=self.first_bucket_bytes_cap < self.bucket_bytes_cap,
             bucket_limits=self.bucket_bytes_cap_list,
             find_unused_parameters=self.find_unused_parameters,
             static_graph=self.static_graph,
