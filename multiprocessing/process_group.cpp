@@ -68,9 +68,20 @@ thread_local std::map<const ProcessGroup*, std::vector<WorkPtr>> coalescing;
 }  // namespace
 
 const char* name(Collective c) {
-  static constexpr const char* kNames[] = {
-      "all_reduce", "broadcast",         "reduce", "all_gather", "all_gather_into_tensor", "reduce_scatter",
-      "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "gather", "scatter", "barrier", "send", "recv"};
+  static constexpr const char* kNames[] = {"all_reduce",
+                                           "broadcast",
+                                           "reduce",
+                                           "all_gather",
+                                           "all_gather_into_tensor",
+                                           "reduce_scatter",
+                                           "reduce_scatter_tensor",
+                                           "all_to_all",
+                                           "all_to_all_single",
+                                           "gather",
+                                           "scatter",
+                                           "barrier",
+                                           "send",
+                                           "recv"};
   return kNames[int(c)];
 }
 

@@ -18,8 +18,20 @@ class Store;
 
 /// Names the operations of a process group.
 enum class Collective : uint8_t {
-  all_reduce, broadcast, reduce, all_gather, all_gather_into, reduce_scatter, reduce_scatter_tensor, all_to_all,
-  all_to_all_single, gather, scatter, barrier, send, recv
+  all_reduce,
+  broadcast,
+  reduce,
+  all_gather,
+  all_gather_into,
+  reduce_scatter,
+  reduce_scatter_tensor,
+  all_to_all,
+  all_to_all_single,
+  gather,
+  scatter,
+  barrier,
+  send,
+  recv
 };
 /// Returns the operation's name, `all_reduce`.
 VESTA_API const char* name(Collective c);
@@ -56,7 +68,8 @@ struct CallOptions {
   Milliseconds timeout{0};  // 0: the group's
 };
 
-/// Is a group of processes, each with a rank from 0 to size - 1. Roots, sources and destinations are ranks of the group.
+/// Is a group of processes, each with a rank from 0 to size - 1. Roots, sources and destinations are ranks of the
+/// group.
 class VESTA_API ProcessGroup {
  public:
   ProcessGroup(std::string name, std::string backend, int rank, int size, Milliseconds timeout);
@@ -85,8 +98,7 @@ class VESTA_API ProcessGroup {
   virtual WorkPtr reduce_scatter(Tensor output, std::vector<Tensor> inputs, ReduceOp op = {},
                                  const CallOptions& options = {});
   /// The same with one input of size() times the output's elements.
-  virtual WorkPtr reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp op = {},
-                                        const CallOptions& options = {});
+  virtual WorkPtr reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp op = {}, const CallOptions& options = {});
   /// Sends inputs[i] to rank i and fills outputs[i] from rank i; the sizes of each pair must agree.
   virtual WorkPtr all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, const CallOptions& options = {});
   /// The same on rows of one input and one output; empty splits mean equal parts.
@@ -136,9 +148,9 @@ using ProcessGroupPtr = std::shared_ptr<ProcessGroup>;
 
 /// Is what a new group may be told.
 struct GroupOptions {
-  std::string name = "default";       // the same on all ranks; keys of the store carry it
+  std::string name = "default";  // the same on all ranks; keys of the store carry it
   Milliseconds timeout = std::chrono::minutes(30);
-  std::vector<int> ranks;             // global ranks, for messages
+  std::vector<int> ranks;  // global ranks, for messages
 };
 
 /// Makes a group with the given engine ("gloo", or one that was registered). All ranks call it with the same name and

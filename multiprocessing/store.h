@@ -146,13 +146,13 @@ class VESTA_API FileStore : public Store {
 
 /// Is how a TCPStore starts.
 struct TCPStoreOptions {
-  int port = 29500;             // 0: the system chooses (of the master only)
-  bool is_master = false;       // runs the server
-  int num_workers = -1;         // -1: not known, nobody is waited for
-  bool wait_for_workers = true; // the constructor returns when num_workers have connected
+  int port = 29500;  // 0: the system chooses (of the master only)
+  bool is_master = false;  // runs the server
+  int num_workers = -1;  // -1: not known, nobody is waited for
+  bool wait_for_workers = true;  // the constructor returns when num_workers have connected
   Milliseconds timeout = std::chrono::seconds(300);
-  bool multi_tenant = false;    // a master that finds a server of this process at the port uses that
-  int listen_fd = -1;           // a socket that listens already, for the master
+  bool multi_tenant = false;  // a master that finds a server of this process at the port uses that
+  int listen_fd = -1;  // a socket that listens already, for the master
 };
 
 class StoreServer;

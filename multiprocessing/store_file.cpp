@@ -31,7 +31,7 @@ class FileStore::Locked {
         if (errno != EINTR) fail(path);
         check_interrupt();
       }
-      struct stat mine {}, named {};
+      struct stat mine{}, named{};
       if (fstat(fd_.get(), &mine)) fail(path);
       if (!stat(path.c_str(), &named) && named.st_ino == mine.st_ino && named.st_dev == mine.st_dev) {
         inode = mine.st_ino;

@@ -161,7 +161,8 @@ void StoreServer::handle(Client& c, const std::string& request) {
       auto at = values_.find(argument(0));
       int64_t sum = 0;
       try {
-        sum = detail::stored_number("", argument(1)) + (at == values_.end() ? 0 : detail::stored_number("", at->second));
+        sum =
+            detail::stored_number("", argument(1)) + (at == values_.end() ? 0 : detail::stored_number("", at->second));
       } catch (const DistributedError&) {
         return reply(c, {"", "no number"});
       }

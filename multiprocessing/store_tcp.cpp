@@ -27,8 +27,8 @@ std::shared_ptr<StoreServer> serve(const TCPStoreOptions& o) {
       if (auto server = at->second.lock()) return server;
     }
   }
-  auto server = std::make_shared<StoreServer>(o.listen_fd >= 0 ? wire::Fd(dup(o.listen_fd))
-                                                               : wire::listen_on("", o.port));
+  auto server =
+      std::make_shared<StoreServer>(o.listen_fd >= 0 ? wire::Fd(dup(o.listen_fd)) : wire::listen_on("", o.port));
   servers()[server->port()] = server;
   return server;
 }
@@ -76,8 +76,12 @@ int TCPStore::take_connection(Clock::time_point deadline) {
       return fd;
     }
   }
-  // The master's own way in: its server is on this machine, whatever name others reach it by.
-  return wire::connect_to(server_ ? "localhost" : host_, port_, deadline).release();
+  if (!server_) return wire::connect_to(host_, port_, deadline).release();
+  try {  // by the name that others use: the address it leads to is one that they reach
+    return wire::connect_to(host_, port_, std::min(deadline, deadline_in(Milliseconds(500)))).release();
+  } catch (const DistributedError&) {  // a name that means nothing here
+    return wire::connect_to("localhost", port_, deadline).release();
+  }
 }
 
 void TCPStore::give_back(int fd) {
@@ -115,8 +119,8 @@ std::vector<std::string> TCPStore::ask(char what, const std::vector<std::string>
       }
       detail::wait_timed_out(waits ? missing : Keys{subject}, timeout);
     }
-    distributed_fail(DistributedCause::network, "store: the server at ", host_, ":", port_,
-                     " is gone (key ", subject, "). The process that started it, usually rank 0, has ended.");
+    distributed_fail(DistributedCause::network, "store: the server at ", host_, ":", port_, " is gone (key ", subject,
+                     "). The process that started it, usually rank 0, has ended.");
   }
   give_back(fd.release());
   std::vector<std::string> values;

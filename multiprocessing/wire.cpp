@@ -22,8 +22,7 @@ Addresses resolve(const std::string& host, int port, bool passive, std::string& 
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0);
   addrinfo* found = nullptr;
-  const int status =
-      getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  const int status = getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (status) error = gai_strerror(status);
   return {status ? nullptr : found, freeaddrinfo};
 }
@@ -121,8 +120,8 @@ Fd connect_to(const std::string& host, int port, Clock::time_point deadline) {
     poll(nullptr, 0, int(pause.count()));
   }
   const auto waited = std::chrono::duration_cast<Milliseconds>(Clock::now() - start).count();
-  distributed_fail(DistributedCause::network, "connect: nobody answers at ", host, ":", port, " after ", waited, " ms (",
-                   error, "). Check that rank 0 runs, and that address and port are the same on all ranks.");
+  distributed_fail(DistributedCause::network, "connect: nobody answers at ", host, ":", port, " after ", waited,
+                   " ms (", error, "). Check that rank 0 runs, and that address and port are the same on all ranks.");
 }
 
 Fd accept_from(int listener, Clock::time_point deadline) {

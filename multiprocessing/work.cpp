@@ -5,11 +5,7 @@
 #include <vesta/multiprocessing/distributed_error.h>
 
 namespace vesta {
-namespace {
-
-std::atomic<void (*)()> interrupt_check{nullptr};
-
-}  // namespace
+namespace { std::atomic<void (*)()> interrupt_check{nullptr}; }  // namespace
 
 void set_interrupt_check(void (*check)()) { interrupt_check = check; }
 
@@ -109,8 +105,7 @@ void Work::finish(std::exception_ptr error) {
   for (Callback& f : callbacks) {
     try {
       f(*this);
-    } catch (...) {
-    }
+    } catch (...) {}
   }
 }
 

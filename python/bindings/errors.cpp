@@ -5,6 +5,7 @@
 #include <new>
 
 #include <vesta/core/io/file.h>
+#include <vesta/multiprocessing/distributed_error.h>
 
 namespace vesta::python {
 namespace {
@@ -16,6 +17,7 @@ struct Classes {
   PyObject* type = nullptr;      // DTypeError(Error, TypeError)
   PyObject* memory = nullptr;    // OutOfMemoryError(Error, MemoryError)
   PyObject* device = nullptr;    // DeviceError(Error)
+  PyObject* distributed[5] = {};  // DistributedError(Error) and, by cause, its subclasses
 } classes;
 
 PyObject* class_of(Cause c) {
@@ -69,6 +71,8 @@ void translate_exception() noexcept {
   } catch (const io::FileError& e) {
     Ref args(Py_BuildValue("(iss)", e.code(), std::strerror(e.code()), e.path().c_str()));
     if (args) PyErr_SetObject(PyExc_OSError, args.get());  // OSError picks FileNotFoundError and its like by the number
+  } catch (const DistributedError& e) {
+    PyErr_SetString(classes.distributed[int(e.what_failed())], e.what());
   } catch (const Error& e) {
     if (e.cause() == Cause::interrupt && PyErr_Occurred()) return;  // the signal's own exception is already there
     PyErr_SetString(class_of(e.cause()), e.what());
@@ -80,6 +84,32 @@ void translate_exception() noexcept {
     PyErr_SetString(classes.base, "an unknown C++ exception");
   }
 }
+
+namespace {
+
+/// Creates the classes of vesta.distributed; the module has them under private names.
+bool add_distributed_errors(PyObject* module) {
+  static constexpr struct {
+    const char *name, *doc;
+    DistributedCause base;
+  } kClasses[] = {
+      {"DistributedError", "Raised where processes that work together cannot go on.", DistributedCause::general},
+      {"DistBackendError", "Raised by a collective.", DistributedCause::general},
+      {"DistNetworkError", "Raised where a connection fails.", DistributedCause::general},
+      {"DistStoreError", "Raised by a store.", DistributedCause::general},
+      {"QueueEmptyError", "Raised where a queue of a store is empty.", DistributedCause::store},
+  };
+  for (int i = 0; i < 5; ++i) {
+    PyObject* base = i ? classes.distributed[int(kClasses[i].base)] : classes.base;
+    const std::string full = std::string("vesta.distributed.") + kClasses[i].name;
+    PyObject* c = PyErr_NewExceptionWithDoc(full.c_str(), kClasses[i].doc, base, nullptr);
+    if (!c || PyModule_AddObject(module, (std::string("_") + kClasses[i].name).c_str(), new_ref(c)) < 0) return false;
+    classes.distributed[i] = c;
+  }
+  return true;
+}
+
+}  // namespace
 
 bool add_errors(PyObject* module) {
   auto make = [&](const char* name, const char* doc, PyObject* base, PyObject* builtin) -> PyObject* {
@@ -97,7 +127,7 @@ bool add_errors(PyObject* module) {
   classes.type = make("DTypeError", "Raised for a dtype that does not fit.", classes.base, PyExc_TypeError);
   classes.memory = make("OutOfMemoryError", "Raised where memory cannot be had.", classes.base, PyExc_MemoryError);
   classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base, nullptr);
-  return classes.value && classes.type && classes.memory && classes.device;
+  return classes.value && classes.type && classes.memory && classes.device && add_distributed_errors(module);
 }
 
 }  // namespace vesta::python

@@ -1,0 +1,55 @@
+// What one rank says about the collective it calls, so that others can compare.
+//
+// Note [The check that rides along]
+// Ranks that call different things must find out, always, and know both call sites. PyTorch's check (its DETAIL mode)
+// runs a collective of its own before each collective and costs 70% of a small one. Here nothing goes before:
+//   - A message of up to kEagerBytes is exchanged by our own sockets (mesh.h), and the fingerprint, about 150 bytes,
+//     stands in front of the values in the same write. Every rank compares with every other.
+//   - A larger one is moved by the engine (Gloo). Its messages are tagged with 32 bits of the fingerprint's hash and
+//   the
+//     operation's number: ranks that call different things never receive each other's bytes (Gloo ends the process
+//     where a message is longer than its buffer, and leaves garbage where it is shorter). The fingerprint itself goes
+//     to the next rank of the ring while the engine works, and is compared when it is done; a monitor thread compares
+//     it meanwhile where the engine is not done after 100 ms. If all neighbours agree, all agree.
+// Who finds a difference tells all others (Mesh::abort), which takes one message.
+// Weighed: headers inside Gloo's own messages (its collectives have no place for them, and a scratch copy of the first
+// piece costs 1% of 1 MiB by itself); a header exchange over Gloo's buffers (three messages of its protocol instead of
+// one of ours, through a thread of its own); comparing through the store (a round trip to rank 0 for each call).
+// benchmarks/distributed.py --check measures what it costs.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <vesta/multiprocessing/process_group.h>
+
+namespace vesta {
+
+/// Describes one call of a collective. What must be the same on all ranks is compared; the site is for messages.
+struct Fingerprint {
+  Collective what = Collective::barrier;
+  ReduceOp::Kind op = ReduceOp::sum;
+  bool reduces = false;    // whether `op` means something
+  int32_t root = -1;       // -1: none
+  DType dtype = DType::float32;
+  bool has_tensor = false;
+  uint32_t tensors = 0;    // how many the call works on
+  int64_t numel = 0;       // elements of all of them
+  std::vector<int64_t> shape;  // of the first
+  uint64_t shapes = 0;     // a hash of all shapes and dtypes
+  std::string site;
+
+  /// Adds a tensor to what is described.
+  void add(IntSpan sizes, DType d);
+  /// Writes the call as a user would: `all_reduce(SUM, float32 [3]) at train.py:10`.
+  std::string describe() const;
+  /// Tells whether two ranks call the same thing.
+  bool same(const Fingerprint& o) const;
+  /// Returns 32 bits of what is compared and the number of the call.
+  uint32_t tag(uint64_t sequence) const;
+  std::string encode() const;
+  /// Reads a fingerprint and leaves what follows it in `rest`.
+  static Fingerprint decode(std::string_view bytes, std::string_view& rest);
+};
+
+}  // namespace vesta

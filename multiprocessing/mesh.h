@@ -1,0 +1,121 @@
+// Mesh: a connection of our own between each two ranks of a group, for what must arrive whatever the engine does:
+// fingerprints, small values, signs of life, goodbyes and reasons. Internal to multiprocessing.
+//
+// There is no reader thread: who waits for a message reads for all (one at a time, the others sleep until it has read),
+// so that a small collective costs one write and one read. The monitor's thread (monitor.h) reads where nobody waits,
+// and is woken when a connection ends.
+#pragma once
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <span>
+
+#include <vesta/multiprocessing/store.h>
+#include <vesta/multiprocessing/wire.h>
+
+namespace vesta {
+
+/// Names what a message is for.
+enum class Topic : uint16_t { collective, message, received, alive, abort, bye, bye_seen, address };
+
+/// Is a message that came: what for, its number, and its bytes.
+struct MeshMessage {
+  Topic topic;
+  uint64_t number;
+  std::string body;
+};
+
+/// Is what a rank knows of another.
+struct Peer {
+  enum State : uint8_t { here, left, lost };
+  std::string host;
+  int pid = 0;
+  bool same_machine = false;  // and the same space of process ids: /proc tells of it
+  State state = here;
+  std::string end;  // how it was lost: "killed by signal 9 (SIGKILL)"
+  uint64_t left_after = 0;  // the last operation it gave before it left
+  bool silent = false;  // its side of the connection has ended
+  bool saw_bye = false;  // it knows that we left, or we have answered its goodbye
+  uint64_t calls = 0;  // the last operation it has begun, as far as is known
+  std::string last_call;
+  Clock::time_point heard;  // when it last said something
+  std::deque<MeshMessage> collectives, messages, addresses;
+  // The connection.
+  wire::Fd fd;
+  std::string out;  // what the socket had no room for
+  size_t out_sent = 0;
+  std::string in;  // of the reading thread alone
+};
+
+class Mesh {
+ public:
+  /// Meets the other ranks through the store; DistributedError names those that do not come in time.
+  Mesh(Store& store, int rank, int size, const std::string& group, Milliseconds timeout);
+  ~Mesh();
+
+  int rank() const { return rank_; }
+  int size() const { return int(peers_.size()); }
+  const std::string& address() const { return address_; }
+
+  /// Sends a message; never blocks. Nothing happens where the peer is gone.
+  void send(int to, Topic topic, uint64_t number, std::string_view head, std::string_view tail = {});
+  void send_to_all(Topic topic, uint64_t number, std::string_view body);
+
+  /// Calls `ready` under the lock, after each message that comes, until it is true or the deadline is there; tells
+  /// which. Reads if nobody else does.
+  bool wait(Clock::time_point deadline, const std::function<bool()>& ready);
+  /// Reads what is there; nothing where somebody else reads.
+  void read_now();
+  /// Lets every waiting thread look at its condition.
+  void wake();
+  /// Runs `f(peer)` under the lock.
+  template <class F>
+  auto with(int rank, F&& f) {
+    std::lock_guard lock(mutex_);
+    return f(peers_[size_t(rank)]);
+  }
+  /// Returns a peer; for conditions of `wait`, which hold the lock.
+  Peer& peer(int rank) { return peers_[size_t(rank)]; }
+  std::mutex& mutex() { return mutex_; }
+
+  /// Tells all others that the group has failed, and says no more.
+  void abort(const std::string& reason);
+  /// Returns the reason that another rank gave, or that this one did.
+  std::string aborted();
+  /// Says goodbye: this rank's last operation was `number`. Waits until all know, or `patience` is over.
+  void leave(uint64_t number, Milliseconds patience);
+  /// Answers goodbyes of ranks whose operations are done here up to `number`.
+  void answer_goodbyes(uint64_t number);
+  /// Returns who a rank is: `rank 2 (host h, pid p)`.
+  std::string who(int rank) const;
+  /// Returns why a rank cannot take part in operation `number`, or an empty text. Called under the lock.
+  std::string gone(int rank, uint64_t number) const;
+  /// Calls `f` with each open descriptor, once, after the connections are made.
+  template <class F>
+  void each_descriptor(F&& f) {
+    std::lock_guard lock(mutex_);
+    for (Peer& p : peers_) {
+      if (p.fd) f(p.fd.get());
+    }
+  }
+
+ private:
+  void meet(Store& store, const std::string& group, Clock::time_point deadline);
+  void accept_peers(wire::Fd& listener, const std::string& nonce, Clock::time_point deadline);
+  void flush(Peer& p);
+  void read_once(int timeout_ms);
+  bool read_from(int rank, std::vector<MeshMessage>& came);
+  void take_in(int rank, std::vector<MeshMessage>& came);
+  void ended(Peer& p);
+
+  int rank_;
+  std::string address_;
+  std::vector<Peer> peers_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reading_ = false;
+  std::string aborted_;
+  wire::Fd wake_;
+};
+
+}  // namespace vesta

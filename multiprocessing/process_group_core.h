@@ -1,0 +1,124 @@
+// GroupCore: the thread of a group that runs its collectives in order, and the group's end, whoever finds it. Internal.
+//
+// A tour. HostGroup (process_group_host.cpp) makes a Task of each call: a fingerprint, a Work, and a function that runs
+// on the group's thread with a Call. The function either exchanges small values itself (Call::exchange) or lets the
+// engine work (Call::bulk); both check the fingerprints. Failure is one text per group, set once by whoever finds it
+// first: this thread (a difference, a deadline), the monitor (a difference or a deadline while the engine works, a
+// connection that ended), another rank (Mesh::abort). It ends the engine's call, wakes who waits, and every later
+// operation raises it.
+#pragma once
+#include <deque>
+#include <thread>
+
+#include <vesta/multiprocessing/engine.h>
+#include <vesta/multiprocessing/fingerprint.h>
+#include <vesta/multiprocessing/mesh.h>
+#include <vesta/multiprocessing/monitor.h>
+
+namespace vesta {
+
+/// Is the largest message (to one rank) that our own sockets carry together with the fingerprint; larger ones are the
+/// engine's. Tuned with benchmarks/distributed.py: Gloo overtakes between 32 and 64 KiB on two ranks.
+inline constexpr size_t kEagerBytes = 32 << 10;
+/// Is the largest group in which small values go from each rank to each; the engine has trees and rings for more.
+inline constexpr int kEagerRanks = 16;
+
+class GroupCore;
+
+/// Is a collective that runs: what its function works with.
+class Call {
+ public:
+  Call(GroupCore& core, const Fingerprint& print, uint64_t sequence, Clock::time_point deadline)
+      : core_(core), print_(print), sequence_(sequence), deadline_(deadline) {}
+  /// Sends each rank the bytes that `to(rank)` gives, with the fingerprint, and returns what each rank sent (its own
+  /// place stays empty). Ends when all have called the same thing.
+  std::vector<std::string> exchange(const std::function<std::string_view(int rank)>& to);
+  /// Lets the engine work; the fingerprint goes round the ring meanwhile.
+  void bulk(const std::function<void(Engine&)>& work);
+  /// Lets the engine work where the fingerprints were exchanged already.
+  void run_engine(const std::function<void(Engine&)>& work);
+  /// Returns the engine's tag of this operation, or of the n-th part of it.
+  uint32_t tag(uint32_t part = 0) const { return print_.tag(sequence_) + part * 0x9e3779b9u; }
+  uint64_t sequence() const { return sequence_; }
+  const Fingerprint& print() const { return print_; }
+
+ private:
+  void wait_for(const std::vector<int>& ranks);
+  std::string take(int rank);
+
+  GroupCore& core_;
+  const Fingerprint& print_;
+  uint64_t sequence_;
+  Clock::time_point deadline_;
+};
+
+class GroupCore : public Watched, public std::enable_shared_from_this<GroupCore> {
+ public:
+  GroupCore(std::string backend, std::string name, Store& store, int rank, int size, Milliseconds timeout);
+  ~GroupCore() override;
+
+  /// Connects the engine and starts thread and monitor.
+  void start(EngineFactory engine, Milliseconds timeout);
+  /// Puts a collective into the queue.
+  WorkPtr submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs, std::function<void(Call&)> run);
+  /// Waits for the queue (while it moves), says goodbye and ends the thread.
+  void stop();
+
+  /// Ends the group: the first reason counts. Returns it.
+  std::string fail(const std::string& reason, bool tell_others);
+  /// Throws where the group has failed; says what could not run then.
+  void check_failed(const std::string& what);
+  bool failed() const { return failed_; }
+  /// Returns why something could not be done: the group's failure, else what is known of lost ranks, else `fallback`.
+  std::string reason_for(const std::string& what, const std::string& fallback);
+  /// Tells whether this is a child forked from the process that made the group.
+  bool forked() const;
+  /// Compares a fingerprint that came with the own one; fails and throws where they differ.
+  void compare(const Fingerprint& mine, uint64_t sequence, int rank, std::string_view bytes, std::string_view& rest);
+  /// Tells who has not come to an operation, and what is known of each.
+  std::string report(uint64_t sequence);
+  /// Says why time is over for an operation.
+  std::string timed_out(const std::string& call, uint64_t sequence, Milliseconds timeout);
+  /// Describes an operation for messages: `all_reduce #17 of group 'default'`.
+  std::string title(const Fingerprint& f, uint64_t sequence) const;
+
+  Mesh mesh;
+  std::unique_ptr<Engine> engine;
+  const std::string name;
+  uint64_t given() const { return given_; }
+
+  void look() override;
+
+ private:
+  friend class Call;
+  struct Task {
+    Fingerprint print;
+    uint64_t sequence;
+    WorkPtr work;
+    std::function<void(Call&)> run;
+  };
+  void loop();
+  std::exception_ptr run_task(Task& t);
+  [[noreturn]] void give_reason(const std::string& title, const std::string& fallback);
+  void look_at_running();
+  std::string message(const Fingerprint& mine, uint64_t sequence, int rank, const Fingerprint& theirs);
+
+  std::mutex mutex_;  // of everything below
+  std::condition_variable changed_;
+  std::deque<Task> queue_;
+  bool stopping_ = false;
+  std::atomic<bool> failed_{false};
+  std::string failure_;
+  std::atomic<uint64_t> given_{0}, done_{0};
+  std::string last_call_;
+  // The collective that the engine works on, for the monitor.
+  const Fingerprint* in_engine_ = nullptr;
+  uint64_t engine_sequence_ = 0;
+  Clock::time_point engine_deadline_;
+  Milliseconds engine_timeout_{0};
+  Clock::time_point last_alive_;
+  int pid_;
+  std::thread thread_;
+};
+
+}  // namespace vesta

@@ -1,0 +1,572 @@
+// HostGroup: the collectives, for tensors in host memory. Each says what travels; small values go through
+// Call::exchange, large ones through the engine. Tensors that are strided or on a device are copied to and fro.
+#include <vesta/core/backend.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/multiprocessing/process_group_core.h>
+#include <vesta/multiprocessing/process_group_messages.h>
+#include <vesta/multiprocessing/reduction.h>
+#include <vesta/multiprocessing/store.h>
+
+namespace vesta {
+namespace {
+
+int64_t bytes_of(const Tensor& t) { return t.numel() * t.element_size(); }
+std::string_view view_of(const Tensor& t) { return {static_cast<const char*>(t.data_ptr()), size_t(bytes_of(t))}; }
+
+/// Is a tensor of the user and the memory that travels for it: its own where it is contiguous and on the host.
+struct Staged {
+  Tensor user, host;
+  /// `filled`: the values are needed; otherwise the memory only receives.
+  static Staged of(const Tensor& t, bool filled) {
+    Tensor plain = t.detach();
+    if (plain.is_contiguous() && plain.device().type == DeviceType::cpu) return {plain, plain};
+    if (!filled) return {plain, empty_tensor(plain.sizes(), plain.dtype())};
+    Tensor host = plain.device().type == DeviceType::cpu ? plain : plain.to(Device(DeviceType::cpu));
+    return {plain, host.contiguous()};
+  }
+  void give_back() const {
+    if (!user.is_same(host)) user.copy_(host);
+  }
+};
+
+/// Makes scratch memory for a number of elements.
+Tensor scratch(int64_t numel, DType dtype) {
+  const int64_t size[] = {numel};
+  return empty_tensor(IntSpan(size, 1), dtype);
+}
+
+void check_tensor(Collective what, const Tensor& t, bool written) {
+  VESTA_CHECK(t.defined(), type, name(what), ": expected a tensor, got None.");
+  VESTA_CHECK(t.device().type == DeviceType::cpu || t.device().type == DeviceType::cuda, device, name(what),
+              ": expected a tensor with values, got one on ", t.device(), ".");
+  VESTA_CHECK(!written || !t.impl()->storage()->read_only(), runtime, name(what),
+              ": expected memory that may be written, got a tensor over read-only memory.");
+  if (written) t.impl()->storage()->bump(name(what));
+}
+
+void check_same_type(Collective what, const Tensor& a, const Tensor& b) {
+  VESTA_CHECK(a.dtype() == b.dtype(), type, name(what), ": expected tensors of one dtype, got ", a.dtype(), " and ",
+              b.dtype(), ".");
+}
+
+/// Checks a list that has a tensor for each rank, all like `model`.
+void check_list(Collective what, const std::vector<Tensor>& list, const Tensor& model, int size, bool written) {
+  VESTA_CHECK(int(list.size()) == size, value, name(what), ": expected a tensor for each of ", size, " ranks, got ",
+              list.size(), " (tensor list).");
+  for (const Tensor& t : list) {
+    check_tensor(what, t, written);
+    check_same_type(what, t, model);
+    VESTA_CHECK(std::ranges::equal(t.sizes(), model.sizes()), value, name(what),
+                ": expected tensors of the same size, got ", t.sizes(), " and ", model.sizes(), " (tensor list).");
+  }
+}
+
+bool small(size_t bytes, int size) { return bytes <= kEagerBytes && size <= kEagerRanks; }
+
+/// Combines what the ranks sent, in their order, into `into`, which holds this rank's values.
+void combine_in_order(const Tensor& into, const std::vector<std::string>& got, int rank, const Reduction& r) {
+  const size_t bytes = size_t(bytes_of(into));
+  std::string sum(rank == 0 ? std::string(view_of(into)) : got[0]);
+  for (size_t i = 1; i < got.size(); ++i) {
+    const void* next = int(i) == rank ? into.data_ptr() : got[i].data();
+    r.combine(sum.data(), sum.data(), next, bytes / r.element_size);
+  }
+  std::memcpy(into.data_ptr(), sum.data(), bytes);
+}
+
+/// Is several tensors as one block of bytes: the tensor itself where there is one. Tensors of one dtype.
+class Packed {
+ public:
+  explicit Packed(std::vector<Staged> parts) : parts_(std::move(parts)) {
+    if (parts_.size() == 1) {
+      whole = parts_[0].host;
+      return;
+    }
+    int64_t numel = 0;
+    for (const Staged& s : parts_) numel += s.host.numel();
+    whole = scratch(numel, parts_[0].host.dtype());
+    char* at = static_cast<char*>(whole.data_ptr());
+    for (const Staged& s : parts_) {
+      std::memcpy(at, s.host.data_ptr(), size_t(bytes_of(s.host)));
+      at += bytes_of(s.host);
+    }
+  }
+  void give_back() const {
+    const char* at = static_cast<const char*>(whole.data_ptr());
+    for (const Staged& s : parts_) {
+      if (parts_.size() > 1) std::memcpy(s.host.data_ptr(), at, size_t(bytes_of(s.host)));
+      at += bytes_of(s.host);
+      s.give_back();
+    }
+  }
+  Tensor whole;
+
+ private:
+  std::vector<Staged> parts_;
+};
+
+class HostGroup : public ProcessGroup {
+ public:
+  HostGroup(const std::string& backend, EngineFactory engine, Store& store, int rank, int size, const GroupOptions& o)
+      : ProcessGroup(o.name, backend, rank, size, o.timeout),
+        core_(std::make_shared<GroupCore>(backend, o.name, store, rank, size, o.timeout)),
+        messages_(core_) {
+    core_->start(engine, o.timeout);
+  }
+  ~HostGroup() override {
+    try {
+      HostGroup::shutdown();
+    } catch (...) {  // the group is gone either way
+    }
+  }
+
+  WorkPtr all_reduce(std::vector<Tensor> tensors, ReduceOp op, const CallOptions& o) override;
+  WorkPtr broadcast(std::vector<Tensor> tensors, int root, const CallOptions& o) override;
+  WorkPtr reduce(Tensor tensor, int root, ReduceOp op, const CallOptions& o) override;
+  WorkPtr all_gather(std::vector<Tensor> outputs, Tensor input, const CallOptions& o) override;
+  WorkPtr all_gather_into(Tensor output, Tensor input, const CallOptions& o) override;
+  WorkPtr reduce_scatter(Tensor output, std::vector<Tensor> inputs, ReduceOp op, const CallOptions& o) override;
+  WorkPtr reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp op, const CallOptions& o) override;
+  WorkPtr all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, const CallOptions& o) override;
+  WorkPtr all_to_all_single(Tensor output, Tensor input, std::vector<int64_t> output_splits,
+                            std::vector<int64_t> input_splits, const CallOptions& o) override;
+  WorkPtr gather(std::vector<Tensor> outputs, Tensor input, int root, const CallOptions& o) override;
+  WorkPtr scatter(Tensor output, std::vector<Tensor> inputs, int root, const CallOptions& o) override;
+  WorkPtr send(Tensor tensor, int destination, int tag, const CallOptions& o) override {
+    check_tensor(Collective::send, tensor, false);
+    check_rank(Collective::send, destination, "dst");
+    return collected(messages_.send(Staged::of(tensor, true).host, destination, tag, timeout_of(o)));
+  }
+  WorkPtr recv(Tensor tensor, int source, int tag, const CallOptions& o) override {
+    check_tensor(Collective::recv, tensor, true);
+    if (source != -1) check_rank(Collective::recv, source, "src");
+    Staged s = Staged::of(tensor, false);
+    return collected(messages_.receive(s.host, source, tag, timeout_of(o), tensor, [s] { s.give_back(); }));
+  }
+  WorkPtr barrier(const CallOptions& o) override {
+    return start({}, Collective::barrier, o, {}, [](Call& call) { call.exchange([](int) { return ""; }); });
+  }
+  void abort(const std::string& reason) override {
+    core_->fail(text("group '", name(), "' was aborted by ", core_->mesh.who(rank()), ": ", reason), true);
+  }
+  void shutdown() override {
+    messages_.stop();
+    core_->stop();
+  }
+  std::string report(uint64_t sequence) const override { return core_->report(sequence); }
+  uint64_t sequence_number() const override { return core_->given(); }
+
+ private:
+  WorkPtr start(Fingerprint f, Collective what, const CallOptions& o, std::vector<Tensor> outputs,
+                std::function<void(Call&)> run) {
+    f.what = what;
+    return collected(core_->submit(std::move(f), timeout_of(o), std::move(outputs), std::move(run)));
+  }
+  void check_rank(Collective what, int r, const char* argument) const {
+    VESTA_CHECK(r >= 0 && r < size(), value, vesta::name(what), ": expected a rank of the group, 0 to ", size() - 1,
+                ", got ", r, " (", argument, ").");
+  }
+  static Fingerprint reducing(ReduceOp op) {
+    Fingerprint f;
+    f.reduces = true;
+    f.op = op.kind;
+    return f;
+  }
+  WorkPtr gather_to_all(Collective what, Tensor output, std::vector<Staged> outputs, const Staged& in,
+                        const Tensor& input, const CallOptions& o);
+  WorkPtr reduce_parts(Collective what, const Staged& out, Tensor flat, ReduceOp op, const Tensor& output,
+                       const CallOptions& o);
+  WorkPtr exchange_parts(Fingerprint f, Collective what, std::vector<Part> to_send, std::vector<Part> to_receive,
+                         std::vector<Tensor> outputs, std::function<void()> afterwards, const CallOptions& o);
+
+  std::shared_ptr<GroupCore> core_;
+  Messages messages_;
+};
+
+WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::all_reduce;
+  VESTA_CHECK(!tensors.empty(), value, "all_reduce: expected at least one tensor, got none (tensors).");
+  Fingerprint f = reducing(op);
+  std::vector<Staged> parts;
+  for (const Tensor& t : tensors) {
+    check_tensor(kWhat, t, true);
+    check_same_type(kWhat, t, tensors[0]);
+    f.add(t.sizes(), t.dtype());
+    parts.push_back(Staged::of(t, true));
+  }
+  const Reduction r = reduction(op, tensors[0].dtype());
+  return start(std::move(f), kWhat, o, std::move(tensors),
+               [op, r, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
+                 Packed packed(std::move(parts));
+                 const Tensor& whole = packed.whole;
+                 const size_t count = size_t(whole.numel());
+                 if (op.kind == ReduceOp::premul_sum) scale(whole.data_ptr(), count, whole.dtype(), op.factor);
+                 if (n > 1 && small(size_t(bytes_of(whole)), n)) {
+                   combine_in_order(whole, call.exchange([&](int) { return view_of(whole); }), me, r);
+                 } else if (n > 1) {
+                   call.bulk([&](Engine& e) { e.all_reduce(whole.data_ptr(), count, r, call.tag()); });
+                 }
+                 if (op.kind == ReduceOp::avg) scale(whole.data_ptr(), count, whole.dtype(), 1.0 / n);
+                 packed.give_back();
+               });
+}
+
+WorkPtr HostGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::broadcast;
+  VESTA_CHECK(!tensors.empty(), value, "broadcast: expected at least one tensor, got none (tensors).");
+  check_rank(kWhat, root, "src");
+  Fingerprint f;
+  f.root = root;
+  std::vector<Staged> parts;
+  for (const Tensor& t : tensors) {
+    check_tensor(kWhat, t, rank() != root);
+    check_same_type(kWhat, t, tensors[0]);
+    f.add(t.sizes(), t.dtype());
+    parts.push_back(Staged::of(t, rank() == root));
+  }
+  return start(std::move(f), kWhat, o, std::move(tensors),
+               [root, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
+                 if (n == 1) return;
+                 Packed packed(std::move(parts));
+                 const Tensor& whole = packed.whole;
+                 const size_t bytes = size_t(bytes_of(whole));
+                 if (small(bytes, n)) {
+                   auto got = call.exchange([&](int) { return me == root ? view_of(whole) : std::string_view(); });
+                   if (me != root) std::memcpy(whole.data_ptr(), got[size_t(root)].data(), bytes);
+                 } else {
+                   call.bulk([&](Engine& e) { e.broadcast(whole.data_ptr(), bytes, root, call.tag()); });
+                 }
+                 if (me != root) packed.give_back();
+               });
+}
+
+WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::reduce;
+  check_rank(kWhat, root, "dst");
+  check_tensor(kWhat, tensor, rank() == root);
+  Fingerprint f = reducing(op);
+  f.root = root;
+  f.add(tensor.sizes(), tensor.dtype());
+  const Reduction r = reduction(op, tensor.dtype());
+  Staged in = Staged::of(tensor, true);
+  return start(std::move(f), kWhat, o, {tensor}, [=, n = size(), me = rank()](Call& call) {
+    Tensor t = in.host;
+    if (me != root && t.is_same(in.user)) t = t.clone();  // the engine and the factor write into it
+    const size_t count = size_t(t.numel());
+    if (op.kind == ReduceOp::premul_sum) scale(t.data_ptr(), count, t.dtype(), op.factor);
+    if (n > 1 && small(size_t(bytes_of(t)), n)) {
+      auto got = call.exchange([&](int to) { return to == root ? view_of(t) : std::string_view(); });
+      if (me == root) combine_in_order(t, got, me, r);
+    } else if (n > 1) {
+      call.bulk([&](Engine& e) { e.reduce(t.data_ptr(), count, r, root, call.tag()); });
+    }
+    if (me != root) return;
+    if (op.kind == ReduceOp::avg) scale(t.data_ptr(), count, t.dtype(), 1.0 / n);
+    in.give_back();
+  });
+}
+
+/// Gathers into `output` (one block), and from there into the list where one is given.
+WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Staged> outputs, const Staged& in,
+                                 const Tensor& input, const CallOptions& o) {
+  Fingerprint f;
+  f.add(input.sizes(), input.dtype());
+  std::vector<Tensor> results{output};
+  if (!outputs.empty()) {
+    results.clear();
+    for (const Staged& s : outputs) results.push_back(s.user);
+    output = {};
+  }
+  Staged out;
+  if (output.defined()) out = Staged::of(output, false);
+  return start(std::move(f), what, o, std::move(results), [=, n = size(), me = rank()](Call& call) {
+    const Tensor& t = in.host;
+    const size_t bytes = size_t(bytes_of(t));
+    const bool eager = small(bytes, n);
+    Tensor block = out.host;
+    if (!block.defined() && !eager) block = scratch(t.numel() * n, t.dtype());
+    auto place = [&](size_t r) {
+      return block.defined() && outputs.empty() ? static_cast<char*>(block.data_ptr()) + r * bytes
+                                                : static_cast<char*>(outputs[r].host.data_ptr());
+    };
+    if (eager || n == 1) {
+      auto got = call.exchange([&](int) { return view_of(t); });
+      for (size_t r = 0; r < size_t(n); ++r) {
+        std::memmove(place(r), int(r) == me ? t.data_ptr() : got[r].data(), bytes);
+      }
+    } else {
+      call.bulk([&](Engine& e) { e.all_gather(t.data_ptr(), block.data_ptr(), bytes, call.tag()); });
+      for (size_t r = 0; r < outputs.size(); ++r) {
+        std::memcpy(place(r), static_cast<char*>(block.data_ptr()) + r * bytes, bytes);
+      }
+    }
+    for (const Staged& s : outputs) s.give_back();
+    if (outputs.empty()) out.give_back();
+  });
+}
+
+WorkPtr HostGroup::all_gather(std::vector<Tensor> outputs, Tensor input, const CallOptions& o) {
+  check_tensor(Collective::all_gather, input, false);
+  check_list(Collective::all_gather, outputs, input, size(), true);
+  std::vector<Staged> staged;
+  for (const Tensor& t : outputs) staged.push_back(Staged::of(t, false));
+  return gather_to_all(Collective::all_gather, {}, std::move(staged), Staged::of(input, true), input, o);
+}
+
+WorkPtr HostGroup::all_gather_into(Tensor output, Tensor input, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::all_gather_into;
+  check_tensor(kWhat, input, false);
+  check_tensor(kWhat, output, true);
+  check_same_type(kWhat, output, input);
+  VESTA_CHECK(output.numel() == input.numel() * size(), value, vesta::name(kWhat), ": expected an output of ",
+              input.numel() * size(), " elements (", size(), " inputs), got ", output.numel(), " (output_tensor).");
+  return gather_to_all(kWhat, output, {}, Staged::of(input, true), input, o);
+}
+
+WorkPtr HostGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::gather;
+  check_rank(kWhat, root, "dst");
+  check_tensor(kWhat, input, false);
+  if (rank() == root) check_list(kWhat, outputs, input, size(), true);
+  VESTA_CHECK(rank() == root || outputs.empty(), value,
+              "gather: expected no list on a rank that is not the destination, got one (gather_list).");
+  Fingerprint f;
+  f.root = root;
+  f.add(input.sizes(), input.dtype());
+  std::vector<Staged> staged;
+  for (const Tensor& t : outputs) staged.push_back(Staged::of(t, false));
+  Staged in = Staged::of(input, true);
+  return start(std::move(f), kWhat, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
+    const Tensor& t = in.host;
+    const size_t bytes = size_t(bytes_of(t));
+    auto fill = [&](size_t r, const void* from) {
+      std::memcpy(staged[r].host.data_ptr(), from, bytes);
+      staged[r].give_back();
+    };
+    if (small(bytes, n) || n == 1) {
+      auto got = call.exchange([&](int to) { return to == root ? view_of(t) : std::string_view(); });
+      for (size_t r = 0; r < staged.size(); ++r) fill(r, int(r) == me ? t.data_ptr() : got[r].data());
+      return;
+    }
+    Tensor block = scratch(me == root ? t.numel() * n : 0, t.dtype());
+    call.bulk([&](Engine& e) { e.gather(t.data_ptr(), block.data_ptr(), bytes, root, call.tag()); });
+    for (size_t r = 0; r < staged.size(); ++r) fill(r, static_cast<char*>(block.data_ptr()) + r * bytes);
+  });
+}
+
+WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::scatter;
+  check_rank(kWhat, root, "src");
+  check_tensor(kWhat, output, true);
+  if (rank() == root) check_list(kWhat, inputs, output, size(), false);
+  VESTA_CHECK(rank() == root || inputs.empty(), value,
+              "scatter: expected no list on a rank that is not the source, got one (scatter_list).");
+  Fingerprint f;
+  f.root = root;
+  f.add(output.sizes(), output.dtype());
+  std::vector<Staged> staged;
+  for (const Tensor& t : inputs) staged.push_back(Staged::of(t, true));
+  Staged out = Staged::of(output, false);
+  return start(std::move(f), kWhat, o, {output}, [=, n = size(), me = rank()](Call& call) {
+    const size_t bytes = size_t(bytes_of(out.host));
+    if (small(bytes, n) || n == 1) {
+      auto got = call.exchange([&](int to) { return me == root ? view_of(staged[size_t(to)].host) : ""; });
+      const void* mine = me == root ? staged[size_t(me)].host.data_ptr() : got[size_t(root)].data();
+      std::memmove(out.host.data_ptr(), mine, bytes);
+    } else {
+      Tensor block = scratch(me == root ? out.host.numel() * n : 0, out.host.dtype());
+      for (size_t r = 0; r < staged.size(); ++r) {
+        std::memcpy(static_cast<char*>(block.data_ptr()) + r * bytes, staged[r].host.data_ptr(), bytes);
+      }
+      call.bulk([&](Engine& e) { e.scatter(block.data_ptr(), out.host.data_ptr(), bytes, root, call.tag()); });
+    }
+    out.give_back();
+  });
+}
+
+/// Sends part i of `flat` to rank i and combines what arrives, in rank order: each byte travels once.
+WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat, ReduceOp op, const Tensor& output,
+                                const CallOptions& o) {
+  Fingerprint f = reducing(op);
+  f.add(output.sizes(), output.dtype());
+  const Reduction r = reduction(op, output.dtype());
+  return start(std::move(f), what, o, {output}, [=, n = size(), me = rank()](Call& call) {
+    const size_t bytes = size_t(bytes_of(out.host)), count = size_t(out.host.numel());
+    Tensor mine = flat;
+    if (op.kind == ReduceOp::premul_sum) {
+      mine = flat.clone();
+      scale(mine.data_ptr(), size_t(mine.numel()), mine.dtype(), op.factor);
+    }
+    char* base = static_cast<char*>(mine.data_ptr());
+    Tensor block;
+    std::vector<std::string> got(static_cast<size_t>(n));
+    if (small(bytes, n) || n == 1) {
+      got = call.exchange([&](int to) { return std::string_view(base + size_t(to) * bytes, bytes); });
+    } else {
+      block = scratch(int64_t(count) * n, output.dtype());
+      std::vector<Part> to_send, to_receive;
+      for (size_t i = 0; i < size_t(n); ++i) {
+        to_send.push_back({base + i * bytes, bytes});
+        to_receive.push_back({static_cast<char*>(block.data_ptr()) + i * bytes, bytes});
+      }
+      const std::vector<uint64_t> slots(static_cast<size_t>(n), call.tag());
+      call.bulk([&](Engine& e) { e.exchange(to_send, to_receive, slots); });
+    }
+    auto from = [&](size_t i) -> const void* {
+      if (int(i) == me) return base + i * bytes;
+      return block.defined() ? static_cast<char*>(block.data_ptr()) + i * bytes : got[i].data();
+    };
+    std::memcpy(out.host.data_ptr(), from(0), bytes);
+    for (size_t i = 1; i < size_t(n); ++i) r.combine(out.host.data_ptr(), out.host.data_ptr(), from(i), count);
+    if (op.kind == ReduceOp::avg) scale(out.host.data_ptr(), count, output.dtype(), 1.0 / n);
+    out.give_back();
+  });
+}
+
+WorkPtr HostGroup::reduce_scatter(Tensor output, std::vector<Tensor> inputs, ReduceOp op, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::reduce_scatter;
+  check_tensor(kWhat, output, true);
+  check_list(kWhat, inputs, output, size(), false);
+  Tensor flat = scratch(output.numel() * size(), output.dtype());
+  char* at = static_cast<char*>(flat.data_ptr());
+  for (const Tensor& t : inputs) {
+    const Tensor host = Staged::of(t, true).host;
+    std::memcpy(at, host.data_ptr(), size_t(bytes_of(host)));
+    at += bytes_of(host);
+  }
+  return reduce_parts(kWhat, Staged::of(output, false), flat, op, output, o);
+}
+
+WorkPtr HostGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp op, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::reduce_scatter_tensor;
+  check_tensor(kWhat, output, true);
+  check_tensor(kWhat, input, false);
+  check_same_type(kWhat, output, input);
+  VESTA_CHECK(input.numel() == output.numel() * size(), value, vesta::name(kWhat), ": expected an input of ",
+              output.numel() * size(), " elements (", size(), " outputs), got ", input.numel(), " (input).");
+  Staged out = Staged::of(output, false);
+  Tensor flat = Staged::of(input, true).host;
+  if (flat.impl()->storage().get() == out.host.impl()->storage().get()) flat = flat.clone();  // a part of itself
+  return reduce_parts(kWhat, out, flat, op, output, o);
+}
+
+/// Exchanges parts whose sizes only each pair knows: the sizes travel with the fingerprint and are compared.
+WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Part> to_send,
+                                  std::vector<Part> to_receive, std::vector<Tensor> outputs,
+                                  std::function<void()> afterwards, const CallOptions& o) {
+  GroupCore* core = core_.get();
+  return start(std::move(f), what, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
+    const size_t self = size_t(me);
+    std::vector<std::string> out(static_cast<size_t>(n));
+    for (size_t r = 0; r < size_t(n); ++r) {
+      const Part& p = to_send[r];
+      out[r] = wire::Writer().put(uint64_t(p.bytes)).put(uint64_t(to_receive[r].bytes)).take();
+      if (p.bytes && p.bytes <= kEagerBytes) out[r].append(static_cast<char*>(p.data), p.bytes);
+    }
+    auto got = call.exchange([&](int r) { return std::string_view(out[size_t(r)]); });
+    std::vector<Part> large_out(to_send.size()), large_in(to_receive.size());
+    std::vector<uint64_t> slots(static_cast<size_t>(n), call.tag());
+    bool any = false;
+    for (size_t r = 0; r < size_t(n); ++r) {
+      if (r == self) continue;
+      wire::Reader reader(got[r]);
+      const uint64_t sent = reader.get<uint64_t>(), expected = reader.get<uint64_t>();
+      if (sent != to_receive[r].bytes || expected != to_send[r].bytes) {
+        distributed_fail(DistributedCause::backend,
+                         core->fail(text(core->title(call.print(), call.sequence()), ": sizes do not agree. ",
+                                         core->mesh.who(me), " sends ", to_send[r].bytes, " bytes and expects ",
+                                         to_receive[r].bytes, ", ", core->mesh.who(int(r)), " sends ", sent,
+                                         " bytes and expects ", expected, ". Called at ", call.print().site, "."),
+                                    true));
+      }
+      if (sent && sent <= kEagerBytes) std::memcpy(to_receive[r].data, reader.rest().data(), sent);
+      if (sent > kEagerBytes) large_in[r] = to_receive[r], any = true;
+      if (expected > kEagerBytes) large_out[r] = to_send[r], any = true;
+    }
+    VESTA_CHECK(to_send[self].bytes == to_receive[self].bytes, value, vesta::name(what), ": expected ",
+                to_send[self].bytes, " bytes from this rank to itself, got ", to_receive[self].bytes, ".");
+    if (to_send[self].bytes) std::memmove(to_receive[self].data, to_send[self].data, to_send[self].bytes);
+    if (any) call.run_engine([&](Engine& e) { e.exchange(large_out, large_in, slots); });
+    if (afterwards) afterwards();
+  });
+}
+
+WorkPtr HostGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::all_to_all;
+  VESTA_CHECK(int(inputs.size()) == size() && int(outputs.size()) == size(), value,
+              "all_to_all: expected a tensor for each of ", size(), " ranks, got ", outputs.size(), " and ",
+              inputs.size(), " (output_tensor_list, input_tensor_list).");
+  auto ins = std::make_shared<std::vector<Staged>>(), outs = std::make_shared<std::vector<Staged>>();
+  std::vector<Part> to_send, to_receive;
+  for (int r = 0; r < size(); ++r) {
+    const Tensor &in = inputs[size_t(r)], &out = outputs[size_t(r)];
+    check_tensor(kWhat, in, false);
+    check_tensor(kWhat, out, true);
+    check_same_type(kWhat, in, inputs[0]);
+    check_same_type(kWhat, out, inputs[0]);
+    ins->push_back(Staged::of(in, true));
+    outs->push_back(Staged::of(out, false));
+    to_send.push_back({ins->back().host.data_ptr(), size_t(bytes_of(in))});
+    to_receive.push_back({outs->back().host.data_ptr(), size_t(bytes_of(out))});
+  }
+  Fingerprint f;
+  const int64_t none[] = {0};
+  f.add(IntSpan(none, 0), inputs[0].dtype());  // the sizes are each pair's own affair
+  return exchange_parts(
+      std::move(f), kWhat, to_send, to_receive, outputs,
+      [ins, outs] {
+        for (const Staged& s : *outs) s.give_back();
+      },
+      o);
+}
+
+WorkPtr HostGroup::all_to_all_single(Tensor output, Tensor input, std::vector<int64_t> output_splits,
+                                     std::vector<int64_t> input_splits, const CallOptions& o) {
+  constexpr Collective kWhat = Collective::all_to_all_single;
+  check_tensor(kWhat, input, false);
+  check_tensor(kWhat, output, true);
+  check_same_type(kWhat, output, input);
+  auto in = std::make_shared<Staged>(Staged::of(input, true)),
+       out = std::make_shared<Staged>(Staged::of(output, false));
+  auto parts = [&](const Tensor& t, const std::vector<int64_t>& splits, const char* argument) {
+    VESTA_CHECK(t.dim() > 0, value, vesta::name(kWhat), ": expected a tensor with rows, got a 0-d one (", argument,
+                ").");
+    const int64_t rows = t.size(0), row_bytes = rows ? bytes_of(t) / rows : 0;
+    std::vector<int64_t> lengths = splits;
+    if (splits.empty()) {
+      VESTA_CHECK(rows % size() == 0, value, vesta::name(kWhat), ": expected rows that ", size(),
+                  " ranks can share, got ", rows, " (", argument, "). Give the splits.");
+      lengths.assign(size_t(size()), rows / size());
+    }
+    int64_t sum = 0;
+    for (int64_t n : lengths) {
+      VESTA_CHECK(n >= 0, value, vesta::name(kWhat), ": expected lengths, got ", n, " (", argument, " split sizes).");
+      sum += n;
+    }
+    VESTA_CHECK(int(lengths.size()) == size() && sum == rows, value, vesta::name(kWhat), ": expected ", size(),
+                " splits that add up to ", rows, " rows, got ", IntSpan(lengths), " (", argument, " split sizes).");
+    std::vector<Part> r;
+    char* at = static_cast<char*>(t.data_ptr());
+    for (int64_t n : lengths) {
+      r.push_back({at, size_t(n * row_bytes)});
+      at += n * row_bytes;
+    }
+    return r;
+  };
+  auto to_send = parts(in->host, input_splits, "input"), to_receive = parts(out->host, output_splits, "output");
+  Fingerprint f;
+  f.add(input.sizes().subspan(1), input.dtype());  // rows alike; how many is each pair's own affair
+  return exchange_parts(std::move(f), kWhat, to_send, to_receive, {output}, [in, out] { out->give_back(); }, o);
+}
+
+}  // namespace
+
+ProcessGroupPtr new_host_group(const std::string& backend, EngineFactory engine, StorePtr store, int rank, int size,
+                               const GroupOptions& options) {
+  PrefixStore keys(options.name, std::move(store));
+  auto group = std::make_shared<HostGroup>(backend, engine, keys, rank, size, options);
+  if (!options.ranks.empty()) group->set_ranks(options.ranks);
+  return group;
+}
+
+}  // namespace vesta

@@ -1,0 +1,30 @@
+// Messages between two ranks of a group: send and recv, beside the collectives. Internal to multiprocessing.
+//
+// A message is a head (tag, dtype, size, call site) in the mesh, with the values behind it where they are few; the
+// engine carries many. A receive is matched with the first head of its tag, on a thread that the first large send or
+// any receive starts.
+#pragma once
+#include <list>
+#include <map>
+
+#include <vesta/multiprocessing/process_group_core.h>
+
+namespace vesta {
+
+class Messages {
+ public:
+  explicit Messages(std::shared_ptr<GroupCore> core);
+  ~Messages();
+  /// Sends a contiguous tensor of host memory. A small one is done at once.
+  WorkPtr send(Tensor host, int to, int tag, Milliseconds timeout);
+  /// Receives into one; `user` is what the Work shows, `arrived` runs before it ends. Source -1: any.
+  WorkPtr receive(Tensor host, int from, int tag, Milliseconds timeout, Tensor user, std::function<void()> arrived);
+  /// Ends the thread; what has not arrived fails.
+  void stop();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace vesta

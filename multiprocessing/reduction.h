@@ -1,0 +1,13 @@
+// Elementwise reductions of all dtypes, for engines. Internal to multiprocessing.
+#pragma once
+#include <vesta/multiprocessing/engine.h>
+
+namespace vesta {
+
+/// Returns the function of an operator and a dtype. avg and premul_sum add; see prepare and finish. Error(type) where
+/// the dtype has no such operator.
+Reduction reduction(ReduceOp op, DType dtype);
+/// Multiplies `n` values by a number, in place: premul_sum's factor before, avg's 1/size after.
+void scale(void* data, size_t n, DType dtype, double factor);
+
+}  // namespace vesta
