@@ -1,6 +1,6 @@
 """What test_ddp.py trains: a scenario per feature, run by the ranks of a group, and by one process on whole batches.
 
-As a program (one process of a launch): ``ddp_scenarios.py OUT`` runs every scenario twice and writes what each ended with
+As a program (one process of a launch): ``ddp_scenarios.py OUT`` runs every scenario twice, writes what each ended with
 into OUT/RANK.safetensors under names "scenario/parameter"; a second run that differs in a bit raises.
 """
 
