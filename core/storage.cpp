@@ -5,12 +5,14 @@
 #include <new>
 
 #include <vesta/core/backend.h>
+#include <vesta/core/move_storage.h>
 #include <vesta/core/pool.h>
 
 namespace vesta {
 namespace {
 constexpr size_t kHeader = 64;
 constexpr size_t kMaxInline = pool::kMaxBytes - kHeader;
+thread_local const Memory* destination = nullptr;  // where move_storage wants the next resize to go
 }  // namespace
 
 StoragePtr Storage::allocate(size_t nbytes, Device device) {
@@ -45,12 +47,20 @@ void Storage::destroy(Storage* s) noexcept {
 }
 
 void Storage::resize(size_t nbytes) {
-  VESTA_CHECK(!lent_, runtime,
+  VESTA_CHECK(!lent_ || destination, runtime,
               "resize_: expected a tensor that owns its memory, got one that borrows it. Clone it first.");
-  Memory memory = backend(device_.type).allocate(nbytes, device_);
+  Memory memory = destination ? *destination : backend(device_.type).allocate(nbytes, device_);
   backend(device_.type).copy_bytes(memory.data, data_, std::min(nbytes, nbytes_), device_);
   if (deleter_) deleter_(context_);
   data_ = memory.data, nbytes_ = nbytes, context_ = memory.context, deleter_ = memory.deleter;
+  if (destination) lent_ = true, read_only_ = false;
+}
+
+void move_storage(Storage& storage, const Memory& memory) {
+  VESTA_ASSERT(storage.device().type == DeviceType::cpu);
+  destination = &memory;
+  storage.resize(storage.nbytes());  // cannot fail: the memory is there
+  destination = nullptr;
 }
 
 }  // namespace vesta

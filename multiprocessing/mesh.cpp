@@ -4,6 +4,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -87,6 +88,34 @@ std::string choose_address(Store& store) {
   return address.empty() ? "127.0.0.1" : address;
 }
 
+/// Keeps the connections of this process, so that a forked child closes its copies: otherwise a worker that outlives
+/// its parent would hide the parent's death from the other ranks.
+struct Connections {
+  std::mutex mutex;
+  std::vector<int> all;
+};
+Connections& connections() {
+  static Connections* const kept = [] {
+    auto* c = new Connections;
+    pthread_atfork([] { connections().mutex.lock(); }, [] { connections().mutex.unlock(); },
+                   [] {
+                     for (int fd : connections().all) close(fd);
+                     connections().all.clear();
+                     connections().mutex.unlock();
+                   });
+    return c;
+  }();
+  return *kept;
+}
+void remember(int fd) {
+  std::lock_guard lock(connections().mutex);
+  connections().all.push_back(fd);
+}
+void forget(int fd) {
+  std::lock_guard lock(connections().mutex);
+  std::erase(connections().all, fd);
+}
+
 /// Says how a process of this machine ended, if the system still knows it: the exit code stands in /proc until its
 /// parent has asked for it.
 std::string how_it_ended(const Peer& p) {
@@ -117,71 +146,117 @@ Mesh::Mesh(Store& store, int rank, int size, const std::string& group, Milliseco
   meet(store, group, deadline_in(timeout));
 }
 
-Mesh::~Mesh() = default;
-
-void Mesh::meet(Store& store, const std::string& group, Clock::time_point deadline) {
-  const std::string nonce = random_token(), space = process_space();
-  wire::Fd listener = wire::listen_on(address_, 0);
-  auto key = [&](int r) { return "mesh/" + std::to_string(r); };
-  store.set(key(rank_), wire::Writer()
-                            .put(std::string_view(address_))
-                            .put(int32_t(wire::local_port(listener.get())))
-                            .put(std::string_view(nonce))
-                            .put(std::string_view(host_name()))
-                            .put(int32_t(getpid()))
-                            .put(std::string_view(space))
-                            .take());
-  for (int r = 0; r < size(); ++r) {
-    const auto left = std::chrono::duration_cast<Milliseconds>(deadline - Clock::now());
-    try {
-      store.wait({key(r)}, std::max(left, Milliseconds(1)));
-    } catch (const DistributedError& e) {
-      if (e.what_failed() != DistributedCause::store) throw;
-      std::string missing;
-      for (int m = 0; m < size(); ++m) {
-        if (!store.check({key(m)})) missing += (missing.empty() ? "" : ", ") + std::to_string(m);
-      }
-      distributed_fail(DistributedCause::store, "process group '", group, "': expected ", size(), " ranks, rank ",
-                       missing, " did not come in time. Check that it was started, ",
-                       "and that all ranks make the same groups in the same order.");
-    }
-    const std::string entry = store.get(key(r));
-    wire::Reader reader(entry);
-    const std::string address(reader.text());
-    const int port = reader.get<int32_t>();
-    const std::string token(reader.text());
-    Peer& p = peers_[size_t(r)];
-    p.host = reader.text();
-    p.pid = reader.get<int32_t>();
-    p.same_machine = reader.text() == space;
-    p.heard = Clock::now();
-    if (r >= rank_) continue;
-    p.fd = wire::connect_to(address, port, deadline);
-    const std::string hello = wire::Writer().put(std::string_view(token)).put(int32_t(rank_)).take();
-    if (!wire::send_all(p.fd.get(), hello.data(), hello.size(), deadline)) {
-      distributed_fail(DistributedCause::network, "process group '", group, "': ", who(r), " hung up.");
-    }
-  }
-  accept_peers(listener, nonce, deadline);
-  for (int r = rank_ + 1; r < size(); ++r) {
-    if (!peers_[size_t(r)].fd) {
-      distributed_fail(DistributedCause::network, "process group '", group, "': ", who(r), " did not connect in time.");
-    }
-  }
+Mesh::~Mesh() {
+  for (Peer& p : peers_) close_connection(p);
 }
 
-void Mesh::accept_peers(wire::Fd& listener, const std::string& nonce, Clock::time_point deadline) {
+void Mesh::close_connection(Peer& p) {
+  if (!p.fd) return;
+  forget(p.fd.get());
+  p.fd.reset();
+}
+
+// Each rank listens, and leaves under its key where and with which token. The higher rank of a pair connects, shows the
+// token and who it is, and is answered. A key may be of a group that was: then nobody listens there, or knows another
+// token, and the key is read again until its rank has written a new one.
+void Mesh::meet(Store& store, const std::string& group, Clock::time_point deadline) {
+  const std::string token = random_token(), space = process_space(), host = host_name();
+  wire::Fd listener = wire::listen_on(address_, 0);
+  auto introduce = [&](wire::Writer& w) {
+    return w.put(int32_t(rank_)).put(std::string_view(host)).put(int32_t(getpid())).put(std::string_view(space)).take();
+  };
+  wire::Writer entry;
+  entry.put(std::string_view(address_)).put(int32_t(wire::local_port(listener.get()))).put(std::string_view(token));
+  store.set("mesh/" + std::to_string(rank_), introduce(entry));
+  for (int r = 0; r < rank_; ++r) {
+    while (!connect(store, r, introduce, space, deadline)) {
+      check_interrupt();
+      if (Clock::now() >= deadline) did_not_come(group, {r});
+      poll(nullptr, 0, 10);
+    }
+  }
+  accept_peers(listener.get(), token, space, deadline);
+  std::vector<int> missing;
+  for (int r = rank_ + 1; r < size(); ++r) {
+    if (!peers_[size_t(r)].fd) missing.push_back(r);
+  }
+  if (!missing.empty()) did_not_come(group, missing);
+}
+
+void Mesh::did_not_come(const std::string& group, const std::vector<int>& ranks) const {
+  std::string list;
+  for (int r : ranks) list += (list.empty() ? "" : ", ") + std::to_string(r);
+  distributed_fail(DistributedCause::network, "process group '", group, "': expected ", size(), " ranks, rank ", list,
+                   " did not come in time. Check that it was started, and that all ranks make the same groups in the ",
+                   "same order.");
+}
+
+bool Mesh::connect(Store& store, int rank, const std::function<std::string(wire::Writer&)>& introduce,
+                   const std::string& space, Clock::time_point deadline) {
+  const std::string key = "mesh/" + std::to_string(rank);
+  const auto left = std::chrono::duration_cast<Milliseconds>(deadline - Clock::now());
+  try {
+    store.wait({key}, std::max(left, Milliseconds(1)));
+  } catch (const DistributedError& e) {
+    if (e.what_failed() != DistributedCause::store) throw;
+    return false;
+  }
+  const std::string entry = store.get(key);
+  wire::Reader reader(entry);
+  const std::string address(reader.text());
+  const int port = reader.get<int32_t>();
+  const std::string token(reader.text());
+  wire::Fd fd = wire::try_connect_to(address, port, std::min(deadline, deadline_in(std::chrono::seconds(10))));
+  if (!fd) return false;
+  wire::Writer hello;
+  const std::string self = introduce(hello);
+  const std::string whole = wire::Writer().put(std::string_view(token)).put(std::string_view(self)).take();
+  const uint32_t length = uint32_t(whole.size());
+  char answer = 0;
+  if (!wire::send_all(fd.get(), &length, sizeof length, deadline) ||
+      !wire::send_all(fd.get(), whole.data(), whole.size(), deadline) ||
+      !wire::receive_all(fd.get(), &answer, 1, deadline)) {
+    return false;
+  }
+  meet_peer(std::move(fd), reader, space);
+  return true;
+}
+
+/// Enters a peer that has introduced itself: rank, host, pid and process space follow in `r`.
+void Mesh::meet_peer(wire::Fd fd, wire::Reader& r, const std::string& space) {
+  Peer& p = peers_[size_t(r.get<int32_t>())];
+  p.host = r.text();
+  p.pid = r.get<int32_t>();
+  p.same_machine = r.text() == space;
+  p.heard = Clock::now();
+  p.fd = std::move(fd);
+  remember(p.fd.get());
+}
+
+void Mesh::accept_peers(int listener, const std::string& token, const std::string& space, Clock::time_point deadline) {
+  Peer& self = peers_[size_t(rank_)];
+  self.host = host_name();
+  self.pid = getpid();
   for (int missing = size() - 1 - rank_; missing > 0;) {
-    wire::Fd fd = wire::accept_from(listener.get(), deadline);
+    wire::Fd fd = wire::accept_from(listener, deadline);
     if (!fd) return;
-    std::string hello(4 + nonce.size() + 4, '\0');
-    if (!wire::receive_all(fd.get(), hello.data(), hello.size(), deadline_in(std::chrono::seconds(5)))) continue;
-    wire::Reader r(hello);
-    if (r.get<uint32_t>() != nonce.size() || r.raw(nonce.size()) != nonce) continue;  // none of this group
-    const int from = r.get<int32_t>();
-    if (from <= rank_ || from >= size() || peers_[size_t(from)].fd) continue;
-    peers_[size_t(from)].fd = std::move(fd);
-    --missing;
+    const auto soon = std::min(deadline, deadline_in(std::chrono::seconds(5)));
+    uint32_t length = 0;
+    if (!wire::receive_all(fd.get(), &length, sizeof length, soon) || length > 4096) continue;
+    std::string hello(length, '\0');
+    if (!wire::receive_all(fd.get(), hello.data(), length, soon)) continue;
+    try {
+      wire::Reader outer(hello);
+      if (outer.text() != token) continue;  // none of this group
+      wire::Reader r(outer.text());
+      const int from = wire::Reader(r.rest()).get<int32_t>();
+      if (from <= rank_ || from >= size() || peers_[size_t(from)].fd) continue;
+      const char yes = 1;
+      if (!wire::send_all(fd.get(), &yes, 1, soon)) continue;
+      meet_peer(std::move(fd), r, space);
+      --missing;
+    } catch (const DistributedError&) {  // garbage
+    }
   }
 }
 
@@ -369,7 +444,7 @@ void Mesh::ended(Peer& p) {
     p.state = Peer::lost;
   }
   // A rank that said goodbye still listens, until it is told that its goodbye was seen.
-  if (p.state == Peer::lost || p.saw_bye || !aborted_.empty()) p.fd.reset();
+  if (p.state == Peer::lost || p.saw_bye || !aborted_.empty()) close_connection(p);
 }
 
 // ---- Ends ----
@@ -421,7 +496,7 @@ void Mesh::answer_goodbyes(uint64_t number) {
     send(r, Topic::bye_seen, number, {});
     std::lock_guard lock(mutex_);
     Peer& p = peers_[size_t(r)];
-    if (p.silent && p.out.empty()) p.fd.reset();
+    if (p.silent && p.out.empty()) close_connection(p);
   }
 }
 

@@ -101,7 +101,12 @@ class Mesh {
 
  private:
   void meet(Store& store, const std::string& group, Clock::time_point deadline);
-  void accept_peers(wire::Fd& listener, const std::string& nonce, Clock::time_point deadline);
+  bool connect(Store& store, int rank, const std::function<std::string(wire::Writer&)>& introduce,
+               const std::string& space, Clock::time_point deadline);
+  void accept_peers(int listener, const std::string& token, const std::string& space, Clock::time_point deadline);
+  void meet_peer(wire::Fd fd, wire::Reader& introduction, const std::string& space);
+  [[noreturn]] void did_not_come(const std::string& group, const std::vector<int>& ranks) const;
+  static void close_connection(Peer& p);
   void flush(Peer& p);
   void read_once(int timeout_ms);
   bool read_from(int rank, std::vector<MeshMessage>& came);

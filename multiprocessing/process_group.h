@@ -123,6 +123,8 @@ class VESTA_API ProcessGroup {
   virtual void abort(const std::string& reason);
   /// Waits for the operations given so far and leaves the group. Never waits for ranks that do not come.
   virtual void shutdown();
+  /// Tells whether operations are under way.
+  virtual bool busy() const { return false; }
   /// Tells which ranks have not come to operation `sequence`, with what is known of each; empty where all have.
   virtual std::string report(uint64_t sequence) const;
   /// Returns how many operations were given to the group so far (messages between two ranks are not counted).

@@ -202,27 +202,31 @@ std::exception_ptr GroupCore::run_task(Task& t) {
 }
 
 void GroupCore::stop() {
+  if (forked()) return;  // the child owns nothing here; the thread's own reference keeps what there is
   {
     std::unique_lock lock(mutex_);
     if (stopping_) return;
-    if (!forked()) {
-      // Every operation has its deadline, so the queue moves. A Ctrl-C here ends the wait and with it the operations.
-      try {
-        wait_until(changed_, lock, deadline_in(kForever), [&] { return done_ == given_ || failed_; });
-      } catch (...) {
-        if (!lock.owns_lock()) lock.lock();
-        stopping_ = true;
-        lock.unlock();
-        fail("group '" + name + "' was interrupted while it was destroyed.", true);
-        lock.lock();
-      }
+    try {  // every operation has its deadline, so the queue moves
+      wait_until(changed_, lock, deadline_in(kForever), [&] { return done_ == given_ || failed_; });
+      stopping_ = true;
+    } catch (...) {  // Ctrl-C ends the wait, and with it the operations
+      if (lock.owns_lock()) lock.unlock();
+      fail(text("group '", name, "': ", mesh.who(mesh.rank()), " was interrupted while it left."), true);
+      end_thread();
+      throw;
     }
+  }
+  if (!failed_) mesh.leave(given_, std::chrono::seconds(5));
+  end_thread();
+}
+
+void GroupCore::end_thread() {
+  {
+    std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
   }
   unwatch(this);
-  if (forked()) return;
-  if (!failed_) mesh.leave(given_, std::chrono::seconds(5));
   if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
   if (engine) engine->abort();
 }

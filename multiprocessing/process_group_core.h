@@ -86,6 +86,8 @@ class GroupCore : public Watched, public std::enable_shared_from_this<GroupCore>
   std::unique_ptr<Engine> engine;
   const std::string name;
   uint64_t given() const { return given_; }
+  /// Tells whether operations are under way.
+  bool busy() const { return done_ != given_; }
 
   void look() override;
 
@@ -98,6 +100,7 @@ class GroupCore : public Watched, public std::enable_shared_from_this<GroupCore>
     std::function<void(Call&)> run;
   };
   void loop();
+  void end_thread();
   std::exception_ptr run_task(Task& t);
   [[noreturn]] void give_reason(const std::string& title, const std::string& fallback);
   void look_at_running();

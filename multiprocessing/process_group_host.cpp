@@ -153,6 +153,7 @@ class HostGroup : public ProcessGroup {
     messages_.stop();
     core_->stop();
   }
+  bool busy() const override { return core_->busy(); }
   std::string report(uint64_t sequence) const override { return core_->report(sequence); }
   uint64_t sequence_number() const override { return core_->given(); }
 

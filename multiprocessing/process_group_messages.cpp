@@ -132,6 +132,10 @@ WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, 
 }
 
 void Messages::stop() {
+  if (state_->core->forked()) {  // no thread came along, and a lock may be held for ever
+    new std::shared_ptr<State>(state_);
+    return;
+  }
   std::thread ending;
   {
     std::lock_guard lock(state_->mutex);
@@ -141,7 +145,7 @@ void Messages::stop() {
   }
   if (!ending.joinable()) return;
   state_->core->mesh.wake();
-  if (ending.get_id() == std::this_thread::get_id() || state_->core->forked()) ending.detach();
+  if (ending.get_id() == std::this_thread::get_id()) ending.detach();
   else ending.join();
 }
 

@@ -124,6 +124,18 @@ Fd connect_to(const std::string& host, int port, Clock::time_point deadline) {
                    " ms (", error, "). Check that rank 0 runs, and that address and port are the same on all ranks.");
 }
 
+Fd try_connect_to(const std::string& host, int port, Clock::time_point deadline) {
+  std::string error;
+  Addresses list = resolve(host, port, false, error);
+  for (const addrinfo* a = list.get(); a; a = a->ai_next) {
+    if (Fd fd = try_connect(*a, deadline)) {
+      set_up(fd.get());
+      return fd;
+    }
+  }
+  return Fd();
+}
+
 Fd accept_from(int listener, Clock::time_point deadline) {
   while (wait_for(listener, POLLIN, deadline)) {
     Fd fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -36,6 +36,8 @@ class Fd {
 Fd listen_on(const std::string& host, int port);
 /// Connects, trying again until the deadline while nobody listens. DistributedError(network) says why not.
 Fd connect_to(const std::string& host, int port, Clock::time_point deadline);
+/// Connects, once; an empty Fd where nobody answers.
+Fd try_connect_to(const std::string& host, int port, Clock::time_point deadline);
 /// Accepts one connection; an empty Fd where none came before the deadline.
 Fd accept_from(int listener, Clock::time_point deadline);
 /// Returns the port or the numeric address of this end of a socket.

@@ -385,6 +385,7 @@ void add_groups(py::module_& m) {
       .def("_end_coalescing", &ProcessGroup::end_coalescing)
       .def("_report", &ProcessGroup::report, NoGil())
       .def("_sequence_number", &ProcessGroup::sequence_number)
+      .def("_busy", &ProcessGroup::busy)
       .def("abort", &ProcessGroup::abort, NoGil(), py::arg("reason") = "abort was called")
       .def("shutdown", &ProcessGroup::shutdown, NoGil());
   add_reductions(c);
@@ -407,6 +408,18 @@ void add_groups(py::module_& m) {
       },
       py::arg("backend"), py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("name"), py::arg("timeout"),
       py::arg("ranks") = std::vector<int>{});
+  m.def("_tensor_of_bytes", [](const py::bytes& b) {
+    const std::string_view view = b;
+    const int64_t size[] = {int64_t(view.size())};
+    Tensor t = empty_tensor(IntSpan(size, 1), DType::uint8);
+    std::memcpy(t.data_ptr(), view.data(), view.size());
+    return t;
+  });
+  m.def("_bytes_of_tensor", [](const Tensor& t) {
+    VESTA_CHECK(t.defined() && t.is_contiguous() && t.device().type == DeviceType::cpu, value,
+                "_bytes_of_tensor: expected a contiguous tensor of host memory.");
+    return py::bytes(static_cast<const char*>(t.data_ptr()), size_t(t.numel() * t.element_size()));
+  });
   m.def(
       "_why_no_backend",
       [](const std::string& backend) -> std::optional<std::string> {

@@ -1,0 +1,199 @@
+// vesta._C._shared: shared memory, channels with descriptors and the tie between processes, for vesta.multiprocessing.
+#include <pybind11/stl.h>
+
+#include <vesta/core/ops/ops.h>
+#include <vesta/multiprocessing/fd_channel.h>
+#include <vesta/multiprocessing/process_tie.h>
+#include <vesta/multiprocessing/reservation.h>
+#include <vesta/multiprocessing/shared_memory.h>
+
+#include "cpp_modules.h"
+#include "dtype_device.h"
+#include "errors.h"
+#include "type_caster.h"
+
+namespace vesta::python {
+namespace {
+
+namespace py = pybind11;
+using shared::Arena, shared::Attachments, shared::FdChannel, shared::Handle, shared::Lease, shared::Message,
+    shared::Wait;
+using HandleTuple = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>;
+
+Handle handle_of(const HandleTuple& t) {
+  return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t), std::get<4>(t)};
+}
+
+/// Lets a signal's handler run, and its exception end a wait.
+void check_signals() {
+  Gil gil;
+  if (PyErr_CheckSignals() < 0) throw_current();
+}
+
+Wait wait_of(std::optional<double> timeout) {
+  Wait wait{{}, check_signals};
+  if (timeout && *timeout < 1e9) {
+    const std::chrono::duration<double> seconds(*timeout > 0 ? *timeout : 0.0);
+    wait.deadline = shared::SteadyClock::now() + std::chrono::duration_cast<shared::SteadyClock::duration>(seconds);
+  }
+  return wait;
+}
+
+/// Makes a contiguous tensor that fills a block of `allocate(nbytes)`.
+template <class F>
+Tensor empty_in(const std::vector<int64_t>& size, py::handle dtype, F allocate) {
+  DType d;
+  if (!to_dtype(dtype.ptr(), d)) type_error("empty(): argument 'dtype' must be vesta.dtype");
+  IntSpan sizes(size.data(), size.size());
+  const int64_t bytes = checked_mul(numel_of(sizes, "empty"), itemsize(d), "empty");
+  StoragePtr storage = [&] {
+    WithoutGil open;  // new memory is cleared by the kernel: milliseconds
+    return allocate(uint64_t(bytes));
+  }();
+  return Tensor(TensorImpl::make(std::move(storage), sizes, contiguous_strides(sizes), 0, d, "empty"));
+}
+
+Tensor bytes_over(StoragePtr storage) {
+  Dims size{int64_t(storage->nbytes())}, stride{1};
+  return Tensor(TensorImpl::make(std::move(storage), size, stride, 0, DType::uint8, "attach"));
+}
+
+Tensor attach(int fd, const HandleTuple& handle, Attachments* keep) {
+  return bytes_over(shared::attach(fd, handle_of(handle), keep));
+}
+
+py::list stats() {
+  py::list all;
+  for (const auto& s : shared::stats()) {
+    py::dict one;
+    one["id"] = s.id, one["owner"] = s.owner, one["reserved"] = s.reserved, one["free"] = s.free;
+    one["live"] = s.live, one["blocks"] = s.blocks, one["lent"] = s.lent;
+    all.append(one);
+  }
+  return all;
+}
+
+void add_memory(py::module_& m) {
+  m.def("share", [](const Tensor& t) { shared::share(*t.impl()->storage()); }, "Moves a tensor's memory.");
+  m.def("is_shared", [](const Tensor& t) { return shared::is_shared(*t.impl()->storage()); });
+  m.def(
+      "empty",
+      [](const std::vector<int64_t>& size, py::handle dtype) { return empty_in(size, dtype, shared::allocate_shared); },
+      "A tensor, not initialised, in the arena that this process has for whoever asks.");
+  m.def("attach", &attach, py::arg("fd"), py::arg("handle"), py::arg("keep") = nullptr,
+        "The bytes of a block that another process leased, as a uint8 tensor over them.");
+  m.def("collect", &shared::collect, "Takes back what other processes have dropped; closes arenas without use.");
+  m.def("stats", &stats, "What this process has open: a dict per arena.");
+  m.def("memory_headroom", &shared::memory_headroom, "Bytes that may still be taken, or None.");
+  py::class_<Arena>(m, "Arena")
+      .def(py::init<>())
+      .def("empty", [](Arena& self, const std::vector<int64_t>& size, py::handle dtype) {
+        return empty_in(size, dtype, [&](uint64_t bytes) { return self.allocate(bytes); });
+      });
+  py::class_<Attachments>(m, "Attachments").def(py::init<>()).def("__len__", &Attachments::size);
+  py::class_<Lease>(m, "Lease")
+      .def(py::init<>())
+      .def(
+          "add",
+          [](Lease& self, const Tensor& t) {
+            Handle h;
+            const int index = self.add(*t.impl()->storage(), h);
+            return std::pair(index, HandleTuple(h.window, h.window_bytes, h.offset, h.bytes, h.nbytes));
+          },
+          "Keeps a tensor's block; returns (which of descriptors(), handle).")
+      .def("descriptors", &Lease::descriptors)
+      .def("close", &Lease::close);
+}
+
+/// Runs a channel's call; a dead other side is BrokenPipeError or EOFError.
+template <class F>
+auto on_channel(PyObject* closed, F f) {
+  try {
+    return f();
+  } catch (const shared::ChannelClosed& e) {
+    PyErr_SetString(closed, e.what());
+    throw_current();
+  }
+}
+
+std::unique_ptr<Message> receive(FdChannel& channel, std::optional<double> timeout) {
+  auto message = std::make_unique<Message>();
+  const Wait wait = wait_of(timeout);
+  const shared::Arrival arrival = on_channel(PyExc_EOFError, [&] {
+    py::gil_scoped_release open;
+    return channel.receive(*message, wait);
+  });
+  if (arrival == shared::Arrival::timeout) return nullptr;
+  if (arrival == shared::Arrival::closed) {
+    PyErr_SetString(PyExc_EOFError, "receive: the other side of the channel is gone.");
+    throw_current();
+  }
+  return message;
+}
+
+void add_channel(py::module_& m) {
+  py::class_<Message>(m, "Message")
+      .def_property_readonly("bytes", [](const Message& self) { return py::bytes(self.bytes); })
+      .def("__len__", [](const Message& self) { return self.descriptors.size(); })
+      .def(
+          "attach",
+          [](const Message& self, size_t index, const HandleTuple& handle, Attachments* keep) {
+            return attach(self.descriptors.at(index).get(), handle, keep);
+          },
+          py::arg("index"), py::arg("handle"), py::arg("keep") = nullptr)
+      .def("duplicate",
+           [](const Message& self, size_t index) {
+             return shared::Descriptor::duplicate(self.descriptors.at(index).get()).release();
+           })
+      .def("close", [](Message& self) { self.descriptors.clear(); });
+  py::class_<FdChannel>(m, "Channel")
+      .def(py::init([](int fd) { return FdChannel(shared::Descriptor(fd)); }), "Takes over a connected Unix socket.")
+      .def_static("pair", &FdChannel::make_pair)
+      .def("fileno", &FdChannel::fd)
+      .def("close", &FdChannel::close)
+      .def_property_readonly("closed", &FdChannel::closed)
+      .def("detach", [](FdChannel& self) { return self.detach().release(); })
+      .def(
+          "send",
+          [](FdChannel& self, const py::buffer& data, const std::vector<int>& fds, std::optional<double> timeout) {
+            const py::buffer_info view = data.request();
+            const std::span bytes(static_cast<const char*>(view.ptr), size_t(view.size * view.itemsize));
+            const Wait wait = wait_of(timeout);
+            return on_channel(PyExc_BrokenPipeError, [&] {
+              py::gil_scoped_release open;
+              return self.send(bytes, fds, wait);
+            });
+          },
+          py::arg("data"), py::arg("descriptors") = std::vector<int>(), py::arg("timeout") = py::none())
+      .def("receive", &receive, py::arg("timeout") = py::none())
+      .def(
+          "poll",
+          [](const FdChannel& self, std::optional<double> timeout) {
+            const Wait wait = wait_of(timeout);
+            py::gil_scoped_release open;
+            return self.poll(wait);
+          },
+          py::arg("timeout") = 0.0);
+}
+
+void add_processes(py::module_& m) {
+  m.def("life_of_this_process", &shared::life_of_this_process, "A descriptor that is ready when this process is dead.");
+  m.def("die_with", &shared::die_with, "Ends this process as soon as the one behind a descriptor is dead.");
+  m.def("is_over", &shared::is_over, "Whether the process behind a descriptor is dead.");
+}
+
+}  // namespace
+
+bool add_shared(PyObject* module) {
+  return guarded(
+      [&] {
+        auto m = py::reinterpret_borrow<py::module_>(module).def_submodule("_shared", "Memory that processes share.");
+        add_memory(m);
+        add_channel(m);
+        add_processes(m);
+        return true;
+      },
+      false);
+}
+
+}  // namespace vesta::python

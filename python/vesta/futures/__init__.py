@@ -1,0 +1,118 @@
+"""Futures: values that come later, with PyTorch's names."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+
+class Future:
+    """Holds a value that comes later, or the exception that came instead.
+
+    >>> f = Future()
+    >>> g = f.then(lambda done: done.value() + 1)
+    >>> f.set_result(1)
+    >>> g.wait()
+    2
+    """
+
+    def __init__(self, *, devices: Any = None) -> None:
+        self._changed = threading.Condition()
+        self._done = False
+        self._value: Any = None
+        self._exception: BaseException | None = None
+        self._callbacks: list[Callable[[Future], Any]] = []
+
+    def done(self) -> bool:
+        """Whether the value or an exception is there."""
+        return self._done
+
+    def wait(self) -> Any:
+        """Waits and returns the value, or raises the exception."""
+        with self._changed:
+            while not self._done:
+                self._changed.wait(0.5)  # in slices: Ctrl-C ends it
+        return self.value()
+
+    def value(self) -> Any:
+        """Returns the value, which must be there, or raises the exception."""
+        if not self._done:
+            raise RuntimeError("Future.value: the value is not there yet. Call wait().")
+        if self._exception is not None:
+            raise self._exception
+        return self._value
+
+    def exception(self) -> BaseException | None:
+        """Returns the exception, or None."""
+        return self._exception
+
+    def set_result(self, result: Any) -> None:
+        """Gives the value; once."""
+        self._finish(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Gives an exception instead; once."""
+        if not isinstance(result, BaseException):
+            raise TypeError(f"{result!r} is of type {type(result)}, not an Exception.")
+        self._finish(None, result)
+
+    def _finish(self, value: Any, exception: BaseException | None) -> None:
+        with self._changed:
+            if self._done:
+                raise RuntimeError("Future: the result was set already.")
+            self._value, self._exception, self._done = value, exception, True
+            callbacks, self._callbacks = self._callbacks, []
+            self._changed.notify_all()
+        for callback in callbacks:
+            callback(self)
+
+    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
+        """Calls ``callback(self)`` when the value is there; at once where it is."""
+        with self._changed:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        """Returns a future of ``callback(self)``; what it raises is that future's exception."""
+        following = Future()
+
+        def run(done: Future) -> None:
+            try:
+                result = callback(done)
+            except BaseException as error:
+                following.set_exception(error)
+            else:
+                following.set_result(result)
+
+        self.add_done_callback(run)
+        return following
+
+
+def collect_all(futures: Iterable[Future]) -> Future:
+    """Returns a future of the list of the given futures, which is there when all of them are."""
+    whole, parts = Future(), list(futures)
+    left, lock = len(parts), threading.Lock()
+    if not parts:
+        whole.set_result(parts)
+
+    def one_more(_: Future) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            last = left == 0
+        if last:
+            whole.set_result(parts)
+
+    for part in parts:
+        part.add_done_callback(one_more)
+    return whole
+
+
+def wait_all(futures: Iterable[Future]) -> list[Any]:
+    """Waits for all and returns their values; raises the first exception."""
+    return [part.wait() for part in collect_all(futures).wait()]
