@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <mutex>
 #include <thread>
 
 #include <vesta/autograd/engine.h>
@@ -458,5 +459,24 @@ TEST_CASE("no tensor outlives its graph", "[autograd]") {
     g[0].sum().backward();
     w.set_grad({});  // a gradient that was recorded holds the graph that holds the leaf
   }
+  CHECK(pool::live() == before);
+}
+
+TEST_CASE("a tensor that dies on a thread that never made one is counted", "[autograd]") {
+  const int64_t before = pool::live();
+  Tensor t = zeros({3});
+  CHECK(pool::live() == before + 1);
+  std::mutex held;  // the thread lives while its tensor is counted
+  held.lock();
+  std::atomic<bool> dropped{false};
+  std::thread thread([&, mine = std::move(t)]() mutable {
+    mine = Tensor();
+    dropped = true;
+    std::lock_guard wait(held);
+  });
+  while (!dropped) std::this_thread::yield();
+  CHECK(pool::live() == before);
+  held.unlock();
+  thread.join();
   CHECK(pool::live() == before);
 }

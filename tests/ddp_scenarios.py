@@ -14,6 +14,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor, nn
+from vesta.distributed.algorithms import ddp_comm_hooks as hooks
 
 STEPS = 20
 ROWS = 16  # of a whole batch
@@ -282,7 +283,6 @@ def hooked(rank: int, world: int, name: str) -> Side:
     """Averages by way of a hook in Python."""
     side = Side(rank, world, bucket_cap_mb=0.002)
     if rank >= 0:
-        hooks = vesta.distributed.algorithms.ddp_comm_hooks
         hooks.register_ddp_comm_hook(hooks.DDPCommHookType[name], side.model, state=None)
     side.train_plainly()
     return side
@@ -290,7 +290,6 @@ def hooked(rank: int, world: int, name: str) -> Side:
 
 def compressed(name: str) -> Callable[[Any], None]:
     def register(model: Any) -> None:
-        hooks = vesta.distributed.algorithms.ddp_comm_hooks
         if name.startswith("builtin"):
             kind = vesta._C._ddp.BuiltinCommHookType
             model._register_builtin_comm_hook(
