@@ -76,7 +76,7 @@ class Side:
         self.model: Any = self.net
         if rank >= 0:
             self.model = nn.parallel.DistributedDataParallel(self.net, **arguments)
-        self.optimizer = vesta.optim.SGD(self.net.parameters(), lr=0.05, momentum=0.9)
+        self.optimizer = vesta.optim.SGD(self.net.parameters(), lr=0.01, momentum=0.5)
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
         return batch(step, part(self.rank, self.world) if self.rank >= 0 else slice(None))
@@ -240,6 +240,7 @@ def joined(rank: int, world: int, divide_by_initial_world_size: bool, **argument
         with side.model.join(divide_by_initial_world_size=divide_by_initial_world_size):
             for step in range(counts[rank]):
                 step_of(step, [rank])
+        side.optimizer.state.clear()  # the momentum of who was done early is of then
         side.train_plainly()  # and it can go on without
         return side
     for step in range(STEPS):
@@ -342,7 +343,9 @@ SCENARIOS: dict[str, Callable[[int, int], Side]] = {
 def results(rank: int, world: int) -> Iterator[tuple[str, dict[str, Tensor]]]:
     """Runs every scenario; yields its name and the state it ended with."""
     for name, scenario in SCENARIOS.items():
-        yield name, {key: value.clone() for key, value in scenario(rank, world).net.state_dict().items()}
+        state = {key: value.clone() for key, value in scenario(rank, world).net.state_dict().items()}
+        assert not any(vesta.isnan(value).any() for value in state.values()), f"{name} diverged"
+        yield name, state
 
 
 def main() -> None:

@@ -10,30 +10,29 @@
 namespace vesta::ddp {
 namespace {
 
-/// Makes a tensor like `parameter` over a stretch of `flat`, with a storage of its own that keeps flat's alive.
-Tensor part_of(const Tensor& flat, int64_t offset, const Tensor& parameter) {
-  const StoragePtr& whole = flat.impl()->storage();
-  auto* held = new StoragePtr(whole);
-  auto* start = static_cast<char*>(flat.data_ptr()) + offset * flat.element_size();
-  StoragePtr stretch = Storage::wrap(start, size_t(parameter.numel() * flat.element_size()), flat.device(), held,
-                                     [](void* context) { delete static_cast<StoragePtr*>(context); });
-  std::vector<int64_t> strides(parameter.strides().begin(), parameter.strides().end());
-  if (!parameter.impl()->dense()) {  // a parameter with holes: its gradient has none
-    int64_t step = 1;
-    for (size_t d = strides.size(); d-- > 0;) {
-      strides[d] = step;
-      step *= std::max<int64_t>(parameter.sizes()[d], 1);
-    }
-  }
-  return Tensor(TensorImpl::make(std::move(stretch), parameter.sizes(), strides, 0, flat.dtype(), "ddp"));
-}
-
 /// Tells whether somebody but `mine` owners of the handle holds the tensor, or a view of it.
 bool held_elsewhere(const Tensor& t, uint32_t mine) {
   return t.impl()->use_count() > mine || t.impl()->storage()->use_count() > 1;
 }
 
 }  // namespace
+
+Tensor tensor_over(const Tensor& memory, int64_t offset, const Tensor& model) {
+  const StoragePtr& whole = memory.impl()->storage();
+  auto* held = new StoragePtr(whole);
+  auto* start = static_cast<char*>(memory.data_ptr()) + offset * memory.element_size();
+  StoragePtr stretch = Storage::wrap(start, size_t(model.numel() * memory.element_size()), memory.device(), held,
+                                     [](void* context) { delete static_cast<StoragePtr*>(context); });
+  std::vector<int64_t> strides(model.strides().begin(), model.strides().end());
+  if (!model.impl()->dense()) {  // a model with holes: the new one has none
+    int64_t step = 1;
+    for (size_t d = strides.size(); d-- > 0;) {
+      strides[d] = step;
+      step *= std::max<int64_t>(model.sizes()[d], 1);
+    }
+  }
+  return Tensor(TensorImpl::make(std::move(stretch), model.sizes(), strides, 0, memory.dtype(), "ddp"));
+}
 
 BucketPlan assign_buckets(const std::vector<Tensor>& tensors, const std::vector<int64_t>& limits,
                           const std::vector<size_t>& indices) {
@@ -85,7 +84,7 @@ void Bucket::allocate() {
   parts_.clear();
   int64_t offset = 0;
   for (const Tensor& p : parameters_) {
-    parts_.push_back(part_of(flat_, offset, p));
+    parts_.push_back(tensor_over(flat_, offset, p));
     offset += p.numel();
   }
 }

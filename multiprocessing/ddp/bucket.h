@@ -17,6 +17,10 @@
 
 namespace vesta::ddp {
 
+/// Makes a tensor like `model` over `memory`'s from element `offset` on, with a storage of its own, which keeps
+/// memory's alive: writes through it are not counted as writes to `memory`.
+VESTA_API Tensor tensor_over(const Tensor& memory, int64_t offset, const Tensor& model);
+
 /// Groups parameters into buckets: their indices, and the limit in bytes that closed each bucket.
 struct BucketPlan {
   std::vector<std::vector<size_t>> buckets;

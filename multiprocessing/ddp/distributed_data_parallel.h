@@ -78,7 +78,7 @@ class DistributedDataParallel {
   auto operator()(Inputs&&... inputs) {
     const bool recording = GradMode::enabled(), sync = recording && require_backward_grad_sync_;
     if (recording) reducer_->prepare_for_forward();
-    if (options_.broadcast_buffers && require_forward_param_sync_) broadcast_tensors(*group_, module_->buffers(), 0);
+    if (options_.broadcast_buffers && require_forward_param_sync_) refresh_tensors(*group_, module_->buffers(), 0);
     auto output = (*module_)(std::forward<Inputs>(inputs)...);
     if (recording) {
       std::vector<Tensor> tensors;

@@ -6,6 +6,7 @@
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/multiprocessing/ddp/bucket.h>
 
 namespace vesta::ddp {
 namespace {
@@ -85,6 +86,25 @@ void broadcast_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, 
     filled += size;
   }
   flush();
+}
+
+void refresh_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source) {
+  const bool sends = group.rank() == source;
+  std::vector<Tensor> sent;
+  NoGrad off;
+  for (const Tensor& t : tensors) {
+    if (!t.impl()->dense()) sent.push_back(t.contiguous());  // all ranks alike: shapes and strides were compared
+    else if (sends || t.device().type != DeviceType::cpu) sent.push_back(tensor_over(t, 0, t));
+    else sent.push_back(empty_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device()));
+  }
+  broadcast_tensors(group, sent, source);
+  for (size_t i = 0; i < tensors.size() && !sends; ++i) {
+    const Tensor &t = tensors[i], &got = sent[i];
+    if (got.data_ptr() == t.data_ptr()) continue;  // on a device: comparing would wait for it
+    const size_t bytes = size_t(t.numel() * t.element_size());
+    if (t.impl()->dense() && std::memcmp(t.data_ptr(), got.data_ptr(), bytes) == 0) continue;
+    copy_into(t, got, "DistributedDataParallel");
+  }
 }
 
 }  // namespace vesta::ddp

@@ -21,4 +21,8 @@ VESTA_API void verify_replicas(ProcessGroup& group, const NamedTensors& tensors,
 VESTA_API void broadcast_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source,
                                  int64_t bytes = kBroadcastBytes);
 
+/// The same for buffers, before every forward: one that has rank `source`'s value already is not written, so that a
+/// backward which has saved it still runs; one that a backward has saved and that changes is an error there.
+VESTA_API void refresh_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source);
+
 }  // namespace vesta::ddp

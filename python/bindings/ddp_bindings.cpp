@@ -167,6 +167,12 @@ bool add_ddp(PyObject* module) {
             },
             py::arg("group"), py::arg("tensors"), py::arg("source") = 0, py::arg("bytes") = ddp::kBroadcastBytes,
             WithoutTheGil());
+        m.def(
+            "refresh_tensors",
+            [](ProcessGroupPtr group, const std::vector<Tensor>& tensors, int source) {
+              ddp::refresh_tensors(*group, tensors, source);
+            },
+            py::arg("group"), py::arg("tensors"), py::arg("source") = 0, WithoutTheGil());
         return true;
       },
       false);

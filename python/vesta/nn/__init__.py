@@ -15,7 +15,7 @@ __all__ = ["Buffer", "Parameter", "functional", "init", "modules", "utils", *_la
 
 def __getattr__(name: str) -> Any:
     """Imports what stands on process groups when it is first asked for."""
-    if name not in ("parallel"):
+    if name not in ("DataParallel", "parallel"):
         raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
     parallel = importlib.import_module(".parallel", __name__)
     return parallel if name == "parallel" else parallel.DataParallel

@@ -314,6 +314,17 @@ TEST_CASE("buckets follow the order of gradients after the first step", "[ddp]")
   });
 }
 
+TEST_CASE("buckets become smaller towards the end", "[ddp]") {
+  using Limits = std::vector<int64_t>;
+  CHECK(ddp::tapered_limits(10, 16, 400) == Limits{16});
+  CHECK(ddp::tapered_limits(16 + 64 + 10, 16, 400) == Limits{16, 18, 16, 16, 16, 16});
+  const Limits limits = ddp::tapered_limits(10000, 16, 400);
+  CHECK(limits.front() == 16);
+  CHECK(limits[1] == 400);
+  CHECK(limits.back() == 16);
+  CHECK(std::ranges::is_sorted(limits.begin() + 1, limits.end(), std::greater<>()));
+}
+
 TEST_CASE("buckets are sent while backward goes on", "[ddp]") {
   auto net = make_net();
   auto group = std::make_shared<ThreadGroup>(std::make_shared<ThreadHub>(1), 0);

@@ -299,7 +299,7 @@ class DistributedDataParallel(Module, Joinable):
     def _sync_buffers(self) -> None:
         source = self._find_common_rank(self._distributed_rank, True) if self._join_config.enable else 0
         self._assign_modules_buffers()
-        _C._ddp.broadcast_tensors(self.process_group, self.modules_buffers, source)
+        _C._ddp.refresh_tensors(self.process_group, self.modules_buffers, source)
 
     # ---- communication hooks
 

@@ -26,7 +26,7 @@ class DDPJoinHook(JoinHook):
         if ddp.will_sync_module_buffers():
             source = ddp._find_common_rank(ddp._distributed_rank, False)
             ddp._assign_modules_buffers()
-            vesta._C._ddp.broadcast_tensors(ddp.process_group, ddp.modules_buffers, source)
+            vesta._C._ddp.refresh_tensors(ddp.process_group, ddp.modules_buffers, source)
         sync = ddp._check_global_requires_backward_grad_sync(is_joined_rank=True)
         ddp.require_forward_param_sync = sync
         if sync:
