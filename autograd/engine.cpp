@@ -381,9 +381,10 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
     VESTA_CHECK(std::ranges::equal(changed.sizes(), grads[e.input_nr].sizes()), runtime,
                 "hook has changed the size of value: expected ", grads[e.input_nr].sizes(), ", got ", changed.sizes(),
                 ".");
-    VESTA_CHECK(changed.device() == grads[e.input_nr].device(), runtime,
-                "hook has changed the type of value: expected a gradient on ", grads[e.input_nr].device(), ", got ",
-                changed.device(), ".");
+    VESTA_CHECK(changed.dtype() == grads[e.input_nr].dtype() && changed.device() == grads[e.input_nr].device(), runtime,
+                "hook has changed the type of value: expected a gradient of ", grads[e.input_nr].dtype(), " on ",
+                grads[e.input_nr].device(), ", got ", changed.dtype(), " on ", changed.device(),
+                ". Convert it back with .to().");
     grads[e.input_nr] = std::move(changed);
   }
   auto before = hooks.pre.entries;
@@ -391,7 +392,7 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
   for (auto& [i, slot] : hooks.retained) {
     if (i >= grads.size() || !grads[i].defined()) continue;
     if (slot->grad.defined()) slot->grad = ops::add(slot->grad, grads[i], 1, Out{});
-    else slot->grad = grads[i];
+    else slot->grad = clone(grads[i], "contiguous_format");  // the user's own: the run and other tensors share this one
   }
 }
 

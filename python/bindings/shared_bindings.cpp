@@ -10,6 +10,7 @@
 #include "cpp_modules.h"
 #include "dtype_device.h"
 #include "errors.h"
+#include "exports.h"
 #include "type_caster.h"
 
 namespace vesta::python {
@@ -73,8 +74,15 @@ py::list stats() {
   return all;
 }
 
+void share(const Tensor& t) {
+  Memory old;
+  const StoragePtr& storage = t.impl()->storage();
+  shared::share(*storage, &old);
+  free_after_exports(*storage, old);
+}
+
 void add_memory(py::module_& m) {
-  m.def("share", [](const Tensor& t) { shared::share(*t.impl()->storage()); }, "Moves a tensor's memory.");
+  m.def("share", &share, "Moves a tensor's memory, with all that view it.");
   m.def("is_shared", [](const Tensor& t) { return shared::is_shared(*t.impl()->storage()); });
   m.def(
       "empty",
@@ -177,8 +185,11 @@ void add_channel(py::module_& m) {
 }
 
 void add_processes(py::module_& m) {
-  m.def("life_of_this_process", &shared::life_of_this_process, "A descriptor that is ready when this process is dead.");
-  m.def("die_with", &shared::die_with, "Ends this process as soon as the one behind a descriptor is dead.");
+  m.def(
+      "life_of_this_process", [] { return shared::life_of_this_process().release(); },
+      "Opens a descriptor that is ready when this process is dead.");
+  m.def("die_with", &shared::die_with, py::arg("life"), py::arg("wake") = -1,
+        "Ends this process as soon as the one behind a descriptor is dead.");
   m.def("is_over", &shared::is_over, "Whether the process behind a descriptor is dead.");
 }
 

@@ -117,20 +117,22 @@ def test_a_collate_function_may_draw() -> None:
     assert len({batch[0] for batch in first}) == len(first)
 
 
-def test_numpy_that_a_sample_imports_is_seeded_from_the_next_one_on() -> None:
+def test_numpy_that_a_sample_imports_is_seeded_for_it() -> None:
     program = """
 import sys, vesta
 from vesta.utils import data
 class Late(data.Dataset):
     def __len__(self): return 4
     def __getitem__(self, i):
+        vesta.rand(1)
         import numpy  # not before the first sample
-        return numpy.random.random() if i else 0.0
+        return numpy.random.random() + vesta.rand(1)[0].item()
 assert "numpy" not in sys.modules
-def run():
+def run(workers):
     vesta.manual_seed(0)
-    return next(iter(data.DataLoader(Late(), batch_size=4))).tolist()
-assert run() == run()
+    return next(iter(data.DataLoader(Late(), batch_size=4, num_workers=workers))).tolist()
+assert run(1) == run(0) == run(0)
+assert not [finder for finder in sys.meta_path if "vesta" in type(finder).__module__]
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 

@@ -128,6 +128,9 @@ class Connection:
         view[offset : offset + len(data)] = data
         return len(data)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), reduction.DupFd(self.fileno()), self.readable, self.writable)
+
     def __enter__(self) -> Connection:
         return self
 
@@ -135,15 +138,8 @@ class Connection:
         self.close()
 
 
-def _rebuild(duplicate: Any, readable: bool, writable: bool) -> Connection:
-    return Connection(_shared.Channel(duplicate.detach()), readable, writable)
-
-
-def _reduce(connection: Connection) -> tuple[Any, ...]:
-    return _rebuild, (reduction.DupFd(connection.fileno()), connection.readable, connection.writable)
-
-
-ForkingPickler.register(Connection, _reduce)
+def _rebuild(kind: type[Connection], duplicate: Any, readable: bool, writable: bool) -> Connection:
+    return kind(_shared.Channel(duplicate.detach()), readable, writable)
 
 
 def Pipe(duplex: bool = True) -> tuple[Connection, Connection]:
