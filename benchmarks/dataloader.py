@@ -5,7 +5,7 @@
     .venv/bin/python benchmarks/dataloader.py --pack 1500000     memory of workers with pack=True, and without
 
 Every measurement is a process of its own that runs this file with one library; the libraries take turns, `--rounds`
-times, and a round's ratio is PyTorch's time / ours (above 1: Vesta is faster). The same lines make the datasets of both:
+times, and a round's ratio is PyTorch's time / ours (above 1: Vesta is faster). Both have the same datasets:
 
     images   float32 3x224x224 from memory, batches of 32
     small    64 floats and a number, batches of 128

@@ -276,6 +276,20 @@ def test_the_dataset_is_pickled_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(counted) == 1
 
 
+def test_contexts_of_both_packages() -> None:
+    import multiprocessing
+
+    for context in (multiprocessing.get_context("spawn"), vesta.multiprocessing.get_context("spawn")):
+        loader = data.DataLoader(Marked(), batch_size=4, num_workers=2, multiprocessing_context=context)
+        assert [batch[:, 0].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(ValueError, match="valid start method"):
+        data.DataLoader([1], num_workers=1, multiprocessing_context="thread")
+    with pytest.raises(TypeError, match="valid context object"):
+        data.DataLoader([1], num_workers=1, multiprocessing_context=3)
+    with pytest.raises(ValueError, match="num_workers=0"):
+        data.DataLoader([1], multiprocessing_context="fork")
+
+
 def test_batches_as_they_are_ready() -> None:
     class Uneven(data.Dataset):
         def __len__(self) -> int:

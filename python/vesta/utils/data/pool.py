@@ -76,6 +76,7 @@ class Pool:
         self._owner = os.getpid()
         self._desk = Desk(job.workers)
         self.workers: list[_Colleague] = []
+        self.pids: list[int] = []  # of all that were started
         self._poll = select.poll()
         self._by_descriptor: dict[int, _Colleague] = {}
         self._ticked = time.monotonic()
@@ -156,6 +157,7 @@ class Pool:
             os.close(life)
         worker = _Colleague(number, process, ours)
         self.workers.append(worker)
+        self.pids.append(worker.pid)
         self._opening = None
         self._by_descriptor[ours.fileno()] = worker
         self._poll.register(ours.fileno(), select.POLLIN)
