@@ -175,6 +175,7 @@ KINDS = sorted(data_sets._errors())
 REBUILT = set(KINDS) - {"Local", "StopIteration", "SystemExit", "KeyboardInterrupt", "GeneratorExit"}
 
 
+@pytest.mark.differs
 @pytest.mark.parametrize("kind", [*KINDS, "chained"])
 def test_exceptions_keep_their_class(kind: str) -> None:
     loader = data.DataLoader(Raising(kind), batch_size=2, num_workers=2)
