@@ -159,6 +159,7 @@ class Run {
   void clear();
 
   std::vector<std::function<void()>> callbacks;
+  Run* outer = nullptr;  // the run that this one is inside of
 
  private:
   uint32_t task_of(Node* n);
@@ -203,6 +204,7 @@ class RunScope {
  public:
   RunScope() : outer_(current) {
     run_ = spare ? std::exchange(spare, nullptr) : fresh();
+    run_->outer = outer_;
     current = run_;
   }
   ~RunScope() {
@@ -559,6 +561,13 @@ std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const Backw
 void queue_callback(std::function<void()> f) {
   VESTA_CHECK(current, runtime, "queue_callback: expected a backward under way on this thread, got none.");
   current->callbacks.push_back(std::move(f));
+}
+
+void queue_final_callback(std::function<void()> f) {
+  VESTA_CHECK(current, runtime, "queue_final_callback: expected a backward under way on this thread, got none.");
+  Run* run = current;
+  while (run->outer) run = run->outer;
+  run->callbacks.push_back(std::move(f));
 }
 
 void set_detect_anomaly(bool enabled, bool check_nan) {

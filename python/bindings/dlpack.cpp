@@ -5,6 +5,7 @@
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 
+#include "exports.h"
 #include "factories.h"
 #include "hand.h"
 
@@ -51,6 +52,7 @@ struct Exported {
   DlManaged managed;
   Tensor tensor;
   Dims dims;
+  std::unique_ptr<Export> memory;
 };
 
 void free_capsule(PyObject* capsule) {
@@ -94,6 +96,7 @@ struct ToDlpack {
     auto e = std::make_unique<Exported>();
     bool copy = b.slot[4] == Py_True;
     e->tensor = copy ? t.clone() : t.detach();
+    e->memory = std::make_unique<Export>(e->tensor.impl()->storage());
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
     for (int64_t s : e->tensor.strides()) e->dims.push_back(s);
     int64_t n = t.dim();

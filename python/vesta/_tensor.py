@@ -193,6 +193,21 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return _functions.where(condition, self, other)
 
 
+def share_memory_(self: Tensor) -> Tensor:
+    """Moves the memory under the tensor, and with it every view, to shared memory; other processes then write to it.
+
+    Nothing happens where it is there, or on a GPU. A tensor in shared memory cannot be resized.
+    """
+    if self.device.type == "cpu":
+        _C._shared.share(self)
+    return self
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether the memory under the tensor is shared memory; always True on a GPU."""
+    return self.device.type != "cpu" or _C._shared.is_shared(self)
+
+
 def _stream_type() -> type:
     from .cuda.streams import Stream
 
@@ -260,6 +275,8 @@ def install() -> None:
         div_,
         where,
         record_stream,
+        share_memory_,
+        is_shared,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)

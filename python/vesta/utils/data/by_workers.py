@@ -6,6 +6,7 @@ import time
 import weakref
 from typing import Any
 
+from vesta.utils.data.ahead import Ahead
 from vesta.utils.data.iterator import Pass
 from vesta.utils.data.pool import Pool, context_of
 from vesta.utils.data.remote_error import WorkerError, rebuild
@@ -31,6 +32,7 @@ class ByWorkers(Pass):
         self._current = -1
         self._pool: Pool | None = None
         self._failure: BaseException | None = None
+        self.cancelled = False  # by the caller of a thread that waits here
         self._delivered = False  # whether what is being raised is a worker's exception
         super().__init__(loader, state)
 
@@ -50,6 +52,7 @@ class ByWorkers(Pass):
         self._turn = 0  # of the worker that gets the next task
         self._ended = [False] * count
         self._over = False  # no more tasks
+        self._end: BaseException = StopIteration()  # why
         self._places: list[Any] = list(streams) if streams else [{"samples": 0, "state": None} for _ in range(count)]
         if self._stream:
             turn = next((i for i, place in enumerate(self._places) if place.get("turn")), 0)
@@ -69,13 +72,20 @@ class ByWorkers(Pass):
         self._pool = Pool(job, context_of(loader.multiprocessing_context))
         self._finalizer = weakref.finalize(self, self._pool.stop)
 
+    def handed_out(self) -> Any:
+        """Returns what the caller gets: this, or what transfers its batches in a thread."""
+        if not self._transfer.has_work:
+            return self
+        assert self._pool is not None
+        self._pool.start_all()  # no fork from a thread
+        return Ahead(self)
+
     def usable(self) -> bool:
         """Whether another pass can be made with these workers."""
         return self._failure is None and self._pool is not None and self._pool.usable()
 
     def restart(self, loader: Any, state: dict[str, Any] | None) -> None:
         """Begins another pass with the same workers."""
-        self._transfer.reset()
         self._begin(loader, state)
 
     def stop(self) -> None:
@@ -105,8 +115,9 @@ class ByWorkers(Pass):
             return False
         try:
             task = next(self._order)
-        except StopIteration:
+        except Exception as error:
             self._over = True
+            self._end = error
             return False
         self._asked[task.number] = (task, worker)
         assert self._pool is not None
@@ -134,7 +145,7 @@ class ByWorkers(Pass):
         try:
             return self._awaited()
         except StopIteration:
-            if not self._keep:
+            if not self._keep and not self.cancelled:
                 self.stop()
             raise
         except (KeyboardInterrupt, SystemExit, WorkerError) as error:
@@ -149,18 +160,30 @@ class ByWorkers(Pass):
 
     def _awaited(self) -> tuple[Task, Any]:
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        if self._pool is not None and self.progress.batches > 0:
+            self._pool.start_another()
         while True:
             found = self._take()
             if found is not None:
                 return found
-            if not self._asked and not self._ready and not self._ask():
-                raise StopIteration
+            if not self._asked and not self._ready and not (not self._over and self._ask()):
+                self._raise_end()
             assert self._pool is not None
+            if self.cancelled:
+                raise StopIteration
             answers = self._pool.wait(deadline)
             for worker, answer in answers:
                 self._note(worker, *answer)
             if not answers and deadline is not None and time.monotonic() >= deadline:
                 raise self._late()
+
+    def _raise_end(self) -> None:
+        """Raises what ended the order of this pass: its end, or an error of the sampler's, after all batches before."""
+        end, self._end = self._end, StopIteration()
+        try:
+            raise end.with_traceback(None)
+        finally:
+            del end
 
     def _late(self) -> WorkerError:
         assert self._pool is not None

@@ -15,6 +15,7 @@ from vesta.multiprocessing import reductions
 
 __all__ = ["Receiver", "Sender"]
 
+_SMALL = 1 << 10  # bytes of a tensor that goes in the message: to share a block costs more, and keeps an arena open
 _LARGE = 1 << 16  # bytes of a pickle that goes through shared memory instead of the socket's buffer
 
 
@@ -32,8 +33,18 @@ def _tensor_at(index: int, handle: Any, dtype: Any, geometry: tuple[Any, ...]) -
     return _C._over(_receiving.message.attach(index, handle, _receiving.keep), dtype, *geometry)
 
 
-def _empty_of(dtype: Any, shape: tuple[int, ...]) -> Tensor:
-    return vesta.empty(shape, dtype=dtype)
+def _tensor_of(data: bytes, dtype: Any, shape: tuple[int, ...]) -> Tensor:
+    if not data:
+        return vesta.empty(shape, dtype=dtype)
+    return _C._over(_C._from_bytes(data), dtype, shape, _contiguous(shape), 0)
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
 
 
 class _BatchPickler(pickle.Pickler):
@@ -51,8 +62,9 @@ class _BatchPickler(pickle.Pickler):
         return NotImplemented
 
     def _handle_of(self, tensor: Tensor) -> tuple[Any, ...]:
-        if tensor.numel() == 0:
-            return _empty_of, (tensor.dtype, tuple(tensor.shape))
+        if tensor.numel() * tensor.element_size() <= _SMALL and tensor.is_contiguous():
+            data = _C._to_bytes(_C._storage_bytes(tensor.clone())) if tensor.numel() else b""
+            return _tensor_of, (data, tensor.dtype, tuple(tensor.shape))
         if not self.sender.made(tensor):
             copy = self.sender.empty(tuple(tensor.shape), tensor.dtype)
             tensor = copy.copy_(tensor)

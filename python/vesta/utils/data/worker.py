@@ -149,7 +149,7 @@ def main(number: int, workers: int, channel: Any, life: Any, desk: Any, job: Job
         os.close(desk.descriptor)
     else:
         gc.freeze()  # what is inherited is not looked through, which would copy it
-    _shared.die_with(life)
+    _shared.die_with(life, channel.fileno())
     os.close(life)
     vesta.set_num_threads(1)
     desk.doing(number, STARTING)
