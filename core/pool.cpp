@@ -103,6 +103,7 @@ void give(void* p, size_t bytes) noexcept {
 }
 
 void count_live(int delta) noexcept {
+  if (lists.state == Lists::fresh) open();  // a thread that only lets go counts too
   if (lists.state == Lists::closed) {
     live_of_ended_threads += delta;
     return;

@@ -67,6 +67,12 @@ class Writer {
     bytes_.append(s);
     return *this;
   }
+  /// Appends bytes as they are.
+  Writer& raw(std::string_view s) {
+    bytes_.append(s);
+    return *this;
+  }
+  void reserve(size_t n) { bytes_.reserve(n); }
   const std::string& bytes() const { return bytes_; }
   std::string take() { return std::move(bytes_); }
 
