@@ -105,7 +105,7 @@ bool number_of(PyObject* o, Scalar& number) {
   } else if (PyLong_Check(o)) {
     int overflow;
     long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    VESTA_CHECK(!overflow, runtime, "value cannot be converted to type int64_t without overflow.");
+    VESTA_CHECK(!overflow, value, "expected a number of 64 bits, got an integer that overflows them. Use a float.");
     number = Scalar(int64_t(v));
   } else if (PyComplex_Check(o)) {
     Py_complex c = PyComplex_AsCComplex(o);
@@ -229,6 +229,10 @@ Device to_device(const Table& t, int i, PyObject* o) {
   return d;
 }
 std::string_view to_text(const Table& t, int i, PyObject* o) {
+  if (Format f = to_format(o); f != Format::none && t.params[size_t(i)].name == "memory_format") {
+    constexpr std::string_view names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+    return names[int(f)];
+  }
   if (!PyUnicode_Check(o)) wrong_type(t, i, "str", o);
   Py_ssize_t n;
   const char* s = PyUnicode_AsUTF8AndSize(o, &n);

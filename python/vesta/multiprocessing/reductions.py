@@ -50,6 +50,11 @@ def current_lease() -> Any:
     return _travel.lease
 
 
+def begin_lease() -> None:
+    """Starts the thread's lease anew, for a pickler that is not ours; the connection that sends it closes it."""
+    _travel.lease = _shared.Lease()
+
+
 @contextlib.contextmanager
 def incoming(message: Any, keep: Any = None) -> Iterator[None]:
     """Lets what is unpickled inside find the descriptors of ``message``; closes them at the end."""
@@ -101,7 +106,7 @@ def _lease_of_start(popen: Any) -> tuple[Any, list[Any]]:
 
 
 def end_lease_of_start(popen: Any) -> None:
-    """Closes what a new process has inherited by now."""
+    """Closes what a new process has inherited by now (None: it was not started)."""
     if hasattr(popen, "_vesta_lease"):
         popen._vesta_lease[0].close()
         del popen._vesta_lease
