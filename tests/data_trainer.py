@@ -62,7 +62,7 @@ def main(options: dict) -> None:
         if number == options["epoch"]:
             open(options["folder"] + "/armed", "w").close()
         batches = iter(loader)
-        report["pids"] += [worker.pid for worker in batches._pool.workers]
+        pool = batches._pool
         count = 0
         try:
             for batch in batches:
@@ -75,6 +75,7 @@ def main(options: dict) -> None:
             if "acted" in report and options["target"] != "all":
                 raise
             caught = time.monotonic()
+            report["pids"] += pool.pids
             with open(options["folder"] + "/time") as file:
                 delay = caught - float(file.read())
             chain = f"{error} {error.__cause__}"
@@ -82,7 +83,8 @@ def main(options: dict) -> None:
             if options["target"] == "all":
                 raise
             os.unlink(options["folder"] + "/armed")
-        del batches
+        report["pids"] += pool.pids
+        del batches, pool
         report["passes"].append(count)
     del loader
     report["left"] = [pid for pid in report["pids"] if os.path.exists(f"/proc/{pid}")]

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <vesta/core/random.h>
+#include <vesta/nn/data/sample_seed.h>
 
 #include "arguments.h"
 #include "factories.h"
@@ -15,20 +16,7 @@ namespace {
 
 constexpr int kWords = 624;  // of a Mersenne Twister; position 624 says that all of them are used up
 
-/// Mixes 64 bits (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-uint64_t mixed(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
-
-enum Stream : uint64_t { kPython = 1, kNumpy = 2, kOurs = 3 };
-
-/// Returns the seed of stream `which` for the sample at `position`.
-uint64_t seed_of_sample(uint64_t base, uint64_t position, uint64_t which) {
-  return mixed(mixed(base + kGolden * which) + kGolden * (position + 1));
-}
+using data::SampleStream;
 
 /// Makes four streams of 32-bit words side by side: xoshiro128+ (Blackman, Vigna, "Scrambled linear pseudorandom number
 /// generators", TOMS 2021), each from a state of its own.
@@ -38,7 +26,7 @@ struct Lanes {
 
   explicit Lanes(uint64_t seed) {
     uint64_t state[8];
-    for (int i = 0; i < 8; ++i) state[i] = mixed(seed + kGolden * uint64_t(i + 1));
+    for (int i = 0; i < 8; ++i) state[i] = data::mixed(seed + data::kGolden * uint64_t(i + 1));
     std::memcpy(s, state, sizeof s);
   }
   Words next() {
@@ -140,13 +128,13 @@ bool seed_python(Seeds& s, uint64_t position) {
   auto* w = s.words.as<uint32_t>();
   const bool untouched = s.known && w[0] == kWords && w[1] == s.first;
   w[0] = kWords;
-  fill(w + 1, seed_of_sample(s.base, position, kPython));
+  fill(w + 1, data::sample_seed(s.base, position, SampleStream::python));
   s.first = w[1];
   return untouched || PyObject_SetAttr(s.twister, gauss_next, Py_None) == 0;
 }
 void seed_numpy(Seeds& s, uint64_t position) {
   auto* w = s.numpy.as<uint32_t>();
-  fill(w, seed_of_sample(s.base, position, kNumpy));
+  fill(w, data::sample_seed(s.base, position, SampleStream::numpy));
   w[kWords] = kWords;
   std::memset(s.normal.view.buf, 0, 16);
 }
@@ -157,7 +145,7 @@ PyObject* seed(PyObject* o, PyObject* number) {
   uint64_t position;
   if (!to_uint64(number, position)) return nullptr;
   if (s.place) *s.place.as<uint64_t>() = position;
-  default_generator().manual_seed(seed_of_sample(s.base, position, kOurs));
+  default_generator().manual_seed(data::sample_seed(s.base, position, SampleStream::vesta));
   if (s.words && !seed_python(s, position)) return nullptr;
   if (s.numpy) seed_numpy(s, position);
   s.known = true;
@@ -180,7 +168,7 @@ PyObject* words_at(PyObject* o, PyObject* args) {
   PyObject* bytes = PyBytes_FromStringAndSize(nullptr, 4 * kWords);
   if (bytes) {
     uint32_t words[kWords];
-    fill(words, seed_of_sample(self_of(o).base, position, uint64_t(which)));
+    fill(words, data::sample_seed(self_of(o).base, position, SampleStream(which)));
     std::memcpy(PyBytes_AS_STRING(bytes), words, sizeof words);
   }
   return bytes;

@@ -6,6 +6,9 @@
 #include <vesta/multiprocessing/process_tie.h>
 #include <vesta/multiprocessing/reservation.h>
 #include <vesta/multiprocessing/shared_memory.h>
+#include <vesta/multiprocessing/waiting_slots.h>
+
+#include <cerrno>
 
 #include "cpp_modules.h"
 #include "dtype_device.h"
@@ -119,7 +122,7 @@ auto on_channel(PyObject* closed, F f) {
   try {
     return f();
   } catch (const shared::ChannelClosed& e) {
-    PyErr_SetString(closed, e.what());
+    if (Ref arguments(Py_BuildValue("(is)", EPIPE, e.what())); arguments) PyErr_SetObject(closed, arguments.get());
     throw_current();
   }
 }
@@ -184,6 +187,26 @@ void add_channel(py::module_& m) {
           py::arg("timeout") = 0.0);
 }
 
+/// Returns the number of free slots that a tensor in shared memory holds.
+int32_t* slots_of(const Tensor& t) {
+  VESTA_CHECK(t.dtype() == DType::int32 && t.numel() == 1 && shared::is_shared(*t.impl()->storage()), value,
+              "slots: expected one int32 in shared memory.");
+  return static_cast<int32_t*>(t.data_ptr());
+}
+
+void add_slots(py::module_& m) {
+  m.def(
+      "take_slot",
+      [](const Tensor& t, std::optional<double> timeout) {
+        int32_t* free = slots_of(t);
+        const Wait wait = wait_of(timeout);
+        py::gil_scoped_release open;
+        return shared::take_slot(free, wait);
+      },
+      py::arg("free"), py::arg("timeout") = py::none(), "Takes one of the slots that a tensor counts.");
+  m.def("give_slot", [](const Tensor& t) { shared::give_slot(slots_of(t)); }, "Gives a slot back.");
+}
+
 void add_processes(py::module_& m) {
   m.def(
       "life_of_this_process", [] { return shared::life_of_this_process().release(); },
@@ -201,6 +224,7 @@ bool add_shared(PyObject* module) {
         auto m = py::reinterpret_borrow<py::module_>(module).def_submodule("_shared", "Memory that processes share.");
         add_memory(m);
         add_channel(m);
+        add_slots(m);
         add_processes(m);
         return true;
       },

@@ -156,6 +156,53 @@ def test_a_thousand_messages_take_no_more_memory_than_a_few():
     close(queue)
 
 
+def get_for_ever(queue, ready):
+    ready.put(True)
+    while True:
+        get(queue)
+
+
+def put_for_ever(queue):
+    while True:
+        queue.put(vesta.ones(100))
+
+
+@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
+def test_nobody_waits_for_a_killed_reader_or_writer(kind):
+    context = mp.get_context("fork")
+    queue, ready = getattr(context, kind)(), context.SimpleQueue()
+    reader = context.Process(target=get_for_ever, args=(queue, ready))
+    reader.start()
+    assert ready.get()
+    time.sleep(0.05)  # it waits for a message; the standard queue's lock would die with it
+    reader.kill()
+    assert finished(reader) == -signal.SIGKILL
+    for _ in range(5):
+        writer = context.Process(target=put_for_ever, args=(queue,))
+        writer.start()
+        for _ in range(20):
+            assert get(queue).sum() == 100
+        writer.kill()
+        assert finished(writer) == -signal.SIGKILL
+    queue.put(None)
+    while get(queue) is not None:
+        pass
+    close(queue)
+    close(ready)
+
+
+@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
+def test_queues_have_no_names_anywhere(kind):
+    before = set(os.listdir("/dev/shm"))
+    queue = getattr(mp.get_context("spawn"), kind)()
+    assert set(os.listdir("/dev/shm")) == before
+    queue.put(list(range(100000)))  # longer than a packet
+    assert get(queue)[-1] == 99999
+    if kind == "Queue":
+        assert queue.qsize() == 0 and not queue.full()
+    close(queue)
+
+
 # ---- Pools ----
 
 

@@ -16,8 +16,10 @@ __all__ = ["Connection", "Pipe"]
 class Connection:
     """One end of a connection between processes, with the methods of ``multiprocessing.connection.Connection``.
 
-    Tensors in a message arrive as tensors over the same memory. The memory travels with the message, so it is safe that
-    the sender drops it, or ends, before it is received. The death of the other side ends every wait at once.
+    Tensors in a message arrive as tensors over the same memory. The memory travels with the message, so it is safe
+    that the sender drops it, or ends, before it is received. The death of the other side ends every wait at once. A
+    message is sent whole or not at all and one of the readers gets all of it, whoever is killed: any number of threads
+    and processes may use an end without a lock.
 
     Args:
         channel: the socket that it takes over.
@@ -102,9 +104,9 @@ class Connection:
             if lease:
                 lease.close()
 
-    def recv_message(self) -> Any:
-        """Receives a message as it is: ``.bytes``, and its descriptors until ``close()``."""
-        return self._check(False).receive()
+    def recv_message(self, timeout: float | None = None) -> Any:
+        """Receives a message as it is: ``.bytes``, and its descriptors until ``close()``; None at the timeout."""
+        return self._check(False).receive(timeout)
 
     def recv_bytes(self, maxlength: int | None = None) -> bytes:
         """Receives the bytes of a message; tensors inside of it are lost."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing.pool
 from typing import Any
 
@@ -30,6 +31,13 @@ class Pool(multiprocessing.pool.Pool):
         from .context import default
 
         super().__init__(processes, initializer, initargs, maxtasksperchild, context or default.get_context())
+
+    @staticmethod
+    def _help_stuff_finish(inqueue: Any, task_handler: Any, size: int) -> None:
+        """Empties the queue of tasks; workers may be quicker, for there is no lock to keep them out."""
+        while task_handler.is_alive() and inqueue._reader.poll():
+            with contextlib.suppress(TimeoutError):
+                inqueue._reader.recv(timeout=0.0)
 
     @staticmethod
     def Process(ctx: Any, *args: Any, **kwargs: Any) -> Any:

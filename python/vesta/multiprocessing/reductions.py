@@ -55,18 +55,6 @@ def begin_lease() -> None:
     _travel.lease = _shared.Lease()
 
 
-def begin_message(message: Any, keep: Any) -> None:
-    """Lets what the thread unpickles find the descriptors of ``message``, until ``end_message``."""
-    _travel.message, _travel.keep = message, keep
-
-
-def end_message() -> None:
-    """Closes the descriptors of the thread's message."""
-    message, _travel.message, _travel.keep = _travel.message, None, None
-    if message is not None:
-        message.close()
-
-
 @contextlib.contextmanager
 def incoming(message: Any, keep: Any = None) -> Iterator[None]:
     """Lets what is unpickled inside find the descriptors of ``message``; closes them at the end."""

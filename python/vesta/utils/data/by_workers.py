@@ -52,6 +52,7 @@ class ByWorkers(Pass):
         self._turn = 0  # of the worker that gets the next task
         self._ended = [False] * count
         self._over = False  # no more tasks
+        self._end: BaseException = StopIteration()  # why
         self._places: list[Any] = list(streams) if streams else [{"samples": 0, "state": None} for _ in range(count)]
         if self._stream:
             turn = next((i for i, place in enumerate(self._places) if place.get("turn")), 0)
@@ -117,6 +118,10 @@ class ByWorkers(Pass):
         except StopIteration:
             self._over = True
             return False
+        except Exception as error:
+            self._over = True
+            self._end = error
+            return False
         self._asked[task.number] = (task, worker)
         assert self._pool is not None
         self._pool.ask(worker, self._current, task)
@@ -164,8 +169,8 @@ class ByWorkers(Pass):
             found = self._take()
             if found is not None:
                 return found
-            if not self._asked and not self._ready and not self._ask():
-                raise StopIteration
+            if not self._asked and not self._ready and not (not self._over and self._ask()):
+                self._raise_end()
             assert self._pool is not None
             if self.cancelled:
                 raise StopIteration
@@ -174,6 +179,14 @@ class ByWorkers(Pass):
                 self._note(worker, *answer)
             if not answers and deadline is not None and time.monotonic() >= deadline:
                 raise self._late()
+
+    def _raise_end(self) -> None:
+        """Raises what ended the order of this pass: its end, or an error of the sampler's, after all batches before."""
+        end, self._end = self._end, StopIteration()
+        try:
+            raise end
+        finally:
+            del end
 
     def _late(self) -> WorkerError:
         assert self._pool is not None

@@ -14,6 +14,7 @@ from vesta import Tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
+_SMALL = 1 << 10  # bytes of a batch that is not worth a block of shared memory
 _KINDS = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
@@ -237,6 +238,8 @@ def _stacked(tensors: Sequence[Tensor]) -> Tensor:
     for tensor in tensors:
         if tensor.dtype != dtype or tensor.requires_grad or tensor.shape != first.shape:
             return vesta.stack(tensors, 0)
+    if len(tensors) * first.numel() * first.element_size() <= _SMALL:
+        return vesta.stack(tensors, 0)
     return vesta.stack(tensors, 0, out=_batch.empty((len(tensors), *first.shape), dtype))
 
 

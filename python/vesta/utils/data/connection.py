@@ -13,9 +13,10 @@ from vesta._C import _shared
 from vesta._tensor import _Storage
 from vesta.multiprocessing import reductions
 
-__all__ = ["Receiver", "Sender"]
+__all__ = ["Receiver", "Sender", "receive_order", "send_order"]
 
-_LARGE = 1 << 16  # bytes of a pickle that goes through shared memory instead of the socket's buffer
+_SMALL = 1 << 10  # bytes of a tensor that goes in the message: to share a block costs more, and keeps an arena open
+_LARGE = 1 << 13  # bytes of a pickle that goes through shared memory instead of the socket's buffer
 
 
 class _Receiving(threading.local):
@@ -32,8 +33,18 @@ def _tensor_at(index: int, handle: Any, dtype: Any, geometry: tuple[Any, ...]) -
     return _C._over(_receiving.message.attach(index, handle, _receiving.keep), dtype, *geometry)
 
 
-def _empty_of(dtype: Any, shape: tuple[int, ...]) -> Tensor:
-    return vesta.empty(shape, dtype=dtype)
+def _tensor_of(data: bytes, dtype: Any, shape: tuple[int, ...]) -> Tensor:
+    if not data:
+        return vesta.empty(shape, dtype=dtype)
+    return _C._over(_C._from_bytes(data), dtype, shape, _contiguous(shape), 0)
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
 
 
 class _BatchPickler(pickle.Pickler):
@@ -51,8 +62,9 @@ class _BatchPickler(pickle.Pickler):
         return NotImplemented
 
     def _handle_of(self, tensor: Tensor) -> tuple[Any, ...]:
-        if tensor.numel() == 0:
-            return _empty_of, (tensor.dtype, tuple(tensor.shape))
+        if tensor.numel() * tensor.element_size() <= _SMALL and tensor.is_contiguous():
+            data = _C._to_bytes(_C._storage_bytes(tensor.clone())) if tensor.numel() else b""
+            return _tensor_of, (data, tensor.dtype, tuple(tensor.shape))
         if not self.sender.made(tensor):
             copy = self.sender.empty(tuple(tensor.shape), tensor.dtype)
             tensor = copy.copy_(tensor)
@@ -129,8 +141,33 @@ class Receiver:
             try:
                 body = memoryview(message.bytes)
                 if body[:1] == b"L":
-                    block = message.attach(*pickle.loads(body[1:]), self._keep)
-                    return pickle.loads(memoryview(block)[1:])
+                    body = memoryview(message.attach(*pickle.loads(body[1:]), self._keep))
                 return pickle.loads(body[1:])
             finally:
                 _receiving.message = _receiving.keep = None
+
+
+def send_order(channel: Any, arena: Any, order: Any) -> bool:
+    """Sends a worker a small object; a longer one through shared memory. False where the socket has no room."""
+    body = b"B" + pickle.dumps(order, 5)
+    if len(body) <= _LARGE:
+        return channel.send(body, [], 0.0)
+    block = arena.empty((len(body),), vesta.uint8)
+    block.copy_(vesta.frombuffer(bytearray(body), dtype=vesta.uint8))
+    lease = _shared.Lease()
+    try:
+        return channel.send(b"L" + pickle.dumps(lease.add(block)), lease.descriptors(), 0.0)
+    finally:
+        lease.close()
+
+
+def receive_order(channel: Any) -> Any:
+    """Waits for what ``send_order`` sends; EOFError where the loader is gone."""
+    message = channel.receive(None)
+    try:
+        body = memoryview(message.bytes)
+        if body[:1] == b"L":
+            body = memoryview(message.attach(*pickle.loads(body[1:])))
+        return pickle.loads(body[1:])
+    finally:
+        message.close()

@@ -92,7 +92,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             raise ValueError("TensorDataset: expected one tensor or more, got none (tensors). Pass x or x, y.")
         if any(tensor.size(0) != tensors[0].size(0) for tensor in tensors):
             sizes = [tensor.size(0) for tensor in tensors]
-            raise ValueError(f"Size mismatch between tensors: their first dimensions are {sizes}")
+            raise AssertionError(f"Size mismatch between tensors: their first dimensions are {sizes}")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
