@@ -115,6 +115,9 @@ class ByWorkers(Pass):
             return False
         try:
             task = next(self._order)
+        except StopIteration:
+            self._over = True
+            return False
         except Exception as error:
             self._over = True
             self._end = error
@@ -181,7 +184,7 @@ class ByWorkers(Pass):
         """Raises what ended the order of this pass: its end, or an error of the sampler's, after all batches before."""
         end, self._end = self._end, StopIteration()
         try:
-            raise end.with_traceback(None)
+            raise end
         finally:
             del end
 
