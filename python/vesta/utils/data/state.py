@@ -180,7 +180,7 @@ class Progress:
         """Returns the place behind the batch that came last."""
         if not self.ordered and not self.finished:
             raise ValueError(
-                "state_dict: expected in_order=True, got False. Batches that come as they are ready leave no place in the "
-                "order to go on from."
+                "state_dict: expected in_order=True, got False. Batches that come as they are ready leave no place in "
+                "the order to go on from."
             )
         return self._order.state(self._place, self.finished, self.streams())
