@@ -51,6 +51,8 @@ class VESTA_API Bucket {
 
   /// Makes sure that part `i` may be written: see the Note above. Keeps the values of gradients that lie here.
   void claim(size_t i);
+  /// Takes new memory where the old one is still being written; gradients that lie in the old stay there.
+  void abandon() { allocate(); }
   /// Moves gradients that lie in `from`'s memory (of the same parameter) into this bucket.
   void adopt(size_t i, const Tensor& from);
 

@@ -249,7 +249,7 @@ void Reducer::check_finished() {
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!slots_[i].ready) missing.push_back(i);
   }
-  reset_round();  // whoever catches the error may go on
+  abandon_round();  // whoever catches the error may go on
   fail(Cause::runtime,
        "DistributedDataParallel: expected to have finished reduction in the prior iteration before starting a new one, "
        "but on rank ",
@@ -393,7 +393,7 @@ void Reducer::finish() {
   if (!round_) return;
   struct Reset {  // also where a rank has died: the next round begins anew
     Reducer& reducer;
-    ~Reset() { reducer.reset_round(); }
+    ~Reset() { reducer.abandon_round(); }
   } reset{*this};
   NoGrad off;
   const auto start = Clock::now();
@@ -419,12 +419,14 @@ void Reducer::receive(size_t b) {
   Send& send = sends_[b];
   if (send.work) {
     send.work->synchronize();
+    send.work.reset();
   } else if (send.pending) {
     const Tensor& flat = buckets_[b].flat();
     const Tensor got = send.pending->wait();
     VESTA_CHECK(got.defined() && got.numel() == flat.numel(), runtime, "communication hook: expected a tensor of ",
                 flat.numel(), " elements, the bucket's, got ", got.defined() ? text(got.sizes()) : "none", ".");
     if (!got.is_same(flat)) copy_into(flat, got.reshape(flat.sizes()), "ddp");
+    send.pending.reset();
   }
 }
 
@@ -447,6 +449,14 @@ void Reducer::settle(size_t i, bool used_nowhere) {
   } else if (slot.foreign) {
     copy_into(autograd::grad(parameters_[i]), part, "ddp");
   }
+}
+
+/// Ends a round wherever it is. Who knows what still writes into a bucket that was sent and not received.
+void Reducer::abandon_round() {
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    if (sends_[b].work || sends_[b].pending) buckets_[b].abandon();
+  }
+  reset_round();
 }
 
 void Reducer::reset_round() {

@@ -120,6 +120,7 @@ class VESTA_API Reducer : public std::enable_shared_from_this<Reducer> {
   void receive_used_map();
   void set_divisor();
   void settle(size_t i, bool used_nowhere);
+  void abandon_round();
   void reset_round();
 
   bool rebuilds() const { return options_.static_graph || !options_.find_unused_parameters; }

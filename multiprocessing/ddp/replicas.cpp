@@ -71,21 +71,28 @@ void verify_replicas(ProcessGroup& group, const NamedTensors& tensors, const std
 void broadcast_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source, int64_t bytes) {
   CallSite here("DistributedDataParallel, making replicas");
   NoGrad off;
-  std::vector<Tensor> batch;
-  int64_t filled = 0;
-  auto flush = [&] {
-    if (!batch.empty()) group.broadcast(std::move(batch), source)->wait();
-    batch.clear();
-    filled = 0;
-  };
+  std::vector<WorkPtr> works;
+  std::vector<DType> dtypes;  // each travels on its own, in the order of the first tensor that has it
   for (const Tensor& t : tensors) {
-    if (t.numel() == 0) continue;
-    const int64_t size = t.numel() * t.element_size();
-    if (filled + size > bytes || (!batch.empty() && batch[0].dtype() != t.dtype())) flush();
-    batch.push_back(t.detach());
-    filled += size;
+    if (std::ranges::find(dtypes, t.dtype()) == dtypes.end()) dtypes.push_back(t.dtype());
   }
-  flush();
+  for (DType dtype : dtypes) {
+    std::vector<Tensor> batch;
+    int64_t filled = 0;
+    auto flush = [&] {
+      if (!batch.empty()) works.push_back(group.broadcast(std::exchange(batch, {}), source));
+      filled = 0;
+    };
+    for (const Tensor& t : tensors) {
+      if (t.numel() == 0 || t.dtype() != dtype) continue;
+      const int64_t size = t.numel() * t.element_size();
+      if (filled + size > bytes) flush();
+      batch.push_back(t.detach());
+      filled += size;
+    }
+    flush();
+  }
+  for (const WorkPtr& work : works) work->synchronize();
 }
 
 void refresh_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source) {

@@ -166,7 +166,10 @@ Scalar to_scalar(const Table& t, int i, PyObject* o) {
 Dims to_dims(const Table& t, int i, const Bound& b) {
   Dims dims;
   if (i == t.varargs && b.rest) {
-    for (Py_ssize_t k = 0; k < b.rest_count; ++k) dims.push_back(to_int(t, i, b.rest[k]));
+    for (Py_ssize_t k = 0; k < b.rest_count; ++k) {
+      if (PyBool_Check(b.rest[k])) wrong_type(t, i, "tuple of ints", b.rest[k]);
+      dims.push_back(to_int(t, i, b.rest[k]));
+    }
     return dims;
   }
   const Param& p = t.params[size_t(i)];
@@ -175,6 +178,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
     if (p.has_list) dims.push_back(p.integer);
     return dims;
   }
+  if (PyBool_Check(o)) wrong_type(t, i, "tuple of ints", o);  // sum(x, True) means keepdim, not dimension 1
   if (is_int(o)) {
     dims.push_back(to_int(t, i, o));
   } else if (PyTuple_Check(o) || PyList_Check(o)) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import weakref
 from typing import Any
 
@@ -55,6 +56,16 @@ def _finish(cls: type, made: Tensor, requires_grad: bool, state: dict[str, Any])
 
 def _geometry(self: Tensor) -> tuple[Any, ...]:
     return self.dtype, tuple(self.shape), self.stride(), self.storage_offset()
+
+
+def _make_generator(device: str, state: Tensor) -> Any:
+    """Makes a generator that goes on where the pickled or copied one stood."""
+    generator = _C.Generator(device)
+    generator.set_state(state)
+    return generator
+
+
+copyreg.pickle(_C.Generator, lambda generator: (_make_generator, (str(generator.device), generator.get_state())))
 
 
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:

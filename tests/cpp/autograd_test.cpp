@@ -399,6 +399,7 @@ TEST_CASE("callbacks wait for their own run, or for the outermost", "[autograd]"
   Tensor w = leaf({2}), inner = leaf({2});
   Tensor y = w * 2.0;
   autograd::register_hook(y, autograd::tensor_hook([&](const Tensor&) {
+                            EnableGrad on;  // hooks run with recording off
                             Tensor z = inner * 1.0;
                             autograd::register_hook(z, autograd::tensor_hook([&](const Tensor&) {
                                                       autograd::queue_final_callback([&] { order.push_back("last"); });

@@ -317,3 +317,21 @@ def test_deprecated_forms_are_refused() -> None:
     ):
         with pytest.raises((RuntimeError, IndexError)):
             call()
+
+
+def test_bools_are_no_dimensions() -> None:
+    """sum(x, True) means keepdim where it is written: it raises, as in PyTorch."""
+    x = vesta.ones(2, 3)
+    for call in (lambda: x.sum(True), lambda: x.amax(False), lambda: vesta.zeros(True), lambda: x.any(dim=True)):
+        with pytest.raises(TypeError, match="must be tuple of ints, not bool"):
+            call()
+
+
+@pytest.mark.parametrize("eps", [0.0, -1.0, math.nan])
+def test_eps_of_batch_norm_is_positive(eps: float) -> None:
+    x, mean, var = vesta.ones(4, 3), vesta.zeros(3), vesta.ones(3)
+    with pytest.raises(ValueError, match="eps"):
+        F.batch_norm(x, mean, var, training=True, eps=eps)
+    assert mean.tolist() == [0.0] * 3
+    if eps == 0:
+        assert F.batch_norm(x, mean, var, eps=eps).tolist() == x.tolist()

@@ -65,6 +65,7 @@ def test_positions_and_seeds_give_unrelated_numbers() -> None:
     assert abs(sum(drawn) / len(drawn) - 0.5) < 0.06  # six standard deviations of the mean of 450 uniform numbers
 
 
+@pytest.mark.differs
 @pytest.mark.parametrize("direct", [True, False])
 def test_the_callers_states_are_put_back(direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Seeds, "__init__", lambda self, init=Seeds.__init__: init(self, direct=direct))
@@ -91,6 +92,7 @@ def test_a_generator_that_numpy_was_given_meanwhile_is_left_alone() -> None:
     assert flat(loader) == first
 
 
+@pytest.mark.differs
 def test_augmentation_follows_seed_epoch_and_position_only() -> None:
     def passes(**options) -> list:
         vesta.manual_seed(1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import ddp_scenarios
 import pytest
@@ -186,6 +189,20 @@ def test_gradients_lie_in_buckets_and_nobody_can_tell(group) -> None:
     y = (saved * vesta.ones(2, requires_grad=True)).sum()  # keeps the gradient for its backward
     ddp.module[0].bias.grad.add_(1)  # a neighbour in the bucket
     y.backward()
+
+
+def test_buffers_travel_together(group) -> None:
+    norms = [nn.BatchNorm2d(2) for _ in range(4)]
+    ddp = DistributedDataParallel(nn.Sequential(*norms))
+    before = ddp.process_group._sequence_number()
+    ddp(vesta.ones(2, 2, 3, 3))
+    assert ddp.process_group._sequence_number() - before == 2  # statistics, and counts of batches
+
+
+def test_the_command_is_installed() -> None:
+    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text()
+    module, _, function = re.search(r'vestarun = "(.*)"', text)[1].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
 
 
 def test_autograd_grad_is_no_step(group) -> None:

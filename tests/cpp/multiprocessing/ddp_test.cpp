@@ -435,6 +435,35 @@ TEST_CASE("what is wrong is said with the parameter's name", "[ddp]") {
   });
 }
 
+TEST_CASE("after an error in the middle of a backward it can go on", "[ddp]") {
+  auto net = make_net();
+  net->all = true;
+  const Data data(1);
+  loss_of((*net)(data.x), data.y).backward();
+  const Tensor expected = net->out->weight.grad().clone();
+  net->zero_grad();
+  // A link so slow that the first bucket is under way when the error comes, and when the next step begins.
+  auto group = std::make_shared<ThreadGroup>(std::make_shared<ThreadHub>(1, 1e9, 0.03), 0);
+  DistributedDataParallel<Net> model(net, group, {.bucket_cap_mb = 1e-4});
+  loss_of(model(data.x), data.y).backward();
+  net->zero_grad();
+  struct Stop : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+  Tensor watched = net->in->bias;
+  model(data.x);  // makes the buckets
+  const autograd::HookId id = autograd::register_hook(
+      watched, autograd::tensor_hook([](const Tensor&) -> Tensor { throw Stop("in the middle"); }));
+  CHECK_THROWS_AS(loss_of(model(data.x), data.y).backward(), Stop);
+  autograd::remove_hook(watched, id);
+  CHECK(contains(message_of([&] { model(data.x); }), "an error in the middle of a backward"));
+  for (int i = 0; i < 2; ++i) {
+    net->zero_grad();
+    loss_of(model(data.x), data.y).backward();
+    CHECK(equal(net->out->weight.grad(), expected));
+  }
+}
+
 TEST_CASE("a second gradient after a bucket is on its way is an error", "[ddp]") {
   on_ranks(1, [&](std::shared_ptr<ThreadGroup> group) {
     auto net = make_net();

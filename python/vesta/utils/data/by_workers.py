@@ -45,6 +45,7 @@ class ByWorkers(Pass):
                 "load_state_dict: an iterable dataset goes on with as many workers as it had, which is "
                 f"{len(streams)}, got {count}."
             )
+        self.progress.ordered = self._in_order or count == 1
         self._current += 1
         self._ready: dict[int, tuple[Task, int, Any]] = {}  # batches that have come and are not wanted yet
         self._asked: dict[int, tuple[Task, int]] = {}  # tasks without an answer
@@ -115,6 +116,9 @@ class ByWorkers(Pass):
             return False
         try:
             task = next(self._order)
+        except StopIteration:
+            self._over = True
+            return False
         except Exception as error:
             self._over = True
             self._end = error
@@ -181,7 +185,7 @@ class ByWorkers(Pass):
         """Raises what ended the order of this pass: its end, or an error of the sampler's, after all batches before."""
         end, self._end = self._end, StopIteration()
         try:
-            raise end.with_traceback(None)
+            raise end
         finally:
             del end
 

@@ -13,10 +13,10 @@ from vesta._C import _shared
 from vesta._tensor import _Storage
 from vesta.multiprocessing import reductions
 
-__all__ = ["Receiver", "Sender"]
+__all__ = ["Receiver", "Sender", "receive_order", "send_order"]
 
 _SMALL = 1 << 10  # bytes of a tensor that goes in the message: to share a block costs more, and keeps an arena open
-_LARGE = 1 << 16  # bytes of a pickle that goes through shared memory instead of the socket's buffer
+_LARGE = 1 << 13  # bytes of a pickle that goes through shared memory instead of the socket's buffer
 
 
 class _Receiving(threading.local):
@@ -141,8 +141,33 @@ class Receiver:
             try:
                 body = memoryview(message.bytes)
                 if body[:1] == b"L":
-                    block = message.attach(*pickle.loads(body[1:]), self._keep)
-                    return pickle.loads(memoryview(block)[1:])
+                    body = memoryview(message.attach(*pickle.loads(body[1:]), self._keep))
                 return pickle.loads(body[1:])
             finally:
                 _receiving.message = _receiving.keep = None
+
+
+def send_order(channel: Any, arena: Any, order: Any) -> bool:
+    """Sends a worker a small object; a longer one through shared memory. False where the socket has no room."""
+    body = b"B" + pickle.dumps(order, 5)
+    if len(body) <= _LARGE:
+        return channel.send(body, [], 0.0)
+    block = arena.empty((len(body),), vesta.uint8)
+    block.copy_(vesta.frombuffer(bytearray(body), dtype=vesta.uint8))
+    lease = _shared.Lease()
+    try:
+        return channel.send(b"L" + pickle.dumps(lease.add(block)), lease.descriptors(), 0.0)
+    finally:
+        lease.close()
+
+
+def receive_order(channel: Any) -> Any:
+    """Waits for what ``send_order`` sends; EOFError where the loader is gone."""
+    message = channel.receive(None)
+    try:
+        body = memoryview(message.bytes)
+        if body[:1] == b"L":
+            body = memoryview(message.attach(*pickle.loads(body[1:])))
+        return pickle.loads(body[1:])
+    finally:
+        message.close()

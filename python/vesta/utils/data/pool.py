@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import multiprocessing as python_multiprocessing
 import os
@@ -14,7 +15,7 @@ import weakref
 from typing import Any
 
 from vesta._C import _shared
-from vesta.utils.data.connection import Receiver
+from vesta.utils.data.connection import Receiver, send_order
 from vesta.utils.data.remote_error import WorkerError
 from vesta.utils.data.shipping import Shipment
 from vesta.utils.data.state import Task
@@ -52,6 +53,7 @@ class _Colleague:
         self.tasks: dict[int, Task] = {}  # asked for and not answered
         self.pid = process.pid
         self.stopped_since: float | None = None
+        self.backlog: collections.deque[Any] = collections.deque()  # orders that the socket had no room for
         try:
             self.life = os.pidfd_open(self.pid)  # type: ignore[attr-defined]
         except (AttributeError, OSError):  # an old kernel, or Python 3.8's; the channel's end tells as well
@@ -80,6 +82,9 @@ class Pool:
         self._poll = select.poll()
         self._by_descriptor: dict[int, _Colleague] = {}
         self._ticked = time.monotonic()
+        # Its hang-up wakes workers that are stopped when this process dies; see vesta/multiprocessing/process_tie.h.
+        self._wake, self._hang_up = os.pipe()
+        self._arena = _shared.Arena()  # for long orders
         self._opening: Any = None  # the loader's end of the worker that is being started
         self._count = job.workers
         self._pass: tuple[Any, ...] = ()
@@ -145,9 +150,10 @@ class Pool:
         ours, theirs = _shared.Channel.pair()
         life = _shared.life_of_this_process()
         if desk is None:
-            arguments = (number, job.workers, theirs, life, self._desk, job)
+            arguments = (number, job.workers, theirs, (life, self._wake), self._desk, job)
         else:
-            arguments = (number, job.workers, Carried(theirs.fileno()), Carried(life), desk, None)
+            tie = Carried(life), Carried(self._wake)
+            arguments = (number, job.workers, Carried(theirs.fileno()), tie, desk, None)
         self._opening = ours
         process = context.Process(target=main, args=arguments, daemon=True, name=f"vesta-loader-{number}")
         try:
@@ -173,6 +179,7 @@ class Pool:
         self._pending.clear()
         for worker in self.workers:
             worker.tasks.clear()
+            worker.backlog.clear()
             self._tell(worker, self._pass_of(worker.number))
 
     def ask(self, worker: int, current: int, task: Task) -> None:
@@ -185,8 +192,14 @@ class Pool:
         self._tell(colleague, ("task", current, task.number, task.start, task.indices, task.count))
 
     def _tell(self, worker: _Colleague, order: tuple[Any, ...]) -> None:
+        """Sends an order, or keeps it until there is room: a send that waits while the worker waits would hang both."""
+        worker.backlog.append(order)
+        self._work_off(worker)
+
+    def _work_off(self, worker: _Colleague) -> None:
         with contextlib.suppress(BrokenPipeError, OSError):  # a dead worker is found where its batch is waited for
-            worker.channel.send(pickle.dumps(order, 5), [], 5.0)
+            while worker.backlog and send_order(worker.channel, self._arena, worker.backlog[0]):
+                worker.backlog.popleft()
 
     def wait(self, deadline: float | None) -> list[tuple[int, Any]]:
         """Returns answers, each with its worker's number, as soon as there are some; nothing after a while.
@@ -194,6 +207,9 @@ class Pool:
         Raises:
             WorkerError: a worker that owes an answer is dead or stopped.
         """
+        for worker in self.workers:
+            if worker.backlog:
+                self._work_off(worker)
         now = time.monotonic()
         left = _TICK if deadline is None else max(0.0, min(_TICK, deadline - now))
         ready = self._poll.poll((left if self._fork is None else min(left, _QUICK / 2)) * 1000)
@@ -293,14 +309,26 @@ class Pool:
                 worker.process.join(0 if worker in left else _END)
                 worker.process.close()
         self._desk.close()
+        self._close_wake()
         _pools.discard(self)
+
+    def _close_wake(self) -> None:
+        if self._wake >= 0:
+            os.close(self._wake)
+            os.close(self._hang_up)
+        self._wake = -1
 
     def _abandon(self) -> None:
         """In a forked child: closes the loader's ends, so that workers see when their loader's process is gone."""
         for worker in self.workers:
             worker.close()
         self.workers = []
-        if self._opening is not None:
+        if self._wake >= 0:
+            os.close(self._hang_up)
+            if self._opening is None:
+                os.close(self._wake)
+            self._wake = -1
+        if self._opening is not None:  # the child is a worker of this pool, to whom the rest belongs
             self._opening.close()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import mmap
 import os
-import pickle
 import signal
 import sys
 from collections.abc import Callable
@@ -21,7 +20,7 @@ import vesta
 from vesta._C import _shared
 from vesta.utils.data import shipping
 from vesta.utils.data.collate import stack_into
-from vesta.utils.data.connection import Sender
+from vesta.utils.data.connection import Sender, receive_order
 from vesta.utils.data.fetch import MapFetcher, StreamFetcher
 from vesta.utils.data.information import WorkerInfo, set_worker_info
 from vesta.utils.data.remote_error import describe
@@ -132,25 +131,28 @@ class _Worker:
     failed: BaseException | None = field(default=None)
 
 
-def main(number: int, workers: int, channel: Any, life: Any, desk: Any, job: Job | None) -> None:
+def main(number: int, workers: int, channel: Any, tie: tuple[Any, Any], desk: Any, job: Job | None) -> None:
     """Runs a worker until its loader lets it go.
 
     Args:
         number: 0 to workers - 1.
         channel: to the loader; a ``Carried`` descriptor where the process was not forked.
-        life: a descriptor that tells of the death of the loader's process.
+        tie: descriptors that tell of the death of the loader's process: one to wait for, a pipe that wakes this one.
         desk: the page, or its descriptor.
         job: what to do; None: it comes as the first message.
     """
     signal.signal(signal.SIGINT, lambda *_: None)
+    life, wake = tie
     if isinstance(life, Carried):
-        life, desk = life.descriptor, Desk(workers, desk.descriptor)
+        life, wake, desk = life.descriptor, wake.descriptor, Desk(workers, desk.descriptor)
         channel = _shared.Channel(channel.descriptor)
         os.close(desk.descriptor)
     else:
         gc.freeze()  # what is inherited is not looked through, which would copy it
-    _shared.die_with(life, channel.fileno())
-    os.close(life)
+    own = os.open(f"/proc/self/fd/{wake}", os.O_RDONLY | os.O_NONBLOCK)  # a signal of its own comes with it
+    _shared.die_with(life, own)
+    for descriptor in (life, wake, own):
+        os.close(descriptor)
     vesta.set_num_threads(1)
     desk.doing(number, STARTING)
     sender = Sender(channel)
@@ -184,9 +186,7 @@ def _serve(number: int, workers: int, channel: Any, desk: Desk, sender: Sender, 
 def _work(worker: _Worker, channel: Any, desk: Desk) -> None:
     while True:
         desk.doing(worker.number, IDLE)
-        message = channel.receive(None)
-        order = pickle.loads(message.bytes)
-        message.close()
+        order = receive_order(channel)
         if order[0] == "pass":
             _begin(worker, *order[1:])
         else:
