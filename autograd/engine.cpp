@@ -159,6 +159,7 @@ class Run {
   void clear();
 
   std::vector<std::function<void()>> callbacks;
+  Run* outer = nullptr;  // the run that this one is inside of
 
  private:
   uint32_t task_of(Node* n);
@@ -203,6 +204,7 @@ class RunScope {
  public:
   RunScope() : outer_(current) {
     run_ = spare ? std::exchange(spare, nullptr) : fresh();
+    run_->outer = outer_;
     current = run_;
   }
   ~RunScope() {
@@ -379,9 +381,10 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
     VESTA_CHECK(std::ranges::equal(changed.sizes(), grads[e.input_nr].sizes()), runtime,
                 "hook has changed the size of value: expected ", grads[e.input_nr].sizes(), ", got ", changed.sizes(),
                 ".");
-    VESTA_CHECK(changed.device() == grads[e.input_nr].device(), runtime,
-                "hook has changed the type of value: expected a gradient on ", grads[e.input_nr].device(), ", got ",
-                changed.device(), ".");
+    VESTA_CHECK(changed.dtype() == grads[e.input_nr].dtype() && changed.device() == grads[e.input_nr].device(), runtime,
+                "hook has changed the type of value: expected a gradient of ", grads[e.input_nr].dtype(), " on ",
+                grads[e.input_nr].device(), ", got ", changed.dtype(), " on ", changed.device(),
+                ". Convert it back with .to().");
     grads[e.input_nr] = std::move(changed);
   }
   auto before = hooks.pre.entries;
@@ -389,7 +392,7 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
   for (auto& [i, slot] : hooks.retained) {
     if (i >= grads.size() || !grads[i].defined()) continue;
     if (slot->grad.defined()) slot->grad = ops::add(slot->grad, grads[i], 1, Out{});
-    else slot->grad = grads[i];
+    else slot->grad = clone(grads[i], "contiguous_format");  // the user's own: the run and other tensors share this one
   }
 }
 
@@ -558,6 +561,13 @@ std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const Backw
 void queue_callback(std::function<void()> f) {
   VESTA_CHECK(current, runtime, "queue_callback: expected a backward under way on this thread, got none.");
   current->callbacks.push_back(std::move(f));
+}
+
+void queue_final_callback(std::function<void()> f) {
+  VESTA_CHECK(current, runtime, "queue_final_callback: expected a backward under way on this thread, got none.");
+  Run* run = current;
+  while (run->outer) run = run->outer;
+  run->callbacks.push_back(std::move(f));
 }
 
 void set_detect_anomaly(bool enabled, bool check_nan) {

@@ -30,6 +30,8 @@ inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool
 
 /// Calls `f` when the backward run that is under way on this thread ends without error. Error outside a run.
 VESTA_API void queue_callback(std::function<void()> f);
+/// The same for the outermost run: where a backward runs inside a backward, its end.
+VESTA_API void queue_final_callback(std::function<void()> f);
 
 /// Switches anomaly detection: errors carry the node's name, and (with check_nan) a NaN gradient raises.
 VESTA_API void set_detect_anomaly(bool enabled, bool check_nan = true);

@@ -143,10 +143,21 @@ void AccumulateGrad::set_target(Tensor target) {
   target_ = std::move(target);
 }
 
+/// Asks where the first gradient goes, outside the leaf's lock: who answers may look at the leaf.
+Tensor AccumulateGrad::chosen_target() {
+  if (!place_ || GradMode::enabled() || grad(variable_).defined()) return target_;
+  Tensor place = place_->place();
+  VESTA_ASSERT(!place.defined() || input_meta(0).fits(place));
+  return place.defined() ? place : target_;
+}
+
 GradList AccumulateGrad::apply(GradList grads, Needs) {
   if (grads.size() == 0 || !grads[0].defined()) return {};
   Tensor g = std::move(grads[0]);
   GradMeta& m = ensure_meta(variable_);
+  Tensor chosen;
+  if (place_) [[unlikely]]
+    chosen = chosen_target();
   {
     std::lock_guard lock(m.lock);
     if (m.grad.defined()) {
@@ -154,9 +165,9 @@ GradList AccumulateGrad::apply(GradList grads, Needs) {
       else ops::add(m.grad, g, 1, Out{&m.grad, Out::inplace});
     } else if (GradMode::enabled()) {
       m.grad = g.clone();
-    } else if (target_.defined()) {
-      copy_into(target_, g, "AccumulateGrad");
-      m.grad = target_;
+    } else if (const Tensor& target = chosen.defined() ? chosen : target_; target.defined()) {
+      copy_into(target, g, "AccumulateGrad");
+      m.grad = target;
     } else if (held_only_here(g) && laid_out_alike(g, variable_)) {
       if (g.impl()->base) forget_base(g);
       if (g.impl()->autograd) g = g.detach();

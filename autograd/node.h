@@ -233,6 +233,15 @@ class VESTA_API RunningNode {
   Node* saved_;
 };
 
+/// Says where the first gradient of a leaf goes: asked each time a gradient arrives and the leaf has none.
+class VESTA_API GradPlace {
+ public:
+  virtual ~GradPlace() = default;
+  /// Returns a tensor like the leaf, which takes a copy of the gradient and becomes the leaf's grad; undefined:
+  /// nowhere.
+  virtual Tensor place() = 0;
+};
+
 /// Adds what reaches it into the grad of a leaf. There is one at a time per leaf: the leaf points at it weakly, it owns
 /// the leaf, so hooks and bucketed reducers can rely on its identity as long as they hold it.
 class VESTA_API AccumulateGrad final : public Node {
@@ -247,9 +256,14 @@ class VESTA_API AccumulateGrad final : public Node {
   /// Lets the first gradient be copied into `target` (same shape and dtype), which becomes the leaf's grad: the way a
   /// bucket of gradients stays one piece of memory. An undefined tensor ends that.
   void set_target(Tensor target);
+  /// Lets somebody choose such a target each time; null ends that. Not to be called while a backward runs.
+  void set_place(std::shared_ptr<GradPlace> place) { place_ = std::move(place); }
 
  private:
+  Tensor chosen_target();
+
   Tensor variable_, target_;
+  std::shared_ptr<GradPlace> place_;
 };
 
 /// Is what a language binding subclasses for custom functions: see record_function() in <vesta/autograd/function.h>.

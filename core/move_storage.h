@@ -5,9 +5,9 @@
 
 namespace vesta {
 
-/// Copies the bytes of a storage of the CPU to `memory`, frees the old block and goes on with the new one, as if it had
-/// been wrapped (Storage::wrap): it is not resizable any more. Aliases see the new block. `memory` has at least as many
-/// bytes and is the storage's from now on.
-VESTA_API void move_storage(Storage& storage, const Memory& memory);
+/// Copies the bytes of a storage of the CPU to `memory`, which has at least as many and is the storage's from now on,
+/// as if it had been wrapped (Storage::wrap): not resizable any more. Aliases see the new block. Returns the old one,
+/// for the caller to free; a deleter that is null means that it belongs to the storage's header.
+[[nodiscard]] VESTA_API Memory move_storage(Storage& storage, const Memory& memory);
 
 }  // namespace vesta

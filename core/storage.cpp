@@ -12,7 +12,11 @@ namespace vesta {
 namespace {
 constexpr size_t kHeader = 64;
 constexpr size_t kMaxInline = pool::kMaxBytes - kHeader;
-thread_local const Memory* destination = nullptr;  // where move_storage wants the next resize to go
+struct Move {
+  const Memory& to;
+  Memory from;
+};
+thread_local Move* move = nullptr;  // what move_storage wants of the next resize
 }  // namespace
 
 StoragePtr Storage::allocate(size_t nbytes, Device device) {
@@ -47,20 +51,23 @@ void Storage::destroy(Storage* s) noexcept {
 }
 
 void Storage::resize(size_t nbytes) {
-  VESTA_CHECK(!lent_ || destination, runtime,
+  VESTA_CHECK(!lent_ || move, runtime,
               "resize_: expected a tensor that owns its memory, got one that borrows it. Clone it first.");
-  Memory memory = destination ? *destination : backend(device_.type).allocate(nbytes, device_);
+  Memory memory = move ? move->to : backend(device_.type).allocate(nbytes, device_);
   backend(device_.type).copy_bytes(memory.data, data_, std::min(nbytes, nbytes_), device_);
-  if (deleter_) deleter_(context_);
+  if (move) move->from = {data_, context_, deleter_};
+  else if (deleter_) deleter_(context_);
   data_ = memory.data, nbytes_ = nbytes, context_ = memory.context, deleter_ = memory.deleter;
-  if (destination) lent_ = true, read_only_ = false;
+  if (move) lent_ = true, read_only_ = false;
 }
 
-void move_storage(Storage& storage, const Memory& memory) {
+Memory move_storage(Storage& storage, const Memory& memory) {
   VESTA_ASSERT(storage.device().type == DeviceType::cpu);
-  destination = &memory;
+  Move this_one{memory, {}};
+  move = &this_one;
   storage.resize(storage.nbytes());  // cannot fail: the memory is there
-  destination = nullptr;
+  move = nullptr;
+  return this_one.from;
 }
 
 }  // namespace vesta

@@ -3,6 +3,7 @@
 
 #include <vesta/cuda/allocator.h>
 #include <vesta/cuda/fault.h>
+#include <vesta/cuda/lib/cudnn_graph.h>
 #include <vesta/cuda/nccl/nccl_library.h>
 
 namespace vesta::cuda {
@@ -52,6 +53,13 @@ std::vector<std::pair<std::string, uint64_t>> count() {
       {"launches", c.launches}, {"copies", c.copies}, {"mallocs", c.mallocs}, {"synchronizations", c.synchronizations}};
 }
 
+/// Returns cuDNN's version as it counts (91900 for 9.19) and where it was found; 0 and why, where it is not.
+std::pair<size_t, std::string> version_of_cudnn() {
+  const cudnn::Loaded& loaded = cudnn::Loaded::get();
+  if (!loaded.library.usable()) return {0, loaded.library.problem()};
+  return {loaded.f.version(), loaded.library.path()};
+}
+
 }  // namespace
 }  // namespace vesta::cuda
 
@@ -96,6 +104,9 @@ extern "C" VESTA_API const Api vesta_cuda_api = {
     .memory_snapshot = [](int d) { return allocator(d).snapshot(); },
     .record_memory_history = [](int d, bool on, size_t n) { allocator(d).record_history(on, n); },
     .counters = count,
+    .sync_debug_mode = [] { return int(sync_debug()); },
+    .set_sync_debug_mode = [](int mode) { set_sync_debug(SyncDebug(mode)); },
+    .cudnn_version = version_of_cudnn,
 
     .nccl_version = nccl::version,
     .nccl_problem = nccl::problem,

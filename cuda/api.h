@@ -58,6 +58,9 @@ struct Api {
   Snapshot (*memory_snapshot)(int device);
   void (*record_memory_history)(int device, bool on, size_t max_entries);
   std::vector<std::pair<std::string, uint64_t>> (*counters)();
+  int (*sync_debug_mode)();  // 0: off, 1: a warning, 2: an error where an op makes the host wait
+  void (*set_sync_debug_mode)(int mode);
+  std::pair<size_t, std::string> (*cudnn_version)();
 
   int (*nccl_version)();  // 0 where there is none
   std::string (*nccl_problem)();

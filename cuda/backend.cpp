@@ -83,12 +83,14 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
     return record_pinned_use(host, stream);
   }
+  // The runtime has read pageable memory when the call returns. Page-locked memory, be it another library's, it has
+  // not; and a pageable destination would be read too early.
+  const bool waits = !to_cuda || pinned || rt::is_page_locked(host);
+  if (waits) before_hidden_wait();
   {
     Waiting open;  // a copy from or to pageable memory may itself wait
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
-    // The runtime has read pageable memory when the call returns. Page-locked memory, be it another library's, it has
-    // not; and a pageable destination would be read too early.
-    if (to_cuda && !pinned && !rt::is_page_locked(host)) return;
+    if (!waits) return;
     VESTA_CUDA_CHECK(rt::stream_synchronize(stream.handle()));
   }
   raise_fault(stream.device());

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <vesta/core/base/waiting.h>
+#include <vesta/core/base/warning.h>
 #include <vesta/cuda/fault.h>
 
 namespace vesta::cuda {
@@ -149,6 +150,20 @@ double Event::elapsed(const Event& end) const {
               "Event.elapsed_time: expected completed events. Call synchronize() on the later one first.");
   VESTA_CUDA_CHECK(s);
   return double(ms);
+}
+
+namespace { std::atomic<SyncDebug> sync_debug_mode{SyncDebug::off}; }
+
+SyncDebug sync_debug() { return sync_debug_mode; }
+void set_sync_debug(SyncDebug mode) { sync_debug_mode = mode; }
+
+void before_hidden_wait() {
+  const SyncDebug mode = sync_debug_mode.load(std::memory_order_relaxed);
+  if (mode == SyncDebug::off) [[likely]]
+    return;
+  static constexpr const char* kText = "called a synchronizing CUDA operation";
+  VESTA_CHECK(mode != SyncDebug::error, runtime, kText);
+  warn(kText);
 }
 
 void synchronize_device(int device) {

@@ -84,6 +84,13 @@ class VESTA_API Event {
   bool timing_;
 };
 
+/// Says what happens where an op makes the host wait for the device: nothing, a warning, or Error(runtime).
+enum class SyncDebug : int { off, warn, error };
+SyncDebug sync_debug();
+void set_sync_debug(SyncDebug mode);
+/// Warns or raises, as set, before an op waits. What is there to wait (synchronize()) does not ask.
+void before_hidden_wait();
+
 /// Waits for everything queued on a device, and raises what a kernel reported.
 VESTA_API void synchronize_device(int device);
 

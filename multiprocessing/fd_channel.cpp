@@ -1,5 +1,3 @@
-// A message is a head (length, number of descriptors), sent with the descriptors, and then its bytes. Descriptors stick
-// to the head's first byte: a read of a stream socket never goes past a byte that has some.
 #include <vesta/multiprocessing/fd_channel.h>
 
 #include <poll.h>
@@ -10,18 +8,23 @@
 #include <cerrno>
 #include <cstring>
 
+#include <vesta/multiprocessing/shared_memory.h>
+
 namespace vesta::shared {
 namespace {
 
 constexpr std::chrono::milliseconds kSlice{50};
 constexpr std::chrono::milliseconds kRetry{2};  // the kernel has no event for "fewer descriptors on their way"
 
+/// Is what a packet begins with; the bytes follow, or lie in shared memory, with the last descriptor leading there.
 struct Head {
-  uint64_t bytes;
-  uint32_t descriptors;
-  uint32_t magic;
+  uint64_t bytes = 0;
+  uint32_t descriptors = 0;
+  uint32_t magic = kMagic;
+  Handle block;  // bytes == 0: none
+
+  static constexpr uint32_t kMagic = 0x56666464;
 };
-constexpr uint32_t kMagic = 0x56666463;
 
 [[noreturn]] void fail_closed(const char* op) {
   throw ChannelClosed(Cause::runtime, text(op, ": the other side of the channel is gone."));
@@ -38,7 +41,7 @@ SteadyClock::duration left(const Wait& wait) {
 
 std::pair<FdChannel, FdChannel> FdChannel::make_pair() {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) fail_with_errno("FdChannel", "socketpair", errno);
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) fail_with_errno("FdChannel", "socketpair", errno);
   Descriptor a(ends[0]), b(ends[1]);
   return {FdChannel(std::move(a)), FdChannel(std::move(b))};
 }
@@ -47,8 +50,8 @@ FdChannel::FdChannel(Descriptor socket) : socket_(std::move(socket)) {
   int domain = 0, type = 0;
   socklen_t size = sizeof domain;
   const bool ok = getsockopt(fd(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
-                  getsockopt(fd(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-  VESTA_CHECK(ok, value, "FdChannel: expected a Unix stream socket, got descriptor ", fd(), " of another kind.");
+                  getsockopt(fd(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+  VESTA_CHECK(ok, value, "FdChannel: expected a Unix socket of packets, got descriptor ", fd(), " of another kind.");
 }
 
 bool FdChannel::wait_for(short events, const Wait& wait) const {
@@ -68,135 +71,119 @@ bool FdChannel::wait_for(short events, const Wait& wait) const {
 bool FdChannel::poll(const Wait& wait) const { return wait_for(POLLIN, wait); }
 
 bool FdChannel::send(std::span<const char> bytes, std::span<const int> descriptors, const Wait& wait) {
-  VESTA_CHECK(descriptors.size() <= kMaxDescriptors, value, "FdChannel: expected at most ", kMaxDescriptors,
+  Head head;
+  head.bytes = bytes.size(), head.descriptors = uint32_t(descriptors.size());
+  const std::span<const char> written(reinterpret_cast<const char*>(&head), sizeof head);
+  VESTA_CHECK(descriptors.size() < kMaxDescriptors, value, "FdChannel: expected less than ", kMaxDescriptors,
               " descriptors, got ", descriptors.size(), ".");
-  Head head{bytes.size(), uint32_t(descriptors.size()), kMagic};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
-  size_t done = 0;
-  const size_t total = sizeof head + bytes.size();
-  try {
-    while (done < total) {
-      iovec parts[2];
-      int n = 0;
-      if (done < sizeof head) parts[n++] = {reinterpret_cast<char*>(&head) + done, sizeof head - done};
-      const size_t sent = done < sizeof head ? 0 : done - sizeof head;
-      if (bytes.size() > sent) parts[n++] = {const_cast<char*>(bytes.data()) + sent, bytes.size() - sent};
-      msghdr message{};
-      message.msg_iov = parts, message.msg_iovlen = size_t(n);
-      if (done == 0 && !descriptors.empty()) {
-        message.msg_control = control, message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-        cmsghdr* c = CMSG_FIRSTHDR(&message);
-        c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-        std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size() * sizeof(int));
-      }
-      VESTA_CHECK(socket_, value, "FdChannel: expected an open channel, got a closed one.");
-      const ssize_t r = sendmsg(fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (r >= 0) {
-        done += size_t(r);
-        continue;
-      }
-      if (errno == EINTR) continue;
-      if (is_gone(errno)) fail_closed("send");
-      // ETOOMANYREFS: this user has as many descriptors on their way as ulimit -n; they come down as messages are read.
-      const bool full = errno == EAGAIN || errno == EWOULDBLOCK, crowded = errno == ETOOMANYREFS;
-      if (!full && !crowded) fail_with_errno("send", "sendmsg", errno);
-      if (crowded) usleep(useconds_t(std::chrono::microseconds(kRetry).count()));
-      if (wait_for(POLLOUT, wait) && !(crowded && wait.deadline && SteadyClock::now() >= *wait.deadline)) {
-        if (crowded && wait.check) wait.check();
-        continue;
-      }
-      if (done == 0) return false;
-      fail(Cause::runtime, "send: expected the reader to take a message of ", bytes.size(),
-           " bytes in time, got a deadline in the middle of it.");
-    }
-  } catch (...) {
-    if (done > 0) close();
-    throw;
-  }
-  return true;
+  if (bytes.size() <= kMaxPacket) return send_packet(written, bytes, descriptors, wait);
+  const StoragePtr block = allocate_shared(bytes.size());
+  std::memcpy(block->data(), bytes.data(), bytes.size());
+  Lease lease;
+  lease.add(*block, head.block);
+  std::vector<int> all(descriptors.begin(), descriptors.end());
+  all.push_back(lease.descriptors()[0]);
+  return send_packet(written, {}, all, wait);
 }
 
-size_t FdChannel::read_some(char* to, size_t n, std::vector<Descriptor>* descriptors, const Wait& wait, bool started,
-                            Arrival& arrival) {
+bool FdChannel::send_packet(std::span<const char> head, std::span<const char> body, std::span<const int> descriptors,
+                            const Wait& wait) {
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  iovec parts[2] = {{const_cast<char*>(head.data()), head.size()}, {const_cast<char*>(body.data()), body.size()}};
+  msghdr packet{};
+  packet.msg_iov = parts, packet.msg_iovlen = 2;
+  if (!descriptors.empty()) {
+    packet.msg_control = control, packet.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* c = CMSG_FIRSTHDR(&packet);
+    c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size() * sizeof(int));
+  }
   while (true) {
     VESTA_CHECK(socket_, value, "FdChannel: expected an open channel, got a closed one.");
-    iovec part{to, n};
-    msghdr message{};
-    message.msg_iov = &part, message.msg_iovlen = 1;
-    message.msg_control = control, message.msg_controllen = sizeof control;
-    const ssize_t r = recvmsg(fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (r < 0) {
-      if (errno == EINTR) continue;
-      if (is_gone(errno)) {
-        arrival = Arrival::closed;
-        return 0;
-      }
-      if (errno != EAGAIN && errno != EWOULDBLOCK) fail_with_errno("receive", "recvmsg", errno);
-      if (wait_for(POLLIN, wait)) continue;
-      if (started) {
-        fail(Cause::runtime, "receive: expected the rest of a message in time, got a deadline in the middle of it.");
-      }
-      arrival = Arrival::timeout;
-      return 0;
+    if (sendmsg(fd(), &packet, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
+    if (errno == EINTR) continue;
+    if (is_gone(errno)) fail_closed("send");
+    // ETOOMANYREFS: this user has as many descriptors on their way as ulimit -n; they come down as messages are read.
+    const bool full = errno == EAGAIN || errno == EWOULDBLOCK, crowded = errno == ETOOMANYREFS;
+    if (!full && !crowded) fail_with_errno("send", "sendmsg", errno);
+    if (crowded) {
+      usleep(useconds_t(std::chrono::microseconds(kRetry).count()));
+      if (wait.check) wait.check();
+      if (wait.deadline && SteadyClock::now() >= *wait.deadline) return false;
+    } else if (!wait_for(POLLOUT, wait)) {
+      return false;
     }
-    for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-      if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-      const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count; ++i) {
-        int fd;
-        std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
-        Descriptor owned(fd);
-        if (descriptors) descriptors->push_back(std::move(owned));
-      }
-    }
-    if (r == 0) {
-      arrival = Arrival::closed;
-      return 0;
-    }
-    arrival = Arrival::message;
-    return size_t(r);
   }
 }
 
-void FdChannel::read_all(char* to, size_t n, const Wait& wait) {
-  for (size_t done = 0; done < n;) {
-    Arrival arrival{};
-    done += read_some(to + done, n - done, nullptr, wait, true, arrival);
-    if (arrival == Arrival::closed) {
-      throw ChannelClosed(Cause::runtime, "receive: the other side is gone in the middle of a message.");
+namespace {
+
+/// Takes the descriptors out of a packet that was received.
+void take_descriptors(msghdr& packet, std::vector<Descriptor>& to) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&packet); c; c = CMSG_NXTHDR(&packet, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
+      Descriptor owned(fd);
+      to.push_back(std::move(owned));
     }
   }
 }
+
+/// Fills in the message of a packet whose descriptors are in it already.
+void unpack(const char* data, size_t size, Message& message) {
+  Head head;
+  if (size >= sizeof head) std::memcpy(&head, data, sizeof head);
+  const bool in_block = head.block.bytes > 0;
+  const bool fits = size >= sizeof head && head.magic == Head::kMagic &&
+                    (in_block ? head.block.nbytes >= head.bytes : size - sizeof head == head.bytes);
+  VESTA_CHECK(fits, runtime, "receive: expected a message of a channel, got a packet of ", size, " other bytes.");
+  if (const size_t expected = head.descriptors + in_block; message.descriptors.size() != expected) {
+    const size_t arrived = message.descriptors.size();
+    message.descriptors.clear();
+    fail(Cause::runtime, "receive: expected ", expected, " descriptors with the message, got ", arrived,
+         ": this process has too few left. Raise the limit with ulimit -n.");
+  }
+  if (!in_block) {
+    message.bytes.assign(data + sizeof head, head.bytes);
+    return;
+  }
+  const StoragePtr block = attach(message.descriptors.back().get(), head.block);
+  message.descriptors.pop_back();
+  try {
+    message.bytes.assign(static_cast<const char*>(block->data()), head.bytes);
+  } catch (const std::exception&) {
+    fail(Cause::memory, "receive: expected room for a message of ", head.bytes, " bytes, got none.");
+  }
+}
+
+}  // namespace
 
 Arrival FdChannel::receive(Message& message, const Wait& wait) {
   message.bytes.clear();
   message.descriptors.clear();
-  Head head{};
-  Arrival arrival{};
-  size_t got = read_some(reinterpret_cast<char*>(&head), sizeof head, &message.descriptors, wait, false, arrival);
-  if (got == 0) return arrival;
-  try {
-    if (got < sizeof head) read_all(reinterpret_cast<char*>(&head) + got, sizeof head - got, wait);
-    VESTA_CHECK(head.magic == kMagic, runtime, "receive: expected the head of a message, got other bytes.");
-    try {
-      message.bytes.resize(head.bytes);
-    } catch (const std::exception&) {
-      fail(Cause::memory, "receive: expected room for a message of ", head.bytes, " bytes, got none.");
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  char data[sizeof(Head) + kMaxPacket];
+  while (true) {
+    VESTA_CHECK(socket_, value, "FdChannel: expected an open channel, got a closed one.");
+    iovec part{data, sizeof data};
+    msghdr packet{};
+    packet.msg_iov = &part, packet.msg_iovlen = 1;
+    packet.msg_control = control, packet.msg_controllen = sizeof control;
+    const ssize_t size = recvmsg(fd(), &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (size > 0) {
+      take_descriptors(packet, message.descriptors);
+      unpack(data, size_t(size), message);
+      return Arrival::message;
     }
-    read_all(message.bytes.data(), message.bytes.size(), wait);
-  } catch (...) {
-    close();  // what follows could not be read
-    throw;
+    if (size == 0 || is_gone(errno)) return Arrival::closed;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) fail_with_errno("receive", "recvmsg", errno);
+    if (!wait_for(POLLIN, wait)) return Arrival::timeout;
   }
-  if (message.descriptors.size() != head.descriptors) {  // the stream itself is in order: the channel goes on
-    const size_t arrived = message.descriptors.size();
-    message.descriptors.clear();
-    fail(Cause::runtime, "receive: expected ", head.descriptors, " descriptors with the message, got ", arrived,
-         ": this process has too few left. Raise the limit with ulimit -n.");
-  }
-  return Arrival::message;
 }
 
 }  // namespace vesta::shared

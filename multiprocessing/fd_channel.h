@@ -1,5 +1,10 @@
 // Messages with file descriptors between processes, over a Unix socket. Every wait has an end: a deadline, the death of
 // the other side (seen at once), or the interrupt check.
+//
+// Note [Whole messages]
+// A message is one packet: it is sent whole or not at all, and one of the readers gets all of it. So a process that is
+// killed while it sends or receives leaves nothing half done, and neither readers nor writers need a lock that somebody
+// could die with. What does not fit in a packet lies in shared memory, and the packet says where.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -37,15 +42,17 @@ class VESTA_API ChannelClosed : public Error {
   using Error::Error;
 };
 
-/// Is one end of a connection. One thread at a time may send and one receive.
+/// Is one end of a connection. Any number of threads and processes may send and receive.
 class VESTA_API FdChannel {
  public:
   /// Is the most descriptors that one message can carry (the kernel's SCM_MAX_FD).
   static constexpr size_t kMaxDescriptors = 253;
+  /// Is the longest message that is a packet by itself.
+  static constexpr size_t kMaxPacket = 32 << 10;
 
   /// Makes two ends that are connected to each other; exec closes them.
   static std::pair<FdChannel, FdChannel> make_pair();
-  /// Takes over a connected Unix stream socket. Error(value) for anything else.
+  /// Takes over a connected Unix socket of packets (SOCK_SEQPACKET). Error(value) for anything else.
   explicit FdChannel(Descriptor socket);
 
   int fd() const { return socket_.get(); }
@@ -56,19 +63,17 @@ class VESTA_API FdChannel {
   Descriptor detach() { return std::move(socket_); }
 
   /// Sends a message; the descriptors are duplicated into it and stay with the caller. False where the deadline came
-  /// before the first byte was sent. ChannelClosed where the other side is gone. After another error, or a deadline in
-  /// the middle of a message (Error(runtime)), the channel is closed: what follows could not be read.
+  /// first. ChannelClosed where the other side is gone, Error(memory) where a long message finds no room.
   bool send(std::span<const char> bytes, std::span<const int> descriptors, const Wait& wait);
-  /// Receives the next message. A message that was cut off by its sender's death is ChannelClosed.
+  /// Receives the next message. Where this process has no descriptor left for it, Error(runtime): it is lost then.
   Arrival receive(Message& message, const Wait& wait);
   /// Waits until there is something to receive, the end included; false at the deadline.
   bool poll(const Wait& wait) const;
 
  private:
   bool wait_for(short events, const Wait& wait) const;
-  size_t read_some(char* to, size_t n, std::vector<Descriptor>* descriptors, const Wait& wait, bool started,
-                   Arrival& arrival);
-  void read_all(char* to, size_t n, const Wait& wait);
+  bool send_packet(std::span<const char> head, std::span<const char> body, std::span<const int> descriptors,
+                   const Wait& wait);
   Descriptor socket_;
 };
 

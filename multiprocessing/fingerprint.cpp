@@ -15,6 +15,7 @@ uint64_t mix(uint64_t h, uint64_t v) {
 
 constexpr size_t kLongestSite = 160;  // bytes of a call site that travel; of a longer one, its end
 constexpr size_t kMostDims = 16;
+constexpr size_t kFixedBytes = 4 + 4 + 4 + 8 + 8 + 2;  // of what is compared, without the dims
 
 }  // namespace
 
@@ -55,16 +56,34 @@ std::string Fingerprint::describe() const {
 std::string Fingerprint::encode() const {
   wire::Writer w;
   const size_t dims = std::min(shape.size(), kMostDims);
+  const std::string_view end =
+      std::string_view(site).substr(site.size() > kLongestSite ? site.size() - kLongestSite : 0);
+  w.reserve(64 + 8 * dims + end.size());
+  w.put(uint16_t(kFixedBytes + 8 * dims)).put(uint8_t(end.size()));
   w.put(uint8_t(what)).put(uint8_t(op)).put(uint8_t(reduces)).put(uint8_t(dtype)).put(root).put(tensors);
   w.put(numel).put(shapes).put(uint8_t(has_tensor)).put(uint8_t(dims));
   for (size_t i = 0; i < dims; ++i) w.put(shape[i]);
-  w.put(std::string_view(site).substr(site.size() > kLongestSite ? site.size() - kLongestSite : 0));
+  w.raw(end);
   return w.take();
+}
+
+bool Fingerprint::same_bytes(std::string_view encoded, std::string_view came, std::string_view& rest) {
+  const size_t compared = 2 + wire::Reader(encoded).get<uint16_t>() + 1;
+  if (came.size() < compared || std::memcmp(encoded.data(), came.data(), 2) != 0 ||
+      std::memcmp(encoded.data() + 3, came.data() + 3, compared - 3) != 0) {
+    return false;
+  }
+  const size_t site = uint8_t(came[2]);
+  if (came.size() < compared + site) return false;
+  rest = came.substr(compared + site);
+  return true;
 }
 
 Fingerprint Fingerprint::decode(std::string_view bytes, std::string_view& rest) {
   wire::Reader r(bytes);
   Fingerprint f;
+  r.get<uint16_t>();
+  const size_t site = r.get<uint8_t>();
   f.what = Collective(r.get<uint8_t>());
   f.op = ReduceOp::Kind(r.get<uint8_t>());
   f.reduces = r.get<uint8_t>();
@@ -76,7 +95,7 @@ Fingerprint Fingerprint::decode(std::string_view bytes, std::string_view& rest) 
   f.has_tensor = r.get<uint8_t>();
   const size_t dims = r.get<uint8_t>();
   for (size_t i = 0; i < dims; ++i) f.shape.push_back(r.get<int64_t>());
-  f.site = r.text();
+  f.site = r.raw(site);
   rest = r.rest();
   return f;
 }

@@ -25,6 +25,7 @@ struct Head {
   uint16_t mark;
   uint64_t number;
 };
+constexpr size_t kReadBytes = 256 << 10;    // how much is read at once
 constexpr uint16_t kMark = 0x5645;           // "VE": who sends something else is none of us
 constexpr uint32_t kLongest = 64 << 20;      // bytes of a message; ours are shorter
 
@@ -128,7 +129,7 @@ std::string how_it_ended(const Peer& p) {
     code = std::atoi(stat.c_str() + stat.rfind(' '));  // the last field, in wait()'s form
     const char state = stat[name_end + 2];
     if (code || state == 'Z' || state == 'X') break;
-    if (tries == 10) return {};
+    if (tries == 75) return {};
     poll(nullptr, 0, 2);
   }
   if (const int signal = code & 0x7f) {
@@ -141,7 +142,7 @@ std::string how_it_ended(const Peer& p) {
 }  // namespace
 
 Mesh::Mesh(Store& store, int rank, int size, const std::string& group, Milliseconds timeout)
-    : rank_(rank), peers_(size_t(size)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : rank_(rank), peers_(size_t(size)), read_buffer_(kReadBytes), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   address_ = choose_address(store);
   meet(store, group, deadline_in(timeout));
 }
@@ -384,16 +385,14 @@ void Mesh::read_once(int timeout_ms) {
 
 bool Mesh::read_from(int rank, std::vector<MeshMessage>& came) {
   Peer& p = peers_[size_t(rank)];
-  constexpr size_t kPiece = 1 << 16;
   bool open = true;
   for (;;) {
-    const size_t had = p.in.size();
-    p.in.resize(had + kPiece);
-    const ssize_t n = recv(p.fd.get(), p.in.data() + had, kPiece, MSG_DONTWAIT);
-    p.in.resize(had + (n > 0 ? size_t(n) : 0));
+    const ssize_t n = recv(p.fd.get(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) open = false;
-    if (n < ssize_t(kPiece)) break;
+    if (n <= 0) break;
+    p.in.append(read_buffer_.data(), size_t(n));
+    if (size_t(n) < read_buffer_.size()) break;
   }
   size_t at = 0;
   while (p.in.size() - at >= sizeof(Head)) {

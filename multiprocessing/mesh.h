@@ -119,6 +119,7 @@ class VESTA_API Mesh {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool reading_ = false;
+  std::vector<char> read_buffer_;  // of the reading thread
   std::string aborted_;
   wire::Fd wake_;
 };

@@ -17,9 +17,10 @@
 
 namespace vesta {
 
-/// Is the largest message (to one rank) that our own sockets carry together with the fingerprint; larger ones are the
-/// engine's. Tuned with benchmarks/distributed.py: Gloo overtakes between 32 and 64 KiB on two ranks.
-inline constexpr size_t kEagerBytes = 32 << 10;
+/// Is the largest message (to one rank) that our own sockets carry together with the fingerprint, and the most that a
+/// rank sends so in one collective; above, the engine does it with fewer bytes. Tuned with benchmarks/distributed.py:
+/// on two ranks Gloo overtakes between 256 and 512 KiB, on four above that.
+inline constexpr size_t kEagerBytes = 256 << 10, kEagerTotal = 512 << 10;
 /// Is the largest group in which small values go from each rank to each; the engine has trees and rings for more.
 inline constexpr int kEagerRanks = 16;
 
@@ -85,6 +86,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   std::string title(const Fingerprint& f, uint64_t sequence) const;
 
   Mesh mesh;
+  const bool unchecked;  // compares nothing, to measure what comparing costs
   std::unique_ptr<Engine> engine;
   const std::string name;
   uint64_t given() const { return given_; }
@@ -96,7 +98,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
  private:
   friend class Call;
   struct Task {
-    Fingerprint print;
+    std::shared_ptr<const Fingerprint> print;
     uint64_t sequence;
     WorkPtr work;
     std::function<void(Call&)> run;
@@ -115,7 +117,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   std::atomic<bool> failed_{false};
   std::string failure_;
   std::atomic<uint64_t> given_{0}, done_{0};
-  std::string last_call_;
+  std::shared_ptr<const Fingerprint> last_call_;
   // The collective that the engine works on, for the monitor.
   const Fingerprint* in_engine_ = nullptr;
   uint64_t engine_sequence_ = 0;

@@ -61,7 +61,9 @@ void check_list(Collective what, const std::vector<Tensor>& list, const Tensor& 
   }
 }
 
-bool small(size_t bytes, int size) { return bytes <= kEagerBytes && size <= kEagerRanks; }
+bool small(size_t bytes, int size) {
+  return bytes <= kEagerBytes && bytes * size_t(size - 1) <= kEagerTotal && size <= kEagerRanks;
+}
 
 /// Combines what the ranks sent, in their order, into `into`, which holds this rank's values.
 void combine_in_order(const Tensor& into, const std::vector<std::string>& got, int rank, const Reduction& r) {
@@ -201,13 +203,13 @@ WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const Ca
                  Packed packed(std::move(parts));
                  const Tensor& whole = packed.whole;
                  const size_t count = size_t(whole.numel());
-                 if (op.kind == ReduceOp::premul_sum) scale(whole.data_ptr(), count, whole.dtype(), op.factor);
+                 if (op.kind == ReduceOp::premul_sum) multiply(whole.data_ptr(), count, whole.dtype(), op.factor);
                  if (n > 1 && small(size_t(bytes_of(whole)), n)) {
                    combine_in_order(whole, call.exchange([&](int) { return view_of(whole); }), me, r);
                  } else if (n > 1) {
                    call.bulk([&](Engine& e) { e.all_reduce(whole.data_ptr(), count, r, call.tag()); });
                  }
-                 if (op.kind == ReduceOp::avg) scale(whole.data_ptr(), count, whole.dtype(), 1.0 / n);
+                 if (op.kind == ReduceOp::avg) divide(whole.data_ptr(), count, whole.dtype(), n);
                  packed.give_back();
                });
 }
@@ -254,7 +256,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
     Tensor t = in.host;
     if (me != root && t.is_same(in.user)) t = t.clone();  // the engine and the factor write into it
     const size_t count = size_t(t.numel());
-    if (op.kind == ReduceOp::premul_sum) scale(t.data_ptr(), count, t.dtype(), op.factor);
+    if (op.kind == ReduceOp::premul_sum) multiply(t.data_ptr(), count, t.dtype(), op.factor);
     if (n > 1 && small(size_t(bytes_of(t)), n)) {
       auto got = call.exchange([&](int to) { return to == root ? view_of(t) : std::string_view(); });
       if (me == root) combine_in_order(t, got, me, r);
@@ -262,7 +264,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
       call.bulk([&](Engine& e) { e.reduce(t.data_ptr(), count, r, root, call.tag()); });
     }
     if (me != root) return;
-    if (op.kind == ReduceOp::avg) scale(t.data_ptr(), count, t.dtype(), 1.0 / n);
+    if (op.kind == ReduceOp::avg) divide(t.data_ptr(), count, t.dtype(), n);
     in.give_back();
   });
 }
@@ -396,7 +398,7 @@ WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat,
     Tensor mine = flat;
     if (op.kind == ReduceOp::premul_sum) {
       mine = flat.clone();
-      scale(mine.data_ptr(), size_t(mine.numel()), mine.dtype(), op.factor);
+      multiply(mine.data_ptr(), size_t(mine.numel()), mine.dtype(), op.factor);
     }
     char* base = static_cast<char*>(mine.data_ptr());
     Tensor block;
@@ -419,7 +421,7 @@ WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat,
     };
     std::memcpy(out.host.data_ptr(), from(0), bytes);
     for (size_t i = 1; i < size_t(n); ++i) r.combine(out.host.data_ptr(), out.host.data_ptr(), from(i), count);
-    if (op.kind == ReduceOp::avg) scale(out.host.data_ptr(), count, output.dtype(), 1.0 / n);
+    if (op.kind == ReduceOp::avg) divide(out.host.data_ptr(), count, output.dtype(), n);
     out.give_back();
   });
 }

@@ -4,6 +4,7 @@ namespace vesta {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(200);  // how often deadlines and lost ranks are looked for
+constexpr size_t kEagerMessage = 32 << 10;  // a larger one waits for its receiver, in the sender's memory
 constexpr uint64_t kSlot = uint64_t(0xA1) << 56;  // of the engine, apart from those of collectives
 
 /// Is the head of a message that has come.
@@ -85,7 +86,7 @@ WorkPtr Messages::send(Tensor host, int to, int tag, Milliseconds timeout) {
   auto work = std::make_shared<Work>("send", timeout);
   s.core->check_failed(s.where(f));
   const size_t bytes = size_t(host.numel() * host.element_size());
-  const bool eager = bytes <= kEagerBytes;
+  const bool eager = bytes <= kEagerMessage;
   std::string head = wire::Writer().put(int32_t(tag)).put(uint8_t(eager)).put(std::string_view(f.encode())).take();
   std::unique_lock lock(s.mutex);
   VESTA_CHECK(!s.stopping, runtime, "send: group '", s.core->name, "' was destroyed.");

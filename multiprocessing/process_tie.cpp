@@ -15,17 +15,31 @@
 namespace vesta::shared {
 namespace {
 
+// Where there are no pidfds: the pipe whose end children see, and the end that only this process has.
 std::mutex mutex;
-int life = -1;        // ready when this process has died; inherited by children
-int life_write = -1;  // where it is a pipe: its other end, in this process only
+int pipe_read = -1, pipe_write = -1;
 bool closes_in_children = false;
 
 /// In a forked child both speak of the parent.
 void forget_in_child() {
-  if (life >= 0) ::close(life);
-  if (life_write >= 0) ::close(life_write);
-  life = life_write = -1;
+  if (pipe_read >= 0) ::close(pipe_read);
+  if (pipe_write >= 0) ::close(pipe_write);
+  pipe_read = pipe_write = -1;
   mutex.unlock();
+}
+
+Descriptor life_by_pipe() {
+  std::lock_guard lock(mutex);
+  if (!closes_in_children) {
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, forget_in_child);
+    closes_in_children = true;
+  }
+  if (pipe_read < 0) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC)) fail_with_errno("die_with", "pipe2", errno);
+    pipe_read = ends[0], pipe_write = ends[1];
+  }
+  return Descriptor::duplicate(pipe_read);
 }
 
 void* watch(void* argument) {
@@ -40,20 +54,11 @@ void* watch(void* argument) {
 
 }  // namespace
 
-int life_of_this_process() {
-  std::lock_guard lock(mutex);
-  if (life >= 0) return life;
-  if (!closes_in_children) {
-    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, forget_in_child);
-    closes_in_children = true;
-  }
-  life = int(syscall(SYS_pidfd_open, getpid(), 0));  // closed by exec
-  if (life < 0) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC)) fail_with_errno("die_with", "pipe2", errno);
-    life = ends[0], life_write = ends[1];
-  }
-  return life;
+Descriptor life_of_this_process() {
+  Descriptor life(int(syscall(SYS_pidfd_open, getpid(), 0)));  // closed by exec
+  if (life) return life;
+  if (errno == EMFILE) fail_with_errno("die_with", "pidfd_open", errno);
+  return life_by_pipe();
 }
 
 bool is_over(int fd) {
@@ -61,8 +66,15 @@ bool is_over(int fd) {
   return ::poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP | POLLERR));
 }
 
-void die_with(int parent) {
+void die_with(int parent, int wake) {
   Descriptor kept = Descriptor::duplicate(parent);
+  if (wake >= 0) {
+    Descriptor own = Descriptor::duplicate(wake);
+    const bool set = fcntl(own.get(), F_SETOWN, getpid()) == 0 && fcntl(own.get(), F_SETSIG, SIGCONT) == 0 &&
+                     fcntl(own.get(), F_SETFL, fcntl(own.get(), F_GETFL) | O_ASYNC) == 0;
+    if (!set) fail_with_errno("die_with", "fcntl", errno);
+    own.release();  // the process's, for as long as it lives
+  }
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   sigset_t all, before;
   sigfillset(&all);

@@ -6,7 +6,7 @@ namespace vesta {
 namespace {
 
 template <class T>
-T multiply(T a, T b) {
+T times(T a, T b) {
   if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {  // wraps; never undefined
     using U = std::make_unsigned_t<T>;
     return T(U(uint64_t(U(a)) * uint64_t(U(b))));
@@ -69,7 +69,7 @@ Reduction arithmetic(ReduceOp::Kind op) {
     case ReduceOp::sum:
     case ReduceOp::avg:
     case ReduceOp::premul_sum: return make<T>([](C a, C b) { return plus(a, b); });
-    case ReduceOp::product: return make<T>([](C a, C b) { return multiply(a, b); });
+    case ReduceOp::product: return make<T>([](C a, C b) { return times(a, b); });
     default: break;
   }
   if constexpr (!is_complex(dtype_of<T>)) {
@@ -114,17 +114,31 @@ Reduction reduction(ReduceOp op, DType dtype) {
   return r;
 }
 
-void scale(void* data, size_t n, DType dtype, double factor) {
+namespace {
+
+/// Applies `f(value, number)` to floating-point and complex values in place.
+template <class F>
+void with_number(void* data, size_t n, DType dtype, double number, F f) {
   visit(dtype, [&]<class T>() {
-    if constexpr (!std::is_integral_v<T>) {
+    if constexpr (is_differentiable(dtype_of<T>)) {
       using C = compute_t<T>;
-      T* t = static_cast<T*>(data);
       using R = decltype(std::abs(C()));
-      for (size_t i = 0; i < n; ++i) t[i] = T(C(t[i]) * R(factor));
+      T* t = static_cast<T*>(data);
+      for (size_t i = 0; i < n; ++i) t[i] = T(f(C(t[i]), R(number)));
     } else {
       fail(Cause::type, "ReduceOp: expected floating-point values to scale, got ", dtype, ".");
     }
   });
+}
+
+}  // namespace
+
+void multiply(void* data, size_t n, DType dtype, double factor) {
+  with_number(data, n, dtype, factor, [](auto v, auto number) { return v * number; });
+}
+
+void divide(void* data, size_t n, DType dtype, double divisor) {
+  with_number(data, n, dtype, divisor, [](auto v, auto number) { return v / number; });
 }
 
 }  // namespace vesta

@@ -4,10 +4,12 @@
 
 namespace vesta {
 
-/// Returns the function of an operator and a dtype. avg and premul_sum add; see prepare and finish. Error(type) where
+/// Returns the function of an operator and a dtype. avg and premul_sum add. Error(type) where
 /// the dtype has no such operator.
 Reduction reduction(ReduceOp op, DType dtype);
-/// Multiplies `n` values by a number, in place: premul_sum's factor before, avg's 1/size after.
-void scale(void* data, size_t n, DType dtype, double factor);
+/// Multiplies `n` values by a number, in place: premul_sum's factor, before.
+void multiply(void* data, size_t n, DType dtype, double factor);
+/// Divides them: avg's number of ranks, afterwards.
+void divide(void* data, size_t n, DType dtype, double divisor);
 
 }  // namespace vesta

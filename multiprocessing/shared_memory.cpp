@@ -300,7 +300,8 @@ bool is_shared(const Storage& storage) {
   return r.find(storage.data(), offset) != nullptr;
 }
 
-void share(Storage& storage) {
+void share(Storage& storage, Memory* old) {
+  if (old) *old = {};
   VESTA_CHECK(storage.device().type == DeviceType::cpu, device,
               "share_memory_: expected memory of the CPU, got one on ", storage.device(), ".");
   if (is_shared(storage)) return;
@@ -312,7 +313,9 @@ void share(Storage& storage) {
     const uint64_t offset = r.allocate(r.own, storage.nbytes(), file);
     memory = r.memory_over(file, offset);
   }
-  move_storage(storage, memory);
+  const Memory left = move_storage(storage, memory);
+  if (old) *old = left;
+  else if (left.deleter) left.deleter(left.context);
 }
 
 Lease::Lease() {

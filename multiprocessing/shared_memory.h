@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <vesta/core/backend.h>
 #include <vesta/core/storage.h>
 
 namespace vesta::shared {
@@ -60,7 +61,8 @@ class VESTA_API Arena {
 /// Returns a storage in the arena that this process has for whoever asks.
 VESTA_API StoragePtr allocate_shared(uint64_t nbytes);
 /// Moves a storage of the CPU to shared memory; every tensor over it goes with it. Nothing happens where it is there.
-VESTA_API void share(Storage& storage);
+/// The memory it had is freed, or handed to the caller in `old`, who frees it (deleter null: there is nothing to free).
+VESTA_API void share(Storage& storage, Memory* old = nullptr);
 /// Tells whether a storage is a block of shared memory.
 VESTA_API bool is_shared(const Storage& storage);
 

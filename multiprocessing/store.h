@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <vesta/multiprocessing/descriptor.h>
 #include <vesta/multiprocessing/distributed_error.h>
 #include <vesta/multiprocessing/waiting.h>
 
@@ -183,13 +184,13 @@ class VESTA_API TCPStore : public Store {
  private:
   std::vector<std::string> ask(char what, const std::vector<std::string>& arguments, Milliseconds timeout,
                                const std::string& subject);
-  int take_connection(Clock::time_point deadline);
-  void give_back(int fd);
+  shared::Descriptor take_connection(Clock::time_point deadline);
+  void give_back(shared::Descriptor connection);
   std::string host_;
   int port_;
   std::shared_ptr<StoreServer> server_;
   std::mutex mutex_;
-  std::vector<int> idle_;
+  std::vector<shared::Descriptor> idle_;
   std::string local_address_;
 };
 

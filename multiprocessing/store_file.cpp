@@ -25,7 +25,7 @@ class FileStore::Locked {
  public:
   explicit Locked(const std::string& path) {
     for (;;) {  // until the file that is locked is the one that the name means: the last user removes it
-      fd_.reset(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+      fd_ = wire::Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
       if (!fd_) fail(path);
       while (flock(fd_.get(), LOCK_EX) != 0) {
         if (errno != EINTR) fail(path);

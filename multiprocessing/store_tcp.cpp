@@ -45,9 +45,9 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options) : host_(std
     server_ = serve(options);
     port_ = server_->port();
   }
-  const int first = take_connection(deadline_in(timeout_));
-  local_address_ = wire::local_address(first);
-  give_back(first);
+  wire::Fd first = take_connection(deadline_in(timeout_));
+  local_address_ = wire::local_address(first.get());
+  give_back(std::move(first));
   const int64_t here = add(kWorkers, 1);
   if (!options.wait_for_workers || options.num_workers <= 0 || !options.is_master) return;
   const auto deadline = deadline_in(timeout_);
@@ -61,32 +61,30 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options) : host_(std
   }
 }
 
-TCPStore::~TCPStore() {
-  for (int fd : idle_) close(fd);
-}
+TCPStore::~TCPStore() = default;
 
 std::string TCPStore::local_address() { return local_address_; }
 
-int TCPStore::take_connection(Clock::time_point deadline) {
+wire::Fd TCPStore::take_connection(Clock::time_point deadline) {
   {
     std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
-      const int fd = idle_.back();
+      wire::Fd fd = std::move(idle_.back());
       idle_.pop_back();
       return fd;
     }
   }
-  if (!server_) return wire::connect_to(host_, port_, deadline).release();
+  if (!server_) return wire::connect_to(host_, port_, deadline);
   try {  // by the name that others use: the address it leads to is one that they reach
-    return wire::connect_to(host_, port_, std::min(deadline, deadline_in(Milliseconds(500)))).release();
+    return wire::connect_to(host_, port_, std::min(deadline, deadline_in(Milliseconds(500))));
   } catch (const DistributedError&) {  // a name that means nothing here
-    return wire::connect_to("localhost", port_, deadline).release();
+    return wire::connect_to("localhost", port_, deadline);
   }
 }
 
-void TCPStore::give_back(int fd) {
+void TCPStore::give_back(wire::Fd connection) {
   std::lock_guard lock(mutex_);
-  idle_.push_back(fd);
+  idle_.push_back(std::move(connection));
 }
 
 std::vector<std::string> TCPStore::ask(char what, const std::vector<std::string>& arguments, Milliseconds timeout,
@@ -99,7 +97,7 @@ std::vector<std::string> TCPStore::ask(char what, const std::vector<std::string>
   std::memcpy(request.data(), &length, sizeof length);
 
   const auto deadline = deadline_in(timeout);
-  wire::Fd fd(take_connection(deadline));
+  wire::Fd fd = take_connection(deadline);
   uint32_t size = 0;
   std::string answer;
   const bool sent = wire::send_all(fd.get(), request.data(), request.size(), deadline);
@@ -122,7 +120,7 @@ std::vector<std::string> TCPStore::ask(char what, const std::vector<std::string>
     distributed_fail(DistributedCause::network, "store: the server at ", host_, ":", port_, " is gone (key ", subject,
                      "). The process that started it, usually rank 0, has ended.");
   }
-  give_back(fd.release());
+  give_back(std::move(fd));
   std::vector<std::string> values;
   for (wire::Reader r(answer); !r.rest().empty();) values.emplace_back(r.text());
   return values;

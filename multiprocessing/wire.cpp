@@ -68,11 +68,6 @@ Fd try_connect(const addrinfo& a, Clock::time_point deadline) {
 
 }  // namespace
 
-void Fd::reset(int fd) {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 void set_up(int fd) {
   const int on = 1, idle = 20, interval = 5, count = 4;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

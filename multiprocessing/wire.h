@@ -7,30 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include <vesta/multiprocessing/descriptor.h>
 #include <vesta/multiprocessing/distributed_error.h>
 #include <vesta/multiprocessing/waiting.h>
 
 namespace vesta::wire {
 
-/// Owns a descriptor.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  Fd& operator=(Fd&& o) noexcept {
-    reset(std::exchange(o.fd_, -1));
-    return *this;
-  }
-  ~Fd() { reset(); }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset(int fd = -1);
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
+using Fd = shared::Descriptor;
 
 /// Opens a listening socket, reachable by IPv4 and IPv6 where `host` is empty. Port 0: the system chooses.
 Fd listen_on(const std::string& host, int port);
@@ -67,6 +50,12 @@ class Writer {
     bytes_.append(s);
     return *this;
   }
+  /// Appends bytes as they are.
+  Writer& raw(std::string_view s) {
+    bytes_.append(s);
+    return *this;
+  }
+  void reserve(size_t n) { bytes_.reserve(n); }
   const std::string& bytes() const { return bytes_; }
   std::string take() { return std::move(bytes_); }
 

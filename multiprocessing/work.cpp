@@ -1,6 +1,7 @@
 #include <vesta/multiprocessing/work.h>
 
 #include <atomic>
+#include <utility>
 
 #include <vesta/multiprocessing/distributed_error.h>
 
@@ -50,10 +51,11 @@ bool Work::wait_for_end(Milliseconds timeout) {
     const auto now = Clock::now();
     if (now >= end) return false;
     if (wait_until(changed_, lock, std::min(end, now + Milliseconds(1000)), [&] { return done_; })) break;
-    if (auto watcher = watcher_) {
+    if (auto watcher = std::exchange(watcher_, nullptr)) {  // itself, not a copy: it remembers what it has said
       lock.unlock();
       watcher(std::chrono::duration<double>(Clock::now() - start).count());
       lock.lock();
+      if (!done_) watcher_ = std::move(watcher);
     }
   }
   return true;

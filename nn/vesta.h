@@ -6,6 +6,7 @@
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/print.h>
 #include <vesta/core/random.h>
+#include <vesta/nn/data/dataloader.h>
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>
 #include <vesta/nn/layers/activation.h>

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -116,16 +117,23 @@ class Ranks:
                     stream.close()
 
     def wait(self) -> list[tuple[int, str, str]]:
-        """Waits for all; returns exit code, output and errors of each rank."""
+        """Waits for all; returns exit code, output and errors of each rank.
+
+        Nobody is asked for its exit code before all have ended: until then the others can read it in /proc.
+        """
+        end = time.monotonic() + LIMIT
+        for process in self.processes:
+            while process.returncode is None and time.monotonic() < end:
+                if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                    break
+                time.sleep(0.01)
         results = []
         for process in self.processes:
-            try:
-                out, err = process.communicate(timeout=LIMIT)
-            except subprocess.TimeoutExpired:
+            hung = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            if hung:
                 process.kill()
-                out, err = process.communicate()
-                err += "\n(killed by the test: it hung)"
-            results.append((process.returncode, out, err))
+            out, err = process.communicate(timeout=LIMIT)
+            results.append((process.returncode, out, err + ("\n(killed by the test: it hung)" if hung else "")))
         return results
 
 

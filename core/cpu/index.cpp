@@ -16,6 +16,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
 VESTA_DECLARE_ON_ISA(void register_index(vesta::cpu::IndexKernels& kernels))
@@ -269,6 +270,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
   int64_t d = check_index_vector(self, dim, index, "index_add_");
   check_index_add(self, d, index, source);
+  if (!is_differentiable(self.dtype())) check_factor(self.dtype(), alpha, "index_add_", "alpha");
   Tensor places = index_as_int64(index, "index_add_", "index");
   check_writable(self, "index_add_");
   Tensor other = source;

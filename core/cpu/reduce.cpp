@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include <vesta/core/cpu/convert.h>
 #include <vesta/core/cpu/isa.h>
@@ -201,8 +202,39 @@ Tensor extremum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) 
 
 template <Reduction op>
 Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  if (dim && IntSpan(*dim).empty()) return none_reduced(input);
   Tensor r = reduce(op, input, reduce_shape(input, dim, keepdim, op == Reduction::any ? "any" : "all"));
   return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as PyTorch has it
+}
+
+constexpr int64_t kPiece = 1 << 16;  // elements of a row that are searched, and where they are strided copied, at once
+
+/// Finds the place of the extremum in elements of a row that need not stand side by side.
+int64_t find_in(const ReduceKernels& k, DType d, const char* at, int64_t stride, int64_t n, char* buffer) {
+  const int64_t item = itemsize(d);
+  if (stride != item) convert(d, d)(at, stride, buffer, item, n);
+  return k.find(stride != item ? buffer : at, n);
+}
+
+/// Finds the places of the extrema of long rows: of each piece, then among the winners, the first of equal ones.
+void find_in_pieces(const ReduceKernels& k, DType d, const char* base, const Axes& kept, int64_t stride, int64_t n,
+                    int64_t* indices) {
+  const int64_t item = itemsize(d), pieces = (n + kPiece - 1) / kPiece, rows = count_of(kept);
+  std::vector<int64_t> places(size_t(rows * pieces));
+  std::vector<char> winners(size_t(rows * pieces * item));
+  parallel_for(rows * pieces, 1, [&](int64_t begin, int64_t end) {
+    std::unique_ptr<char[]> buffer(stride == item ? nullptr : new char[size_t(kPiece * item)]);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % pieces * kPiece;
+      const char* row = base + offset_of(kept, i / pieces);
+      int64_t place = first + find_in(k, d, row + first * stride, stride, std::min(kPiece, n - first), buffer.get());
+      places[size_t(i)] = place;
+      std::memcpy(winners.data() + i * item, row + place * stride, size_t(item));
+    }
+  });
+  for (int64_t r = 0; r < rows; ++r) {
+    indices[r] = places[size_t(r * pieces + k.find(winners.data() + r * pieces * item, pieces))];
+  }
 }
 
 /// Finds the places of the extrema along one dimension.
@@ -216,15 +248,11 @@ void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
     if (d != dim) kept.push_back({x.sizes()[size_t(d)], x.strides()[size_t(d)] * item});
   }
   const char* base = x.impl()->data();
+  if (n > kPiece) return find_in_pieces(k, x.dtype(), base, kept, stride, n, indices);
   parallel_for(count_of(kept), std::max<int64_t>(1, kGrainBytes / (n * item)), [&](int64_t begin, int64_t end) {
     std::unique_ptr<char[]> buffer(stride == item ? nullptr : new char[size_t(n * item)]);
     for (int64_t r = begin; r < end; ++r) {
-      const char* at = base + offset_of(kept, r);
-      if (buffer) {
-        convert(x.dtype(), x.dtype())(at, stride, buffer.get(), item, n);
-        at = buffer.get();
-      }
-      indices[r] = k.find(at, n);
+      indices[r] = find_in(k, x.dtype(), base + offset_of(kept, r), stride, n, buffer.get());
     }
   });
 }

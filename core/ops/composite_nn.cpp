@@ -160,6 +160,8 @@ Tensor dropout(const Tensor& input, double p, bool training) {
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                   const Tensor& bias, bool training, double momentum, double eps) {
+  VESTA_CHECK(training ? eps > 0 : eps >= 0, value, "batch_norm: expected a positive eps",
+              training ? " in training" : " or 0", ", got ", eps, " (eps).");
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 

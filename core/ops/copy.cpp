@@ -116,6 +116,8 @@ Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_b
 
 Tensor clone(const Tensor& t, Text memory_format) {
   bool contiguous = memory_format == "contiguous_format";
+  VESTA_CHECK(!memory_format.starts_with("channels_last"), not_implemented,
+              "clone: expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
   VESTA_CHECK(contiguous || memory_format == "preserve_format", type,
               "clone: expected preserve_format or contiguous_format, got ", memory_format, " (memory_format).");
   Tensor r = contiguous ? empty_tensor(t.sizes(), t.dtype(), t.device()) : empty_preserving(t, t.dtype(), t.device());

@@ -248,7 +248,10 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   }
   const DType d = a->dtype();
   auto loop = reinterpret_cast<Loop>(info.kernels[0][0][int(d)]);
-  if (!loop || ((info.integers_to_float || info.check) && !is_differentiable(d))) return general(info, in, params, out);
+  if (!loop) return general(info, in, params, out);
+  if (!is_differentiable(d) && (info.integers_to_float || (info.check && !(info.params == 1 && params[0] == 1)))) {
+    return general(info, in, params, out);  // an alpha of 1 needs no check
+  }
   alignas(64) char numbers[kMaxInputs][64];
   LoopArgs args;
   args.in[lead] = a->data(), args.step[lead] = 1;

@@ -22,6 +22,14 @@ void check_integer_divisor(const Tensor* const* in, const double*) {
   else backend(divisor.device().type).raise_later(static_cast<const bool*>(zero.data_ptr()), kMessage, zero.device());
 }
 
+void check_integer_alpha(const Tensor* const* in, const double* params) {
+  if (params[0] == 1) return;
+  Promotion types;
+  types.see(*in[0]);
+  types.see(*in[1]);
+  if (!is_differentiable(types.result())) check_factor(types.result(), params[0], "add, sub", "alpha");
+}
+
 void check_integer_exponent(const Tensor* const* in, const double*) {
   const Tensor& exponent = *in[1];
   if (!exponent.impl()->wrapped_number || !is_integral(in[0]->dtype()) || exponent.dtype() != DType::int64) return;

@@ -1,5 +1,8 @@
 #include <vesta/core/ops/promotion.h>
 
+#include <cmath>
+#include <limits>
+
 namespace vesta {
 
 int Promotion::combine(int high, int low) {
@@ -19,6 +22,19 @@ DType result_type(std::span<const Tensor> operands) {
   for (const Tensor& t : operands) p.see(t);
   VESTA_CHECK(p.any(), value, "result_type: expected at least one operand, got none.");
   return p.result();
+}
+
+void check_factor(DType d, double factor, const char* op, const char* argument) {
+  if (is_bool(d)) return;
+  VESTA_CHECK(factor == std::trunc(factor) && std::fabs(factor) <= 0x1p53, runtime, op,
+              ": expected an integer of at most 2**53 for operands of ", d, ", got ", factor, " (", argument,
+              "). Convert the operands to a floating-point dtype first.");
+  visit<kIntegers>(d, [&]<class T>() {
+    constexpr double high = double(std::numeric_limits<T>::max());
+    constexpr double low = std::is_signed_v<T> ? double(std::numeric_limits<T>::lowest()) : -high;
+    VESTA_CHECK(factor >= low && factor <= high, runtime, op, ": expected a number in the range of ", d, ", got ",
+                factor, " (", argument, ").");
+  });
 }
 
 }  // namespace vesta

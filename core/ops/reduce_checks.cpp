@@ -1,5 +1,7 @@
 #include <vesta/core/ops/reduce_checks.h>
 
+#include <vesta/core/ops/ops.h>
+
 namespace vesta {
 
 namespace {
@@ -24,11 +26,18 @@ ReduceShape place_shape(const Tensor& input, int64_t dim, bool keepdim, const ch
   return shape;
 }
 
+Tensor none_reduced(const Tensor& input) {
+  const Tensor each = ne(input, 0);
+  return input.dtype() == DType::uint8 ? each.to(DType::uint8) : each;
+}
+
 SumTypes sum_types(DType input, MaybeDType dtype) {
   const DType result = dtype ? *dtype : is_differentiable(input) ? input : DType::int64;
-  // A wider type is wanted: add up in it. A narrower one: the accumulator is converted once.
+  // A wider type is wanted: add up in it. A narrower one: the accumulator is converted once. Fractions that are to be
+  // integers or bools are so before they are added, as PyTorch documents: 0.6 + 0.6 is 0 then, and 1 - 1 is true.
   const bool wider = dtype && is_differentiable(result) && promote(result, input) != input;
-  return {wider ? result : input, result};
+  const bool whole = is_differentiable(input) && !is_differentiable(result);
+  return {wider || whole ? result : input, result};
 }
 
 SumTypes mean_types(DType input, MaybeDType dtype) {

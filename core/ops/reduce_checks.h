@@ -9,6 +9,9 @@ VESTA_API ReduceShape extremum_shape(const Tensor& input, const MaybeDims& dim, 
 /// Works out the geometry of a search for extrema along one dimension. Error: a complex dtype, nothing to search.
 VESTA_API ReduceShape place_shape(const Tensor& input, int64_t dim, bool keepdim, const char* op);
 
+/// Returns what any and all make of an empty list of dimensions: each element by itself, as PyTorch has it.
+VESTA_API Tensor none_reduced(const Tensor& input);
+
 /// Is how a sum or mean goes about dtypes: the input is first converted to `input`, the result is `result`.
 struct SumTypes {
   DType input, result;

@@ -266,6 +266,7 @@ Tensor extremum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) 
 
 template <Reduction op>
 Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
+  if (dim && IntSpan(*dim).empty()) return none_reduced(input);
   const char* name = op == Reduction::any ? "any" : "all";
   Tensor r = reduce(op, input, reduce_shape(input, dim, keepdim, name), DType::bool_, name);
   return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as PyTorch has it

@@ -134,6 +134,9 @@ PYBIND11_MODULE(_C_cuda, m) {
   m.def("set_memory_fraction", [](int d, double fraction) { api().set_memory_fraction(d, fraction); });
   m.def("memory_snapshot", [](int d) { return dict_of(api().memory_snapshot(d), d); });
   m.def("record_memory_history", [](int d, bool on, size_t n) { api().record_memory_history(d, on, n); });
+  m.def("sync_debug_mode", [] { return api().sync_debug_mode(); });
+  m.def("set_sync_debug_mode", [](int mode) { api().set_sync_debug_mode(mode); });
+  m.def("cudnn_version", [] { return api().cudnn_version(); });
   m.def("counters", [] { return api().counters(); });
   m.def("nccl_version", [] { return api().nccl_version(); });
   m.def("nccl_problem", [] { return api().nccl_problem(); });

@@ -105,7 +105,7 @@ bool number_of(PyObject* o, Scalar& number) {
   } else if (PyLong_Check(o)) {
     int overflow;
     long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    VESTA_CHECK(!overflow, runtime, "value cannot be converted to type int64_t without overflow.");
+    VESTA_CHECK(!overflow, value, "expected a number of 64 bits, got an integer that overflows them. Use a float.");
     number = Scalar(int64_t(v));
   } else if (PyComplex_Check(o)) {
     Py_complex c = PyComplex_AsCComplex(o);
@@ -166,7 +166,10 @@ Scalar to_scalar(const Table& t, int i, PyObject* o) {
 Dims to_dims(const Table& t, int i, const Bound& b) {
   Dims dims;
   if (i == t.varargs && b.rest) {
-    for (Py_ssize_t k = 0; k < b.rest_count; ++k) dims.push_back(to_int(t, i, b.rest[k]));
+    for (Py_ssize_t k = 0; k < b.rest_count; ++k) {
+      if (PyBool_Check(b.rest[k])) wrong_type(t, i, "tuple of ints", b.rest[k]);
+      dims.push_back(to_int(t, i, b.rest[k]));
+    }
     return dims;
   }
   const Param& p = t.params[size_t(i)];
@@ -175,6 +178,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
     if (p.has_list) dims.push_back(p.integer);
     return dims;
   }
+  if (PyBool_Check(o)) wrong_type(t, i, "tuple of ints", o);  // sum(x, True) means keepdim, not dimension 1
   if (is_int(o)) {
     dims.push_back(to_int(t, i, o));
   } else if (PyTuple_Check(o) || PyList_Check(o)) {
@@ -229,6 +233,10 @@ Device to_device(const Table& t, int i, PyObject* o) {
   return d;
 }
 std::string_view to_text(const Table& t, int i, PyObject* o) {
+  if (Format f = to_format(o); f != Format::none && t.params[size_t(i)].name == "memory_format") {
+    constexpr std::string_view names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+    return names[int(f)];
+  }
   if (!PyUnicode_Check(o)) wrong_type(t, i, "str", o);
   Py_ssize_t n;
   const char* s = PyUnicode_AsUTF8AndSize(o, &n);

@@ -55,14 +55,16 @@ struct To {
       dtype = d;
     }
     if (b.slot[5] && b.slot[5] != Py_None && !as_device(b.slot[5])) wrong_type(t, 5, "vesta.device", b.slot[5]);
-    bool copy = (b.slot[4] && PyObject_IsTrue(b.slot[4]) == 1) || (flags[0] != b.slot[2] && flags[1] == Py_True);
+    const bool shifted = flags[0] != b.slot[2];
+    auto flag = [&](int i, PyObject* o) { return o && to_bool(t, i, o); };
+    bool copy = flag(4, b.slot[4]) || (shifted && flag(4, flags[1]));
     Format f = Format::preserve;
     if (b.slot[6] && b.slot[6] != Py_None && (f = to_format(b.slot[6])) == Format::none) {
       wrong_type(t, 6, "vesta.memory_format", b.slot[6]);
     }
     VESTA_CHECK(f == Format::preserve || f == Format::contiguous, not_implemented,
                 "to: expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
-    bool non_blocking = (flags[0] != b.slot[2] && flags[0] == Py_True) || b.slot[3] == Py_True;
+    bool non_blocking = shifted ? flags[0] == Py_True : flag(3, b.slot[3]);
     Tensor r = convert(unwrap(b.slot[0]), dtype, device, copy, non_blocking);
     return wrap(f == Format::contiguous ? r.contiguous() : r);
   }

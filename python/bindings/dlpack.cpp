@@ -5,6 +5,7 @@
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 
+#include "exports.h"
 #include "factories.h"
 #include "hand.h"
 
@@ -51,6 +52,7 @@ struct Exported {
   DlManaged managed;
   Tensor tensor;
   Dims dims;
+  std::unique_ptr<Export> memory;
 };
 
 void free_capsule(PyObject* capsule) {
@@ -76,6 +78,17 @@ struct ToDlpack {
       return nullptr;
     }
     const bool cuda = t.device().type == DeviceType::cuda;
+    if (PyObject* wanted = b.slot[3]; wanted && wanted != Py_None) {
+      Ref here(Py_BuildValue("(ii)", cuda ? 2 : 1, cuda ? int(t.device().index) : 0));
+      const int same = here ? PyObject_RichCompareBool(here.get(), wanted, Py_EQ) : -1;
+      if (same < 0) return nullptr;
+      if (!same) {
+        PyErr_Format(PyExc_BufferError,
+                     "__dlpack__: expected the tensor's own device %R, got %R (dl_device). Use .to() first.",
+                     here.get(), wanted);
+        return nullptr;
+      }
+    }
     if (cuda && !(PyLong_Check(b.slot[1] ? b.slot[1] : Py_None) && PyLong_AsLong(b.slot[1]) == -1)) {
       WithoutGil open;  // the consumer's stream is not ours to order: what is queued here is done before it looks
       backend(DeviceType::cuda).synchronize(t.device());
@@ -83,6 +96,7 @@ struct ToDlpack {
     auto e = std::make_unique<Exported>();
     bool copy = b.slot[4] == Py_True;
     e->tensor = copy ? t.clone() : t.detach();
+    e->memory = std::make_unique<Export>(e->tensor.impl()->storage());
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
     for (int64_t s : e->tensor.strides()) e->dims.push_back(s);
     int64_t n = t.dim();
@@ -125,8 +139,10 @@ struct FromDlpack {
       doc[] = "A tensor over the memory of another library's array (or a DLPack capsule), without a copy.";
   static PyObject* run(const Table&, Bound& b) {
     Ref capsule = capsule_of(b.slot[0]);
+    VESTA_CHECK(PyCapsule_IsValid(capsule.get(), "dltensor"), value,
+                "from_dlpack: expected a capsule named 'dltensor', got another or one that was taken over already "
+                "(ext_tensor). Call __dlpack__() again.");
     auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
-    if (!m) throw_current();
     const DlTensor& d = m->tensor;
     // 3 is page-locked host memory, to us the CPU's.
     VESTA_CHECK(d.device.type == 1 || d.device.type == 2 || d.device.type == 3, device,

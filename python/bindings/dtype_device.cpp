@@ -264,6 +264,8 @@ bool add_dtypes(PyObject* module) {
 PyObject* wrap_dtype(DType d) { return new_ref(dtypes[int(d)]); }
 PyObject* wrap_device(Device d) { return make_device(d, d.type != DeviceType::cpu && d.type != DeviceType::meta); }
 
+bool is_size(PyObject* o) { return PyObject_TypeCheck(o, size_type); }
+
 PyObject* wrap_sizes(IntSpan sizes) {
   PyObject* o = size_type->tp_alloc(size_type, Py_ssize_t(sizes.size()));
   for (size_t i = 0; o && i < sizes.size(); ++i) {

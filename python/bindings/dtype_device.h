@@ -10,6 +10,8 @@ PyObject* wrap_dtype(DType d);
 PyObject* wrap_device(Device d);
 /// Returns a new `vesta.Size`.
 PyObject* wrap_sizes(IntSpan sizes);
+/// Tells whether `o` is a `vesta.Size`.
+bool is_size(PyObject* o);
 
 /// Tells whether `o` stands for a dtype: a dtype object, or Python's bool, int, float or complex. Fills `d`.
 bool to_dtype(PyObject* o, DType& d);

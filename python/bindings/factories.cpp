@@ -308,7 +308,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
     type_error("%s() takes no keyword arguments. Use vesta.tensor(data, ...).", type->tp_name);
   Tensor t;
   PyObject* first = n ? PyTuple_GET_ITEM(args, 0) : nullptr;
-  bool sizes = !first || (PyLong_Check(first) && !PyBool_Check(first));
+  if (n == 1 && is_size(first)) args = first, n = PyTuple_GET_SIZE(args);
+  bool sizes = args == first || !first || (PyLong_Check(first) && !PyBool_Check(first));
   if (sizes) {
     Dims dims;
     for (Py_ssize_t i = 0; i < n; ++i) {
@@ -317,7 +318,7 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
       dims.push_back(PyLong_AsLongLong(size.get()));
       if (PyErr_Occurred()) throw_current();
     }
-    if (n == 0) dims.push_back(0);
+    if (!first) dims.push_back(0);
     t = empty_tensor(dims, default_dtype());
   } else {
     if (n != 1) type_error("%s() takes sizes or one argument of data, got %zd arguments.", type->tp_name, n);

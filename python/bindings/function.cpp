@@ -218,7 +218,9 @@ class Application {
   }
   bool truth(const char* attribute) {
     Ref value(checked(PyObject_GetAttrString(ctx_.get(), attribute)));
-    return PyObject_IsTrue(value.get()) == 1;
+    const int is_true = PyObject_IsTrue(value.get());
+    if (is_true < 0) throw_current();
+    return is_true == 1;
   }
   void check_dirty(const Tensor& d, const std::vector<Tensor>& outputs) {
     for (const Tensor& o : outputs) {

@@ -5,6 +5,7 @@
 #include <vesta/core/ops/ops.h>
 
 #include "dtype_device.h"
+#include "exports.h"
 #include "factories.h"
 #include "hand.h"
 #include "tensor_slots.h"
@@ -33,6 +34,13 @@ void release_buffer(void* context) {
   delete view;
 }
 
+/// Is what stays with a buffer that was given out: the memory, and room for sizes and strides.
+struct GivenBuffer {
+  GivenBuffer(const StoragePtr& storage, size_t ndim) : memory(storage), dims(new Py_ssize_t[2 * ndim + 1]) {}
+  Export memory;
+  std::unique_ptr<Py_ssize_t[]> dims;
+};
+
 int get_buffer(PyObject* o, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded(
@@ -54,7 +62,8 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
         if ((!wants_strides || row_major) && !t.is_contiguous())
           return refuse("Tensor: it is not contiguous. Use .contiguous().");
         size_t n = size_t(t.dim());
-        auto* dims = new Py_ssize_t[2 * n + 1];
+        auto given = std::make_unique<GivenBuffer>(t.impl()->storage(), n);
+        Py_ssize_t* dims = given->dims.get();
         for (size_t i = 0; i < n; ++i) {
           dims[i] = Py_ssize_t(t.sizes()[i]);
           dims[n + i] = Py_ssize_t(t.strides()[i] * t.element_size());
@@ -70,12 +79,12 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
         view->shape = (flags & PyBUF_ND) ? dims : nullptr;
         view->strides = wants_strides ? dims + n : nullptr;
         view->suboffsets = nullptr;
-        view->internal = dims;
+        view->internal = given.release();
         return 0;
       },
       -1);
 }
-void give_buffer_back(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
+void give_buffer_back(PyObject*, Py_buffer* view) { delete static_cast<GivenBuffer*>(view->internal); }
 
 /// Tells whether a tensor can have the buffer's geometry: strides not negative, whole elements, aligned.
 const char* unshareable(const Py_buffer& view) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <vesta/core/random.h>
+#include <vesta/nn/data/sample_seed.h>
 
 #include "arguments.h"
 #include "factories.h"
@@ -15,20 +16,7 @@ namespace {
 
 constexpr int kWords = 624;  // of a Mersenne Twister; position 624 says that all of them are used up
 
-/// Mixes 64 bits (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-uint64_t mixed(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
-
-enum Stream : uint64_t { kPython = 1, kNumpy = 2, kOurs = 3 };
-
-/// Returns the seed of stream `which` for the sample at `position`.
-uint64_t seed_of_sample(uint64_t base, uint64_t position, uint64_t which) {
-  return mixed(mixed(base + kGolden * which) + kGolden * (position + 1));
-}
+using data::SampleStream;
 
 /// Makes four streams of 32-bit words side by side: xoshiro128+ (Blackman, Vigna, "Scrambled linear pseudorandom number
 /// generators", TOMS 2021), each from a state of its own.
@@ -38,7 +26,7 @@ struct Lanes {
 
   explicit Lanes(uint64_t seed) {
     uint64_t state[8];
-    for (int i = 0; i < 8; ++i) state[i] = mixed(seed + kGolden * uint64_t(i + 1));
+    for (int i = 0; i < 8; ++i) state[i] = data::mixed(seed + data::kGolden * uint64_t(i + 1));
     std::memcpy(s, state, sizeof s);
   }
   Words next() {
@@ -84,28 +72,26 @@ struct Memory {
 struct Seeds {
   PyObject_HEAD PyObject* twister;  // the instance behind the functions of module `random`; or null
   PyObject* slow;  // called with the position where something cannot be seeded here; or null
-  bool always;  // call it for each sample; false: once NumPy has been imported
   Memory words;  // its position, then its words
   Memory numpy;  // words, then the position, of NumPy's legacy generator
   Memory normal;  // whether NumPy keeps a second normal number, and which
   Memory place;  // where the position of the sample at hand is written
-  uint64_t base;
+  uint64_t base, position;  // of the pass; of the sample that was seeded last
   uint32_t first;  // word 0 as it was written last
   bool known;  // nobody else has changed the states since
 };
 PyTypeObject* type;
-PyObject *gauss_next, *sys_modules, *numpy_name;
+PyObject* gauss_next;
 
 Seeds& self_of(PyObject* o) { return *reinterpret_cast<Seeds*>(o); }
 
 PyObject* seeds_new(PyTypeObject* t, PyObject*, PyObject*) { return t->tp_alloc(t, 0); }
 
 int seeds_init(PyObject* o, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"twister", "words", "numpy", "normal", "place", "slow", "always", nullptr};
+  static const char* names[] = {"twister", "words", "numpy", "normal", "place", "slow", nullptr};
   PyObject *twister = Py_None, *words = Py_None, *numpy = Py_None, *normal = Py_None, *place = Py_None, *slow = Py_None;
-  int always = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOOOp:_SampleSeeds", const_cast<char**>(names), &twister, &words,
-                                   &numpy, &normal, &place, &slow, &always))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOOO:_SampleSeeds", const_cast<char**>(names), &twister, &words,
+                                   &numpy, &normal, &place, &slow))
     return -1;
   Seeds& s = self_of(o);
   const bool taken = s.words.take(words, 4 * (kWords + 1)) && s.numpy.take(numpy, 4 * (kWords + 1)) &&
@@ -113,7 +99,7 @@ int seeds_init(PyObject* o, PyObject* args, PyObject* kwargs) {
   if (!taken) return -1;
   Py_XSETREF(s.twister, twister == Py_None ? nullptr : new_ref(twister));
   Py_XSETREF(s.slow, slow == Py_None ? nullptr : new_ref(slow));
-  s.always = always, s.known = false;
+  s.known = false;
   return 0;
 }
 void seeds_dealloc(PyObject* o) {
@@ -142,13 +128,13 @@ bool seed_python(Seeds& s, uint64_t position) {
   auto* w = s.words.as<uint32_t>();
   const bool untouched = s.known && w[0] == kWords && w[1] == s.first;
   w[0] = kWords;
-  fill(w + 1, seed_of_sample(s.base, position, kPython));
+  fill(w + 1, data::sample_seed(s.base, position, SampleStream::python));
   s.first = w[1];
   return untouched || PyObject_SetAttr(s.twister, gauss_next, Py_None) == 0;
 }
 void seed_numpy(Seeds& s, uint64_t position) {
   auto* w = s.numpy.as<uint32_t>();
-  fill(w, seed_of_sample(s.base, position, kNumpy));
+  fill(w, data::sample_seed(s.base, position, SampleStream::numpy));
   w[kWords] = kWords;
   std::memset(s.normal.view.buf, 0, 16);
 }
@@ -159,12 +145,19 @@ PyObject* seed(PyObject* o, PyObject* number) {
   uint64_t position;
   if (!to_uint64(number, position)) return nullptr;
   if (s.place) *s.place.as<uint64_t>() = position;
-  default_generator().manual_seed(seed_of_sample(s.base, position, kOurs));
+  default_generator().manual_seed(data::sample_seed(s.base, position, SampleStream::vesta));
   if (s.words && !seed_python(s, position)) return nullptr;
   if (s.numpy) seed_numpy(s, position);
   s.known = true;
-  const bool rest = s.slow && (s.always || (!s.numpy && PyDict_GetItemWithError(sys_modules, numpy_name)));
-  return rest ? PyObject_CallOneArg(s.slow, number) : new_ref(Py_None);
+  s.position = position;
+  return s.slow ? PyObject_CallOneArg(s.slow, number) : new_ref(Py_None);
+}
+
+/// Seeds NumPy alone, for the sample at hand: it has just been imported.
+PyObject* seed_late(PyObject* o, PyObject*) {
+  Seeds& s = self_of(o);
+  if (s.numpy) seed_numpy(s, s.position);
+  Py_RETURN_NONE;
 }
 
 /// Returns the words that a stream starts with at a position, as bytes.
@@ -175,7 +168,7 @@ PyObject* words_at(PyObject* o, PyObject* args) {
   PyObject* bytes = PyBytes_FromStringAndSize(nullptr, 4 * kWords);
   if (bytes) {
     uint32_t words[kWords];
-    fill(words, seed_of_sample(self_of(o).base, position, uint64_t(which)));
+    fill(words, data::sample_seed(self_of(o).base, position, SampleStream(which)));
     std::memcpy(PyBytes_AS_STRING(bytes), words, sizeof words);
   }
   return bytes;
@@ -230,6 +223,8 @@ PyObject* restore(PyObject* o, PyObject* saved) {
 PyMethodDef methods[] = {
     {"begin", begin, METH_O, "begin($self, base, /)\n--\n\nTakes the number that all seeds of a pass depend on."},
     {"seed", seed, METH_O, "seed($self, position, /)\n--\n\nSeeds for the sample at a position."},
+    {"seed_late", seed_late, METH_NOARGS,
+     "seed_late($self, /)\n--\n\nSeeds NumPy, just imported, for the same sample."},
     {"words_at", words_at, METH_VARARGS, "words_at($self, position, which, /)\n--\n\nA stream's words as bytes."},
     {"save", save, METH_NOARGS, "save($self, /)\n--\n\nThe states as they are."},
     {"restore", restore, METH_O, "restore($self, saved, /)\n--\n\nPuts back what save() returned."},
@@ -247,9 +242,7 @@ bool add_sample_seeds(PyObject* module) {
   PyType_Spec spec = {"vesta._C._SampleSeeds", sizeof(Seeds), 0, Py_TPFLAGS_DEFAULT, slots};
   type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   gauss_next = PyUnicode_InternFromString("gauss_next");
-  numpy_name = PyUnicode_InternFromString("numpy");
-  sys_modules = PyImport_GetModuleDict();
-  return type && gauss_next && numpy_name &&
+  return type && gauss_next &&
          PyModule_AddObject(module, "_SampleSeeds", new_ref(reinterpret_cast<PyObject*>(type))) == 0;
 }
 

@@ -6,10 +6,14 @@
 #include <vesta/multiprocessing/process_tie.h>
 #include <vesta/multiprocessing/reservation.h>
 #include <vesta/multiprocessing/shared_memory.h>
+#include <vesta/multiprocessing/waiting_slots.h>
+
+#include <cerrno>
 
 #include "cpp_modules.h"
 #include "dtype_device.h"
 #include "errors.h"
+#include "exports.h"
 #include "type_caster.h"
 
 namespace vesta::python {
@@ -73,8 +77,15 @@ py::list stats() {
   return all;
 }
 
+void share(const Tensor& t) {
+  Memory old;
+  const StoragePtr& storage = t.impl()->storage();
+  shared::share(*storage, &old);
+  free_after_exports(*storage, old);
+}
+
 void add_memory(py::module_& m) {
-  m.def("share", [](const Tensor& t) { shared::share(*t.impl()->storage()); }, "Moves a tensor's memory.");
+  m.def("share", &share, "Moves a tensor's memory, with all that view it.");
   m.def("is_shared", [](const Tensor& t) { return shared::is_shared(*t.impl()->storage()); });
   m.def(
       "empty",
@@ -111,7 +122,7 @@ auto on_channel(PyObject* closed, F f) {
   try {
     return f();
   } catch (const shared::ChannelClosed& e) {
-    PyErr_SetString(closed, e.what());
+    if (Ref arguments(Py_BuildValue("(is)", EPIPE, e.what())); arguments) PyErr_SetObject(closed, arguments.get());
     throw_current();
   }
 }
@@ -176,9 +187,32 @@ void add_channel(py::module_& m) {
           py::arg("timeout") = 0.0);
 }
 
+/// Returns the number of free slots that a tensor in shared memory holds.
+int32_t* slots_of(const Tensor& t) {
+  VESTA_CHECK(t.dtype() == DType::int32 && t.numel() == 1 && shared::is_shared(*t.impl()->storage()), value,
+              "slots: expected one int32 in shared memory.");
+  return static_cast<int32_t*>(t.data_ptr());
+}
+
+void add_slots(py::module_& m) {
+  m.def(
+      "take_slot",
+      [](const Tensor& t, std::optional<double> timeout) {
+        int32_t* free = slots_of(t);
+        const Wait wait = wait_of(timeout);
+        py::gil_scoped_release open;
+        return shared::take_slot(free, wait);
+      },
+      py::arg("free"), py::arg("timeout") = py::none(), "Takes one of the slots that a tensor counts.");
+  m.def("give_slot", [](const Tensor& t) { shared::give_slot(slots_of(t)); }, "Gives a slot back.");
+}
+
 void add_processes(py::module_& m) {
-  m.def("life_of_this_process", &shared::life_of_this_process, "A descriptor that is ready when this process is dead.");
-  m.def("die_with", &shared::die_with, "Ends this process as soon as the one behind a descriptor is dead.");
+  m.def(
+      "life_of_this_process", [] { return shared::life_of_this_process().release(); },
+      "Opens a descriptor that is ready when this process is dead.");
+  m.def("die_with", &shared::die_with, py::arg("life"), py::arg("wake") = -1,
+        "Ends this process as soon as the one behind a descriptor is dead.");
   m.def("is_over", &shared::is_over, "Whether the process behind a descriptor is dead.");
 }
 
@@ -190,6 +224,7 @@ bool add_shared(PyObject* module) {
         auto m = py::reinterpret_borrow<py::module_>(module).def_submodule("_shared", "Memory that processes share.");
         add_memory(m);
         add_channel(m);
+        add_slots(m);
         add_processes(m);
         return true;
       },

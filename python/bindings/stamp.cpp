@@ -1,6 +1,7 @@
 #include "stamp.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/copy.h>
@@ -55,6 +56,15 @@ void check_extras(const Table& t, const Bound& b) {
     type_error("%s(): argument 'memory_format' must be vesta.memory_format, not %s", t.op, Py_TYPE(o)->tp_name);
   VESTA_CHECK(f == Format::contiguous || f == Format::preserve, not_implemented, t.op,
               ": expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
+}
+
+/// Tells whether an extra of that name is True. TypeError: it is no bool.
+bool is_set(const Table& t, PyObject* o, const char* name) {
+  if (!o || o == Py_None) return false;
+  if (!PyBool_Check(o) && std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10)) {
+    type_error("%s(): argument '%s' must be bool, not %s", t.op, name, Py_TYPE(o)->tp_name);
+  }
+  return PyObject_IsTrue(o) == 1;
 }
 
 /// Writes a computed result to the tensor given as out=, by PyTorch's rules.
@@ -117,6 +127,8 @@ PyObject* thin_with_out(const Table& t, Thin thin, Bound& b) {
 /// Runs a function with what stands besides its parameters.
 PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   check_extras(t, b);
+  const bool pinned = is_set(t, b.extra(t, kPinMemory), "pin_memory");
+  const bool recorded = is_set(t, b.extra(t, kRequiresGrad), "requires_grad");
   PyObject* out = b.extra(t, kOut);
   if (out == Py_None) out = nullptr;
   if (out && t.pointwise) {
@@ -129,12 +141,11 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   if (PyObject* f = b.extra(t, kMemoryFormat); f && to_format(f) == Format::contiguous) {
     if (const Tensor& made = unwrap(r.get()); !made.is_contiguous()) r = Ref(wrap(made.contiguous()));
   }
-  if (PyObject* pin = b.extra(t, kPinMemory); pin && PyObject_IsTrue(pin) == 1) {
+  if (pinned) {
     VESTA_CHECK(!out, value, t.op, ": expected pin_memory=False with out=, which has its memory, got True.");
     r = Ref(wrap(pin_memory(unwrap(r.get()))));
   }
-  PyObject* wanted = b.extra(t, kRequiresGrad);
-  if (wanted && PyObject_IsTrue(wanted) == 1) unwrap(r.get()).set_requires_grad(true);
+  if (recorded) unwrap(r.get()).set_requires_grad(true);
   return r.release();
 }
 

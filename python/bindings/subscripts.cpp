@@ -59,14 +59,29 @@ Index index_of(PyObject* o) {
   return Index(index_tensor(o));
 }
 
+/// Tells whether a subscript is one index per dimension: a tuple, or a list that holds more than numbers, which PyTorch
+/// takes for a tuple. `x[[rows, columns]]` is `x[rows, columns]`, `x[[0, 2]]` is not.
+bool is_several(PyObject* key) {
+  if (PyTuple_Check(key)) return true;
+  if (!PyList_Check(key) || PyList_GET_SIZE(key) >= 32) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(key); ++i) {
+    PyObject* o = PyList_GET_ITEM(key, i);
+    if (is_tensor(o) || PySequence_Check(o) || PySlice_Check(o) || o == Py_Ellipsis || o == Py_None) return true;
+  }
+  return false;
+}
+
 std::vector<Index> indices_of(PyObject* key) {
   std::vector<Index> list;
-  if (!PyTuple_Check(key)) {
+  if (!is_several(key)) {
     list.push_back(index_of(key));
     return list;
   }
-  list.reserve(size_t(PyTuple_GET_SIZE(key)));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) list.push_back(index_of(PyTuple_GET_ITEM(key, i)));
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(key);
+  list.reserve(size_t(n));
+  for (Py_ssize_t i = 0; i < n && i < PySequence_Fast_GET_SIZE(key); ++i) {  // a list may shrink while it is read
+    list.push_back(index_of(Ref(new_ref(PySequence_Fast_GET_ITEM(key, i))).get()));
+  }
   return list;
 }
 

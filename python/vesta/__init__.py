@@ -55,7 +55,10 @@ _LAZY = {
     **dict.fromkeys(("set_autocast_cpu_dtype", "set_autocast_gpu_dtype"), ".amp.autocast_mode"),
     **dict.fromkeys(("is_autocast_cpu_enabled", "set_autocast_cpu_enabled"), ".amp.autocast_mode"),
     **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
+    "set_default_tensor_type": ".tensor_types",
 }
+#: Classes of tensors by dtype, which stand in ``tensor_types.CPU``.
+_TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
 for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is a context manager too
     globals().pop(_name, None)
@@ -93,6 +96,11 @@ _tensor.install()
 def __getattr__(name: str) -> Any:
     """Imports a submodule, or what stands in one, when it is first asked for."""
     home = _LAZY.get(name)
+    if name.endswith("Tensor") and name[: -len("Tensor")] in _TYPES:
+        from .tensor_types import CPU
+
+        globals().update(CPU)
+        return CPU[name]
     if home is None:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}")
     try:
@@ -104,4 +112,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_LAZY))
+    return sorted({*globals(), *_LAZY, *(f"{name}Tensor" for name in _TYPES)})

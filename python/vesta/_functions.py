@@ -29,6 +29,13 @@ class _Min(_Extremum, namedtuple("min", ("values", "indices"))):
 _Max.__name__, _Min.__name__ = "max", "min"
 
 
+def _expect_tensor(op: str, value: Any, position: int = 1) -> None:
+    """Raises a TypeError that names the argument, where an op's first argument is no tensor."""
+    if not isinstance(value, Tensor):
+        name = ("input", "other")[position - 1] if op != "where" else "condition"
+        raise TypeError(f"{op}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
+
+
 def _extremum(name: str, whole: Any, along: Any, pair: Any, result: Any) -> Any:
     def extremum(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, **names: Any) -> Any:
         if "axis" in names:
@@ -40,6 +47,7 @@ def _extremum(name: str, whole: Any, along: Any, pair: Any, result: Any) -> Any:
             other = dim
         if other is not None:
             return pair(input, other, out=out)
+        _expect_tensor(name, input)
         if dim is None:
             if input.numel() == 0:
                 raise RuntimeError(
@@ -72,6 +80,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         tensor([1, 2])
     """
     if input is None and other is None:
+        _expect_tensor("where", condition)
         return nonzero(condition, as_tuple=True)
     if out is None:
         return _ops.where(condition, input, other)
@@ -84,6 +93,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """
     if not as_tuple:
         return _ops.nonzero(input) if out is None else _ops.nonzero(input, out=out)
+    _expect_tensor("nonzero", input)
     return _ops.nonzero(input.reshape(1) if input.dim() == 0 else input).unbind(1)
 
 
@@ -108,7 +118,8 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         return input.clamp_min_(min)
     if min is None:
         return input.clamp_max_(max)
-    clamped = input.clamp(min, max)
+    # The gradient looks at what was there before: of a recorded input a copy is saved, as every in-place op does.
+    clamped = (input.clone() if input.requires_grad else input).clamp(min, max)
     if clamped.dtype != input.dtype:
         raise RuntimeError(
             f"clamp_: result type {clamped.dtype} can't be cast to the desired output type {input.dtype}."
@@ -123,16 +134,19 @@ def is_tensor(obj: object) -> bool:
 
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a real floating-point one."""
+    _expect_tensor("is_floating_point", input)
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is complex."""
+    _expect_tensor("is_complex", input)
     return input.is_complex()
 
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
+    _expect_tensor("numel", input)
     return input.numel()
 
 
@@ -163,6 +177,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         >>> vesta.isclose(vesta.tensor([1.0, 2.0]), vesta.tensor([1.0 + 1e-9, 3.0]))
         tensor([ True, False])
     """
+    _expect_tensor("isclose", input)
+    _expect_tensor("isclose", other, 2)
     if input.dtype != other.dtype:
         raise RuntimeError(f"isclose: expected one dtype, got {input.dtype} and {other.dtype}. Convert one with .to().")
     if rtol < 0 or atol < 0:
@@ -181,6 +197,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see ``isclose``), with broadcasting."""
+    _expect_tensor("allclose", input)
+    _expect_tensor("allclose", other, 2)
     return bool(_ops.all(isclose(input.detach(), other.detach(), rtol, atol, equal_nan)))
 
 

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import weakref
 from typing import Any
 
 from . import _C, _functions
 from ._C import Tensor
-
-_TYPE_NAMES = {
-    "float32": "FloatTensor",
-    "float64": "DoubleTensor",
-    "float16": "HalfTensor",
-    "bfloat16": "BFloat16Tensor",
-    "uint8": "ByteTensor",
-    "int8": "CharTensor",
-    "int16": "ShortTensor",
-    "int32": "IntTensor",
-    "int64": "LongTensor",
-    "bool": "BoolTensor",
-    "complex64": "ComplexFloatTensor",
-    "complex128": "ComplexDoubleTensor",
-}
 
 
 class _Storage:
@@ -70,6 +56,16 @@ def _finish(cls: type, made: Tensor, requires_grad: bool, state: dict[str, Any])
 
 def _geometry(self: Tensor) -> tuple[Any, ...]:
     return self.dtype, tuple(self.shape), self.stride(), self.storage_offset()
+
+
+def _make_generator(device: str, state: Tensor) -> Any:
+    """Makes a generator that goes on where the pickled or copied one stood."""
+    generator = _C.Generator(device)
+    generator.set_state(state)
+    return generator
+
+
+copyreg.pickle(_C.Generator, lambda generator: (_make_generator, (str(generator.device), generator.get_state())))
 
 
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
@@ -145,16 +141,22 @@ def _as_class(result: Any, cls: type) -> Any:
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The values in ``dtype``; without one, the type's name as ``vesta.FloatTensor``."""
+    """The values in ``dtype``, or as a type: ``vesta.LongTensor``, ``"vesta.cuda.FloatTensor"``, device included.
+
+    Without one, the name of the tensor's own type.
+    """
+    from . import tensor_types
+
     if dtype is None:
-        name = _TYPE_NAMES[str(self.dtype).rsplit(".", 1)[1]]
+        name = tensor_types.NAMES[str(self.dtype).rsplit(".", 1)[1]]
         return f"vesta.cuda.{name}" if self.is_cuda else f"vesta.{name}"
     if isinstance(dtype, str):
-        names = {f"vesta.{name}": getattr(_C, key) for key, name in _TYPE_NAMES.items()}
-        if dtype not in names:
-            raise ValueError(f"type: expected a dtype or one of {', '.join(names)}, got {dtype!r} (dtype).")
-        dtype = names[dtype]
-    return self.to(dtype)
+        dtype = tensor_types.by_name(dtype)
+    if isinstance(dtype, tensor_types.TensorType):
+        if self.device.type == dtype.device_type:
+            return self.to(dtype.dtype, non_blocking=non_blocking)
+        return self.to(dtype.device_type, dtype.dtype, non_blocking=non_blocking)
+    return self.to(dtype, non_blocking=non_blocking)
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
@@ -189,6 +191,21 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """The elements where ``condition`` holds, else those of ``other``."""
     return _functions.where(condition, self, other)
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Moves the memory under the tensor, and with it every view, to shared memory; other processes then write to it.
+
+    Nothing happens where it is there, or on a GPU. A tensor in shared memory cannot be resized.
+    """
+    if self.device.type == "cpu":
+        _C._shared.share(self)
+    return self
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether the memory under the tensor is shared memory; always True on a GPU."""
+    return self.device.type != "cpu" or _C._shared.is_shared(self)
 
 
 def _stream_type() -> type:
@@ -258,6 +275,8 @@ def install() -> None:
         div_,
         where,
         record_stream,
+        share_memory_,
+        is_shared,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)

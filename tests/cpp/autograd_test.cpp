@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <mutex>
 #include <thread>
 
 #include <vesta/autograd/engine.h>
@@ -368,6 +369,51 @@ TEST_CASE("accumulators can add into a given view", "[autograd]") {
   CHECK(equal(bucket, cat({zeros({4}, DType::float64), full({4}, 6.0, DType::float64)})));
 }
 
+TEST_CASE("an accumulator asks where the first gradient goes", "[autograd]") {
+  struct Places final : autograd::GradPlace {
+    Tensor next;
+    int asked = 0;
+    Tensor place() override { return ++asked, next; }
+  };
+  Tensor w = leaf({2, 2});
+  auto places = std::make_shared<Places>();
+  auto node = autograd::grad_accumulator(w);
+  node->set_place(places);
+  places->next = zeros({2, 2}, DType::float64);
+  for (int i = 0; i < 2; ++i) (w * 3.0).sum().backward();
+  CHECK(places->asked == 1);  // the second is added to the first
+  CHECK(w.grad().is_same(places->next));
+  CHECK(equal(places->next, full({2, 2}, 6.0, DType::float64)));
+  w.set_grad({});
+  places->next = {};
+  (w * 3.0).sum().backward();
+  CHECK((places->asked == 2 && w.grad().defined()));
+  w.set_grad({});
+  node->set_place(nullptr);
+  (w * 3.0).sum().backward();
+  CHECK(places->asked == 2);
+}
+
+TEST_CASE("callbacks wait for their own run, or for the outermost", "[autograd]") {
+  std::vector<std::string> order;
+  Tensor w = leaf({2}), inner = leaf({2});
+  Tensor y = w * 2.0;
+  autograd::register_hook(y, autograd::tensor_hook([&](const Tensor&) {
+                            EnableGrad on;  // hooks run with recording off
+                            Tensor z = inner * 1.0;
+                            autograd::register_hook(z, autograd::tensor_hook([&](const Tensor&) {
+                                                      autograd::queue_final_callback([&] { order.push_back("last"); });
+                                                      autograd::queue_callback([&] { order.push_back("inner"); });
+                                                      return Tensor();
+                                                    }));
+                            z.sum().backward();
+                            order.push_back("after inner");
+                            return Tensor();
+                          }));
+  y.sum().backward();
+  CHECK(order == std::vector<std::string>{"inner", "after inner", "last"});
+}
+
 TEST_CASE("threads share leaves and graphs", "[autograd]") {
   Tensor w = leaf({64}), trunk = (w * 2.0).exp();
   Tensor grown = trunk.detach() * 2.0;
@@ -414,5 +460,24 @@ TEST_CASE("no tensor outlives its graph", "[autograd]") {
     g[0].sum().backward();
     w.set_grad({});  // a gradient that was recorded holds the graph that holds the leaf
   }
+  CHECK(pool::live() == before);
+}
+
+TEST_CASE("a tensor that dies on a thread that never made one is counted", "[autograd]") {
+  const int64_t before = pool::live();
+  Tensor t = zeros({3});
+  CHECK(pool::live() == before + 1);
+  std::mutex held;  // the thread lives while its tensor is counted
+  held.lock();
+  std::atomic<bool> dropped{false};
+  std::thread thread([&, mine = std::move(t)]() mutable {
+    mine = Tensor();
+    dropped = true;
+    std::lock_guard wait(held);
+  });
+  while (!dropped) std::this_thread::yield();
+  CHECK(pool::live() == before);
+  held.unlock();
+  thread.join();
   CHECK(pool::live() == before);
 }

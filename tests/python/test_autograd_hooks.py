@@ -65,6 +65,33 @@ def test_hooks_refuse_what_is_no_gradient() -> None:
     assert x.grad is None
 
 
+def test_a_hook_keeps_the_dtype() -> None:
+    """A gradient of another dtype than the tensor's would end in .grad: it raises, as a wrong shape does."""
+    for make in (lambda x: x, lambda x: x * 1):
+        x = leaf(1.0, 2.0)
+        y = make(x)
+        handle = y.register_hook(lambda g: g.float())
+        with pytest.raises(RuntimeError, match="changed the type.*float64.*float32"):
+            (y * 2).sum().backward()
+        handle.remove()
+        assert x.grad is None
+
+
+def test_a_retained_gradient_is_its_own() -> None:
+    """What retain_grad keeps may be written like a leaf's: it is no view of another gradient, and not expanded."""
+    x = leaf(1.0, 2.0)
+    y = x + 1
+    z = y + 1
+    y.retain_grad(), z.retain_grad()
+    seed = vesta.ones(2, dtype=vesta.float64)
+    z.backward(seed, retain_graph=True)
+    z.grad.mul_(5), seed.mul_(7)
+    assert values(z.grad) == [5.0, 5.0] and values(y.grad) == [1.0, 1.0] == values(x.grad)
+    y.grad = None
+    y.sum().backward()
+    assert y.grad.stride() == (1,) and values(y.grad.mul_(2)) == [2.0, 2.0]
+
+
 def test_hooks_apply_to_autograd_grad() -> None:
     x = leaf(1.0)
     y = x * 2

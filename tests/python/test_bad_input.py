@@ -257,3 +257,81 @@ def test_rank_limits() -> None:
             assert rank > 32
         else:
             assert (x + x).sum().item() == 2 and x.dim() == rank
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: vesta.allclose(None, None), "allclose.*input.*position 1.*must be Tensor, not NoneType"),
+        (lambda: vesta.isclose(vesta.ones(1), 1.0), "isclose.*other.*position 2.*must be Tensor, not float"),
+        (lambda: vesta.max(None), "max.*input.*must be Tensor, not NoneType"),
+        (lambda: vesta.where(None), "where.*condition.*must be Tensor, not NoneType"),
+        (lambda: vesta.nonzero([1], as_tuple=True), "nonzero.*input.*must be Tensor, not list"),
+        (lambda: vesta.numel(3), "numel.*must be Tensor, not int"),
+        (lambda: vesta.is_complex("x"), "is_complex.*must be Tensor, not str"),
+    ],
+)
+def test_functions_name_the_argument_that_is_no_tensor(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_integers_beyond_64_bits_say_so() -> None:
+    for call in (lambda: vesta.tensor(2**63), lambda: vesta.ones(2) + 2**64, lambda: vesta.ones(2).fill_(10**400)):
+        with pytest.raises(ValueError, match="expected a number of 64 bits"):
+            call()
+
+
+def test_flags_that_are_no_bools_are_refused() -> None:
+    """A flag whose truth raises, a tensor of two elements, once left its exception pending behind a result."""
+    pair = vesta.ones(2)
+    for call in (
+        lambda flag: pair.to(vesta.float64, copy=flag),
+        lambda flag: pair.to(vesta.float64, non_blocking=flag),
+        lambda flag: pair.to("cpu", vesta.float64, False, flag),
+        lambda flag: vesta.zeros(2, requires_grad=flag),
+        lambda flag: vesta.zeros(2, pin_memory=flag),
+    ):
+        for flag in (pair, "yes", 1):
+            with pytest.raises(TypeError, match="must be bool, not"):
+                call(flag)
+        call(False)
+
+
+@pytest.mark.differs
+def test_mse_loss_wants_one_shape() -> None:
+    x = vesta.ones(3, 1, requires_grad=True)
+    for target in (vesta.ones(3), vesta.ones(1, 3), vesta.ones(()), vesta.ones(3, 1, dtype=vesta.int64)):
+        with pytest.raises((RuntimeError, TypeError), match="mse_loss: expected"):
+            F.mse_loss(x, target)
+
+
+@pytest.mark.differs
+def test_deprecated_forms_are_refused() -> None:
+    x = vesta.ones(2, 3)
+    for call in (
+        lambda: vesta.where(vesta.ones(2, 3, dtype=vesta.uint8), x, x),
+        lambda: x[..., ...],
+        lambda: x[[0.5]],
+        lambda: vesta.ones(()).mT,
+    ):
+        with pytest.raises((RuntimeError, IndexError)):
+            call()
+
+
+def test_bools_are_no_dimensions() -> None:
+    """sum(x, True) means keepdim where it is written: it raises, as in PyTorch."""
+    x = vesta.ones(2, 3)
+    for call in (lambda: x.sum(True), lambda: x.amax(False), lambda: vesta.zeros(True), lambda: x.any(dim=True)):
+        with pytest.raises(TypeError, match="must be tuple of ints, not bool"):
+            call()
+
+
+@pytest.mark.parametrize("eps", [0.0, -1.0, math.nan])
+def test_eps_of_batch_norm_is_positive(eps: float) -> None:
+    x, mean, var = vesta.ones(4, 3), vesta.zeros(3), vesta.ones(3)
+    with pytest.raises(ValueError, match="eps"):
+        F.batch_norm(x, mean, var, training=True, eps=eps)
+    assert mean.tolist() == [0.0] * 3
+    if eps == 0:
+        assert F.batch_norm(x, mean, var, eps=eps).tolist() == x.tolist()

@@ -402,3 +402,32 @@ thread.join()
 print(during)
 """
     assert int(run(program, VESTA_EMULATION_SCHEDULE="lazy")) > 20
+
+
+def test_hidden_waits_can_be_found() -> None:
+    x = vesta.arange(4, device="cuda")
+    try:
+        vesta.cuda.set_sync_debug_mode("error")
+        assert vesta.cuda.get_sync_debug_mode() == 2
+        y = (x + 1).float().relu().sum()
+        vesta.cuda.synchronize()  # says what it does
+        for waits in (y.item, x.nonzero, x.tolist, lambda: x.cpu(), lambda: x[x > 1]):
+            with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+                waits()
+        vesta.cuda.set_sync_debug_mode(1)
+        with pytest.warns(UserWarning, match="synchronizing"):
+            assert y.item() == 10
+        with pytest.raises(RuntimeError, match="set_sync_debug_mode: expected"):
+            vesta.cuda.set_sync_debug_mode("loud")
+    finally:
+        vesta.cuda.set_sync_debug_mode(0)
+    assert y.item() == 10
+
+
+def test_classes_of_tensors_on_a_device() -> None:
+    x = vesta.cuda.FloatTensor([1, 2])
+    assert x.is_cuda and isinstance(x, vesta.cuda.FloatTensor) and not isinstance(x, vesta.FloatTensor)
+    assert x.type() == "vesta.cuda.FloatTensor"
+    y = x.type("torch.LongTensor")
+    assert isinstance(y, vesta.LongTensor) and y.type(vesta.cuda.HalfTensor).is_cuda
+    assert len(vesta.cuda.default_generators) == vesta.cuda.device_count()

@@ -86,7 +86,7 @@ def test_datasets_of_datasets() -> None:
     with pytest.raises(IndexError):
         both[5]
     assert data.StackDataset(a=[1, 2], b=[3, 4])[1] == {"a": 2, "b": 4}
-    with pytest.raises(ValueError, match="Size mismatch"):
+    with pytest.raises(AssertionError, match="Size mismatch"):
         data.TensorDataset(vesta.ones(2), vesta.ones(3))
 
 

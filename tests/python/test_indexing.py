@@ -269,6 +269,9 @@ def test_index_types() -> None:
     x = vesta.arange(24).view(2, 3, 4)
     assert x[[0, 1]].shape == (2, 3, 4) and x[[]].shape == (0, 3, 4) and x[()].shape == (2, 3, 4)
     assert x[[True, False]].shape == (1, 3, 4)
+    rows, columns = vesta.tensor([0, 1]), vesta.tensor([1, 2])
+    for several in ([rows, columns], [[0, 1], [1, 2]], [(0, 1), columns], [slice(None), 0], [None, 0], [..., 0]):
+        assert x[several].tolist() == x[tuple(several)].tolist(), "a list with more than numbers is a tuple, as there"
     assert x[range(2)].shape == (2, 3, 4) and x[np.int64(1)].shape == (3, 4) and x[np.array([0, 1])].shape == (2, 3, 4)
     assert x[vesta.tensor(1)].shape == (3, 4) and x[True].shape == (1, 2, 3, 4) and x[False].shape == (0, 2, 3, 4)
     assert x[vesta.tensor([0], dtype=vesta.int32)].shape == (1, 3, 4)

@@ -137,5 +137,8 @@ def test_dlpack_refuses() -> None:
         vesta.from_dlpack([1, 2])
     capsule = vesta.ones(2).__dlpack__()
     vesta.from_dlpack(capsule)
-    with pytest.raises((RuntimeError, ValueError)):
+    with pytest.raises(ValueError, match="from_dlpack: expected a capsule .* taken over already"):
         vesta.from_dlpack(capsule)
+    with pytest.raises(BufferError, match=r"own device \(1, 0\), got \(2, 0\)"):
+        vesta.ones(2).__dlpack__(dl_device=(2, 0))
+    assert vesta.from_dlpack(vesta.ones(2).__dlpack__(dl_device=(1, 0), max_version=(1, 0))).tolist() == [1.0, 1.0]

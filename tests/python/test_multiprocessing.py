@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing as standard
 import os
 import signal
 import time
-from multiprocessing import forkserver, resource_tracker
 
+import numpy
 import pytest
 import vesta
 import vesta.multiprocessing as mp
+from shared_checks import LIMIT, METHODS, nothing_shared_is_left, reserved, standard_helpers  # noqa: F401
 from vesta._C import _shared
-
-METHODS = ("fork", "spawn", "forkserver")
-LIMIT = 60  # seconds for anything on a loaded machine: a hang is a failure, not a wait
-
-
-@pytest.fixture(scope="module", autouse=True)
-def standard_helpers():
-    """Starts the helper processes of the standard library before any test counts, and ends them after the last."""
-    resource_tracker.ensure_running()
-    forkserver.ensure_running()
-    yield
-    forkserver._forkserver._stop()
-    resource_tracker._resource_tracker._stop()
-
-
-@pytest.fixture(autouse=True)
-def nothing_shared_is_left():
-    """Fails a test that leaves an arena, or anything in /dev/shm."""
-    before = set(os.listdir("/dev/shm"))
-    yield
-    gc.collect()
-    _shared.collect()
-    assert _shared.stats() == []
-    assert set(os.listdir("/dev/shm")) <= before
-
-
-def reserved() -> int:
-    return sum(arena["reserved"] for arena in _shared.stats() if arena["owner"])
-
 
 # ---- Memory and channels ----
 
@@ -162,3 +133,154 @@ def test_a_message_that_is_never_received_gives_its_memory_back():
     ours.close()
     _shared.collect()
     assert _shared.stats() == []
+
+
+def test_kept_arenas_do_not_pile_up_descriptors():
+    ours, theirs = mp.Pipe()
+    before = len(os.listdir("/proc/self/fd"))
+    with ours, theirs:
+        for _ in range(20):
+            process = standard.get_context("fork").Process(target=send_one, args=(ours,))
+            process.start()
+            assert theirs.recv(timeout=LIMIT).tolist() == [3, 3]
+            process.join(LIMIT)
+            process.close()
+        assert len(os.listdir("/proc/self/fd")) <= before + 3
+
+
+def send_one(connection):
+    connection.send(vesta.full((2,), 3), timeout=LIMIT)
+
+
+# ---- What a tensor keeps on its way ----
+
+
+def travelled(value):
+    """What arrives of an object that is sent through a pipe."""
+    ours, theirs = mp.Pipe()
+    with ours, theirs:
+        ours.send(value, timeout=LIMIT)
+        return theirs.recv(timeout=LIMIT)
+
+
+@pytest.mark.parametrize(
+    "dtype", [vesta.bool, vesta.uint8, vesta.int64, vesta.bfloat16, vesta.float64, vesta.complex64]
+)
+def test_every_dtype_and_shape_arrives(dtype):
+    for shape in ((), (0,), (3, 0), (1,), (2, 3, 5), (300, 301)):
+        x = vesta.ones(shape).to(dtype)
+        y = travelled(x)
+        assert y.dtype == dtype and y.shape == x.shape and vesta.equal(x, y)
+
+
+def test_views_stay_views_of_one_memory():
+    base = vesta.arange(12.0).reshape(3, 4)
+    got, transposed, row = travelled((base, base.t(), base[1]))
+    assert transposed.stride() == base.t().stride() and row.storage_offset() == 4
+    row[0] = -1
+    assert got[1, 0] == -1 and transposed[0, 1] == -1 and base[1, 0] == -1
+    assert row._version == got._version  # one storage, one count of writes
+
+
+def test_gradients_are_asked_for_but_not_sent():
+    leaf = vesta.ones(2, requires_grad=True)
+    got = travelled(leaf)
+    assert got.requires_grad and got.is_leaf and got.grad is None
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor which requires_grad"):
+        travelled(leaf * 2)
+    parameter, buffer = travelled([vesta.nn.Parameter(vesta.ones(2)), vesta.nn.Buffer(vesta.ones(2))])
+    assert type(parameter) is vesta.nn.Parameter and parameter.requires_grad and type(buffer) is vesta.nn.Buffer
+
+
+class Named(vesta.Tensor):
+    """A subclass with an attribute."""
+
+
+def test_a_subclass_shares_too():
+    x = vesta.ones(3).as_subclass(Named)
+    x.name = "x"
+    y = travelled(x)
+    assert type(y) is Named and y.name == "x"
+    y.add_(1)
+    assert x.tolist() == [2, 2, 2]
+
+
+def test_a_module_arrives_over_the_same_parameters():
+    model = vesta.nn.Sequential(vesta.nn.Linear(2, 3), vesta.nn.BatchNorm2d(3))
+    assert model.share_memory() is model
+    assert all(p.is_shared() for p in model.parameters()) and all(b.is_shared() for b in model.buffers())
+    other = travelled(model)
+    with vesta.no_grad():
+        other[0].weight.fill_(7)
+    other[1].running_mean.fill_(8)
+    assert model[0].weight[2, 1] == 7 and model[1].running_mean[0] == 8
+
+
+def test_share_memory_takes_views_along_and_ends_resizing():
+    x = vesta.ones(5)
+    view = x[2:]
+    assert not x.is_shared() and x.share_memory_() is x and view.is_shared()
+    address = x.data_ptr()
+    x.share_memory_()
+    view[0] = 9
+    assert x[2] == 9 and x.data_ptr() == address
+    assert vesta.empty(0).share_memory_().is_shared()
+
+
+@pytest.mark.differs
+def test_memory_under_an_array_stays_where_the_array_is():
+    array = numpy.arange(1000.0)
+    x = vesta.from_numpy(array)
+    x.share_memory_()
+    x.fill_(-1)
+    assert array[999] == 999  # an array of somebody else keeps its own memory
+    y = vesta.zeros(100000)
+    array = y.numpy()
+    y.share_memory_()
+    others = [vesta.full((100000,), 5.0) for _ in range(3)]
+    assert (array == 0).all() and len(others) == 3
+    del others
+    y.fill_(2)
+    assert (array == 0).all()
+
+
+# ---- Transports of others ----
+
+
+def put_and_end(queue, started):
+    queue.put(vesta.full((3,), 5.0))
+    queue.close()
+    queue.join_thread()
+    if started is not None:
+        started.wait(LIMIT)
+
+
+def test_a_standard_queue_works_while_its_sender_lives():
+    context = standard.get_context("spawn")
+    queue, received = context.Queue(), context.Event()
+    process = context.Process(target=put_and_end, args=(queue, received))
+    process.start()
+    assert queue.get(timeout=LIMIT).tolist() == [5, 5, 5]
+    received.set()
+    process.join(LIMIT)
+    process.close()
+    close(queue)
+
+
+def test_a_standard_queue_says_that_its_sender_has_ended():
+    context = standard.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=put_and_end, args=(queue, None))
+    process.start()
+    process.join(LIMIT)
+    with pytest.raises(RuntimeError, match="the process that sent it has ended"):
+        queue.get(timeout=LIMIT)
+    process.close()
+    close(queue)
+
+
+def close(queue):
+    queue.close()
+    if hasattr(queue, "join_thread"):
+        queue.join_thread()
+        queue._writer.close()

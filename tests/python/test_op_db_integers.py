@@ -151,3 +151,49 @@ def test_a_sequence_that_stands_still_raises() -> None:
     for dtype in (vesta.int32, vesta.int64):
         with pytest.raises(vesta.Error, match="arange: step must be nonzero"):
             vesta.arange(0, 3, 0.5, dtype=dtype)
+
+
+@pytest.mark.parametrize("op", [vesta.add, vesta.sub])
+def test_alpha_of_integers_is_an_integer(op) -> None:
+    """A fraction, NaN or a number beyond the dtype raises: it would be cut silently; 2.0 is 2."""
+    x = vesta.arange(4, dtype=vesta.int8)
+    for alpha in (0.5, float("nan"), float("inf"), 300, 2**60):
+        for call in (lambda a: op(x, x, alpha=a), lambda a: op(x, 1, alpha=a), lambda a: x.add_(x, alpha=a)):
+            with pytest.raises(RuntimeError, match="alpha"):
+                call(alpha)
+    with pytest.raises(RuntimeError, match="index_add_.*alpha"):
+        x.index_add(0, vesta.tensor([0]), x[:1], alpha=0.5)
+    assert x.tolist() == [0, 1, 2, 3] and vesta.add(x, x, alpha=2.0).tolist() == [0, 3, 6, 9]
+    assert op(x, 1.5, alpha=0.5).tolist() == op(x.float(), 1.5, alpha=0.5).tolist()
+    unsigned = vesta.tensor([1], dtype=vesta.uint8)
+    assert vesta.add(unsigned, unsigned, alpha=-1).tolist() == [0]
+
+
+def test_sums_to_integers_convert_before_they_add() -> None:
+    """sum(dtype=) of an integer dtype or bool casts each element first, as PyTorch documents."""
+    x = vesta.tensor([[0.6, -1.9], [0.6, 2.2]])
+    assert x.sum(dtype=vesta.int64).item() == 1 and x.sum(0, dtype=vesta.int32).tolist() == [0, 1]
+    assert vesta.tensor([1.0, -1.0]).sum(dtype=vesta.bool).item() is True
+
+
+def test_any_and_all_over_no_dimension() -> None:
+    """An empty list of dimensions reduces nothing, as in PyTorch; that of sum and amax means all."""
+    x = vesta.tensor([[0, 2], [3, 0]], dtype=vesta.uint8)
+    for op in (vesta.any, vesta.all):
+        assert op(x, dim=()).tolist() == [[0, 1], [1, 0]] and op(x, dim=()).dtype is vesta.uint8
+        assert op(x > 0, dim=[]).tolist() == [[False, True], [True, False]]
+    assert vesta.sum(x, dim=()).item() == 5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16"])
+def test_places_in_long_rows(dtype: str) -> None:
+    """Rows that are searched in pieces give the first of equal extrema, and the first NaN, also where strided."""
+    n = (1 << 16) * 3 + 5
+    for step in (1, 2):
+        x = vesta.zeros(2, n, step, dtype=getattr(vesta, dtype))[:, :, 0]
+        x[0, 70000], x[0, 140000], x[1, n - 1] = 3, 3, 2
+        assert x.argmax(1).tolist() == [70000, n - 1] and x.argmax().item() == 70000
+        assert x.argmin(1).tolist() == [0, 0] and x.max(1).values.tolist() == [3, 2]
+        if dtype != "int64":
+            x[0, 100000], x[0, 150000] = float("nan"), float("nan")
+            assert x.argmax(1).tolist() == [100000, n - 1] and x.argmin().item() == 100000

@@ -176,6 +176,7 @@ def test_loading_is_all_or_nothing() -> None:
     assert good["state"][0]["step"].item() == 1.0  # what was loaded is not what is trained
 
 
+@pytest.mark.differs
 def test_bad_arguments() -> None:
     p = weights(1)[0]
     for error, wrong in (

@@ -166,6 +166,15 @@ def test_number_out_of_range_raises(dtype: str, number: int, shape: tuple) -> No
     assert bool((x == 1).all())
 
 
+@pytest.mark.differs
+@pytest.mark.parametrize("dtype, number", [("uint8", -56), ("uint8", 456), ("int8", 200), ("int16", -(2**17))])
+def test_comparison_with_a_number_out_of_range(dtype: str, number: int) -> None:
+    """The number is not wrapped into the dtype: 200 is not -56, and above -1."""
+    x = vesta.tensor([number % 256 if dtype == "uint8" else 0], dtype=check.vdtype(dtype))
+    assert not (x == number).item() and (x != number).item()
+    assert (x > number).item() is (number < 0) and (x < number).item() is (number > 0)
+
+
 @pytest.mark.parametrize("number", [pytest.param(2**63, marks=pytest.mark.differs), -(2**63) - 1, 2**200])
 def test_number_beyond_int64_raises(number: int) -> None:
     for dtype in ("int64", "float32"):

@@ -132,6 +132,21 @@ def test_saved_tensors_are_version_checked() -> None:
     z.backward()
 
 
+def test_a_quotient_may_be_written() -> None:
+    """Division saves its operands, not its result: (a / b) += c is common, and PyTorch allows it."""
+    for make, expected in (
+        (lambda x: 1 / x, [-1.0, -0.25]),
+        (lambda x: vesta.ones(2, dtype=vesta.float64) / x, [-1.0, -0.25]),
+        (lambda x: x / (x + 1), [0.25, 1 / 9]),
+        (lambda x: (x * 1).div_(x * x), [-1.0, -0.25]),
+    ):
+        x = leaf(1.0, 2.0)
+        y = make(x)
+        y += 1
+        y.sum().backward()
+        assert np.allclose(values(x.grad), expected, rtol=1e-14)
+
+
 # ---- in-place and the tape ----
 
 
@@ -244,6 +259,7 @@ def test_every_view_under_an_in_place_write() -> None:
         check.assert_same_bits(x.grad, mask, name)
 
 
+@pytest.mark.differs
 def test_views_from_multi_output_ops() -> None:
     """unbind, split and chunk give views one by one: each may be written in place (PyTorch must refuse)."""
     x = leaf(1.0, 2.0, 3.0, 4.0)
@@ -302,6 +318,20 @@ def test_in_place_gradcheck() -> None:
     x = vesta.tensor([[0.5, 1.0], [1.5, 2.0]], dtype=vesta.float64, requires_grad=True)
     w = leaf(0.7, 1.3)
     assert autograd.gradcheck(history, (x, w)) and autograd.gradgradcheck(history, (x, w))
+
+
+def test_clamp_in_place_between_two_bounds() -> None:
+    """What clamp_ overwrites is what its gradient looks at; a refused call leaves its operand as it was."""
+    for bounds in ((-0.5, 0.5), (leaf(-0.5), vesta.tensor(0.5, dtype=vesta.float64))):
+        x = leaf(-1.0, 0.2, 3.0)
+        y = x * 2
+        y[:].clamp_(*bounds)
+        (y * y).sum().backward()
+        assert values(y) == [-0.5, 0.4, 0.5] and np.allclose(values(x.grad), [0.0, 1.6, 0.0])
+    whole = vesta.arange(4)
+    with pytest.raises(RuntimeError, match="clamp_"):
+        whole.clamp_(1, 2.5)
+    assert whole.tolist() == [0, 1, 2, 3] and vesta.arange(4).clamp_(1, 2).tolist() == [1, 1, 2, 2]
 
 
 # ---- setitem ----

@@ -79,9 +79,13 @@ struct ConjPhysical {
   template <class T> VESTA_HD static T backward(T g, Unused, Unused) { return math::conj(g); }
 };
 
+/// Raises where alpha is no integer, or none of the dtype, and the operands are integers.
+VESTA_API void check_integer_alpha(const Tensor* const* in, const double* params);
+
 struct Add {
   static constexpr auto doc = "add(input, other, alpha=1): x + alpha * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers | kBool;
+  static constexpr auto check = &check_integer_alpha;
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a + b * lit<V>(alpha)); }
   static constexpr Pass backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {
@@ -93,6 +97,7 @@ struct Add {
 struct Sub {
   static constexpr auto doc = "sub(input, other, alpha=1): x - alpha * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
+  static constexpr auto check = &check_integer_alpha;
   template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a - b * lit<V>(alpha)); }
   static constexpr Pass backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {
@@ -114,7 +119,8 @@ struct TrueDivide {
   static constexpr auto accepts = kFloats | kComplexes;
   template <class V> VESTA_HD static V forward(V a, V b) { return a / b; }
   template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g / math::conj(b); }
-  template <class T> VESTA_HD static T backward_b(T g, Unused, T b, T y) { return -g * math::conj(y / b); }
+  // a, not the result: y = a / b; y += c is common, and a result that was written to could not be used.
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return -g * math::conj((a / b) / b); }
 };
 
 /// Holds what steps of two operands share: the gradient is 0 wherever there is one.

@@ -5,6 +5,6 @@ Settings hold before any device is touched, and on a machine without one.
 
 from __future__ import annotations
 
-from . import cuda, cudnn
+from . import cuda, cudnn, mps
 
-__all__ = ["cuda", "cudnn"]
+__all__ = ["cuda", "cudnn", "mps"]

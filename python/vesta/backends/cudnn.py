@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
+
+from vesta import Tensor
 
 from . import switch
 
@@ -34,6 +39,46 @@ class _Cudnn(ModuleType):
 def _bool(value: Any) -> None:
     if not isinstance(value, bool):
         raise TypeError(f"expected a bool, got {type(value).__name__}. Pass True or False.")
+
+
+def version() -> int | None:
+    """cuDNN's version as it counts, 91900 for 9.19; None where it is not found."""
+    try:
+        from vesta import _C_cuda
+    except ImportError:
+        return None
+    return _C_cuda.cudnn_version()[0] or None if _C_cuda.is_available() else None
+
+
+def is_available() -> bool:
+    """Whether convolutions on CUDA can go to cuDNN; without it they run plain kernels."""
+    return version() is not None
+
+
+def is_acceptable(tensor: Tensor) -> bool:
+    """Whether convolutions of such a tensor go to cuDNN: floating-point, on CUDA, the library there and enabled."""
+    wanted = tensor.is_cuda and tensor.is_floating_point()
+    return bool(wanted and sys.modules[__name__].enabled and is_available())
+
+
+@contextlib.contextmanager
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
+) -> Iterator[None]:
+    """Sets ``enabled`` and ``allow_tf32`` inside a ``with`` block; the others are taken and change nothing."""
+    module = sys.modules[__name__]
+    before = module.enabled, module.allow_tf32
+    try:
+        module.enabled, module.allow_tf32 = enabled, allow_tf32
+        module.benchmark, module.deterministic = benchmark, deterministic
+        yield
+    finally:
+        module.enabled, module.allow_tf32 = before
 
 
 switch.install(__name__, _Cudnn)

@@ -10,6 +10,7 @@ import importlib
 from types import TracebackType
 from typing import Any
 
+import vesta
 from vesta._C import OutOfMemoryError, Tensor
 
 from . import native as _port
@@ -17,9 +18,11 @@ from .memory import (
     caching_allocator_alloc_conf,
     empty_cache,
     max_memory_allocated,
+    max_memory_cached,
     max_memory_reserved,
     mem_get_info,
     memory_allocated,
+    memory_cached,
     memory_reserved,
     memory_snapshot,
     memory_stats,
@@ -51,14 +54,17 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_sync_debug_mode",
     "init",
     "is_available",
     "is_bf16_supported",
     "is_initialized",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
     "memory_snapshot",
     "memory_stats",
@@ -70,6 +76,7 @@ __all__ = [
     "set_device",
     "set_per_process_memory_fraction",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
     "synchronize",
 ]
@@ -207,6 +214,29 @@ def get_arch_list() -> list[str]:
     return ["sm_90"] if is_available() and _port.native().implementation() == "CUDA" else []
 
 
+_SYNC_DEBUG = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What happens where an op makes the host wait for the device (``item()``, ``nonzero()``, a copy to the host).
+
+    Args:
+        debug_mode: 0 or ``"default"``: nothing; 1 or ``"warn"``: a UserWarning; 2 or ``"error"``: a RuntimeError.
+            ``synchronize()`` says what it does and is left alone.
+    """
+    mode = _SYNC_DEBUG.get(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    if mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"set_sync_debug_mode: expected 0, 1, 2, 'default', 'warn' or 'error', got {debug_mode!r} (debug_mode)."
+        )
+    _port.native().set_sync_debug_mode(mode)
+
+
+def get_sync_debug_mode() -> int:
+    """The mode that ``set_sync_debug_mode`` set, as a number."""
+    return _port.native().sync_debug_mode()
+
+
 def ipc_collect() -> None:
     """Frees memory that other processes have let go of; memory is not shared between processes here, so: nothing."""
 
@@ -215,6 +245,13 @@ def __getattr__(name: str) -> Any:
     """Imports what is rarely needed when it is first asked for."""
     if name in _LAZY:
         return importlib.import_module(_LAZY[name])
+    if name.endswith("Tensor"):
+        from vesta.tensor_types import CUDA
+
+        if name in CUDA:
+            return CUDA[name]
+    if name == "default_generators":
+        return tuple(vesta._C._default_generator(vesta.device("cuda", i)) for i in range(device_count()))
     if name in _RANDOM:
         return getattr(importlib.import_module("vesta.cuda.random"), name)
     raise AttributeError(f"module 'vesta.cuda' has no attribute {name!r}")

@@ -39,6 +39,9 @@ def max_memory_reserved(device: Any = None) -> int:
     return _one("reserved_bytes.all.peak", device)
 
 
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their names of old
+
+
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Sets every peak to what is current."""
     port.native().reset_peak_memory_stats(port.index(device))

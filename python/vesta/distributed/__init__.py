@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from .._C._ddp import BuiltinCommHookType, GradBucket
 from . import _collectives, _objects, distributed_c10d
 from ._collectives import *
 from ._collectives import _all_gather_base, _coalescing_manager, _reduce_scatter_base

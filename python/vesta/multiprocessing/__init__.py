@@ -1,12 +1,78 @@
-"""The standard ``multiprocessing`` with tensors that travel as handles to shared memory, under PyTorch's names."""
+"""The standard ``multiprocessing`` with tensors that travel as handles to shared memory, under PyTorch's names.
+
+Everything of ``multiprocessing`` is here under its own name. Tensors, parameters and modules that are put into a
+queue, sent through a pipe, or given to a new process are the same memory at both ends. There are no named files: memory
+belongs to the processes that hold it, and to the messages that carry it, and goes with the last of them, whoever dies.
+"""
+
+# ruff: noqa: F401  (what is imported here is what the package offers)
 
 from __future__ import annotations
 
+import multiprocessing as _standard
 from multiprocessing import *  # noqa: F403
 
 from . import reductions
 from .connection import Connection, Pipe
+from .context import default as _default
+from .process import Process
+from .spawn import (
+    ProcessContext,
+    ProcessException,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
 
-__all__ = ["Connection", "Pipe"]
+__all__ = [
+    *_standard.__all__,
+    "Connection",
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "set_sharing_strategy",
+    "spawn",
+    "start_processes",
+]
 
+for _name in _standard.__all__:  # functions of the default context: Queue, Pool, get_context and their like
+    if hasattr(_default, _name):
+        globals()[_name] = getattr(_default, _name)
 reductions.register()
+
+_strategies = {"file_descriptor", "file_system"}
+_strategy = "file_descriptor"
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """The names that ``set_sharing_strategy`` takes."""
+    return set(_strategies)
+
+
+def get_sharing_strategy() -> str:
+    """The name that was set last."""
+    return _strategy
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Accepts a name of PyTorch's and changes nothing: there is one way, and it has neither of their faults.
+
+    Memory has no name in a file system ("file_system" may leave files behind, and needs room in /dev/shm), and a
+    process needs one descriptor per process that it has memory of ("file_descriptor" needs one per tensor).
+
+    Args:
+        new_strategy: "file_descriptor" or "file_system".
+
+    Raises:
+        AssertionError: another name.
+    """
+    global _strategy
+    if new_strategy not in _strategies:
+        raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_strategies}")
+    _strategy = new_strategy

@@ -16,8 +16,10 @@ __all__ = ["Connection", "Pipe"]
 class Connection:
     """One end of a connection between processes, with the methods of ``multiprocessing.connection.Connection``.
 
-    Tensors in a message arrive as tensors over the same memory. The memory travels with the message, so it is safe that
-    the sender drops it, or ends, before it is received. The death of the other side ends every wait at once.
+    Tensors in a message arrive as tensors over the same memory. The memory travels with the message, so it is safe
+    that the sender drops it, or ends, before it is received. The death of the other side ends every wait at once. A
+    message is sent whole or not at all and one of the readers gets all of it, whoever is killed: any number of threads
+    and processes may use an end without a lock.
 
     Args:
         channel: the socket that it takes over.
@@ -102,9 +104,9 @@ class Connection:
             if lease:
                 lease.close()
 
-    def recv_message(self) -> Any:
-        """Receives a message as it is: ``.bytes``, and its descriptors until ``close()``."""
-        return self._check(False).receive()
+    def recv_message(self, timeout: float | None = None) -> Any:
+        """Receives a message as it is: ``.bytes``, and its descriptors until ``close()``; None at the timeout."""
+        return self._check(False).receive(timeout)
 
     def recv_bytes(self, maxlength: int | None = None) -> bytes:
         """Receives the bytes of a message; tensors inside of it are lost."""
@@ -128,6 +130,9 @@ class Connection:
         view[offset : offset + len(data)] = data
         return len(data)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), reduction.DupFd(self.fileno()), self.readable, self.writable)
+
     def __enter__(self) -> Connection:
         return self
 
@@ -135,15 +140,8 @@ class Connection:
         self.close()
 
 
-def _rebuild(duplicate: Any, readable: bool, writable: bool) -> Connection:
-    return Connection(_shared.Channel(duplicate.detach()), readable, writable)
-
-
-def _reduce(connection: Connection) -> tuple[Any, ...]:
-    return _rebuild, (reduction.DupFd(connection.fileno()), connection.readable, connection.writable)
-
-
-ForkingPickler.register(Connection, _reduce)
+def _rebuild(kind: type[Connection], duplicate: Any, readable: bool, writable: bool) -> Connection:
+    return kind(_shared.Channel(duplicate.detach()), readable, writable)
 
 
 def Pipe(duplex: bool = True) -> tuple[Connection, Connection]:

@@ -15,7 +15,6 @@ from multiprocessing import context, reduction, resource_sharer  # noqa: F401  (
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-import vesta
 from vesta import Tensor, _tensor
 from vesta._C import _shared
 
@@ -48,6 +47,11 @@ def outgoing() -> Iterator[Any]:
 def current_lease() -> Any:
     """The lease that the thread gathers, or None."""
     return _travel.lease
+
+
+def begin_lease() -> None:
+    """Starts the thread's lease anew, for a pickler that is not ours; the connection that sends it closes it."""
+    _travel.lease = _shared.Lease()
 
 
 @contextlib.contextmanager
@@ -101,7 +105,7 @@ def _lease_of_start(popen: Any) -> tuple[Any, list[Any]]:
 
 
 def end_lease_of_start(popen: Any) -> None:
-    """Closes what a new process has inherited by now."""
+    """Closes what a new process has inherited by now (None: it was not started)."""
     if hasattr(popen, "_vesta_lease"):
         popen._vesta_lease[0].close()
         del popen._vesta_lease
@@ -167,5 +171,4 @@ def reduce_tensor(tensor: Tensor) -> Any:
 def register() -> None:
     """Registers the reductions with ``ForkingPickler``; done when ``vesta.multiprocessing`` is imported."""
     ForkingPickler.register(_tensor._Storage, _reduce_storage)
-    for kind in (Tensor, vesta.nn.Parameter, vesta.nn.Buffer):
-        ForkingPickler.register(kind, reduce_tensor)
+    ForkingPickler.register(Tensor, reduce_tensor)  # parameters and buffers are made of a tensor

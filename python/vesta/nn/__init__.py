@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import functional, init, modules, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _layers
 from .parameter import Buffer, Parameter
 
 __all__ = ["Buffer", "Parameter", "functional", "init", "modules", "utils", *_layers]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what stands on process groups when it is first asked for."""
+    if name not in ("DataParallel", "parallel"):
+        raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
+    parallel = importlib.import_module(".parallel", __name__)
+    return parallel if name == "parallel" else parallel.DataParallel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -10,10 +11,13 @@ import string
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import vesta
+from vesta._C import _distributed
 
 from ..elastic.multiprocessing.errors import ChildFailedError, get_error_handler
 from .group import Guard, Outcome, SignalInbox, WorkerGroup
@@ -106,9 +110,9 @@ def launch(config: LaunchConfig, command: list[str], name: str | None = None) ->
         for attempt in range(config.max_restarts + 1):
             attempt_folder = folder / f"attempt_{attempt}"
             group = WorkerGroup(config, attempt, attempt_folder, guard, inbox)
-            master = (config.master_addr, config.master_port or free_port(config.master_addr))
             start = time.monotonic()
-            outcome = group.run(command, master, config.node_rank)
+            with rendezvous(config) as (master, store_is_here):
+                outcome = group.run(command, master, config.node_rank, store_is_here)
             if outcome.signal is not None:
                 raise SignalException(outcome.signal)
             if not outcome.failures:
@@ -154,9 +158,14 @@ def log_folder(config: LaunchConfig) -> tuple[Path, bool]:
     return folder, not kept
 
 
-def free_port(host: str) -> int:
-    """Returns a port that nobody listens on just now."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextlib.contextmanager
+def rendezvous(config: LaunchConfig) -> Iterator[tuple[tuple[str, int], bool]]:
+    """Yields where the processes of an attempt meet, and whether the store there is the launcher's.
+
+    Without a port given it is: the port is then certainly free, and the store outlives each process.
+    """
+    if config.master_port is not None:
+        yield (config.master_addr, config.master_port), False
+        return
+    store = _distributed.TCPStore(config.master_addr, 0, None, True, timedelta(minutes=5), False)
+    yield (config.master_addr, store.port), True

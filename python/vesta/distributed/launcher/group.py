@@ -105,10 +105,14 @@ class WorkerGroup:
         self._failed_at: float | None = None
         self._kill_at: float | None = None
         self._signal: signal.Signals | None = None
-        self._impatient = False
+        self._store_is_here = False
 
-    def run(self, command: list[str], master: tuple[str, int], node_rank: int) -> Outcome:
-        """Starts a worker per local rank and returns when the last has ended."""
+    def run(self, command: list[str], master: tuple[str, int], node_rank: int, store_is_here: bool) -> Outcome:
+        """Starts a worker per local rank and returns when the last has ended.
+
+        ``store_is_here``: the launcher runs the store at ``master``, and rank 0 need not.
+        """
+        self._store_is_here = store_is_here
         try:
             for local_rank in range(self._config.nproc_per_node):
                 self._workers.append(self._start(command, master, node_rank, local_rank))
@@ -160,7 +164,7 @@ class WorkerGroup:
             "TORCHELASTIC_RESTART_COUNT": self._attempt,
             "TORCHELASTIC_MAX_RESTARTS": config.max_restarts,
             "TORCHELASTIC_RUN_ID": config.run_id,
-            "TORCHELASTIC_USE_AGENT_STORE": False,
+            "TORCHELASTIC_USE_AGENT_STORE": self._store_is_here,
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS") or config.threads_per_worker(),
         }
         if config.virtual_local_rank:

@@ -480,6 +480,10 @@ class Module(HooksMixin, StateDictMixin):
         """Casts all parameters and buffers, integer ones too, to a dtype in place."""
         return self._apply(lambda tensor: tensor.to(dst_type))
 
+    def share_memory(self: T) -> T:
+        """Moves parameters, gradients and buffers to shared memory in place (see ``Tensor.share_memory_``)."""
+        return self._apply(lambda tensor: tensor.share_memory_())
+
     def cpu(self: T) -> T:
         """Moves parameters and buffers to the CPU in place."""
         return self._apply(lambda tensor: tensor.cpu())

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from vesta.utils.data.collate import default_collate, default_convert
 from vesta.utils.data.dataset import Dataset, IterableDataset
 from vesta.utils.data.information import WorkerInfo, get_worker_info
-from vesta.utils.data.iterator import InProcess, Pass
+from vesta.utils.data.iterator import InProcess
 from vesta.utils.data.pack import pack_dataset
 from vesta.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SeekableSampler, SequentialSampler
 from vesta.utils.data.state import Progress, check_state
@@ -112,7 +112,7 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = automatic if collate_fn is None else collate_fn
         self.persistent_workers = persistent_workers
         self._len_called: int | None = None
-        self._iterator: Pass | None = None  # of persistent workers
+        self._iterator: Any = None  # of persistent workers
         self._latest: Progress | None = None  # of the last iterator
         self._resume: dict[str, Any] | None = None
         self.__initialized = True
@@ -192,12 +192,11 @@ class DataLoader(Generic[T_co]):
         self._latest = iterator.progress
         return iterator
 
-    def _get_iterator(self, state: dict[str, Any] | None = None) -> Pass:
+    def _get_iterator(self, state: dict[str, Any] | None = None) -> Any:
         if self.num_workers > 0:
-            raise ValueError(
-                f"DataLoader: expected num_workers=0, got {self.num_workers} (num_workers). Batches are made in the "
-                "calling process for now; pass num_workers=0."
-            )
+            from vesta.utils.data.by_workers import ByWorkers
+
+            return ByWorkers(self, state).handed_out()
         return InProcess(self, state)
 
     def state_dict(self) -> dict[str, Any]:

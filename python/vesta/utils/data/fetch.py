@@ -26,6 +26,7 @@ def direct(dataset: Any) -> Callable[[list[int]], Any] | None:
 
 def _collated(collate: Callable[[Any], Any], samples: Any, task: Task, position: int, seeds: Seeds) -> Any:
     """Collates samples; a function of the user's may draw random numbers."""
+    seeds.leave()
     if collate is not default_collate:
         if collate is not default_convert:
             seeds.seed(_COLLATE + position)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from vesta.utils.data.fetch import MapFetcher, StreamFetcher
@@ -53,8 +54,12 @@ class Pass:
         raise NotImplementedError
 
     def __next__(self) -> Any:
+        return self._transfer(self._given(self._next_batch))
+
+    def _given(self, make: Callable[[], tuple[Task, Any]]) -> Any:
+        """Returns the batch that ``make`` returns, and notes that the caller has got it."""
         try:
-            task, batch = self._transfer(self._next_batch)
+            task, batch = make()
         except StopIteration:
             self.progress.finished = True
             raise
@@ -67,7 +72,7 @@ class Pass:
         warnings.warn(
             f"Length of IterableDataset {self._dataset} was reported to be {self._promised}"
             f"(when accessing len(dataloader)), but {self.progress.batches} samples have been fetched. ",
-            stacklevel=3,
+            stacklevel=4,
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -32,9 +32,9 @@ def _check_positive(name: str, value: Any) -> None:
 
 
 def _listed(numbers: Tensor, start: int = 0) -> Iterator[int]:
-    """Yields the integers of a tensor [N] from ``start`` on, without a list of all of them."""
-    for first in range(start, numbers.size(0), _CHUNK):
-        yield from numbers[first : first + _CHUNK].tolist()
+    """Returns an iterator over the integers of a tensor [N] from ``start`` on, without a list of all of them."""
+    firsts = range(start, numbers.size(0), _CHUNK)
+    return itertools.chain.from_iterable(numbers[first : first + _CHUNK].tolist() for first in firsts)
 
 
 class Sampler(Generic[T_co]):
@@ -128,6 +128,9 @@ class RandomSampler(SeekableSampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def _from(self, seed: int, start: int) -> Iterator[int]:
+        return itertools.chain.from_iterable(self._parts(seed, start))
+
+    def _parts(self, seed: int, start: int) -> Iterator[Iterator[int]]:
         n = len(self.data_source)
         own = vesta.Generator()
         part = _CHUNK if self.replacement else n  # what one draw gives; draw i is seeded by seed + i
@@ -138,7 +141,7 @@ class RandomSampler(SeekableSampler[int]):
                 drawn = vesta.randint(0, n, (count,), dtype=vesta.int64, generator=own)
             else:
                 drawn = vesta.randperm(n, generator=own)[:count]
-            yield from _listed(drawn, max(0, start - first))
+            yield _listed(drawn, max(0, start - first))
 
     def __len__(self) -> int:
         return self.num_samples

@@ -14,13 +14,14 @@ calling process the states are put back after each batch, so that training draws
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import importlib
+import importlib.machinery
 import random
 import struct
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +34,7 @@ _COLLATE = 1 << 62  # added to a position: the collation of the batch that start
 _STREAM = 1 << 48  # positions of worker i's stream start at i times this
 _WORDS = 624  # of a Mersenne Twister
 _PYTHON, _NUMPY = 1, 2
+_LEGACY = "numpy.random.mtrand"
 
 
 def draw_seed(generator: Any = None) -> int:
@@ -57,13 +59,32 @@ def _is_twister(mtrand: Any) -> bool:
 
 
 def _legacy_numpy() -> Any:
-    """Returns the module of NumPy's legacy functions where NumPy is imported, else None."""
-    if "numpy" not in sys.modules:
-        return None
-    try:
-        return importlib.import_module("numpy.random.mtrand")  # newer versions import it when it is first used
-    except ImportError:
-        return None
+    """Returns the module of NumPy's legacy functions once it is imported, else None."""
+    return sys.modules.get(_LEGACY)
+
+
+class _Watch:
+    """Tells when the legacy functions of NumPy are imported; stands in ``sys.meta_path`` until then."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Finds that module as it would be found without this, and lets it call back when it is complete."""
+        if name != _LEGACY:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        execute = getattr(getattr(spec, "loader", None), "exec_module", None)
+        if spec is None or execute is None:
+            return spec
+
+        def executed(module: Any) -> None:
+            execute(module)
+            self._then()
+
+        with contextlib.suppress(AttributeError):
+            spec.loader.exec_module = executed  # type: ignore[union-attr]
+        return spec
 
 
 def _words_of_numpy(mtrand: Any) -> tuple[Any, Any]:
@@ -125,11 +146,9 @@ class Seeds:
         self._slow = (self._words is None, self._numpy is not None and words is None and _is_twister(self._numpy))
         twister = random._inst if self._words is not None else None  # type: ignore[attr-defined]
         this = weakref.ref(self)
-        rest = lambda position: this()._rest(position)  # type: ignore[union-attr]
-        always = True in self._slow
-        wanted = always or self._numpy is None
+        rest = lambda position: this()._seed_slowly(position)  # type: ignore[union-attr]
         self._native.__init__(  # type: ignore[misc]
-            twister, self._words, words, normal, self._place, rest if wanted else None, always
+            twister, self._words, words, normal, self._place, rest if True in self._slow else None
         )
         self._native.begin(self._base)
 
@@ -139,12 +158,27 @@ class Seeds:
         if numpy is not None and (self._numpy is None or numpy._rand._bit_generator is not self._held):
             self._attach()
 
-    def _rest(self, position: int) -> None:
-        """Seeds what the native part cannot."""
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Seeds NumPy for the sample at hand when it is imported inside."""
+        self._follow()
+        if self._numpy is not None:
+            yield
+            return
+        watch = _Watch(self._late)
+        sys.meta_path.insert(0, watch)  # type: ignore[arg-type]
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(watch)  # type: ignore[arg-type]
+
+    def _late(self) -> None:
         if self._numpy is None and _legacy_numpy() is not None:
             self._attach()
-            self.seed(position)
-            return
+            self._native.seed_late()
+
+    def _seed_slowly(self, position: int) -> None:
+        """Seeds what the native part cannot."""
         for slow, which in zip(self._slow, (_PYTHON, _NUMPY)):
             if not slow:
                 continue
@@ -160,6 +194,11 @@ class Seeds:
         self._base = base & 0xFFFFFFFFFFFFFFFF
         self._native.begin(self._base)
 
+    def leave(self) -> None:
+        """Notes that no sample is being made any more."""
+        if self._place is not None:
+            self._place[:] = b"\xff" * 8
+
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Puts the generators back at the end as they were at the start."""
@@ -168,7 +207,8 @@ class Seeds:
         saved = self._native.save(), random.getstate() if python else None
         known = self._numpy._rand.get_state() if numpy else None
         try:
-            yield
+            with self.watching():
+                yield
         finally:
             self._native.restore(saved[0])
             if python:

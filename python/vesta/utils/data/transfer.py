@@ -66,21 +66,51 @@ class Transfer:
             warnings.warn(
                 "pin_memory_device is deprecated, the current accelerator will be used as the device,"
                 f"ignore pin_memory_device='{pin_device}'.",
-                stacklevel=5,
+                stacklevel=6,
             )
-        self._pin = pin and vesta.cuda.is_available()
-        if pin and not self._pin:
+        available = (pin or self.on_cuda) and vesta.cuda.is_available()
+        if pin and not available:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
                 "used.",
-                stacklevel=5,
+                stacklevel=6,
             )
+        self._pin = (pin or self.on_cuda) and available  # only from page-locked memory is a copy not waited for
+        if self.on_cuda and available and self._device is not None and self._device.index is None:
+            self._device = vesta.device("cuda", vesta.cuda.current_device())
+        self._stream: Any = None  # that of the copies ahead
 
-    def __call__(self, make: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
-        """Returns what ``make()`` returns, its batch where it is wanted."""
-        task, batch = make()
+    @property
+    def on_cuda(self) -> bool:
+        """Whether batches go to a GPU."""
+        return self._device is not None and self._device.type == "cuda"
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything that a thread could do ahead."""
+        return self._pin or self.on_cuda
+
+    def __call__(self, batch: Any) -> Any:
+        """Returns the batch where it is wanted."""
         if self._pin:
             batch = pin_memory(batch)
         if self._device is not None:
-            batch = mapped(batch, lambda tensor: tensor.to(self._device))
-        return task, batch
+            batch = mapped(batch, lambda tensor: tensor.to(self._device, non_blocking=self._pin))
+        return batch
+
+    def ahead(self, batch: Any) -> tuple[Any, Any]:
+        """Starts the way of a batch on a stream of its own; returns it with the event of its arrival, or None."""
+        if not self.on_cuda:
+            return self(batch), None
+        if self._stream is None:
+            self._stream = vesta.cuda.Stream(self._device)
+        with vesta.cuda.stream(self._stream):
+            return self(batch), self._stream.record_event()
+
+    def arrived(self, batch: Any, event: Any) -> Any:
+        """Lets the caller's stream wait for a batch; the host does not."""
+        if event is not None:
+            stream = vesta.cuda.current_stream(self._device)
+            stream.wait_event(event)
+            mapped(batch, lambda tensor: tensor.record_stream(stream))
+        return batch

@@ -1,0 +1,123 @@
+// DistributedDataParallel for programs in C++: the class of vesta.nn.parallel, around a model of yours.
+//
+//   auto group = new_process_group("gloo", store, rank, size);
+//   auto net = std::make_shared<Net>();                        // built in the same way on all ranks
+//   ddp::DistributedDataParallel<Net> model(net, group);
+//   optim::SGD optimizer(net->parameters(), {.lr = 0.1});
+//   for (auto& [x, y] : my_part_of_the_data) {
+//     optimizer.zero_grad();
+//     cross_entropy(model(x), y).backward();                   // gradients are averages when it returns
+//     optimizer.step();
+//   }
+//
+// A template, so that this folder need not know vesta::nn: Model has named_parameters(), buffers(), state_dict() and is
+// called with its inputs, as every nn::Module is.
+#pragma once
+#include <tuple>
+#include <utility>
+
+#include <vesta/multiprocessing/ddp/reducer.h>
+#include <vesta/multiprocessing/ddp/replicas.h>
+
+namespace vesta::ddp {
+
+/// Is what DistributedDataParallel may be told: the arguments of the Python class.
+struct DistributedDataParallelOptions {
+  bool broadcast_buffers = true;  // rank 0's buffers go to all ranks before each forward
+  bool init_sync = true;  // compare the ranks' parameters, and begin with those of rank 0
+  double bucket_cap_mb = 0;  // 0: 25 MiB, the first bucket 1 MiB
+  bool find_unused_parameters = false;
+  bool static_graph = false;
+};
+
+/// Collects the tensors of what a forward returned.
+inline void collect_tensors(const Tensor& t, std::vector<Tensor>& into) { into.push_back(t); }
+inline void collect_tensors(const std::vector<Tensor>& list, std::vector<Tensor>& into) {
+  into.insert(into.end(), list.begin(), list.end());
+}
+template <class... T>
+void collect_tensors(const std::tuple<T...>& parts, std::vector<Tensor>& into) {
+  std::apply([&](const auto&... part) { (collect_tensors(part, into), ...); }, parts);
+}
+
+template <class Model>
+class DistributedDataParallel {
+ public:
+  using Options = DistributedDataParallelOptions;
+
+  /// Makes the ranks' models replicas of rank 0's. Errors, on all ranks: parameters that differ in name, shape or
+  /// order; none that requires grad.
+  DistributedDataParallel(std::shared_ptr<Model> module, ProcessGroupPtr group, const Options& options = {})
+      : module_(std::move(module)), group_(std::move(group)), options_(options) {
+    NamedTensors named = module_->named_parameters();
+    std::vector<Tensor> all, trained;
+    std::vector<std::string> names;
+    for (const auto& [name, p] : named) {
+      all.push_back(p);
+      if (p.requires_grad()) trained.push_back(p), names.push_back(name);
+    }
+    if (options_.init_sync) {
+      verify_replicas(*group_, named, "parameter");
+      if (options_.broadcast_buffers) {
+        for (const Tensor& buffer : module_->buffers()) all.push_back(buffer);
+      }
+      broadcast_tensors(*group_, all, 0);
+    }
+    ReducerOptions reducing;
+    if (options_.bucket_cap_mb > 0) {
+      reducing.first_bucket_bytes = reducing.bucket_bytes = int64_t(options_.bucket_cap_mb * (1 << 20));
+      reducing.taper = false;
+    }
+    reducing.find_unused_parameters = options_.find_unused_parameters;
+    reducing.static_graph = options_.static_graph;
+    reducer_ = Reducer::make(std::move(trained), std::move(names), group_, reducing);
+  }
+
+  /// Calls the model; the backward of what it returns averages the gradients.
+  template <class... Inputs>
+  auto operator()(Inputs&&... inputs) {
+    const bool recording = GradMode::enabled(), sync = recording && require_backward_grad_sync_;
+    if (recording) reducer_->prepare_for_forward();
+    if (options_.broadcast_buffers && require_forward_param_sync_) refresh_tensors(*group_, module_->buffers(), 0);
+    auto output = (*module_)(std::forward<Inputs>(inputs)...);
+    if (recording) {
+      std::vector<Tensor> tensors;
+      if (sync && options_.find_unused_parameters && !options_.static_graph) collect_tensors(output, tensors);
+      reducer_->prepare_for_backward(tensors, sync);
+    }
+    require_forward_param_sync_ = sync;
+    return output;
+  }
+
+  /// Leaves gradients local while it lives: they add up until the first forward and backward after it.
+  class NoSync {
+   public:
+    explicit NoSync(DistributedDataParallel& ddp)
+        : ddp_(ddp), before_(std::exchange(ddp.require_backward_grad_sync_, false)) {}
+    ~NoSync() { ddp_.require_backward_grad_sync_ = before_; }
+    NoSync(const NoSync&) = delete;
+
+   private:
+    DistributedDataParallel& ddp_;
+    bool before_;
+  };
+  NoSync no_sync() { return NoSync(*this); }
+
+  /// Does something else with each bucket than averaging it; once, before the first backward.
+  void register_comm_hook(std::shared_ptr<CommHook> hook) { reducer_->register_comm_hook(std::move(hook)); }
+
+  const std::shared_ptr<Model>& module() const { return module_; }
+  std::vector<Tensor> parameters() const { return module_->parameters(); }
+  /// Returns the model's state under the names of the Python class: "module.fc.weight".
+  auto state_dict() const { return module_->state_dict("module."); }
+  Reducer& reducer() { return *reducer_; }
+
+ private:
+  std::shared_ptr<Model> module_;
+  ProcessGroupPtr group_;
+  Options options_;
+  std::shared_ptr<Reducer> reducer_;
+  bool require_backward_grad_sync_ = true, require_forward_param_sync_ = true;
+};
+
+}  // namespace vesta::ddp

@@ -1,0 +1,28 @@
+// What makes the ranks' models replicas of each other: the same parameters by name, shape and order, the same values.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vesta/multiprocessing/process_group.h>
+
+namespace vesta::ddp {
+
+/// PyTorch's size of what is broadcast at once.
+constexpr int64_t kBroadcastBytes = int64_t(250) << 20;
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/// Raises on every rank, with the same words, unless all ranks have the same tensors: names, order, shapes, strides,
+/// dtypes and whether they require grad. `kind` names them in errors ("parameter").
+VESTA_API void verify_replicas(ProcessGroup& group, const NamedTensors& tensors, const std::string& kind);
+
+/// Gives all ranks the values of rank `source`; tensors travel together, at most `bytes` at once.
+VESTA_API void broadcast_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source,
+                                 int64_t bytes = kBroadcastBytes);
+
+/// The same for buffers, before every forward: one that has rank `source`'s value already is not written, so that a
+/// backward which has saved it still runs; one that a backward has saved and that changes is an error there.
+VESTA_API void refresh_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source);
+
+}  // namespace vesta::ddp

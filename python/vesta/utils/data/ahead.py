@@ -1,0 +1,127 @@
+"""A thread between workers and caller: it pins batches, or copies them to a GPU, before they are asked for."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from typing import Any
+
+from vesta.utils.data.state import Progress
+from vesta.utils.data.transfer import Transfer
+
+__all__ = ["Ahead"]
+
+_TICK = 0.05  # seconds between looks at whether anybody still waits
+_DEPTH = 2  # batches that have been transferred and are not wanted yet
+
+
+class _Belt:
+    """Takes batches from a pass, in a thread, until it is stopped.
+
+    Args:
+        source: the pass.
+        transfer: what happens to each batch.
+    """
+
+    def __init__(self, source: Any, transfer: Transfer) -> None:
+        self._source = source
+        self._transfer = transfer
+        self._ready: queue.Queue = queue.Queue(_DEPTH)
+        self._thread = threading.Thread(target=self._run, name="vesta-loader-transfer", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        goes_on = True
+        while goes_on and not self._source.cancelled:
+            try:
+                task, batch = self._source._next_batch()
+                item = (task, self._transfer.ahead(batch), None)
+                del batch
+            except BaseException as error:  # the caller's, the end of the pass among them
+                item = (None, None, error)
+                goes_on = not isinstance(error, StopIteration) and self._source.usable()
+            while not self._source.cancelled:
+                try:
+                    self._ready.put(item, timeout=_TICK)
+                    break
+                except queue.Full:
+                    continue
+            del item
+
+    def get(self) -> tuple[Any, Any]:
+        """Returns the next task with its batch; raises what went wrong in the thread."""
+        while True:
+            try:
+                task, batch, error = self._ready.get(timeout=_TICK)
+                break
+            except queue.Empty:
+                if not self._thread.is_alive() and self._ready.empty():
+                    raise StopIteration from None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
+        return task, self._transfer.arrived(*batch)
+
+    def stop(self, keep: bool = False) -> None:
+        """Ends the thread, and the workers unless they are kept for another pass."""
+        self._source.cancelled = True
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5.0)
+        if not keep:
+            self._source.stop()
+
+
+class Ahead:
+    """What the caller of ``iter(loader)`` holds: a pass whose batches a thread transfers.
+
+    The thread knows the pass and not this object, so that dropping it ends both.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._start()
+
+    def _start(self) -> None:
+        self._source.cancelled = False
+        self._belt = _Belt(self._source, self._source._transfer)
+        self._finalizer = weakref.finalize(self, self._belt.stop)
+
+    @property
+    def progress(self) -> Progress:
+        """How far the caller has come."""
+        return self._source.progress
+
+    @property
+    def _pool(self) -> Any:
+        return self._source._pool
+
+    def __iter__(self) -> Ahead:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __next__(self) -> Any:
+        try:
+            return self._source._given(self._belt.get)
+        except KeyboardInterrupt:
+            self._finalizer()
+            raise
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the place behind the batch that came last, for ``DataLoader.load_state_dict``."""
+        return self._source.state_dict()
+
+    def usable(self) -> bool:
+        """Whether another pass can be made with these workers."""
+        return self._finalizer.alive and self._source.usable()
+
+    def restart(self, loader: Any, state: dict[str, Any] | None) -> None:
+        """Begins another pass with the same workers."""
+        self._finalizer.detach()
+        self._belt.stop(keep=True)
+        self._source.restart(loader, state)
+        self._start()

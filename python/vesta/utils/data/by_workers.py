@@ -1,0 +1,241 @@
+"""The pass whose batches come from worker processes."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any
+
+from vesta.utils.data.ahead import Ahead
+from vesta.utils.data.iterator import Pass
+from vesta.utils.data.pool import Pool, context_of
+from vesta.utils.data.remote_error import WorkerError, rebuild
+from vesta.utils.data.state import Task
+from vesta.utils.data.worker import BATCH, END, FATAL, Job
+
+__all__ = ["ByWorkers"]
+
+
+class ByWorkers(Pass):
+    """Asks workers for batches some time before they are wanted.
+
+    Batch n is made by the n-th worker in turn, whoever is ready first; a worker whose part of an iterable dataset has
+    ended is left out from then on.
+    """
+
+    def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
+        loader.check_worker_number_rationality()
+        self._in_order = loader.in_order
+        self._timeout = loader.timeout
+        self._ahead = max(1, loader.num_workers * (loader.prefetch_factor or 0))
+        self._keep = loader.persistent_workers
+        self._current = -1
+        self._pool: Pool | None = None
+        self._failure: BaseException | None = None
+        self.cancelled = False  # by the caller of a thread that waits here
+        self._delivered = False  # whether what is being raised is a worker's exception
+        super().__init__(loader, state)
+
+    def _begin(self, loader: Any, state: dict[str, Any] | None) -> None:
+        super()._begin(loader, state)
+        count = loader.num_workers
+        streams = self._streams
+        if streams is not None and len(streams) != count:
+            raise ValueError(
+                "load_state_dict: an iterable dataset goes on with as many workers as it had, which is "
+                f"{len(streams)}, got {count}."
+            )
+        self.progress.ordered = self._in_order or count == 1
+        self._current += 1
+        self._ready: dict[int, tuple[Task, int, Any]] = {}  # batches that have come and are not wanted yet
+        self._asked: dict[int, tuple[Task, int]] = {}  # tasks without an answer
+        self._next = self._order.batches  # the batch that is wanted next
+        self._turn = 0  # of the worker that gets the next task
+        self._ended = [False] * count
+        self._over = False  # no more tasks
+        self._end: BaseException = StopIteration()  # why
+        self._places: list[Any] = list(streams) if streams else [{"samples": 0, "state": None} for _ in range(count)]
+        if self._stream:
+            turn = next((i for i, place in enumerate(self._places) if place.get("turn")), 0)
+            self._turn = turn
+            self.progress.streams = self._stream_places
+        if self._pool is None:
+            self._start(loader)
+        assert self._pool is not None
+        self._pool.begin(self._current, self._order.seed, self._places)
+        self._fill()
+
+    def _start(self, loader: Any) -> None:
+        job = Job(
+            self._dataset, self._stream, self._batched, self._collate, self._drop_last, loader.worker_init_fn,
+            loader.num_workers,
+        )  # fmt: skip
+        self._pool = Pool(job, context_of(loader.multiprocessing_context))
+        self._finalizer = weakref.finalize(self, self._pool.stop)
+
+    def handed_out(self) -> Any:
+        """Returns what the caller gets: this, or what transfers its batches in a thread."""
+        if not self._transfer.has_work:
+            return self
+        assert self._pool is not None
+        self._pool.start_all()  # no fork from a thread
+        return Ahead(self)
+
+    def usable(self) -> bool:
+        """Whether another pass can be made with these workers."""
+        return self._failure is None and self._pool is not None and self._pool.usable()
+
+    def restart(self, loader: Any, state: dict[str, Any] | None) -> None:
+        """Begins another pass with the same workers."""
+        self._begin(loader, state)
+
+    def stop(self) -> None:
+        """Ends the workers."""
+        if self._pool is not None:
+            self._finalizer()
+            self._pool = None
+
+    def _stream_places(self) -> list[Any]:
+        """Where each worker's part of the stream stands, and whose turn it is."""
+        turn = self._given_turn
+        return [{**place, "turn": i == turn} for i, place in enumerate(self._places)]
+
+    _given_turn = 0
+
+    def _fill(self) -> None:
+        """Hands out tasks as long as less than wanted are under way."""
+        while not self._over and len(self._asked) + len(self._ready) < self._ahead:
+            if not self._ask():
+                return
+
+    def _ask(self) -> bool:
+        """Hands out one task; False where there is none, or nobody to do it."""
+        worker = self._whose_turn()
+        if worker is None:
+            self._over = True
+            return False
+        try:
+            task = next(self._order)
+        except StopIteration:
+            self._over = True
+            return False
+        except Exception as error:
+            self._over = True
+            self._end = error
+            return False
+        self._asked[task.number] = (task, worker)
+        assert self._pool is not None
+        self._pool.ask(worker, self._current, task)
+        return True
+
+    def _whose_turn(self) -> int | None:
+        count = len(self._ended)
+        if not self._in_order and not self._stream:  # whoever has least to do
+            load = [0] * count
+            for _, worker in self._asked.values():
+                load[worker] += 1
+            return min(range(count), key=load.__getitem__)
+        for step in range(count):
+            worker = (self._turn + step) % count
+            if not self._ended[worker]:
+                self._turn = (worker + 1) % count
+                return worker
+        return None
+
+    def _next_batch(self) -> tuple[Task, Any]:
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+        self._delivered = False
+        try:
+            return self._awaited()
+        except StopIteration:
+            if not self._keep and not self.cancelled:
+                self.stop()
+            raise
+        except (KeyboardInterrupt, SystemExit, WorkerError) as error:
+            if self._delivered:
+                raise
+            if isinstance(error, WorkerError):
+                self._failure = error
+            else:
+                self._failure = RuntimeError("DataLoader: this pass was interrupted; begin another one.")
+            self.stop()
+            raise
+
+    def _awaited(self) -> tuple[Task, Any]:
+        deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        if self._pool is not None and self.progress.batches > 0:
+            self._pool.start_another()
+        while True:
+            found = self._take()
+            if found is not None:
+                return found
+            if not self._asked and not self._ready and not (not self._over and self._ask()):
+                self._raise_end()
+            assert self._pool is not None
+            if self.cancelled:
+                raise StopIteration
+            answers = self._pool.wait(deadline)
+            for worker, answer in answers:
+                self._note(worker, *answer)
+            if not answers and deadline is not None and time.monotonic() >= deadline:
+                raise self._late()
+
+    def _raise_end(self) -> None:
+        """Raises what ended the order of this pass: its end, or an error of the sampler's, after all batches before."""
+        end, self._end = self._end, StopIteration()
+        try:
+            raise end
+        finally:
+            del end
+
+    def _late(self) -> WorkerError:
+        assert self._pool is not None
+        doing = "; ".join(self._pool.where(worker).rstrip(",") for worker in self._pool.workers if worker.tasks)
+        return WorkerError(f"DataLoader timed out after {self._timeout} seconds. Waited for {doing}.")
+
+    def _note(self, worker: int, current: int, number: int, kind: int, result: Any, state: Any, position: int) -> None:
+        """Takes in an answer."""
+        if current != self._current or number not in self._asked:
+            return
+        task, _ = self._asked.pop(number)
+        if kind == END:
+            self._ended[worker] = True
+        self._ready[number] = (task, worker, (kind, result, state, position))
+
+    def _take(self) -> tuple[Task, Any] | None:
+        """Returns the next batch if it is there; raises where it is an error."""
+        while self._ready:
+            number = self._next if self._in_order else next(iter(self._ready))
+            if number not in self._ready:
+                return None
+            task, worker, (kind, result, state, position) = self._ready.pop(number)
+            self._next = number + 1
+            if kind == END:
+                self._fill()
+                continue
+            if state is not None:
+                self._places[worker] = state
+            self._given_turn = (worker + 1) % len(self._ended)
+            if kind == BATCH:
+                self._fill()
+                return task, result
+            assert self._pool is not None
+            colleague = self._pool.workers[worker]
+            colleague.tasks[number] = task
+            where = self._pool.where(colleague, number, position).rstrip(",")
+            del colleague.tasks[number]
+            if kind == FATAL:
+                where = f"worker {worker} (pid {colleague.pid}), before its first batch"
+            error = rebuild(result, where)
+            if kind == FATAL:
+                self._failure = error
+                self.stop()
+            else:
+                self._fill()
+            self._delivered = True
+            try:
+                raise error
+            finally:
+                del error  # its traceback holds this frame
+        return None

@@ -1,0 +1,173 @@
+"""Messages between a loader and its workers: batches travel as handles to blocks of the worker's shared memory."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import threading
+from typing import Any
+
+import vesta
+from vesta import _C, Tensor
+from vesta._C import _shared
+from vesta._tensor import _Storage
+from vesta.multiprocessing import reductions
+
+__all__ = ["Receiver", "Sender", "receive_order", "send_order"]
+
+_SMALL = 1 << 10  # bytes of a tensor that goes in the message: to share a block costs more, and keeps an arena open
+_LARGE = 1 << 13  # bytes of a pickle that goes through shared memory instead of the socket's buffer
+
+
+class _Receiving(threading.local):
+    """The message that this thread is unpickling, and what keeps arenas mapped."""
+
+    message: Any = None
+    keep: Any = None
+
+
+_receiving = _Receiving()
+
+
+def _tensor_at(index: int, handle: Any, dtype: Any, geometry: tuple[Any, ...]) -> Tensor:
+    return _C._over(_receiving.message.attach(index, handle, _receiving.keep), dtype, *geometry)
+
+
+def _tensor_of(data: bytes, dtype: Any, shape: tuple[int, ...]) -> Tensor:
+    if not data:
+        return vesta.empty(shape, dtype=dtype)
+    return _C._over(_C._from_bytes(data), dtype, shape, _contiguous(shape), 0)
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+class _BatchPickler(pickle.Pickler):
+    """Pickles a batch; its tensors become handles to blocks of the arena."""
+
+    sender: Sender
+    lease: Any
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is Tensor:
+            plain = obj.device.type == "cpu" and not obj.requires_grad and not obj.__dict__
+            return self._handle_of(obj) if plain else NotImplemented
+        if type(obj) is _Storage:
+            return reductions._reduce_storage(obj)
+        return NotImplemented
+
+    def _handle_of(self, tensor: Tensor) -> tuple[Any, ...]:
+        if tensor.numel() * tensor.element_size() <= _SMALL and tensor.is_contiguous():
+            data = _C._to_bytes(_C._storage_bytes(tensor.clone())) if tensor.numel() else b""
+            return _tensor_of, (data, tensor.dtype, tuple(tensor.shape))
+        if not self.sender.made(tensor):
+            copy = self.sender.empty(tuple(tensor.shape), tensor.dtype)
+            tensor = copy.copy_(tensor)
+        index, handle = self.lease.add(tensor)
+        geometry = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+        return _tensor_at, (index, handle, tensor.dtype, geometry)
+
+
+class Sender:
+    """The worker's side: makes tensors in shared memory and sends what is made of them.
+
+    Args:
+        channel: to the loader.
+    """
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+        self._arena = _shared.Arena()
+        self._made: set[int] = set()  # addresses of the blocks of the batch at hand
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
+        """Makes a tensor, not initialised, in the arena."""
+        tensor = self._arena.empty(shape, dtype)
+        self._made.add(tensor.data_ptr())
+        return tensor
+
+    def made(self, tensor: Tensor) -> bool:
+        """Whether a tensor lies in a block of the batch at hand: others may be written to later."""
+        return bool(self._made) and _C._storage_bytes(tensor).data_ptr() in self._made
+
+    def send(self, thing: Any) -> None:
+        """Sends an object; BrokenPipeError where the loader is gone.
+
+        An object that cannot be pickled raises before anything is sent.
+        """
+        try:
+            with reductions.outgoing() as lease:
+                body = self._pickled(thing, lease)
+                if len(body) > _LARGE:
+                    block = self._arena.empty((len(body),), vesta.uint8)
+                    block.copy_(vesta.frombuffer(body, dtype=vesta.uint8))
+                    body = self._pickled(lease.add(block), lease, b"L")
+                self._channel.send(body, lease.descriptors(), None)
+        finally:
+            self._made.clear()
+
+    def _pickled(self, thing: Any, lease: Any, mark: bytes = b"B") -> Any:
+        file = io.BytesIO()
+        file.write(mark)
+        pickler = _BatchPickler(file, 5)
+        pickler.sender, pickler.lease = self, lease
+        pickler.dump(thing)
+        return file.getbuffer()
+
+
+class Receiver:
+    """The loader's side.
+
+    Args:
+        channel: to a worker.
+    """
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+        self._keep = _shared.Attachments()
+
+    def receive(self) -> Any:
+        """Receives an object that has come; EOFError where the worker is gone, None where nothing has come."""
+        message = self._channel.receive(0.0)
+        if message is None:
+            return None
+        with reductions.incoming(message, self._keep):
+            _receiving.message, _receiving.keep = message, self._keep
+            try:
+                body = memoryview(message.bytes)
+                if body[:1] == b"L":
+                    body = memoryview(message.attach(*pickle.loads(body[1:]), self._keep))
+                return pickle.loads(body[1:])
+            finally:
+                _receiving.message = _receiving.keep = None
+
+
+def send_order(channel: Any, arena: Any, order: Any) -> bool:
+    """Sends a worker a small object; a longer one through shared memory. False where the socket has no room."""
+    body = b"B" + pickle.dumps(order, 5)
+    if len(body) <= _LARGE:
+        return channel.send(body, [], 0.0)
+    block = arena.empty((len(body),), vesta.uint8)
+    block.copy_(vesta.frombuffer(bytearray(body), dtype=vesta.uint8))
+    lease = _shared.Lease()
+    try:
+        return channel.send(b"L" + pickle.dumps(lease.add(block)), lease.descriptors(), 0.0)
+    finally:
+        lease.close()
+
+
+def receive_order(channel: Any) -> Any:
+    """Waits for what ``send_order`` sends; EOFError where the loader is gone."""
+    message = channel.receive(None)
+    try:
+        body = memoryview(message.bytes)
+        if body[:1] == b"L":
+            body = memoryview(message.attach(*pickle.loads(body[1:])))
+        return pickle.loads(body[1:])
+    finally:
+        message.close()

@@ -1,0 +1,135 @@
+"""examples/digits_distributed: two processes learn the digits; killed and started again they end with the same bits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import vesta
+
+ROOT = Path(__file__).resolve().parents[2]
+TRAIN = ROOT / "examples" / "digits_distributed" / "train.py"
+LIMIT = 300
+
+
+def command(out: Path, *launcher: str, processes: int = 2, epochs: int = 2) -> list[str]:
+    start = [sys.executable, "-m", "vesta.distributed.run", f"--nproc-per-node={processes}", *launcher]
+    return [*start, str(TRAIN), f"--epochs={epochs}", "--checkpoint-every=10", f"--out={out}"]
+
+
+def run(*arguments: str, **options: int) -> str:
+    done = subprocess.run(command(*arguments, **options), capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def accuracy(printed: str) -> float:
+    found = re.search(r"test accuracy ([\d.]+)%", printed)
+    assert found, printed
+    return float(found[1])
+
+
+def bits(out: Path) -> bytes:
+    assert not (out / "checkpoint.safetensors").exists()
+    return (out / "digits.safetensors").read_bytes()
+
+
+def killed_when(out: Path, changes: int, *launcher: str, epochs: int = 2) -> subprocess.Popen:
+    """Starts a run and returns it when its checkpoint has been written ``changes`` times."""
+    process = subprocess.Popen(
+        command(out, *launcher, epochs=epochs),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    path, seen, deadline = out / "checkpoint.safetensors", set(), time.monotonic() + LIMIT
+    while len(seen) < changes and process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(FileNotFoundError):
+            seen.add(path.stat().st_mtime_ns)
+        time.sleep(0.001)
+    return process
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    out = tmp_path_factory.mktemp("undisturbed")
+    return out, run(out)
+
+
+def test_two_processes_reach_the_accuracy_of_one(undisturbed: tuple[Path, str], tmp_path: Path) -> None:
+    out, printed = undisturbed
+    alone = accuracy(run(tmp_path, processes=1))
+    assert alone > 90
+    assert accuracy(printed) >= alone - 2  # another rounding, another network: two digits in a hundred at most
+    assert set(vesta.load_file(out / "digits.safetensors")) == set(vesta.load_file(tmp_path / "digits.safetensors"))
+
+
+@pytest.mark.parametrize("changes", [1, 8])
+def test_killed_and_started_again_it_ends_with_the_same_bits(
+    undisturbed: tuple[Path, str], tmp_path: Path, changes: int
+) -> None:
+    process = killed_when(tmp_path, changes)
+    process.kill()  # the launcher; everything goes with it
+    printed, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == -signal.SIGKILL, printed
+    printed = run(tmp_path)
+    assert "goes on at step" in printed
+    assert bits(tmp_path) == bits(undisturbed[0])
+
+
+def test_the_launcher_starts_it_again(undisturbed: tuple[Path, str], tmp_path: Path) -> None:
+    process = killed_when(tmp_path, 3, "--max-restarts=2")
+    os.kill(workers_of(process)[-1], signal.SIGKILL)
+    printed, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, printed
+    assert "rank 1 killed by SIGKILL" in printed and "restart 1 of 2" in printed
+    assert bits(tmp_path) == bits(undisturbed[0])
+
+
+def workers_of(launcher: subprocess.Popen) -> list[int]:
+    """Lists the processes that run the program, in order of their ranks; a race with their end gives fewer."""
+    found = []
+    with contextlib.suppress(OSError):
+        for pid in Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split():
+            with contextlib.suppress(OSError):
+                if "train.py" in Path(f"/proc/{pid}/cmdline").read_text():
+                    found.append(int(pid))
+    return found
+
+
+@pytest.mark.campaign
+def test_twenty_kills_at_random_times_change_nothing(tmp_path: Path) -> None:
+    out, calm = tmp_path / "killed", tmp_path / "calm"
+    run(calm, epochs=12)
+    chance = random.Random(20)
+    process = killed_when(out, 1, "--max-restarts=60", epochs=12)
+    kills = 0
+    while kills < 20 and process.poll() is None:
+        time.sleep(chance.uniform(0.3, 1.2))
+        workers = workers_of(process)
+        if workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(chance.choice(workers), signal.SIGKILL)
+                kills += 1
+    printed, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, printed
+    assert kills == 20, f"it was over after {kills} kills"
+    assert bits(out) == bits(calm)
+
+
+def test_another_number_of_processes_is_refused(tmp_path: Path) -> None:
+    process = killed_when(tmp_path, 1)
+    process.kill()
+    process.communicate(timeout=LIMIT)
+    done = subprocess.run(command(tmp_path, processes=1), capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 1
+    assert "expected a checkpoint of 1 processes, got one of 2" in done.stderr
