@@ -50,8 +50,7 @@ void post_failure(int device, const void* who, std::exception_ptr error) {
 }
 
 void retract_failure(const void* who) {
-  while (take_failure([&](const Failure& f) { return f.who == who; })) {
-  }
+  while (take_failure([&](const Failure& f) { return f.who == who; })) {}
 }
 
 Fault* fault_of(int device) {

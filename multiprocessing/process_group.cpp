@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include <vesta/core/backend.h>
+#include <vesta/multiprocessing/process_group_by_device.h>
 #include <vesta/multiprocessing/store.h>
 
 namespace vesta {
@@ -175,6 +176,9 @@ Milliseconds ProcessGroup::timeout_of(const CallOptions& options) const {
 
 ProcessGroupPtr new_process_group(const std::string& backend, StorePtr store, int rank, int size,
                                   const GroupOptions& options) {
+  if (backend.find(':') != std::string::npos) {
+    return new_group_by_device(backend, std::move(store), rank, size, options);
+  }
   std::string why_not;
   GroupFactory factory = find_backend(backend, why_not);
   if (!factory) {

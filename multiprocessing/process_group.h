@@ -155,8 +155,9 @@ struct GroupOptions {
   std::vector<int> ranks;  // global ranks, for messages
 };
 
-/// Makes a group with the given engine ("gloo", or one that was registered). All ranks call it with the same name and
-/// a store that they share; a name is used once per store. DistributedError names the ranks that do not come.
+/// Makes a group with the given backend ("gloo", or one that was registered; "cpu:gloo,cuda:nccl": one by device). All
+/// ranks call it with the same name and a store that they share; a name is used once per store. DistributedError names
+/// the ranks that do not come.
 VESTA_API ProcessGroupPtr new_process_group(const std::string& backend, std::shared_ptr<Store> store, int rank,
                                             int size, const GroupOptions& options = {});
 

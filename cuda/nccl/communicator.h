@@ -91,7 +91,8 @@ class Communicators {
   Communicators(const Communicators&) = delete;
 
   std::shared_ptr<Communicator> add(int device, int rank, int size);
-  /// Begins to abort all of them; those who wait for a device with operations under way get the reason. NCCL's own abort has kAbortPatience; then the process ends, since its streams hang.
+  /// Begins to abort all of them; those who wait for a device with operations under way get the reason. NCCL's own
+  /// abort has kAbortPatience; then the process ends, since its streams hang.
   void abort(const std::string& reason) noexcept;
   bool aborting() const { return aborting_; }
   /// Returns when what was begun is done.

@@ -45,7 +45,10 @@ struct Direction {
 
 struct Messages::State : std::enable_shared_from_this<State> {
   State(std::shared_ptr<GroupCore> c, std::shared_ptr<GroupState> g, StorePtr s)
-      : core(std::move(c)), group(std::move(g)), store(std::move(s)), sent(size_t(core->mesh.size())),
+      : core(std::move(c)),
+        group(std::move(g)),
+        store(std::move(s)),
+        sent(size_t(core->mesh.size())),
         heads(size_t(core->mesh.size())) {}
 
   void run();
@@ -112,8 +115,7 @@ WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
   m.memory = m.user.contiguous();
   m.start.record(m.called_on);
   m.work->keep({t, m.memory});
-  const std::string head =
-      wire::Writer().put(int32_t(tag)).put(std::string_view(m.print.encode())).take();
+  const std::string head = wire::Writer().put(int32_t(tag)).put(std::string_view(m.print.encode())).take();
   WorkPtr work = m.work;
   std::string gone = s.core->mesh.with(to, [&](Peer&) { return s.core->mesh.gone(to, UINT64_MAX); });
   if (!gone.empty()) distributed_fail(DistributedCause::backend, s.where(m), ": ", gone, ".");
@@ -179,11 +181,11 @@ void Messages::State::match() {
       });
       if (at == receives.end()) break;
       if (at->print.dtype != head.print.dtype || at->print.numel != head.print.numel) {
-        core->fail(text("message from rank ", r, " to rank ", core->mesh.rank(), " (tag ", head.tag, ") of group '",
-                        core->name, "': what is sent is not what is expected.\n  ", core->mesh.who(r), " calls ",
-                        head.print.describe(), "\n  ", core->mesh.who(core->mesh.rank()), " calls ",
-                        at->print.describe()),
-                   true);
+        core->fail(
+            text("message from rank ", r, " to rank ", core->mesh.rank(), " (tag ", head.tag, ") of group '",
+                 core->name, "': what is sent is not what is expected.\n  ", core->mesh.who(r), " calls ",
+                 head.print.describe(), "\n  ", core->mesh.who(core->mesh.rank()), " calls ", at->print.describe()),
+            true);
         return;
       }
       at->peer = r;
@@ -219,9 +221,9 @@ bool Messages::State::connect(int peer, bool sends, Direction& d, int device) {
 }
 
 void Messages::State::queue(Direction& d, Message& m) {
-  VESTA_CHECK(d.comm->device() == m.called_on.device(), value, name(m.print.what), ": expected a tensor on cuda:",
-              d.comm->device(), ", as in the first message between these ranks, got one on cuda:",
-              m.called_on.device(), " (tensor).");
+  VESTA_CHECK(d.comm->device() == m.called_on.device(), value, name(m.print.what),
+              ": expected a tensor on cuda:", d.comm->device(),
+              ", as in the first message between these ranks, got one on cuda:", m.called_on.device(), " (tensor).");
   StreamGuard guard(d.comm->stream());
   m.start.block(d.comm->stream());
   if (!m.memory.defined()) m.memory = empty_tensor(m.user.sizes(), m.user.dtype(), m.user.device());
@@ -269,10 +271,11 @@ std::string Messages::State::why_not(const Message& m, bool matched) {
   std::string behind;
   for (size_t r = 0; r < heads.size() && !m.sends && !matched; ++r) {
     if ((m.peer != -1 && m.peer != int(r)) || heads[r].empty() || heads[r].front().tag == m.tag) continue;
-    behind = text(" A message with tag ", heads[r].front().tag, " of ", mesh.who(int(r)), " was sent first; receive it.");
+    behind =
+        text(" A message with tag ", heads[r].front().tag, " of ", mesh.who(int(r)), " was sent first; receive it.");
   }
-  return text(where(m), " timed out after ", m.work->timeout().count(), " ms: ",
-              m.peer < 0 ? "no rank" : mesh.who(m.peer), " has made the call that belongs to it.", behind);
+  return text(where(m), " timed out after ", m.work->timeout().count(),
+              " ms: ", m.peer < 0 ? "no rank" : mesh.who(m.peer), " has made the call that belongs to it.", behind);
 }
 
 void Messages::State::drop(std::list<Message>& from, std::list<Message>::iterator& at, std::exception_ptr error) {

@@ -11,8 +11,9 @@ namespace vesta::cuda::nccl {
 
 void check_tensor(Collective what, const Tensor& t, bool written) {
   VESTA_CHECK(t.defined(), type, name(what), ": expected a tensor, got None.");
-  VESTA_CHECK(t.device().type == DeviceType::cuda, device, name(what), ": expected a tensor on a CUDA device, got one on ",
-              t.device(), ". NCCL moves no host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
+  VESTA_CHECK(t.device().type == DeviceType::cuda, device, name(what),
+              ": expected a tensor on a CUDA device, got one on ", t.device(),
+              ". NCCL moves no host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
   VESTA_CHECK(!written || !t.impl()->storage()->read_only(), runtime, name(what),
               ": expected memory that may be written, got a tensor over read-only memory.");
   if (written) t.impl()->storage()->bump(name(what));
@@ -88,7 +89,8 @@ Reducer reducer(Collective what, ReduceOp op, DType dtype) {
   VESTA_CHECK(type >= 0, type, name(what), ": expected a dtype that NCCL reduces, got ", dtype,
               ". It has bool, uint8, int8, int32, int64, floating-point and complex numbers; convert the tensor.");
   VESTA_CHECK(number >= 0, type, name(what), ": expected an operator that NCCL has for ", dtype, ", got ReduceOp.",
-              name(op), ". It has no bitwise ones but for bool, no PRODUCT, MIN and MAX of complex numbers, and AVG and ",
+              name(op),
+              ". It has no bitwise ones but for bool, no PRODUCT, MIN and MAX of complex numbers, and AVG and ",
               "PREMUL_SUM for floating-point and complex ones; the gloo backend has more.");
   return {DataType(type), is_complex(dtype) ? 2 : 1, RedOp(number), op.kind == ReduceOp::premul_sum, op.factor};
 }

@@ -57,10 +57,10 @@ struct Operation {
   Fingerprint print;
   std::vector<Tensor> inputs, outputs;  // the user's
   std::vector<Operand> operands;
-  Tensor flat;                          // of the list forms: what NCCL works on, made on the communicator's stream
+  Tensor flat;  // of the list forms: what NCCL works on, made on the communicator's stream
   std::function<void(Operation&)> before, after;  // copies, on the communicator's stream
   std::function<void(Operation&, Comm, nccl::Stream)> call;
-  std::function<std::string(int rank)> sizes;     // all_to_all: what this rank sends to and expects from another
+  std::function<std::string(int rank)> sizes;  // all_to_all: what this rank sends to and expects from another
   int device = 0;
   Milliseconds timeout{0};
   bool blocking = false;
@@ -151,9 +151,11 @@ Fingerprint print_of(const std::vector<Tensor>& tensors, ReduceOp op, int root =
 // ---- The group ----
 
 NcclGroup::NcclGroup(StorePtr store, int rank, int size, const GroupOptions& o)
-    : ProcessGroup(o.name, "nccl", rank, size, o.timeout), store_(std::make_shared<PrefixStore>(o.name, std::move(store))),
+    : ProcessGroup(o.name, "nccl", rank, size, o.timeout),
+      store_(std::make_shared<PrefixStore>(o.name, std::move(store))),
       core_(std::make_shared<GroupCore>("nccl", o.name, *store_, rank, size, o.timeout)),
-      group_(std::make_shared<GroupState>(o.name)), messages_(core_, group_, store_) {
+      group_(std::make_shared<GroupState>(o.name)),
+      messages_(core_, group_, store_) {
   core_->start([](const Meeting&) -> std::unique_ptr<Engine> { return std::make_unique<NcclEngine>(); }, o.timeout);
   if (size > 1) static_cast<NcclEngine&>(*core_->engine).attach(core_.get(), group_);
   if (!o.ranks.empty()) set_ranks(o.ranks);
@@ -217,8 +219,8 @@ WorkPtr NcclGroup::start(Operation op, Collective what, const CallOptions& o) {
   WorkPtr work = op.work;
   if (auto open = collecting.find(this); open != collecting.end()) {
     VESTA_CHECK(open->second.ops.empty() || open->second.ops[0].device == op.device, device, vesta::name(what),
-                ": expected tensors on cuda:", open->second.ops[0].device, ", as in the calls before, got cuda:",
-                op.device, ".");
+                ": expected tensors on cuda:", open->second.ops[0].device,
+                ", as in the calls before, got cuda:", op.device, ".");
     open->second.works.push_back(work);
     open->second.ops.push_back(std::move(op));
     return work;
@@ -321,12 +323,12 @@ void NcclGroup::compare_sizes(Call& call, const std::vector<std::string>& sizes)
     const auto to = mine.get<uint64_t>(), from = mine.get<uint64_t>();
     const auto sent = theirs.get<uint64_t>(), expected = theirs.get<uint64_t>();
     if (to == expected && from == sent) continue;
-    distributed_fail(DistributedCause::backend,
-                     core_->fail(text(core_->title(call.print(), call.sequence()), ": sizes do not agree. ",
-                                      core_->mesh.who(rank()), " sends ", to, " bytes and expects ", from, ", ",
-                                      core_->mesh.who(r), " sends ", sent, " bytes and expects ", expected,
-                                      ". Called at ", call.print().site, "."),
-                                 true));
+    distributed_fail(
+        DistributedCause::backend,
+        core_->fail(text(core_->title(call.print(), call.sequence()), ": sizes do not agree. ", core_->mesh.who(rank()),
+                         " sends ", to, " bytes and expects ", from, ", ", core_->mesh.who(r), " sends ", sent,
+                         " bytes and expects ", expected, ". Called at ", call.print().site, "."),
+                    true));
   }
 }
 
@@ -569,7 +571,8 @@ Operation NcclGroup::exchange(Collective what, std::vector<Operand> outs, std::v
     const Functions& f = functions();
     size_t from = 0, to = 0;
     for (size_t r = 0; r < n; ++r) {
-      const Operand &in = p.operands[p.operands.size() > n_out + 1 ? n_out + r : n_out], &out = p.operands[n_out > 1 ? r : 0];
+      const Operand &in = p.operands[p.operands.size() > n_out + 1 ? n_out + r : n_out],
+                    &out = p.operands[n_out > 1 ? r : 0];
       const bool lists = n_out > 1 || n == 1;
       char* send_at = at(in.memory, lists ? 0 : from);
       char* receive_at = at(out.memory, lists ? 0 : to);

@@ -31,7 +31,7 @@ ENVIRONMENT = {
 }
 
 PRELUDE = """
-import ctypes, gc, re, threading
+import ctypes, gc
 import numpy as np
 fake = ctypes.CDLL(os.environ["VESTA_CUDA_LIB_DIR"] + "/libnccl.so.2")
 SECONDS = 60
@@ -408,7 +408,7 @@ z = vesta.ones(2, device="cuda")
 dist.all_reduce(z)
 assert z.tolist() == [2.0, 2.0]
 dist.destroy_process_group()
-"""
+""",
     )
     for out in outputs:
         times = dict(line.split() for line in out.splitlines())
@@ -583,6 +583,41 @@ dist.destroy_process_group()
     )
 
 
+def test_a_backend_for_each_device_and_objects() -> None:
+    run(
+        2,
+        """
+make()
+got = [None, None]
+dist.all_gather_object(got, {"rank": rank, "more": "x" * rank})
+assert got == [{"rank": 0, "more": ""}, {"rank": 1, "more": "x"}]
+seen = [rank, "a"] if rank == 0 else [None, None]
+dist.broadcast_object_list(seen, 0)
+assert seen == [0, "a"]
+dist.destroy_process_group()
+dist.init_process_group("cpu:gloo,cuda:nccl", timeout=timedelta(seconds=SECONDS))
+assert dist.get_backend_config() == "cpu:gloo,cuda:nccl"
+before = fake.fake_nccl_operations()
+x = vesta.ones(3)
+dist.all_reduce(x)
+assert x.tolist() == [2.0] * 3 and fake.fake_nccl_operations() == before
+y = vesta.ones(3, device="cuda")
+dist.all_reduce(y)
+assert y.tolist() == [2.0] * 3 and fake.fake_nccl_operations() == before + 1
+got = [None, None]
+dist.all_gather_object(got, rank)
+assert got == [0, 1]
+works = [dist.isend(t, 1 - rank) for t in (vesta.full((2,), float(rank)), vesta.full((2,), 5.0 + rank, device="cuda"))]
+outs = [vesta.zeros(2), vesta.zeros(2, device="cuda")]
+for out in outs: dist.recv(out, 1 - rank)
+for w in works: w.wait()
+assert outs[0].tolist() == [1.0 - rank] * 2 and outs[1].tolist() == [6.0 - rank] * 2
+dist.barrier()
+dist.destroy_process_group()
+""",
+    )
+
+
 def test_versions_and_libraries_that_are_missing() -> None:
     program = """
 import vesta, vesta.distributed as dist
@@ -610,7 +645,11 @@ if not dist.is_nccl_available():
 
 
 def headers() -> list[Path]:
-    roots = [Path("/usr/local/cuda/include"), Path("/usr/include"), *Path(sys.prefix).glob("lib/*/site-packages/nvidia/*/include")]
+    roots = [
+        Path("/usr/local/cuda/include"),
+        Path("/usr/include"),
+        *Path(sys.prefix).glob("lib/*/site-packages/nvidia/*/include"),
+    ]
     return [root / "nccl.h" for root in roots if (root / "nccl.h").exists()]
 
 

@@ -1,10 +1,11 @@
 // An NCCL for the emulated device: the functions that cuda/nccl calls, with their published meanings, between processes
 // of one machine. Becomes build/fakes/libnccl.so.2.
 //
-// A communicator is a piece of shared memory (a memfd that the others open through /proc) with a ring of bytes from each
-// rank to each. An operation is a task of the emulated stream that is polled: it writes to the rings what fits and reads
-// what is there, and is done when all of it is. So operations wait for what their stream has queued before, as on a GPU,
-// and a rank that does not come leaves the others' streams hanging, as NCCL does. Ranks whose calls differ hang too.
+// A communicator is a piece of shared memory (a memfd that the others open through /proc) with a ring of bytes from
+// each rank to each. An operation is a task of the emulated stream that is polled: it writes to the rings what fits and
+// reads what is there, and is done when all of it is. So operations wait for what their stream has queued before, as on
+// a GPU, and a rank that does not come leaves the others' streams hanging, as NCCL does. Ranks whose calls differ hang
+// too.
 //
 // FAKE_NCCL, a list by commas, makes a process fail: `init_hang`, `init_error`, `abort_hang`, `old` (its version), and
 // with the number of an operation of the process, from 1, `hang@3`, `async_error@3`, `call_error@3`.
@@ -37,8 +38,8 @@ namespace nccl = vesta::cuda::nccl;
 using nccl::Result;
 
 constexpr int kMostRanks = 8;
-constexpr uint64_t kRing = 256 << 10;       // bytes from one rank to another that are under way
-constexpr size_t kDirect = 32 << 10;        // a reduction up to here goes from each to each, in one step
+constexpr uint64_t kRing = 256 << 10;  // bytes from one rank to another that are under way
+constexpr size_t kDirect = 32 << 10;  // a reduction up to here goes from each to each, in one step
 
 struct Ring {
   alignas(64) std::atomic<uint64_t> written;
