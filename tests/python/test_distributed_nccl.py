@@ -350,7 +350,8 @@ assert kept() == base
 dist.destroy_process_group()
 first = None
 for i in range(ROUNDS):
-    group = dist.distributed_c10d._new_process_group("nccl", store, rank, n, f"g{i}", timedelta(seconds=SECONDS), [0, 1])
+    limit = timedelta(seconds=SECONDS)
+    group = dist.distributed_c10d._new_process_group("nccl", store, rank, n, f"g{i}", limit, [0, 1])
     y = vesta.ones(1, device="cuda")
     group.allreduce([y]).wait()
     if i % 3 == 0: (group.send if rank == 0 else group.recv)(y, 1 - rank).wait()
