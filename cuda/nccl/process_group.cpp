@@ -11,6 +11,8 @@
 // NcclEngine::abort, which aborts the communicators, so that no stream hangs.
 #include <vesta/cuda/nccl/process_group.h>
 
+#include <sys/random.h>
+
 #include <map>
 
 #include <vesta/core/ops/ops.h>
@@ -24,6 +26,19 @@ namespace {
 /// Is what a group's thread and monitor see of NCCL: something that can be ended. It moves no bytes of the host.
 class NcclEngine final : public Engine {
  public:
+  /// Agrees on a text that no other group of this name and store has: keys of one that failed may still be there.
+  explicit NcclEngine(const Meeting& m) {
+    if (m.rank != 0) {
+      token = m.read(0);
+      return;
+    }
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random) fail(Cause::runtime, "nccl: no randomness.");
+    token = std::to_string(random);
+    m.publish(token);
+  }
+  std::string token;
+
   void attach(GroupCore* core, std::shared_ptr<GroupState> group) { core_ = core, group_ = std::move(group); }
   void all_reduce(void*, size_t, const Reduction&, uint32_t) override { none(); }
   void broadcast(void*, size_t, int, uint32_t) override { none(); }
@@ -121,7 +136,7 @@ class NcclGroup final : public ProcessGroup {
   StorePtr store_;
   std::shared_ptr<GroupCore> core_;
   std::shared_ptr<GroupState> group_;
-  Messages messages_;
+  std::unique_ptr<Messages> messages_;
   std::mutex order_;  // operations are numbered and queued in one order
   std::map<int, std::shared_ptr<Communicator>> communicators_;  // of collectives, by device; under order_
   std::atomic<int> last_device_{-1};
@@ -154,10 +169,14 @@ NcclGroup::NcclGroup(StorePtr store, int rank, int size, const GroupOptions& o)
     : ProcessGroup(o.name, "nccl", rank, size, o.timeout),
       store_(std::make_shared<PrefixStore>(o.name, std::move(store))),
       core_(std::make_shared<GroupCore>("nccl", o.name, *store_, rank, size, o.timeout)),
-      group_(std::make_shared<GroupState>(o.name)),
-      messages_(core_, group_, store_) {
-  core_->start([](const Meeting&) -> std::unique_ptr<Engine> { return std::make_unique<NcclEngine>(); }, o.timeout);
-  if (size > 1) static_cast<NcclEngine&>(*core_->engine).attach(core_.get(), group_);
+      group_(std::make_shared<GroupState>(o.name)) {
+  core_->start([](const Meeting& m) -> std::unique_ptr<Engine> { return std::make_unique<NcclEngine>(m); }, o.timeout);
+  if (size > 1) {
+    auto& engine = static_cast<NcclEngine&>(*core_->engine);
+    engine.attach(core_.get(), group_);
+    store_ = std::make_shared<PrefixStore>(engine.token, store_);
+  }
+  messages_ = std::make_unique<Messages>(core_, group_, store_);
   if (!o.ranks.empty()) set_ranks(o.ranks);
 }
 
@@ -181,7 +200,7 @@ void NcclGroup::abort(const std::string& reason) {
 
 void NcclGroup::shutdown() {
   if (core_->forked()) return;
-  messages_.stop();
+  messages_->stop();
   core_->stop();
   communicators_.clear();
   group_->communicators.close();
@@ -650,13 +669,13 @@ WorkPtr NcclGroup::all_to_all_single(Tensor output, Tensor input, std::vector<in
 WorkPtr NcclGroup::send(Tensor tensor, int destination, int tag, const CallOptions& o) {
   check_tensor(Collective::send, tensor, false);
   check_rank(Collective::send, destination, "dst");
-  return in_batch(messages_.send(tensor, destination, tag, timeout_of(o)));
+  return in_batch(messages_->send(tensor, destination, tag, timeout_of(o)));
 }
 
 WorkPtr NcclGroup::recv(Tensor tensor, int source, int tag, const CallOptions& o) {
   check_tensor(Collective::recv, tensor, true);
   if (source != -1) check_rank(Collective::recv, source, "src");
-  return in_batch(messages_.receive(tensor, source, tag, timeout_of(o)));
+  return in_batch(messages_->receive(tensor, source, tag, timeout_of(o)));
 }
 
 WorkPtr NcclGroup::barrier(const CallOptions& o) {
