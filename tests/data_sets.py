@@ -193,6 +193,20 @@ class Failing(data.Dataset):
         return index
 
 
+class Counting(data.Dataset):
+    """Counts its samples in shared memory."""
+
+    def __init__(self) -> None:
+        self.count = vesta.zeros(8, dtype=vesta.int64).share_memory_()
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> int:
+        self.count[index] += 1
+        return index
+
+
 class Slow(data.Dataset):
     """Takes its time; says which process made a sample."""
 

@@ -531,3 +531,31 @@ def test_large_and_many_tasks_do_not_stall(method: str) -> None:
     assert [batch[0] for batch in many] == list(range(0, 6000, 20))
     text = data.DataLoader(["x" * 5000] * 200, batch_size=1, prefetch_factor=200, **options)
     assert all(batch == ["x" * 5000] for batch in text)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_packed_and_shared_memory_goes_along(method: str) -> None:
+    options = {"num_workers": 2, "multiprocessing_context": method}
+    records = [{"id": i, "name": f"n{i}"} for i in range(5000)]
+    packed = data.DataLoader(records, batch_size=1000, pack=True, **options)
+    assert [name for batch in packed for name in batch["name"]] == [row["name"] for row in records]
+    counting = data_sets.Counting()
+    assert len(list(data.DataLoader(counting, **options))) == 8
+    assert counting.count.tolist() == [1] * 8
+
+
+def test_rows_of_tensors_are_written_straight_into_shared_memory() -> None:
+    x = vesta.arange(4000).reshape(20, 200)
+    batches = list(data.DataLoader(data.TensorDataset(x, x[:, 0]), batch_size=8, shuffle=True, num_workers=2))
+    assert all(_shared.is_shared(batch[0]) and (batch[0][:, 0] == batch[1]).all() for batch in batches)
+    assert sorted(vesta.cat([batch[1] for batch in batches]).tolist()) == list(range(0, 4000, 200))
+
+
+def test_there_is_no_place_in_a_pass_without_order() -> None:
+    loader = data.DataLoader(range(8), num_workers=2, in_order=False)
+    batches = iter(loader)
+    next(batches)
+    with pytest.raises(ValueError, match="state_dict: expected in_order=True"):
+        loader.state_dict()
+    list(batches)
+    assert loader.state_dict()["finished"]

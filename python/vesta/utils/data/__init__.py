@@ -15,6 +15,7 @@ from .dataset import (
     random_split,
 )
 from .distributed import DistributedSampler
+from .remote_error import WorkerError
 from .sampler import (
     BatchSampler,
     RandomSampler,
@@ -40,6 +41,7 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "WorkerError",
     "_DatasetKind",
     "default_collate",
     "default_convert",

@@ -45,6 +45,7 @@ class ByWorkers(Pass):
                 "load_state_dict: an iterable dataset goes on with as many workers as it had, which is "
                 f"{len(streams)}, got {count}."
             )
+        self.progress.ordered = self._in_order or count == 1
         self._current += 1
         self._ready: dict[int, tuple[Task, int, Any]] = {}  # batches that have come and are not wanted yet
         self._asked: dict[int, tuple[Task, int]] = {}  # tasks without an answer

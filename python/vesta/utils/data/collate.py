@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
@@ -229,18 +230,25 @@ def _field(key: Any, members: Sequence[Any], collate_fn_map: Any) -> Any:
         raise
 
 
+def batch_memory(shape: tuple[int, ...], like: Tensor) -> Tensor | None:
+    """Makes the tensor that a batch is to be written into, in a worker; None where it may be any."""
+    count = math.prod(shape)
+    if _batch.empty is None or like.device.type != "cpu" or like.requires_grad or count * like.element_size() <= _SMALL:
+        return None
+    return _batch.empty(shape, like.dtype)
+
+
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:
     """Stacks tensors, in a worker straight into shared memory."""
     first = tensors[0]
-    if _batch.empty is None or first.device.type != "cpu" or first.requires_grad:
+    if _batch.empty is None:
         return vesta.stack(tensors, 0)
     dtype = first.dtype
     for tensor in tensors:
         if tensor.dtype != dtype or tensor.requires_grad or tensor.shape != first.shape:
             return vesta.stack(tensors, 0)
-    if len(tensors) * first.numel() * first.element_size() <= _SMALL:
-        return vesta.stack(tensors, 0)
-    return vesta.stack(tensors, 0, out=_batch.empty((len(tensors), *first.shape), dtype))
+    memory = batch_memory((len(tensors), *first.shape), first)
+    return vesta.stack(tensors, 0) if memory is None else vesta.stack(tensors, 0, out=memory)
 
 
 def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import vesta
 from vesta import Tensor
+from vesta.utils.data.collate import batch_memory
 
 __all__ = [
     "ChainDataset",
@@ -104,7 +105,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def collated(self, indices: Sequence[int]) -> list[Tensor]:
         """Returns what ``default_collate`` makes of these samples, with one lookup for each tensor."""
         rows = vesta.tensor(indices, dtype=vesta.int64)
-        return [tensor.index_select(0, rows.to(tensor.device)) for tensor in self.tensors]
+        return [_rows(tensor, rows) for tensor in self.tensors]
 
 
 def _samples(dataset: Any, indices: list) -> list[Any]:
@@ -116,6 +117,14 @@ def _samples(dataset: Any, indices: list) -> list[Any]:
     if len(samples) != len(indices):
         raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}")
     return samples
+
+
+def _rows(tensor: Tensor, rows: Tensor) -> Tensor:
+    """Returns rows of a tensor; in a worker they are written straight into shared memory."""
+    memory = batch_memory((rows.size(0), *tensor.shape[1:]), tensor)
+    if memory is None:
+        return tensor.index_select(0, rows.to(tensor.device))
+    return vesta.index_select(tensor, 0, rows, out=memory)
 
 
 class StackDataset(Dataset[Any]):

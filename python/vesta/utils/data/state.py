@@ -167,6 +167,7 @@ class Progress:
         self._place = order.here()
         self.batches = 0  # that this iterator has given
         self.finished = False
+        self.ordered = True  # whether batches come in the order of the tasks
         #: Says where each worker's part of an iterable dataset stands.
         self.streams: Callable[[], list[Any] | None] = lambda: None
 
@@ -177,4 +178,9 @@ class Progress:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the place behind the batch that came last."""
+        if not self.ordered and not self.finished:
+            raise ValueError(
+                "state_dict: expected in_order=True, got False. Batches that come as they are ready leave no place in "
+                "the order to go on from."
+            )
         return self._order.state(self._place, self.finished, self.streams())
