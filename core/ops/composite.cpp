@@ -45,6 +45,11 @@ Tensor clamp(const Tensor& input, const MaybeTensor& min, const MaybeTensor& max
   check_defined(input, "clamp", "input");
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
   Tensor low = bound_within(input, min, true), high = bound_within(input, max, false);
+  const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
+  if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
+    Tensor r = low.defined() ? maximum(input, low) : input;
+    return high.defined() ? minimum(r, high) : r;
+  }
   if (!high.defined()) return clamp_min(input, low);
   if (!low.defined()) return clamp_max(input, high);
   return clamp_between(input, low, high);

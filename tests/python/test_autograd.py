@@ -601,3 +601,24 @@ def test_batch_norm_keeps_its_shapes():
     assert used.tolist() == [0.0, 0.0] and invstd.tolist() == [1.0, 1.0]
     with pytest.raises(vesta.Error, match="at least 2 dimensions"):
         vesta.nn.functional.batch_norm(vesta.zeros(0), vesta.zeros(0), vesta.zeros(0), training=True)
+
+
+def test_a_value_on_its_bound() -> None:
+    """As PyTorch has it: no gradient where the bound is a number, half of it where it is a tensor; NaN likewise."""
+    values = [float("nan"), -1.0, 0.0, 0.5, 1.0, 2.0]
+
+    def slope(f) -> list[float]:
+        x = vesta.tensor(values, requires_grad=True)
+        f(x).sum().backward()
+        return x.grad.tolist()
+
+    zero, one = vesta.tensor(0.0), vesta.tensor(1.0)
+    assert slope(lambda x: x.clamp(min=0)) == [0, 0, 0, 1, 1, 1]
+    assert slope(lambda x: x.clamp(max=0)) == [0, 1, 0, 0, 0, 0]
+    assert slope(lambda x: x.clamp(0, 1)) == [0, 0, 0, 1, 0, 0]
+    assert slope(lambda x: x.clamp(1, 0)) == [0, 0, 0, 0, 0, 0]
+    assert slope(lambda x: x.clamp(zero, one)) == [1, 0, 0.5, 1, 0.5, 0]
+    assert slope(lambda x: x.clamp(one, zero)) == [1, 0, 0, 0, 0, 0]
+    low, high = zero.clone().requires_grad_(), one.clone().requires_grad_()
+    vesta.tensor([0.0, 1.0, 3.0]).clamp(low, high).sum().backward()
+    assert low.grad.item() == 0.5 and high.grad.item() == 1.5

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+import numpy
 import pytest
 import vesta
 import vesta.multiprocessing as mp
@@ -228,7 +229,6 @@ def test_share_memory_takes_views_along_and_ends_resizing():
 
 @pytest.mark.differs
 def test_memory_under_an_array_stays_where_the_array_is():
-    numpy = pytest.importorskip("numpy")
     array = numpy.arange(1000.0)
     x = vesta.from_numpy(array)
     x.share_memory_()

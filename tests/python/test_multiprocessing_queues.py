@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue as standard_queue
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import vesta
@@ -340,6 +342,49 @@ if __name__ == "__main__":
     left = {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")} - before
     print(len(kept), len(os.listdir("/proc/self/fd")) < 20, left)
 """
+
+
+FULL = """
+import vesta
+from vesta._C import _shared
+
+arena, kept = _shared.Arena(), []
+try:
+    while True:
+        kept.append(arena.empty((8 << 20,), vesta.uint8).fill_(1))
+except MemoryError as error:
+    print(len(kept), error)
+kept.clear()
+print((arena.empty((8 << 20,), vesta.uint8).fill_(1) == 1).all().item())
+"""
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """Makes a memory control group; yields a command that runs its arguments in it, None where that is not allowed."""
+    try:
+        groups = [line.split(":") for line in Path("/proc/self/cgroup").read_text().splitlines()]
+        (path,) = [path for _, controllers, path in groups if controllers == "memory"]
+        group = Path("/sys/fs/cgroup/memory" + path) / f"vesta-test-{os.getpid()}"
+        group.mkdir()
+    except (OSError, ValueError):
+        yield None
+        return
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(limit))
+        yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+    finally:
+        group.rmdir()
+
+
+def test_full_memory_is_an_exception_and_not_a_signal():
+    command = [sys.executable, "-c", FULL]
+    with memory_group(192 << 20) as grouped:
+        limited = grouped or ["sh", "-c", 'ulimit -f 131072 && exec "$@"', "sh"]  # files end at 64 MiB
+        done = subprocess.run([*limited, *command], capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    count, said = done.stdout.split(maxsplit=1)
+    assert int(count) >= 4 and "tried to reserve" in said and said.rstrip().endswith("True")
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -1,4 +1,5 @@
-// Choosing between values: where, and the clamps.
+// Choosing between values: where, and the clamps. A value that lies on its bound gets no gradient, as in PyTorch where
+// the bound is a number; bounds that are tensors go to maximum and minimum, which share it (core/ops/composite.cpp).
 #pragma once
 #include <vesta/core/ops/pointwise_struct.h>
 
@@ -10,16 +11,16 @@ struct ClampMin {
   static constexpr auto doc = "clamp_min(input, min): max(x, min), elementwise with broadcasting; NaN stays NaN.";
   static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
-  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a < b, lit<T>(0), g); }
-  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a < b, g, lit<T>(0)); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a > b, g, lit<T>(0)); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a <= b, g, lit<T>(0)); }
 };
 
 struct ClampMax {
   static constexpr auto doc = "clamp_max(input, max): min(x, max), elementwise with broadcasting; NaN stays NaN.";
   static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }
-  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a > b, lit<T>(0), g); }
-  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a > b, g, lit<T>(0)); }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a < b, g, lit<T>(0)); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a >= b, g, lit<T>(0)); }
 };
 
 struct ClampBetween {
@@ -29,13 +30,13 @@ struct ClampBetween {
     return math::minimum(math::maximum(x, low), high);
   }
   template <class T> VESTA_HD static T backward_a(T g, T x, T low, T high, Unused) {
-    return math::select(x < low, lit<T>(0), math::select(x > high, lit<T>(0), g));
+    return math::select(x > low, math::select(x < high, g, lit<T>(0)), lit<T>(0));
   }
   template <class T> VESTA_HD static T backward_b(T g, T x, T low, T high, Unused) {
-    return math::select(x < low, math::select(low < high, g, lit<T>(0)), lit<T>(0));
+    return math::select(x <= low, math::select(low < high, g, lit<T>(0)), lit<T>(0));
   }
   template <class T> VESTA_HD static T backward_c(T g, T x, T low, T high, Unused) {
-    return math::select(x > high, g, math::select(high < low, g, lit<T>(0)));
+    return math::select(x >= high, g, math::select(high <= low, g, lit<T>(0)));
   }
 };
 

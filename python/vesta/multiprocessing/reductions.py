@@ -15,7 +15,6 @@ from multiprocessing import context, reduction, resource_sharer  # noqa: F401  (
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-import vesta
 from vesta import Tensor, _tensor
 from vesta._C import _shared
 
@@ -172,5 +171,4 @@ def reduce_tensor(tensor: Tensor) -> Any:
 def register() -> None:
     """Registers the reductions with ``ForkingPickler``; done when ``vesta.multiprocessing`` is imported."""
     ForkingPickler.register(_tensor._Storage, _reduce_storage)
-    for kind in (Tensor, vesta.nn.Parameter, vesta.nn.Buffer):
-        ForkingPickler.register(kind, reduce_tensor)
+    ForkingPickler.register(Tensor, reduce_tensor)  # parameters and buffers are made of a tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import multiprocessing.connection
 import signal
 import sys
@@ -27,7 +26,6 @@ __all__ = [
 ]
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"  # accepted: children here start without waiting for one another
-_log = logging.getLogger(__name__)
 _LAST_PATIENCE = 30.0  # seconds that a process has to end after SIGTERM
 
 
@@ -133,16 +131,19 @@ class ProcessContext:
 
     def _end_all(self, grace_period: float | None) -> None:
         """Ends every process: by patience, by SIGTERM, by SIGKILL."""
+        import logging
+
+        log = logging.getLogger(__name__)
         if grace_period is not None:
             self._join_within(grace_period)
         for process in self.processes:
             if process.is_alive():
-                _log.warning("Terminating process %s via signal SIGTERM", process.pid)
+                log.warning("Terminating process %s via signal SIGTERM", process.pid)
                 process.terminate()
         self._join_within(_LAST_PATIENCE if grace_period is None else grace_period)
         for process in self.processes:
             if process.is_alive():
-                _log.warning("Process %s has not ended after SIGTERM: killing it", process.pid)
+                log.warning("Process %s has not ended after SIGTERM: killing it", process.pid)
                 process.kill()
             process.join()
 

@@ -24,7 +24,7 @@ from vesta.utils.data.worker import FETCHING, SENDING, STARTING, Carried, Desk, 
 __all__ = ["Pool"]
 
 _TICK = 0.05  # seconds between looks at what no descriptor tells
-_STOPPED = 0.3  # seconds after which a stopped worker is given up
+_STOPPED = 0.2  # seconds after which a stopped worker is given up
 _PAUSE = 0.25  # a tick that took so long was our own stop: what was seen before does not count
 _QUICK = 0.01  # seconds in which workers are forked at once
 _GRACE = 0.1  # seconds in which workers end by themselves
