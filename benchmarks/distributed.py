@@ -5,7 +5,8 @@
 
 All processes live through the whole run and are measured by turns, so that a change of the machine's speed meets each.
 A round's figure is the median of its calls on rank 0; the table shows the median of the rounds and, beside it, the
-median of the ratios round by round. `--check` compares with a build of groups that compare nothing
+median of the ratios round by round; `processor` is the time that all threads of all ranks used, which other load on the
+machine disturbs less. `--check` compares with a build of groups that compare nothing
 (VESTA_UNCHECKED_COLLECTIVES=1, for this measurement only).
 """
 
@@ -27,7 +28,7 @@ SIZES = {4: 300, 1024: 300, 65536: 150, 1 << 20: 60, 26_000_000: 6}  # bytes: ca
 
 
 def worker(name: str, rank: int, size: int, port: int) -> None:
-    """Answers one JSON line a request: {"bytes", "calls"} -> seconds of the median call."""
+    """Answers one JSON line a request: {"bytes", "calls"} -> seconds of the median call, and of processor per call."""
     lib = importlib.import_module(name)
     dist = importlib.import_module(name + ".distributed")
     lib.set_num_threads(1)
@@ -38,12 +39,13 @@ def worker(name: str, rank: int, size: int, port: int) -> None:
         tensor = lib.zeros(request["bytes"] // 4)
         dist.all_reduce(tensor)
         dist.barrier()
-        times = []
+        times, used = [], time.process_time()
         for _ in range(request["calls"]):
             start = time.perf_counter()
             dist.all_reduce(tensor)
             times.append(time.perf_counter() - start)
-        print(json.dumps(statistics.median(times)), flush=True)
+        used = (time.process_time() - used) / request["calls"]
+        print(json.dumps([statistics.median(times), used]), flush=True)
     dist.destroy_process_group()
 
 
@@ -72,13 +74,14 @@ class Ranks:
         for process in self.processes:
             assert process.stdout and process.stdout.readline() == "ready\n", f"{name}: a rank did not start"
 
-    def measure(self, size: int, calls: int) -> float:
-        """Returns rank 0's median in seconds."""
+    def measure(self, size: int, calls: int) -> tuple[float, float]:
+        """Returns rank 0's median in seconds, and the processor time of all ranks per call."""
         for process in self.processes:
             assert process.stdin
             process.stdin.write(json.dumps({"bytes": size, "calls": calls}) + "\n")
             process.stdin.flush()
-        return [float(process.stdout.readline()) for process in self.processes if process.stdout][0]
+        answers = [json.loads(process.stdout.readline()) for process in self.processes if process.stdout]
+        return answers[0][0], sum(used for _, used in answers)
 
     def end(self) -> None:
         for process in self.processes:
@@ -114,9 +117,10 @@ def main() -> None:
         for i in range(args.rounds):
             order = names if i % 2 == 0 else names[::-1]
             rounds.append({name: sides[name].measure(size, SIZES.get(size, 60)) for name in order})
-        row = {name: statistics.median(r[name] for r in rounds) * 1e6 for name in names}
+        row = {name: statistics.median(r[name][0] for r in rounds) * 1e6 for name in names}
         for other in names[1:]:
-            row[f"{other} / vesta"] = statistics.median(r[other] / r["vesta"] for r in rounds)
+            row[f"{other} / vesta"] = statistics.median(r[other][0] / r["vesta"][0] for r in rounds)
+            row[f"processor {other} / vesta"] = statistics.median(r[other][1] / r["vesta"][1] for r in rounds)
         results[str(size)] = row
         figures = "  ".join(f"{k} {v:10.1f} us" if "/" not in k else f"{k} {v:5.2f}" for k, v in row.items())
         print(f"all_reduce of {size:>9} B on {args.ranks} ranks:  {figures}", flush=True)

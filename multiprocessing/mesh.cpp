@@ -425,6 +425,7 @@ void Mesh::take_in(int rank, std::vector<MeshMessage>& came) {
         break;
       case Topic::abort:
         if (aborted_.empty()) aborted_ = std::move(m.body);
+        is_aborted_ = true;
         if (p.state == Peer::here) p.state = Peer::left, p.left_after = 0;
         break;
       case Topic::bye:
@@ -452,6 +453,7 @@ void Mesh::abort(const std::string& reason) {
   {
     std::lock_guard lock(mutex_);
     if (aborted_.empty()) aborted_ = reason;
+    is_aborted_ = true;
   }
   send_to_all(Topic::abort, 0, reason);
   std::lock_guard lock(mutex_);

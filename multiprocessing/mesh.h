@@ -82,6 +82,7 @@ class VESTA_API Mesh {
   void abort(const std::string& reason);
   /// Returns the reason that another rank gave, or that this one did.
   std::string aborted();
+  bool is_aborted() const { return is_aborted_; }
   /// Says goodbye: this rank's last operation was `number`. Waits until all know, or `patience` is over.
   void leave(uint64_t number, Milliseconds patience);
   /// Answers goodbyes of ranks whose operations are done here up to `number`.
@@ -121,6 +122,7 @@ class VESTA_API Mesh {
   bool reading_ = false;
   std::vector<char> read_buffer_;  // of the reading thread
   std::string aborted_;
+  std::atomic<bool> is_aborted_{false};
   wire::Fd wake_;
 };
 

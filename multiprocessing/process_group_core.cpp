@@ -22,7 +22,7 @@ void Call::wait_for(const std::vector<int>& ranks) {
   Mesh& mesh = core_.mesh;
   std::string gone;
   const bool in_time = mesh.wait(deadline_, [&] {
-    if (core_.failed()) return true;
+    if (core_.failed() || mesh.is_aborted()) return true;
     bool complete = true;
     for (int r : ranks) {
       if (!mesh.peer(r).collectives.empty()) continue;
@@ -31,7 +31,7 @@ void Call::wait_for(const std::vector<int>& ranks) {
     }
     return complete || !gone.empty();
   });
-  if (in_time && gone.empty() && !core_.failed()) return;
+  if (in_time && gone.empty() && !core_.failed() && !mesh.is_aborted()) return;
   const std::string title = core_.title(print_, sequence_);
   core_.check_failed(title);
   if (const std::string told = mesh.aborted(); !told.empty()) {

@@ -1,6 +1,7 @@
 #include <vesta/multiprocessing/work.h>
 
 #include <atomic>
+#include <thread>
 #include <utility>
 
 #include <vesta/multiprocessing/distributed_error.h>
@@ -47,10 +48,11 @@ void Work::set_watcher(std::function<void(double)> watcher) {
 bool Work::wait_for_end(Milliseconds timeout) {
   const auto start = Clock::now(), end = deadline_in(timeout);
   std::unique_lock lock(mutex_);
-  while (!done_) {
+  auto over = [&] { return ended_ || (done_ && finisher_ == std::this_thread::get_id()); };
+  while (!over()) {
     const auto now = Clock::now();
     if (now >= end) return false;
-    if (wait_until(changed_, lock, std::min(end, now + Milliseconds(1000)), [&] { return done_; })) break;
+    if (wait_until(changed_, lock, std::min(end, now + Milliseconds(1000)), over)) break;
     if (auto watcher = std::exchange(watcher_, nullptr)) {  // itself, not a copy: it remembers what it has said
       lock.unlock();
       watcher(std::chrono::duration<double>(Clock::now() - start).count());
@@ -98,17 +100,20 @@ void Work::finish(std::exception_ptr error) {
     std::lock_guard lock(mutex_);
     if (done_) return;
     done_ = true;
+    finisher_ = std::this_thread::get_id();
     error_ = std::move(error);
     if (error_) dropped.swap(outputs_);
     callbacks.swap(callbacks_);
     watcher.swap(watcher_);
-    changed_.notify_all();
   }
   for (Callback& f : callbacks) {
     try {
       f(*this);
     } catch (...) {}
   }
+  std::lock_guard lock(mutex_);  // now those who wait: they take the outputs away, which the callbacks have seen
+  ended_ = true;
+  changed_.notify_all();
 }
 
 WorkPtr all_of(std::vector<WorkPtr> parts) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <vesta/core/tensor.h>
@@ -42,7 +43,8 @@ class VESTA_API Work {
   /// Returns the number of the operation within its group.
   uint64_t sequence_number() const { return sequence_; }
   /// Calls `f` once when the operation ends, on the thread that ends it; at once where it has ended. What `f` throws is
-  /// dropped. Of several, the first given is called first.
+  /// dropped. Of several, the first given is called first, and all before
+  /// `wait` returns.
   void then(Callback f);
 
   // For those who implement process groups.
@@ -64,7 +66,9 @@ class VESTA_API Work {
   Milliseconds timeout_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool done_ = false;
+  bool done_ = false;  // ended, well or not; callbacks may be running
+  bool ended_ = false;  // these too
+  std::thread::id finisher_;
   std::exception_ptr error_;
   std::vector<Tensor> outputs_;
   std::vector<Callback> callbacks_;

@@ -47,7 +47,7 @@ _ALIASES = {
 #: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
 _LAZY = {
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "nn", "optim", "safetensors", "utils"), ""),
-    "multiprocessing": "",
+    **dict.fromkeys(("distributed", "futures", "multiprocessing"), ""),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
     **dict.fromkeys(("GradScaler", "autocast"), ".amp"),

@@ -68,6 +68,7 @@ def disagree(n, work):
     return [str(error) for error in errors]
 
 
+@pytest.mark.differs
 @pytest.mark.parametrize("count", (5, MANY), ids=("few", "many"))
 @pytest.mark.parametrize("name", COLLECTIVES)
 @pytest.mark.parametrize("kind", ("collective", "dtype", "shape", "root", "order", "missing"))
@@ -189,6 +190,7 @@ def test_timeout_names_the_rank_that_did_not_come(count):
     end(groups)
 
 
+@pytest.mark.differs
 def test_a_late_rank_is_reported_to_those_who_wait():
     groups = make_groups(2)
     with warnings.catch_warnings(record=True) as seen:
@@ -294,6 +296,7 @@ def kill_one_after_the_other(seed, ranks=5):
     return [entry[0] for entry in log]
 
 
+@pytest.mark.differs
 def test_twenty_killed_ranks_are_named():
     seconds = [s for seed in range(5) for s in kill_one_after_the_other(seed)]
     assert len(seconds) == 20
