@@ -118,6 +118,10 @@ WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
   const std::string head = wire::Writer().put(int32_t(tag)).put(std::string_view(m.print.encode())).take();
   WorkPtr work = m.work;
   std::string gone = s.core->mesh.with(to, [&](Peer&) { return s.core->mesh.gone(to, UINT64_MAX); });
+  if (const std::string told = s.core->mesh.aborted(); !told.empty()) {
+    s.core->fail(told, false);
+    s.core->check_failed(s.where(m));
+  }
   if (!gone.empty()) distributed_fail(DistributedCause::backend, s.where(m), ": ", gone, ".");
   {
     std::lock_guard lock(s.mutex);
@@ -266,7 +270,9 @@ std::string Messages::State::why_not(const Message& m, bool matched) {
       return ended ? mesh.gone(r, UINT64_MAX) : std::string();
     });
   }
-  if (!gone.empty()) return where(m) + ": " + gone + ".";
+  if (!gone.empty()) {  // who failed the group counts as gone too: the next step has the reason
+    return mesh.aborted().empty() ? where(m) + ": " + gone + "." : std::string();
+  }
   if (Clock::now() < m.deadline) return {};
   std::string behind;
   for (size_t r = 0; r < heads.size() && !m.sends && !matched; ++r) {
