@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ settings.register_profile(
 )
 settings.load_profile("vesta")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and programs that tests start would as well.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Without a GPU the CUDA backend runs on the emulated device that the build tree holds (cuda/emulation/README.md).
 HAS_GPU = os.path.exists("/dev/nvidia0")
