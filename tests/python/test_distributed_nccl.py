@@ -289,6 +289,8 @@ if rank == 2:
 else:
     dist.send(vesta.full((1,), float(rank), device="cuda"), 2)
 # what is sent is not what is expected: both know, before a byte moves
+store.set(f"arrived{rank}", "")  # not before all messages have: the next error ends the group for everybody
+store.wait([f"arrived{r}" for r in range(n)])
 def differs():
     if rank == 0:
         dist.isend(vesta.zeros(3, device="cuda"), 1).wait()  # few bytes may leave before anybody knows
