@@ -6,13 +6,6 @@
 #include <vesta/multiprocessing/distributed_error.h>
 
 namespace vesta {
-namespace { std::atomic<void (*)()> interrupt_check{nullptr}; }  // namespace
-
-void set_interrupt_check(void (*check)()) { interrupt_check = check; }
-
-void check_interrupt() {
-  if (auto* check = interrupt_check.load(std::memory_order_relaxed)) check();
-}
 
 bool Work::is_completed() const {
   std::lock_guard lock(mutex_);

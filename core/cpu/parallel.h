@@ -71,11 +71,4 @@ VESTA_API bool in_parallel_region();
 /// Tells whether this process was forked from one that had loaded the library: it then computes on one thread.
 VESTA_API bool is_forked_child();
 
-/// Is called by the thread that entered a loop before each of its pieces after the first; throw from it to end the
-/// loop.
-using PollHook = void (*)();
-
-/// Installs `hook` (nullptr: none) and returns the one before. The Python layer uses it to let Ctrl-C end a long loop.
-VESTA_API PollHook set_poll_hook(PollHook hook);
-
 }  // namespace vesta::cpu

@@ -1,6 +1,7 @@
 // vesta._C._shared: shared memory, channels with descriptors and the tie between processes, for vesta.multiprocessing.
 #include <pybind11/stl.h>
 
+#include <vesta/core/base/interrupt.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/multiprocessing/fd_channel.h>
 #include <vesta/multiprocessing/process_tie.h>
@@ -28,14 +29,8 @@ Handle handle_of(const HandleTuple& t) {
   return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t), std::get<4>(t)};
 }
 
-/// Lets a signal's handler run, and its exception end a wait.
-void check_signals() {
-  Gil gil;
-  if (PyErr_CheckSignals() < 0) throw_current();
-}
-
 Wait wait_of(std::optional<double> timeout) {
-  Wait wait{{}, check_signals};
+  Wait wait{{}, interrupt_check()};
   if (timeout && *timeout < 1e9) {
     const std::chrono::duration<double> seconds(*timeout > 0 ? *timeout : 0.0);
     wait.deadline = shared::SteadyClock::now() + std::chrono::duration_cast<shared::SteadyClock::duration>(seconds);
