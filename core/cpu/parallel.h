@@ -15,7 +15,7 @@ class RangeFn {
   /// Binds to `f`, which must outlive the RangeFn.
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, RangeFn>)
-  RangeFn(F&& f)
+  RangeFn(F&& f)  // NOLINT(bugprone-forwarding-reference-overload): it is constrained
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, std::int64_t begin, std::int64_t end) {
           (*static_cast<std::remove_reference_t<F>*>(object))(begin, end);

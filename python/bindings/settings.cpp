@@ -1,4 +1,6 @@
 // What the library is set to, and questions about dtypes: default dtype, threads, promotion, ranges.
+#include <pthread.h>
+
 #include <cmath>
 #include <limits>
 
@@ -158,6 +160,7 @@ void look_at_signals() {
 
 bool add_settings(PyObject* module) {
   main_thread = PyThread_get_thread_ident();
+  pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
   set_interrupt_check(look_at_signals);
   set_warning_handler(show_warning);
   set_waiting_hooks({begin_waiting, end_waiting});
