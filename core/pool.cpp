@@ -103,8 +103,8 @@ void give(void* p, size_t bytes) noexcept {
 }
 
 void count_live(int delta) noexcept {
-  if (lists.state !=
-      Lists::open) {  // ended, or a thread that has only freed what others made: nobody reads its counter
+  // A thread that has ended, or only freed what others made: nobody reads its counter.
+  if (lists.state != Lists::open) {
     live_of_ended_threads += delta;
     return;
   }

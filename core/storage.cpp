@@ -5,18 +5,12 @@
 #include <new>
 
 #include <vesta/core/backend.h>
-#include <vesta/core/move_storage.h>
 #include <vesta/core/pool.h>
 
 namespace vesta {
 namespace {
 constexpr size_t kHeader = 64;
 constexpr size_t kMaxInline = pool::kMaxBytes - kHeader;
-struct Move {
-  const Memory& to;
-  Memory from;
-};
-thread_local Move* move = nullptr;  // what move_storage wants of the next resize
 }  // namespace
 
 StoragePtr Storage::allocate(size_t nbytes, Device device) {
@@ -51,23 +45,21 @@ void Storage::destroy(Storage* s) noexcept {
 }
 
 void Storage::resize(size_t nbytes) {
-  VESTA_CHECK(!lent_ || move, runtime,
+  VESTA_CHECK(!lent_, runtime,
               "resize_: expected a tensor that owns its memory, got one that borrows it. Clone it first.");
-  Memory memory = move ? move->to : backend(device_.type).allocate(nbytes, device_);
+  Memory memory = backend(device_.type).allocate(nbytes, device_);
   backend(device_.type).copy_bytes(memory.data, data_, std::min(nbytes, nbytes_), device_);
-  if (move) move->from = {data_, context_, deleter_};
-  else if (deleter_) deleter_(context_);
+  if (deleter_) deleter_(context_);
   data_ = memory.data, nbytes_ = nbytes, context_ = memory.context, deleter_ = memory.deleter;
-  if (move) lent_ = true, read_only_ = false;
 }
 
-Memory move_storage(Storage& storage, const Memory& memory) {
-  VESTA_ASSERT(storage.device().type == DeviceType::cpu);
-  Move this_one{memory, {}};
-  move = &this_one;
-  storage.resize(storage.nbytes());  // cannot fail: the memory is there
-  move = nullptr;
-  return this_one.from;
+Memory Storage::move_to(const Memory& memory) {
+  VESTA_ASSERT(device_.type == DeviceType::cpu);
+  if (nbytes_) std::memcpy(memory.data, data_, nbytes_);
+  const Memory old{data_, context_, deleter_};
+  data_ = memory.data, context_ = memory.context, deleter_ = memory.deleter;
+  lent_ = true, read_only_ = false;
+  return old;
 }
 
 }  // namespace vesta

@@ -8,6 +8,8 @@
 
 namespace vesta {
 
+struct Memory;
+
 /// Owns memory on one device. All aliases share it, and with it one version counter: every write through any of them
 /// raises `version` and notes the writing op, so that a stale saved tensor can name its culprit.
 class VESTA_API Storage : public RefCounted {
@@ -33,6 +35,10 @@ class VESTA_API Storage : public RefCounted {
   bool resizable() const { return !lent_; }
   /// Replaces the memory by a block of `nbytes`, keeping the first bytes. Aliases see the new block.
   void resize(size_t nbytes);
+  /// Moves the bytes to `memory` of the CPU, which has room for them and is the storage's from now on as if wrapped:
+  /// not resizable any more. Aliases see the new block. Returns the old one, for the caller to free; a null deleter
+  /// means that it belongs to this header.
+  [[nodiscard]] Memory move_to(const Memory& memory);
 
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   const char* last_writer() const { return last_writer_; }

@@ -13,8 +13,7 @@
 namespace vesta::shared {
 namespace {
 
-constexpr std::chrono::milliseconds kSlice{50};
-constexpr std::chrono::milliseconds kRetry{2};  // the kernel has no event for "fewer descriptors on their way"
+constexpr Milliseconds kRetry{2};  // the kernel has no event for "fewer descriptors on their way"
 
 /// Is what a packet begins with; the bytes follow, or lie in shared memory, with the last descriptor leading there.
 struct Head {
@@ -31,11 +30,6 @@ struct Head {
 }
 
 bool is_gone(int code) { return code == EPIPE || code == ECONNRESET || code == ENOTCONN; }
-
-SteadyClock::duration left(const Wait& wait) {
-  if (!wait.deadline) return kSlice;
-  return std::min<SteadyClock::duration>(kSlice, *wait.deadline - SteadyClock::now());
-}
 
 }  // namespace
 
@@ -54,40 +48,40 @@ FdChannel::FdChannel(Descriptor socket) : socket_(std::move(socket)) {
   VESTA_CHECK(ok, value, "FdChannel: expected a Unix socket of packets, got descriptor ", fd(), " of another kind.");
 }
 
-bool FdChannel::wait_for(short events, const Wait& wait) const {
+bool FdChannel::wait_for(short events, Clock::time_point deadline) const {
   VESTA_CHECK(socket_, value, "FdChannel: expected an open channel, got a closed one.");
   while (true) {
-    const auto slice = left(wait);
-    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(slice).count();
+    const auto slice = std::min<Clock::duration>(kSlice, deadline - Clock::now());
+    const auto ms = std::chrono::ceil<Milliseconds>(slice).count();
     pollfd p{fd(), events, 0};
     const int ready = ::poll(&p, 1, int(std::max<int64_t>(ms, 0)));
     if (ready > 0) return true;  // POLLHUP and POLLERR too: the call that follows says what it is
     if (ready < 0 && errno != EINTR) fail_with_errno("FdChannel", "poll", errno);
-    if (wait.check) wait.check();
-    if (wait.deadline && SteadyClock::now() >= *wait.deadline) return false;
+    check_interrupt();
+    if (Clock::now() >= deadline) return false;
   }
 }
 
-bool FdChannel::poll(const Wait& wait) const { return wait_for(POLLIN, wait); }
+bool FdChannel::poll(Clock::time_point deadline) const { return wait_for(POLLIN, deadline); }
 
-bool FdChannel::send(std::span<const char> bytes, std::span<const int> descriptors, const Wait& wait) {
+bool FdChannel::send(std::span<const char> bytes, std::span<const int> descriptors, Clock::time_point deadline) {
   Head head;
   head.bytes = bytes.size(), head.descriptors = uint32_t(descriptors.size());
   const std::span<const char> written(reinterpret_cast<const char*>(&head), sizeof head);
   VESTA_CHECK(descriptors.size() < kMaxDescriptors, value, "FdChannel: expected less than ", kMaxDescriptors,
               " descriptors, got ", descriptors.size(), ".");
-  if (bytes.size() <= kMaxPacket) return send_packet(written, bytes, descriptors, wait);
+  if (bytes.size() <= kMaxPacket) return send_packet(written, bytes, descriptors, deadline);
   const StoragePtr block = allocate_shared(bytes.size());
   std::memcpy(block->data(), bytes.data(), bytes.size());
   Lease lease;
   lease.add(*block, head.block);
   std::vector<int> all(descriptors.begin(), descriptors.end());
   all.push_back(lease.descriptors()[0]);
-  return send_packet(written, {}, all, wait);
+  return send_packet(written, {}, all, deadline);
 }
 
 bool FdChannel::send_packet(std::span<const char> head, std::span<const char> body, std::span<const int> descriptors,
-                            const Wait& wait) {
+                            Clock::time_point deadline) {
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
   iovec parts[2] = {{const_cast<char*>(head.data()), head.size()}, {const_cast<char*>(body.data()), body.size()}};
   msghdr packet{};
@@ -109,9 +103,9 @@ bool FdChannel::send_packet(std::span<const char> head, std::span<const char> bo
     if (!full && !crowded) fail_with_errno("send", "sendmsg", errno);
     if (crowded) {
       usleep(useconds_t(std::chrono::microseconds(kRetry).count()));
-      if (wait.check) wait.check();
-      if (wait.deadline && SteadyClock::now() >= *wait.deadline) return false;
-    } else if (!wait_for(POLLOUT, wait)) {
+      check_interrupt();
+      if (Clock::now() >= deadline) return false;
+    } else if (!wait_for(POLLOUT, deadline)) {
       return false;
     }
   }
@@ -162,7 +156,7 @@ void unpack(const char* data, size_t size, Message& message) {
 
 }  // namespace
 
-Arrival FdChannel::receive(Message& message, const Wait& wait) {
+Arrival FdChannel::receive(Message& message, Clock::time_point deadline) {
   message.bytes.clear();
   message.descriptors.clear();
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
@@ -182,7 +176,7 @@ Arrival FdChannel::receive(Message& message, const Wait& wait) {
     if (size == 0 || is_gone(errno)) return Arrival::closed;
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) fail_with_errno("receive", "recvmsg", errno);
-    if (!wait_for(POLLIN, wait)) return Arrival::timeout;
+    if (!wait_for(POLLIN, deadline)) return Arrival::timeout;
   }
 }
 

@@ -6,26 +6,17 @@
 // killed while it sends or receives leaves nothing half done, and neither readers nor writers need a lock that somebody
 // could die with. What does not fit in a packet lies in shared memory, and the packet says where.
 #pragma once
-#include <chrono>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <vesta/core/base/error.h>
+#include <vesta/multiprocessing/deadline.h>
 #include <vesta/multiprocessing/descriptor.h>
 
 namespace vesta::shared {
-
-using SteadyClock = std::chrono::steady_clock;
-
-/// Says how long to wait, and what to ask meanwhile.
-struct Wait {
-  std::optional<SteadyClock::time_point> deadline;  // none: as long as the other side lives
-  void (*check)() = nullptr;  // throws to end the wait; called every 50 ms and after signals
-};
 
 /// Is a message: bytes, and descriptors that belong to it.
 struct Message {
@@ -64,16 +55,16 @@ class VESTA_API FdChannel {
 
   /// Sends a message; the descriptors are duplicated into it and stay with the caller. False where the deadline came
   /// first. ChannelClosed where the other side is gone, Error(memory) where a long message finds no room.
-  bool send(std::span<const char> bytes, std::span<const int> descriptors, const Wait& wait);
+  bool send(std::span<const char> bytes, std::span<const int> descriptors, Clock::time_point deadline);
   /// Receives the next message. Where this process has no descriptor left for it, Error(runtime): it is lost then.
-  Arrival receive(Message& message, const Wait& wait);
+  Arrival receive(Message& message, Clock::time_point deadline);
   /// Waits until there is something to receive, the end included; false at the deadline.
-  bool poll(const Wait& wait) const;
+  bool poll(Clock::time_point deadline) const;
 
  private:
-  bool wait_for(short events, const Wait& wait) const;
+  bool wait_for(short events, Clock::time_point deadline) const;
   bool send_packet(std::span<const char> head, std::span<const char> body, std::span<const int> descriptors,
-                   const Wait& wait);
+                   Clock::time_point deadline);
   Descriptor socket_;
 };
 

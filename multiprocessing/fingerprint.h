@@ -6,8 +6,7 @@
 //   - A message of up to kEagerBytes is exchanged by our own sockets (mesh.h), and the fingerprint, about 150 bytes,
 //     stands in front of the values in the same write. Every rank compares with every other.
 //   - A larger one is moved by the engine (Gloo). Its messages are tagged with 32 bits of the fingerprint's hash and
-//   the
-//     operation's number: ranks that call different things never receive each other's bytes (Gloo ends the process
+//     the operation's number: ranks that call different things never receive each other's bytes (Gloo ends the process
 //     where a message is longer than its buffer, and leaves garbage where it is shorter). The fingerprint itself goes
 //     to the next rank of the ring while the engine works, and is compared when it is done; a monitor thread compares
 //     it meanwhile where the engine is not done after 100 ms. If all neighbours agree, all agree.

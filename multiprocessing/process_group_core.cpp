@@ -127,7 +127,7 @@ GroupCore::~GroupCore() {
   if (thread_.joinable()) thread_.detach();  // after fork, or on the thread itself; otherwise stop() has joined it
 }
 
-void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
+void GroupCore::start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& factory, Milliseconds timeout) {
   Meeting m;
   m.rank = mesh.rank();
   m.size = mesh.size();

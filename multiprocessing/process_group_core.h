@@ -59,7 +59,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   ~GroupCore() override;
 
   /// Connects the engine and starts thread and monitor.
-  void start(EngineFactory engine, Milliseconds timeout);
+  void start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& engine, Milliseconds timeout);
   /// Puts a collective into the queue.
   WorkPtr submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs, std::function<void(Call&)> run);
   /// The same with a Work that was made already.

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <vesta/core/base/error.h>
-#include <vesta/core/move_storage.h>
+#include <vesta/core/backend.h>
 #include <vesta/multiprocessing/shared_file.h>
 
 namespace vesta::shared {
@@ -313,7 +313,7 @@ void share(Storage& storage, Memory* old) {
     const uint64_t offset = r.allocate(r.own, storage.nbytes(), file);
     memory = r.memory_over(file, offset);
   }
-  const Memory left = move_storage(storage, memory);
+  const Memory left = storage.move_to(memory);
   if (old) *old = left;
   else if (left.deleter) left.deleter(left.context);
 }

@@ -28,7 +28,7 @@ std::shared_ptr<StoreServer> serve(const TCPStoreOptions& o) {
     }
   }
   auto server =
-      std::make_shared<StoreServer>(o.listen_fd >= 0 ? wire::Fd(dup(o.listen_fd)) : wire::listen_on("", o.port));
+      std::make_shared<StoreServer>(o.listen_fd >= 0 ? wire::Fd::duplicate(o.listen_fd) : wire::listen_on("", o.port));
   servers()[server->port()] = server;
   return server;
 }

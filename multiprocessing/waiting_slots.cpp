@@ -9,19 +9,18 @@
 
 namespace vesta::shared {
 
-bool take_slot(int32_t* free, const Wait& wait) {
+bool take_slot(int32_t* free, Clock::time_point deadline) {
   std::atomic_ref<int32_t> count(*free);
   while (true) {
     for (int32_t n = count.load(); n > 0;) {
       if (count.compare_exchange_weak(n, n - 1)) return true;
     }
-    SteadyClock::duration slice = std::chrono::milliseconds(50);
-    if (wait.deadline) slice = std::min<SteadyClock::duration>(slice, *wait.deadline - SteadyClock::now());
+    const auto slice = std::min<Clock::duration>(kSlice, deadline - Clock::now());
     if (slice.count() <= 0) return false;
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(slice).count();
     const timespec time{ns / 1000000000, ns % 1000000000};
     syscall(SYS_futex, free, FUTEX_WAIT, 0, &time, nullptr, 0);  // at once where a slot has come free meanwhile
-    if (wait.check) wait.check();
+    check_interrupt();
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include <vesta/multiprocessing/descriptor.h>
 #include <vesta/multiprocessing/distributed_error.h>
-#include <vesta/multiprocessing/waiting.h>
+#include <vesta/multiprocessing/deadline.h>
 
 namespace vesta::wire {
 

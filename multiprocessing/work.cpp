@@ -7,13 +7,6 @@
 #include <vesta/multiprocessing/distributed_error.h>
 
 namespace vesta {
-namespace { std::atomic<void (*)()> interrupt_check{nullptr}; }  // namespace
-
-void set_interrupt_check(void (*check)()) { interrupt_check = check; }
-
-void check_interrupt() {
-  if (auto* check = interrupt_check.load(std::memory_order_relaxed)) check();
-}
 
 bool Work::is_completed() const {
   std::lock_guard lock(mutex_);
@@ -37,7 +30,7 @@ std::vector<Tensor> Work::result() const {
 
 void Work::set_outputs(std::vector<Tensor> outputs) {
   std::lock_guard lock(mutex_);
-  outputs_ = std::move(outputs);
+  outputs_.swap(outputs);  // the old ones are let go with the argument, outside the lock
 }
 
 void Work::set_watcher(std::function<void(double)> watcher) {

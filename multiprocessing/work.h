@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <vesta/core/tensor.h>
-#include <vesta/multiprocessing/waiting.h>
+#include <vesta/multiprocessing/deadline.h>
 
 namespace vesta {
 

@@ -1,5 +1,7 @@
 #include <vesta/core/cpu/parallel.h>
 
+#include <vesta/core/base/interrupt.h>
+
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,7 +20,6 @@ namespace vesta::cpu {
 namespace {
 
 std::atomic<int> chosen_threads{0};  // 0: not settled yet
-std::atomic<PollHook> poll_hook{nullptr};
 std::atomic<bool> forked_child{false};
 thread_local bool inside_loop = false;
 
@@ -110,7 +111,7 @@ struct Loop {
   // Takes pieces until none is left and returns how many it took. Only the thread that entered the loop, number 0,
   // polls: the hook may need to be on it.
   std::int64_t work(int thread) noexcept {
-    const PollHook hook = thread == 0 ? poll_hook.load(std::memory_order_relaxed) : nullptr;
+    const InterruptCheck hook = thread == 0 ? interrupt_check() : nullptr;
     std::int64_t taken = 0;
     for (int s = 0; s < shares; ++s) {
       Share& from = share[(thread + s) % shares];
@@ -164,7 +165,7 @@ class Crowd {
 thread_local Crowd crowd;
 
 void run_serially(std::int64_t n, std::int64_t chunk, const RangeFn& body) {
-  const PollHook hook = in_parallel_region() ? nullptr : poll_hook.load(std::memory_order_relaxed);
+  const InterruptCheck hook = in_parallel_region() ? nullptr : interrupt_check();
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
     if (hook != nullptr && begin > 0) hook();
     body(begin, std::min(n, begin + chunk));
@@ -215,7 +216,5 @@ void set_num_threads(int n) { chosen_threads.store(std::max(n, 1), std::memory_o
 bool in_parallel_region() { return inside_loop || omp_in_parallel() != 0; }
 
 bool is_forked_child() { return forked_child.load(std::memory_order_relaxed); }
-
-PollHook set_poll_hook(PollHook hook) { return poll_hook.exchange(hook); }
 
 }  // namespace vesta::cpu

@@ -15,7 +15,7 @@ class RangeFn {
   /// Binds to `f`, which must outlive the RangeFn.
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, RangeFn>)
-  RangeFn(F&& f)
+  RangeFn(F&& f)  // NOLINT(bugprone-forwarding-reference-overload): it is constrained
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, std::int64_t begin, std::int64_t end) {
           (*static_cast<std::remove_reference_t<F>*>(object))(begin, end);
@@ -70,12 +70,5 @@ VESTA_API bool in_parallel_region();
 
 /// Tells whether this process was forked from one that had loaded the library: it then computes on one thread.
 VESTA_API bool is_forked_child();
-
-/// Is called by the thread that entered a loop before each of its pieces after the first; throw from it to end the
-/// loop.
-using PollHook = void (*)();
-
-/// Installs `hook` (nullptr: none) and returns the one before. The Python layer uses it to let Ctrl-C end a long loop.
-VESTA_API PollHook set_poll_hook(PollHook hook);
 
 }  // namespace vesta::cpu

@@ -13,7 +13,7 @@
 
 #include <vesta/cuda/nccl/nccl_library.h>
 #include <vesta/cuda/stream.h>
-#include <vesta/multiprocessing/waiting.h>
+#include <vesta/multiprocessing/deadline.h>
 
 namespace vesta::cuda::nccl {
 

@@ -250,12 +250,11 @@ void Messages::State::advance(int peer, bool sends, Direction& d) {
       StreamGuard guard(d.comm->stream());
       m.user.copy_(m.memory);
     }
+    m.user = m.memory = Tensor();  // the Work has the user's, until `wait`, which may return from here on
     Event end;
     end.record(d.comm->stream());
     m.work->queued(std::move(end), m.called_on, d.comm);
     flying.splice(flying.end(), d.waiting, d.waiting.begin());
-    Message& gone = flying.back();
-    gone.user = gone.memory = Tensor();  // the Work has them
   }
 }
 

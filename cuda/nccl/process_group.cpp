@@ -27,7 +27,7 @@ namespace {
 class NcclEngine final : public Engine {
  public:
   /// Agrees on a text that no other group of this name and store has: keys of one that failed may still be there.
-  explicit NcclEngine(const Meeting& m) {
+  NcclEngine(const Meeting& m, std::shared_ptr<GroupState> group) : group_(std::move(group)) {
     if (m.rank != 0) {
       token = m.read(0);
       return;
@@ -39,7 +39,6 @@ class NcclEngine final : public Engine {
   }
   std::string token;
 
-  void attach(GroupCore* core, std::shared_ptr<GroupState> group) { core_ = core, group_ = std::move(group); }
   void all_reduce(void*, size_t, const Reduction&, uint32_t) override { none(); }
   void broadcast(void*, size_t, int, uint32_t) override { none(); }
   void reduce(void*, size_t, const Reduction&, int, uint32_t) override { none(); }
@@ -50,21 +49,11 @@ class NcclEngine final : public Engine {
   std::unique_ptr<Transfer> send(void*, size_t, int, uint64_t) override { none(); }
   std::unique_ptr<Transfer> receive(void*, size_t, int, uint64_t) override { none(); }
   /// Aborts the communicators of a group that has failed; of one that has not, they are closed when it has left.
-  void abort() noexcept override {
-    if (!core_ || !core_->failed()) return;
-    std::string reason;
-    try {
-      core_->check_failed("");
-    } catch (const std::exception& e) {
-      reason = e.what();
-    }
-    group_->communicators.abort(reason);
-  }
+  void abort() noexcept override { group_->abort_if_failed(); }
 
  private:
   [[noreturn]] static void none() { fail(Cause::runtime, "nccl: no operation on host memory."); }
-  GroupCore* core_ = nullptr;
-  std::shared_ptr<GroupState> group_;
+  const std::shared_ptr<GroupState> group_;
 };
 
 /// Is a collective that is to be queued.
@@ -169,12 +158,10 @@ NcclGroup::NcclGroup(StorePtr store, int rank, int size, const GroupOptions& o)
     : ProcessGroup(o.name, "nccl", rank, size, o.timeout),
       store_(std::make_shared<PrefixStore>(o.name, std::move(store))),
       core_(std::make_shared<GroupCore>("nccl", o.name, *store_, rank, size, o.timeout)),
-      group_(std::make_shared<GroupState>(o.name)) {
-  core_->start([](const Meeting& m) -> std::unique_ptr<Engine> { return std::make_unique<NcclEngine>(m); }, o.timeout);
+      group_(std::make_shared<GroupState>(core_)) {
+  core_->start([this](const Meeting& m) { return std::make_unique<NcclEngine>(m, group_); }, o.timeout);
   if (size > 1) {
-    auto& engine = static_cast<NcclEngine&>(*core_->engine);
-    engine.attach(core_.get(), group_);
-    store_ = std::make_shared<PrefixStore>(engine.token, store_);
+    store_ = std::make_shared<PrefixStore>(static_cast<NcclEngine&>(*core_->engine).token, store_);
   }
   messages_ = std::make_unique<Messages>(core_, group_, store_);
   if (!o.ranks.empty()) set_ranks(o.ranks);
@@ -326,7 +313,7 @@ void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const 
       call.run_engine(wait);
     }
   } catch (const std::exception& e) {
-    if (size() == 1) core_->fail(e.what(), false), group_->communicators.abort(e.what());
+    if (size() == 1) core_->fail(e.what(), false);
     work->release(std::current_exception());
     throw;
   }

@@ -10,12 +10,24 @@ constexpr int kLooksPerErrorCheck = 16;
 
 }  // namespace
 
+void GroupState::abort_if_failed() noexcept {
+  const auto core = core_.lock();
+  if (!core || !core->failed()) return;
+  std::string reason;
+  try {
+    core->check_failed("");
+  } catch (const std::exception& e) {
+    reason = e.what();
+  }
+  communicators.abort(reason);
+}
+
 void NcclWork::wait(Milliseconds timeout) {
   if (timeout.count() <= 0 && !blocking_) return order();
   try {
     Work::wait(timeout);
   } catch (...) {
-    hear();
+    if (exception()) group_->notice.heard();  // not the end of the caller's patience, but of the group
     throw;
   }
 }
@@ -25,7 +37,7 @@ void NcclWork::order() {
   bool broken = false;
   {
     std::unique_lock lock(mutex_);
-    wait_until(changed_, lock, deadline_in(kForever), [&] { return state_ != pending; });
+    wait_until(changed_, lock, deadline_in(kForever), [&] { return state_ != pending && !letting_go_; });
     broken = state_ == failed;
     if (!broken) {
       const cuda::Stream now = current_stream(on_->device());
@@ -39,16 +51,11 @@ void NcclWork::order() {
   set_outputs({});
 }
 
-/// Notes that the user gets this operation's error, where that is the end of the group.
-void NcclWork::hear() {
-  if (exception() && group_->communicators.aborting()) group_->notice.heard();
-}
-
 void NcclWork::raise() {
   try {
     Work::wait(Milliseconds(0));
   } catch (...) {
-    hear();
+    if (exception()) group_->notice.heard();
     throw;
   }
 }
@@ -115,16 +122,24 @@ void NcclWork::await(const GroupCore& core, uint64_t sequence, Clock::time_point
 }
 
 void NcclWork::release(std::exception_ptr error) {
-  if (error) group_->communicators.wait_aborted();  // until then the device may still write
+  if (error) {
+    group_->abort_if_failed();
+    group_->communicators.wait_aborted();  // until then the device may still write
+  }
   std::vector<Tensor> dropped;
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (state_ == on_device) on_->end();
   if (error && state_ == pending) {
     error_ = error;
     state_ = failed;
-    changed_.notify_all();
   }
   dropped.swap(kept_);
+  letting_go_ = true;
+  lock.unlock();
+  dropped.clear();  // outside the lock: a tensor's end may need Python's
+  lock.lock();
+  letting_go_ = false;
+  changed_.notify_all();
 }
 
 namespace {

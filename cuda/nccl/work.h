@@ -7,9 +7,16 @@ namespace vesta::cuda::nccl {
 
 /// Is what the works and threads of a group share.
 struct GroupState {
-  explicit GroupState(std::string name) : communicators(std::move(name), notice) {}
+  explicit GroupState(const std::shared_ptr<GroupCore>& core) : communicators(core->name, notice), core_(core) {}
+  /// Begins the abort where the group has failed. Who finds a failure first notes it, then begins the abort: who acts
+  /// on the note may be earlier than the abort.
+  void abort_if_failed() noexcept;
+
   FailureNotice notice;
   Communicators communicators;
+
+ private:
+  const std::weak_ptr<GroupCore> core_;  // who owns this
 };
 
 class NcclWork : public Work {
@@ -42,7 +49,6 @@ class NcclWork : public Work {
  private:
   enum State : uint8_t { pending, on_device, failed };
   void order();
-  void hear();
 
   const std::shared_ptr<GroupState> group_;
   const bool blocking_;
@@ -54,6 +60,7 @@ class NcclWork : public Work {
   cuda::Stream called_on_;
   std::shared_ptr<Communicator> on_;
   std::vector<Tensor> kept_;
+  bool letting_go_ = false;  // `release` is at it: until it is done, `wait` must not return
 };
 
 /// Makes one Work of several that were given together; `wait` orders the current stream behind all.

@@ -8,10 +8,10 @@
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/multiprocessing/deadline.h>
 
 namespace vesta::ddp {
 
-using Clock = std::chrono::steady_clock;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// Is what the reducer knows of a parameter.

@@ -20,14 +20,6 @@ using MaybeTime = std::optional<Milliseconds>;
 
 // ---- Ctrl-C: who waits asks Python's signal handlers ----
 
-unsigned long main_thread = 0;
-
-void look_at_signals() {
-  if (PyThread_get_thread_ident() != main_thread || !Py_IsInitialized()) return;
-  Gil gil;
-  if (PyErr_CheckSignals() < 0) throw PythonError();
-}
-
 // ---- Call sites: the first frame outside the package ----
 
 std::string& package_root() {
@@ -446,8 +438,6 @@ bool add_distributed(PyObject* module) {
             translate_exception();
           }
         });
-        main_thread = PyThread_get_thread_ident();
-        set_interrupt_check(look_at_signals);
         m.def("_set_package_root", [](const std::string& root) { package_root() = root; });
         add_stores(m);
         add_work(m);

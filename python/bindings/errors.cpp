@@ -74,7 +74,6 @@ void translate_exception() noexcept {
   } catch (const DistributedError& e) {
     PyErr_SetString(classes.distributed[int(e.what_failed())], e.what());
   } catch (const Error& e) {
-    if (e.cause() == Cause::interrupt && PyErr_Occurred()) return;  // the signal's own exception is already there
     PyErr_SetString(class_of(e.cause()), e.what());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(classes.memory, "out of memory");

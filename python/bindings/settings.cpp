@@ -1,7 +1,10 @@
 // What the library is set to, and questions about dtypes: default dtype, threads, promotion, ranges.
+#include <pthread.h>
+
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/base/interrupt.h>
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/base/warning.h>
 #include <vesta/core/cpu/parallel.h>
@@ -146,18 +149,19 @@ struct IntLimits {
 
 unsigned long main_thread = 0;
 
-/// Ends a long loop where a signal's handler raised: the library's loops call this between their pieces.
-void poll_signals() {
+/// Ends a long loop or wait where a signal's handler raised: the library calls this between their pieces.
+void look_at_signals() {
   if (PyThread_get_thread_ident() != main_thread || !Py_IsInitialized()) return;
   Gil gil;
-  if (PyErr_CheckSignals() < 0) fail(Cause::interrupt, "interrupted");
+  if (PyErr_CheckSignals() < 0) throw_current();
 }
 
 }  // namespace
 
 bool add_settings(PyObject* module) {
   main_thread = PyThread_get_thread_ident();
-  cpu::set_poll_hook(poll_signals);
+  pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
+  set_interrupt_check(look_at_signals);
   set_warning_handler(show_warning);
   set_waiting_hooks({begin_waiting, end_waiting});
   return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, PromoteTypes, CanCast,

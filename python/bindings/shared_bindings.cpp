@@ -8,7 +8,9 @@
 #include <vesta/multiprocessing/shared_memory.h>
 #include <vesta/multiprocessing/waiting_slots.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 
 #include "cpp_modules.h"
 #include "dtype_device.h"
@@ -20,27 +22,17 @@ namespace vesta::python {
 namespace {
 
 namespace py = pybind11;
-using shared::Arena, shared::Attachments, shared::FdChannel, shared::Handle, shared::Lease, shared::Message,
-    shared::Wait;
+using shared::Arena, shared::Attachments, shared::FdChannel, shared::Handle, shared::Lease, shared::Message;
 using HandleTuple = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, uint64_t>;
 
 Handle handle_of(const HandleTuple& t) {
   return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t), std::get<4>(t)};
 }
 
-/// Lets a signal's handler run, and its exception end a wait.
-void check_signals() {
-  Gil gil;
-  if (PyErr_CheckSignals() < 0) throw_current();
-}
-
-Wait wait_of(std::optional<double> timeout) {
-  Wait wait{{}, check_signals};
-  if (timeout && *timeout < 1e9) {
-    const std::chrono::duration<double> seconds(*timeout > 0 ? *timeout : 0.0);
-    wait.deadline = shared::SteadyClock::now() + std::chrono::duration_cast<shared::SteadyClock::duration>(seconds);
-  }
-  return wait;
+/// Returns the end of a wait of `timeout` seconds; None is no end.
+Clock::time_point deadline_of(std::optional<double> timeout) {
+  if (!timeout || !(*timeout < 1e9)) return deadline_in(kForever);
+  return deadline_in(Milliseconds(int64_t(std::ceil(std::max(*timeout, 0.0) * 1000))));
 }
 
 /// Makes a contiguous tensor that fills a block of `allocate(nbytes)`.
@@ -129,10 +121,10 @@ auto on_channel(PyObject* closed, F f) {
 
 std::unique_ptr<Message> receive(FdChannel& channel, std::optional<double> timeout) {
   auto message = std::make_unique<Message>();
-  const Wait wait = wait_of(timeout);
+  const auto deadline = deadline_of(timeout);
   const shared::Arrival arrival = on_channel(PyExc_EOFError, [&] {
     py::gil_scoped_release open;
-    return channel.receive(*message, wait);
+    return channel.receive(*message, deadline);
   });
   if (arrival == shared::Arrival::timeout) return nullptr;
   if (arrival == shared::Arrival::closed) {
@@ -169,10 +161,10 @@ void add_channel(py::module_& m) {
           [](FdChannel& self, const py::buffer& data, const std::vector<int>& fds, std::optional<double> timeout) {
             const py::buffer_info view = data.request();
             const std::span bytes(static_cast<const char*>(view.ptr), size_t(view.size * view.itemsize));
-            const Wait wait = wait_of(timeout);
+            const auto deadline = deadline_of(timeout);
             return on_channel(PyExc_BrokenPipeError, [&] {
               py::gil_scoped_release open;
-              return self.send(bytes, fds, wait);
+              return self.send(bytes, fds, deadline);
             });
           },
           py::arg("data"), py::arg("descriptors") = std::vector<int>(), py::arg("timeout") = py::none())
@@ -180,9 +172,9 @@ void add_channel(py::module_& m) {
       .def(
           "poll",
           [](const FdChannel& self, std::optional<double> timeout) {
-            const Wait wait = wait_of(timeout);
+            const auto deadline = deadline_of(timeout);
             py::gil_scoped_release open;
-            return self.poll(wait);
+            return self.poll(deadline);
           },
           py::arg("timeout") = 0.0);
 }
@@ -199,9 +191,9 @@ void add_slots(py::module_& m) {
       "take_slot",
       [](const Tensor& t, std::optional<double> timeout) {
         int32_t* free = slots_of(t);
-        const Wait wait = wait_of(timeout);
+        const auto deadline = deadline_of(timeout);
         py::gil_scoped_release open;
-        return shared::take_slot(free, wait);
+        return shared::take_slot(free, deadline);
       },
       py::arg("free"), py::arg("timeout") = py::none(), "Takes one of the slots that a tensor counts.");
   m.def("give_slot", [](const Tensor& t) { shared::give_slot(slots_of(t)); }, "Gives a slot back.");

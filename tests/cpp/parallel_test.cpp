@@ -1,6 +1,7 @@
 // The loop over threads: pieces, exceptions, interruption, fork, and the thread count.
 #include <catch2/catch.hpp>
 
+#include <vesta/core/base/interrupt.h>
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/parallel.h>
 
@@ -122,7 +123,7 @@ TEST_CASE("the poll hook runs on the entering thread and can end a loop", "[para
   for (const int count : {1, 2}) {
     const Threads threads(count);
     calls = 0;
-    const PollHook before = set_poll_hook([] {
+    const vesta::InterruptCheck before = vesta::set_interrupt_check([] {
       if (std::this_thread::get_id() != entering) elsewhere = true;
       if (++calls == 5) throw std::runtime_error("interrupted");
     });
@@ -134,7 +135,7 @@ TEST_CASE("the poll hook runs on the entering thread and can end a loop", "[para
       });
     };
     CHECK_THROWS_WITH(loop(), "interrupted");
-    CHECK(set_poll_hook(before) != nullptr);
+    CHECK(vesta::set_interrupt_check(before) != nullptr);
     CHECK(done < 200);
     CHECK_FALSE(elsewhere);
   }

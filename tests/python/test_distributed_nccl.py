@@ -303,7 +303,8 @@ leave()
     )
 
 
-def test_nothing_is_kept_after_wait_and_no_group_leaves_a_trace() -> None:
+@pytest.mark.parametrize("groups", [30, pytest.param(1000, marks=pytest.mark.campaign)])
+def test_nothing_is_kept_after_wait_and_no_group_leaves_a_trace(groups: int) -> None:
     run(
         2,
         """
@@ -361,8 +362,13 @@ for i in range(ROUNDS):
     group.shutdown()
     del group
     if i == 2: first = counts()
-assert counts() == first, (first, counts())
-""".replace("ROUNDS", "30"),
+def no_more():  # a thread that was joined may be listed for a moment
+    return all(now <= then for now, then in zip(counts(), first))
+for _ in range(3000):
+    if no_more(): break
+    time.sleep(0.01)
+assert no_more(), (first, counts())
+""".replace("ROUNDS", str(groups)),
     )
 
 
@@ -471,6 +477,9 @@ if rank == 1: os.environ["FAKE_NCCL"] = {fault!r}
 make(3 if {fault!r} == "hang@3" else SECONDS)
 x = vesta.ones(4, device="cuda")
 for _ in range(2): dist.all_reduce(x)
+vesta.cuda.synchronize()  # NCCL's error is the communicator's: it ends what is under way, and that is to be the third
+store.set(f"two{{rank}}", "")
+store.wait(["two0", "two1"])
 def third():
     dist.all_reduce(x)
     x.tolist()

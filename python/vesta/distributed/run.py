@@ -17,7 +17,8 @@ import uuid
 from typing import Any
 
 from .elastic.multiprocessing.errors import ChildFailedError
-from .launcher.api import LaunchConfig, SignalException, launch, say
+from .launcher.api import SignalException, launch, say
+from .launcher.config import LaunchConfig
 
 DEFAULT_PORT = 29500
 

@@ -39,7 +39,7 @@ class _Sharing:
         return JoinableQueue(maxsize, ctx=self.get_context())
 
     def SimpleQueue(self) -> Any:
-        """A pipe with locks."""
+        """A pipe whose messages are whole: no lock, and nobody who could die with one."""
         from .queue import SimpleQueue
 
         return SimpleQueue(ctx=self.get_context())

@@ -123,7 +123,7 @@ class JoinableQueue(Queue, multiprocessing.queues.JoinableQueue):
 
 
 class SimpleQueue(_CarriesMemory, multiprocessing.queues.SimpleQueue):
-    """``multiprocessing.SimpleQueue``: a pipe with locks; ``put`` waits where the pipe is full."""
+    """``multiprocessing.SimpleQueue``, without its locks: ``put`` waits where the pipe is full."""
 
     def __init__(self, *, ctx: Any) -> None:
         super().__init__(ctx=ctx)

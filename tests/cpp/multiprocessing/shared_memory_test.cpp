@@ -18,7 +18,7 @@ using vesta::test::Forked, vesta::test::open_descriptors;
 
 namespace {
 
-Wait seconds(int n) { return {SteadyClock::now() + std::chrono::seconds(n), nullptr}; }
+Clock::time_point seconds(int n) { return deadline_in(std::chrono::seconds(n)); }
 
 void send_block(FdChannel& channel, const Storage& block) {
   Lease lease;

@@ -11,13 +11,11 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..elastic.multiprocessing.errors import ProcessFailure
+from .config import LaunchConfig
 from .worker import Streams, Worker
-
-if TYPE_CHECKING:
-    from .api import LaunchConfig
 
 #: How long the others may fail of themselves once one worker has failed: the first to exit need not be the first to
 #: raise, since an interpreter takes a while to go.

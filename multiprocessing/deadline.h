@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include <vesta/core/base/macros.h>
+#include <vesta/core/base/interrupt.h>
 
 namespace vesta {
 
@@ -16,11 +16,6 @@ using Milliseconds = std::chrono::milliseconds;
 inline constexpr Milliseconds kForever = std::chrono::hours(24 * 365 * 10);
 /// Is how long a wait sleeps before it looks at the interrupt check.
 inline constexpr Milliseconds kSlice{50};
-
-/// Sets what a waiting thread calls between slices; it throws to end the wait. The Python layer looks at signals there.
-VESTA_API void set_interrupt_check(void (*check)());
-/// Calls the interrupt check, if there is one; throws what it throws.
-VESTA_API void check_interrupt();
 
 /// Returns the point in time `timeout` from now.
 inline Clock::time_point deadline_in(Milliseconds timeout) {
