@@ -5,21 +5,6 @@
 namespace vesta {
 namespace {
 
-/// Waits for each of several as that one waits.
-class WorkOfAll : public Work {
- public:
-  explicit WorkOfAll(std::vector<WorkPtr> parts) : Work("coalesced"), parts_(std::move(parts)) {}
-  void wait(Milliseconds timeout) override {
-    for (const WorkPtr& w : parts_) w->wait(timeout);
-  }
-  void synchronize() override {
-    for (const WorkPtr& w : parts_) w->synchronize();
-  }
-
- private:
-  std::vector<WorkPtr> parts_;
-};
-
 class GroupByDevice final : public ProcessGroup {
  public:
   struct Member {
@@ -76,9 +61,7 @@ class GroupByDevice final : public ProcessGroup {
   WorkPtr end_coalescing() override {
     std::vector<WorkPtr> parts;
     for (Member& m : members_) parts.push_back(m.group->end_coalescing());
-    auto whole = std::make_shared<WorkOfAll>(parts);
-    all_of(std::move(parts))->then([whole](Work& done) { whole->finish(done.exception()); });
-    return whole;
+    return coalesced(std::move(parts));
   }
   void abort(const std::string& reason) override {
     for (Member& m : members_) m.group->abort(reason);

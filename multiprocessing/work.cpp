@@ -1,5 +1,6 @@
 #include <vesta/multiprocessing/work.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -109,6 +110,48 @@ void Work::finish(std::exception_ptr error) {
   changed_.notify_all();
 }
 
+namespace {
+
+Milliseconds longest(const std::vector<WorkPtr>& parts) {
+  Milliseconds t(0);
+  for (const WorkPtr& w : parts) t = std::max(t, w->timeout());
+  return t;
+}
+
+std::string name_of(const std::vector<WorkPtr>& parts) { return parts.empty() ? "coalesced" : parts[0]->name(); }
+
+class Coalesced final : public Work {
+ public:
+  explicit Coalesced(std::vector<WorkPtr> parts) : Work(name_of(parts), longest(parts)), parts_(std::move(parts)) {}
+  void wait(Milliseconds timeout) override {
+    for (const WorkPtr& w : parts_) w->wait(timeout);
+    set_outputs({});
+  }
+  void synchronize() override {
+    for (const WorkPtr& w : parts_) w->synchronize();
+    set_outputs({});
+  }
+  bool on_device() const override {
+    return std::ranges::all_of(parts_, [](const WorkPtr& w) { return w->on_device(); });
+  }
+
+ private:
+  std::vector<WorkPtr> parts_;
+};
+
+}  // namespace
+
+WorkPtr coalesced(std::vector<WorkPtr> parts) {
+  auto whole = std::make_shared<Coalesced>(parts);
+  std::vector<Tensor> outputs;
+  for (const WorkPtr& w : parts) {
+    for (const Tensor& t : w->result()) outputs.push_back(t);
+  }
+  whole->set_outputs(std::move(outputs));
+  all_of(std::move(parts))->then([whole](Work& done) { whole->finish(done.exception()); });
+  return whole;
+}
+
 WorkPtr all_of(std::vector<WorkPtr> parts) {
   struct State {
     std::mutex mutex;
@@ -116,9 +159,7 @@ WorkPtr all_of(std::vector<WorkPtr> parts) {
     std::exception_ptr error;
     std::vector<Tensor> outputs;
   };
-  Milliseconds timeout(0);
-  for (const WorkPtr& part : parts) timeout = std::max(timeout, part->timeout());
-  auto whole = std::make_shared<Work>(parts.empty() ? "coalesced" : parts[0]->name(), timeout);
+  auto whole = std::make_shared<Work>(name_of(parts), longest(parts));
   if (parts.empty()) {
     whole->finish();
     return whole;

@@ -353,7 +353,7 @@ WorkPtr NcclGroup::end_coalescing() {
   Collected all = std::move(open->second);
   collecting.erase(open);
   if (!all.ops.empty()) issue(std::move(all.ops));
-  return batch_of(std::move(all.works));
+  return coalesced(std::move(all.works));
 }
 
 WorkPtr NcclGroup::in_batch(WorkPtr work) {

@@ -71,7 +71,7 @@ void NcclWork::queued(Event end, cuda::Stream called_on, std::shared_ptr<Communi
   called_on_ = called_on;
   on_ = std::move(on);
   on_->begin();
-  state_ = on_device;
+  state_ = flying;
   changed_.notify_all();
 }
 
@@ -85,7 +85,7 @@ void NcclWork::not_queued(std::exception_ptr error) {
 
 bool NcclWork::ended_on_device() const {
   std::lock_guard lock(mutex_);
-  return state_ == on_device && end_.query();
+  return state_ == flying && end_.query();
 }
 
 void NcclWork::await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline) {
@@ -128,7 +128,7 @@ void NcclWork::release(std::exception_ptr error) {
   }
   std::vector<Tensor> dropped;
   std::unique_lock lock(mutex_);
-  if (state_ == on_device) on_->end();
+  if (state_ == flying) on_->end();
   if (error && state_ == pending) {
     error_ = error;
     state_ = failed;
@@ -140,42 +140,6 @@ void NcclWork::release(std::exception_ptr error) {
   lock.lock();
   letting_go_ = false;
   changed_.notify_all();
-}
-
-namespace {
-
-class Batch : public Work {
- public:
-  explicit Batch(std::vector<WorkPtr> parts)
-      : Work(parts.empty() ? "coalesced" : parts[0]->name(), longest(parts)), parts_(std::move(parts)) {}
-  void wait(Milliseconds timeout) override {
-    for (const WorkPtr& w : parts_) w->wait(timeout);
-    set_outputs({});
-  }
-  void synchronize() override {
-    for (const WorkPtr& w : parts_) w->synchronize();
-  }
-
- private:
-  static Milliseconds longest(const std::vector<WorkPtr>& parts) {
-    Milliseconds t(0);
-    for (const WorkPtr& w : parts) t = std::max(t, w->timeout());
-    return t;
-  }
-  std::vector<WorkPtr> parts_;
-};
-
-}  // namespace
-
-WorkPtr batch_of(std::vector<WorkPtr> parts) {
-  auto whole = std::make_shared<Batch>(parts);
-  std::vector<Tensor> outputs;
-  for (const WorkPtr& w : parts) {
-    for (const Tensor& t : w->result()) outputs.push_back(t);
-  }
-  whole->set_outputs(std::move(outputs));
-  all_of(std::move(parts))->then([whole](Work& done) { whole->finish(done.exception()); });
-  return whole;
 }
 
 }  // namespace vesta::cuda::nccl

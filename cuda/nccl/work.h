@@ -28,6 +28,7 @@ class NcclWork : public Work {
   /// Makes the current stream wait; the host goes on. With a timeout, the host waits for the end.
   void wait(Milliseconds timeout) override;
   void synchronize() override { order(); }
+  bool on_device() const override { return !blocking_; }
 
   // For the group.
 
@@ -47,7 +48,7 @@ class NcclWork : public Work {
   void raise();
 
  private:
-  enum State : uint8_t { pending, on_device, failed };
+  enum State : uint8_t { pending, flying, failed };
   void order();
 
   const std::shared_ptr<GroupState> group_;
@@ -62,8 +63,5 @@ class NcclWork : public Work {
   std::vector<Tensor> kept_;
   bool letting_go_ = false;  // `release` is at it: until it is done, `wait` must not return
 };
-
-/// Makes one Work of several that were given together; `wait` orders the current stream behind all.
-WorkPtr batch_of(std::vector<WorkPtr> parts);
 
 }  // namespace vesta::cuda::nccl
