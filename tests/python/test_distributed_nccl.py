@@ -13,22 +13,12 @@ import sys
 import time
 from pathlib import Path
 
+import fake_nccl
 import pytest
 from distributed_ranks import Ranks, run_ranks
+from fake_nccl import ENVIRONMENT
 
-BUILD = Path(os.environ.get("VESTA_BUILD", "build")).resolve()
-FAKES = BUILD / "fakes"
-EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
-pytestmark = pytest.mark.skipif(
-    not EMULATED or not (FAKES / "libnccl.so.2").exists(), reason="needs the emulated device and the fakes"
-)
-
-ENVIRONMENT = {
-    "VESTA_CUDA_LIB_DIR": str(FAKES),
-    "VESTA_CUDA_LIBRARIES": "nccl",
-    "VESTA_EMULATION_MEMORY": "512",
-    "TORCHELASTIC_USE_AGENT_STORE": "True",
-}
+pytestmark = fake_nccl.needed
 
 PRELUDE = """
 import ctypes, gc

@@ -377,11 +377,12 @@ def get_pg_count() -> int:
 
 
 def _choose_backend(backend: str | None, device_id: Any) -> Backend:
-    """Settles a backend's name: ``cpu:gloo,cuda:nccl`` is one backend per device."""
+    """Settles a backend's name: ``cpu:gloo,cuda:nccl`` is one per device; None means that where both are there."""
     if backend is None or backend.lower() == Backend.UNDEFINED:
-        kind = getattr(device_id, "type", None) or "cpu"
-        wanted = Backend.default_device_backend_map.get(kind, Backend.GLOO)
-        return Backend(wanted)
+        if kind := getattr(device_id, "type", None):
+            return Backend(Backend.default_device_backend_map.get(kind, Backend.GLOO))
+        known = {d: b for d, b in Backend.default_device_backend_map.items() if is_backend_available(b)}
+        return Backend(",".join(f"{d}:{b}" for d, b in known.items()) if len(set(known.values())) > 1 else Backend.GLOO)
     name = Backend(backend)
     if ":" not in name:
         return name

@@ -60,6 +60,7 @@ struct Id {  // what a ncclUniqueId holds
 };
 
 std::atomic<uint64_t> operations{0}, groups{0};
+std::atomic<void*> last_stream{nullptr};
 
 bool told(const std::string& what) {
   const char* text = std::getenv("FAKE_NCCL");
@@ -532,6 +533,7 @@ void launch(const std::vector<Call>& calls) {
   else Builder(*op, calls[0]).build();
   ++c.flying;
   ticker().begin();
+  last_stream = calls[0].stream;
   enqueue(calls[0].stream, poll, op.release());
 }
 
@@ -573,6 +575,7 @@ Result call(Call::Kind kind, nccl::Comm comm, void* stream, const void* from, vo
 
 EXPORT uint64_t fake_nccl_operations() { return operations; }
 EXPORT uint64_t fake_nccl_groups() { return groups; }
+EXPORT void* fake_nccl_stream() { return last_stream; }
 EXPORT Result ncclGetVersion(int* to) {
   *to = told("old") ? 21200 : 22809;
   return nccl::success;
