@@ -128,7 +128,8 @@ PyObject* thin_with_out(const Table& t, Thin thin, Bound& b) {
 /// Runs a function with what stands besides its parameters.
 PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   const Format format = check_extras(t, b);
-  if (format >= Format::channels_last && std::string_view(t.op) == "contiguous") {  // without a row-major copy on the way
+  // Without a row-major copy on the way.
+  if (format >= Format::channels_last && std::string_view(t.op) == "contiguous") {
     return wrap(laid_out(unwrap(b.slot[0]), format, t.op));
   }
   const bool pinned = is_set(t, b.extra(t, kPinMemory), "pin_memory");
