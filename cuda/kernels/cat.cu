@@ -1,5 +1,5 @@
-// Copies runs of many tensors in one launch. A block takes 1024 units of one tensor; a unit is the largest power of two,
-// up to 16 bytes, that every address, stride and length of the launch is a multiple of.
+// Copies runs of many tensors in one launch. A block takes 1024 units of one tensor; a unit is the largest power of
+// two, up to 16 bytes, that every address, stride and length of the launch is a multiple of.
 #include <vesta/cuda/kernels/cat.h>
 
 #include <vesta/cuda/kernels/entries.cuh>
