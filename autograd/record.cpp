@@ -39,6 +39,7 @@ class PointwiseNode final : public Node {
     while (last >= 0 && !wants(last, needs)) --last;
     for (int i = 0; i <= last; ++i) {
       if (!wants(i, needs)) continue;
+      // NOLINTNEXTLINE(bugprone-use-after-move): it is moved in the last turn
       if (passes(i, params_)) result[size_t(i)] = i == last ? std::move(g) : g;
       else result[size_t(i)] = gradient(i, g, saved);
     }

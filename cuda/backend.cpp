@@ -109,6 +109,7 @@ void register_all() {
   register_norm();
   register_factory();
   register_index();
+  register_cat();
   register_optim();
   register_random();
   register_amp();

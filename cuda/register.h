@@ -13,6 +13,7 @@ void register_loss();
 void register_norm();
 void register_factory();
 void register_index();
+void register_cat();
 void register_optim();
 void register_random();
 void register_amp();

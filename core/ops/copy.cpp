@@ -34,6 +34,20 @@ Tensor empty_preserving(const Tensor& t, DType dtype, Device device) {
   return empty_tensor_strided(t.sizes(), strides_like(t.sizes(), {&one, 1}), dtype, device);
 }
 
+Dims strides_in(Text memory_format, IntSpan sizes, const char* op) {
+  if (memory_format == "contiguous_format") return contiguous_strides(sizes);
+  const size_t dims = memory_format == "channels_last" ? 4 : memory_format == "channels_last_3d" ? 5 : 0;
+  VESTA_CHECK(dims, type, op, ": expected preserve_format, contiguous_format, channels_last or channels_last_3d, got ",
+              memory_format, " (memory_format).");
+  VESTA_CHECK(sizes.size() == dims, runtime, op, ": expected a tensor of ", dims, " dimensions for ", memory_format,
+              ", got one of ", sizes.size(), ".");
+  Dims last(sizes);  // the sizes with the channels behind
+  std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+  Dims strides = contiguous_strides(last);
+  std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
+  return strides;
+}
+
 void copy_values(const Tensor& to, const Tensor& from) {
   if (to.dtype() == from.dtype() && direct(to) && from.is_contiguous() && to.numel() == from.numel()) {
     if (to.numel()) std::memcpy(to.data_ptr(), from.data_ptr(), size_t(to.numel() * to.element_size()));
@@ -115,12 +129,10 @@ Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_b
 }
 
 Tensor clone(const Tensor& t, Text memory_format) {
-  bool contiguous = memory_format == "contiguous_format";
-  VESTA_CHECK(!memory_format.starts_with("channels_last"), not_implemented,
-              "clone: expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
-  VESTA_CHECK(contiguous || memory_format == "preserve_format", type,
-              "clone: expected preserve_format or contiguous_format, got ", memory_format, " (memory_format).");
-  Tensor r = contiguous ? empty_tensor(t.sizes(), t.dtype(), t.device()) : empty_preserving(t, t.dtype(), t.device());
+  Tensor r =
+      memory_format == "preserve_format"
+          ? empty_preserving(t, t.dtype(), t.device())
+          : empty_tensor_strided(t.sizes(), strides_in(memory_format, t.sizes(), "clone"), t.dtype(), t.device());
   copy_values(r, t);
   return r;
 }

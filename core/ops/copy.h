@@ -7,7 +7,8 @@ namespace vesta {
 namespace doc {
 inline constexpr char clone[] =
     "clone(memory_format='preserve_format'): a copy in memory of its own. preserve_format keeps the strides of a dense "
-    "tensor, contiguous_format makes them row-major.";
+    "tensor, contiguous_format makes them row-major; channels_last lays [N, C, H, W] out as [N, H, W, C], "
+    "channels_last_3d [N, C, D, H, W] as [N, D, H, W, C].";
 inline constexpr char to_copy[] =
     "to_copy(dtype=None, device=None, non_blocking=False): a copy in another dtype or on another device. non_blocking "
     "returns before a copy from or to page-locked memory is done.";
@@ -23,6 +24,9 @@ inline constexpr char contiguous[] = "contiguous(): the tensor itself where it i
 /// Makes an uninitialised tensor of `t`'s shape: with `t`'s strides where those are dense, else in the order of its
 /// strides (PyTorch's preserve_format).
 VESTA_API Tensor empty_preserving(const Tensor& t, DType dtype, Device device);
+/// Returns the strides of a tensor of `sizes` in a memory format: contiguous_format, channels_last of 4 dimensions,
+/// channels_last_3d of 5. Error(type) for another name, Error(runtime) for another number of dimensions; `op` is named.
+VESTA_API Dims strides_in(Text memory_format, IntSpan sizes, const char* op);
 /// Writes `from`, which broadcasts to `to`'s shape, into `to`, converting. Nothing is checked and no version is raised:
 /// for memory that nobody else knows yet, on one device.
 VESTA_API void copy_values(const Tensor& to, const Tensor& from);

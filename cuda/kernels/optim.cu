@@ -2,17 +2,12 @@
 // (core/cpu/kernels/row_kernels.cpp), rounded one by one, so that both devices train to the same bits.
 #include <vesta/cuda/kernels/optim.h>
 
+#include <vesta/cuda/kernels/entries.cuh>
 #include <vesta/cuda/kernels/rounded.cuh>
 #include <vesta/cuda/kernels/types.cuh>
 
 namespace vesta::cuda {
 namespace {
-
-#ifdef __CUDACC__
-#define VESTA_CONSTANT_ARGUMENT const __grid_constant__
-#else
-#define VESTA_CONSTANT_ARGUMENT const
-#endif
 
 constexpr unsigned kThreads = 256;
 constexpr int kPack = 4, kPacks = 4;  // elements that are loaded at once, and how often
@@ -86,17 +81,6 @@ VESTA_DEVICE void for_packs(const OptimEntry& e, F f) {
     const int n = e.numel - i < kPack ? int(e.numel - i) : kPack;
     f(i, n, packs && n == kPack);
   }
-}
-
-/// Finds the entry that block `number` belongs to.
-VESTA_DEVICE int entry_of(const OptimEntry* at, int n, unsigned number) {
-  int low = 0, high = n;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    if (at[middle].first_block <= number) low = middle;
-    else high = middle;
-  }
-  return low;
 }
 
 template <class T, int capacity>

@@ -135,46 +135,118 @@ struct ColumnsArgs {
   AxisTable kept, reduced;
   int64_t columns, count, piece;
   unsigned tiles, pieces, width;
+  bool packed;
 };
 
-/// A block per tile of `width` columns and piece of the rows; its threads share the rows of the tile.
-template <class Op>
-VESTA_KERNEL void reduce_columns_kernel(Op op, ColumnsArgs a) {
+/// Is a thread's part of a tile: N columns, side by side where they are loaded as a pack, else `width` apart. Which row
+/// meets which does not depend on that: row number k of a thread joins chain k mod kChains.
+template <class Op, int N>
+struct TileColumns {
   using T = typename Op::In;
   using Acc = typename Op::Acc;
-  VESTA_SHARED(Acc, parts, kTeamThreads);
+  int64_t first;
+  unsigned apart;
+  Acc chains[kChains][N];
+
+  VESTA_DEVICE TileColumns(const Op& op, const ColumnsArgs& a, unsigned tile, unsigned thread)
+      : first(int64_t(tile) * a.width * N + (a.packed ? thread * N : thread)), apart(a.packed ? 1 : a.width) {
+    VESTA_UNROLL
+    for (int u = 0; u < kChains; ++u) {
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) chains[u][j] = op.identity();
+    }
+  }
+  VESTA_DEVICE int64_t column(int j) const { return first + int64_t(j) * apart; }
+  VESTA_DEVICE void load_pack(const Op& op, const T* x, int64_t at, int64_t row, Acc (&v)[N]) const {
+    const auto pack = *reinterpret_cast<const Elements<T, N>*>(x + at + first);
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) v[j] = op.load(pack.v[j], row, at + first + j);
+  }
+  VESTA_DEVICE void load(const Op& op, const ColumnsArgs& a, const T* x, int64_t at, int64_t row, Acc (&v)[N]) const {
+    if (a.packed) return load_pack(op, x, at, row, v);
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      v[j] = op.identity();
+      if (column(j) < a.columns) v[j] = op.load(x[at + column(j)], row, at + column(j));
+    }
+  }
+  /// Moves the chains on by one, so that all of them stay in registers; the last becomes `last`.
+  VESTA_DEVICE void turn(const Acc (&last)[N]) {
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      VESTA_UNROLL
+      for (int u = 0; u + 1 < kChains; ++u) chains[u][j] = chains[u + 1][j];
+      chains[kChains - 1][j] = last[j];
+    }
+  }
+  /// Reduces rows begin, begin + step, ... below `end`, and gives the columns' results.
+  VESTA_DEVICE void reduce(const Op& op, const ColumnsArgs& a, int64_t base, int64_t begin, int64_t end, unsigned step,
+                           Acc (&r)[N]) {
+    const T* x = reinterpret_cast<const T*>(a.x);
+    int64_t row = begin;
+    if (a.packed) {
+      VESTA_ROLLED
+      for (; row + (kChains - 1) * step < end; row += kChains * step) {
+        Acc v[kChains][N];
+        VESTA_UNROLL
+        for (int u = 0; u < kChains; ++u)
+          load_pack(op, x, base + a.reduced.offset(row + u * step), row + u * step, v[u]);
+        VESTA_UNROLL
+        for (int u = 0; u < kChains; ++u) {
+          VESTA_UNROLL
+          for (int j = 0; j < N; ++j) chains[u][j] = op.combine(chains[u][j], v[u][j]);
+        }
+      }
+    }
+    int turns = 0;
+    VESTA_ROLLED
+    for (; row < end || turns % kChains != 0; row += step, ++turns) {
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) r[j] = op.identity();
+      if (row < end) load(op, a, x, base + a.reduced.offset(row), row, r);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) r[j] = op.combine(chains[0][j], r[j]);
+      turn(r);
+    }
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j)
+      r[j] = op.combine(op.combine(chains[0][j], chains[1][j]), op.combine(chains[2][j], chains[3][j]));
+  }
+};
+
+/// A block per tile of `width` packs of columns and piece of the rows; its threads share the rows of the tile.
+template <class Op>
+VESTA_KERNEL void reduce_columns_kernel(Op op, ColumnsArgs a) {
+  using Acc = typename Op::Acc;
+  constexpr int N = column_pack(sizeof(typename Op::In));
+  VESTA_SHARED(Acc, parts, kTeamThreads * N);
   const unsigned tile = blockIdx.x % a.tiles, rest = blockIdx.x / a.tiles, part = rest % a.pieces,
                  outer = rest / a.pieces;
-  const unsigned lanes = kTeamThreads / a.width, lane = threadIdx.x / a.width;
-  const int64_t column = int64_t(tile) * a.width + threadIdx.x % a.width;
+  const unsigned lanes = kTeamThreads / a.width, lane = threadIdx.x / a.width, thread = threadIdx.x % a.width;
   const int64_t begin = part * a.piece, end = begin + a.piece < a.count ? begin + a.piece : a.count;
-  const int64_t base = a.kept.offset(outer) + column;
-  const T* x = reinterpret_cast<const T*>(a.x);
-  Chains<Op> chains(op);
-  auto one = [&](int64_t row) {
-    const int64_t at = base + a.reduced.offset(row);
-    return op.load(x[at], row, at);
-  };
-  if (column < a.columns) {
-    int64_t row = begin + lane;
-    VESTA_ROLLED
-    for (; row + (kChains - 1) * lanes < end; row += kChains * lanes) {
-      Acc v[kChains];
-      VESTA_UNROLL
-      for (int u = 0; u < kChains; ++u) v[u] = one(row + u * lanes);
-      VESTA_UNROLL
-      for (int u = 0; u < kChains; ++u) chains.at[u] = op.combine(chains.at[u], v[u]);
-    }
-    VESTA_ROLLED
-    for (; row < end; row += lanes) chains.add(op, one(row));
-  }
-  Acc r = chains.total(op);
-  parts[threadIdx.x] = r;
+  const int64_t base = a.kept.offset(outer);
+  TileColumns<Op, N> mine(op, a, tile, thread);
+  Acc r[N];
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) r[j] = op.identity();
+  if (mine.column(0) < a.columns) mine.reduce(op, a, base, begin + lane, end, lanes, r);
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) parts[j * kTeamThreads + threadIdx.x] = r[j];
   for (unsigned half = lanes / 2; half > 0; half /= 2) {
     block_barrier();
-    if (lane < half) parts[threadIdx.x] = r = op.combine(r, parts[threadIdx.x + half * a.width]);
+    if (lane >= half) continue;
+    VESTA_UNROLL
+    for (int j = 0; j < N; ++j) {
+      Acc* slot = parts + j * kTeamThreads + threadIdx.x;
+      *slot = r[j] = op.combine(r[j], slot[half * a.width]);
+    }
   }
-  if (lane == 0 && column < a.columns) op.store((int64_t(outer) * a.pieces + part) * a.columns + column, r);
+  if (lane != 0) return;
+  VESTA_UNROLL
+  for (int j = 0; j < N; ++j) {
+    const int64_t column = mine.column(j);
+    if (column < a.columns) op.store((int64_t(outer) * a.pieces + part) * a.columns + column, r[j]);
+  }
 }
 
 /// Queues a stage with operation `op`.
@@ -183,10 +255,11 @@ void run_stage(const Op& op, const ReduceStage& s) {
   const AxisTable kept(s.kept), reduced(s.reduced);
   const int64_t results = s.kept.numel(), count = s.reduced.numel();
   if (s.columns) {
+    constexpr int N = column_pack(sizeof(typename Op::In));
     unsigned width = 1;
-    while (width < 32 && width < s.columns) width *= 2;
-    const int64_t tiles = (s.columns + width - 1) / width;
-    ColumnsArgs a{s.x, kept, reduced, s.columns, count, s.piece, unsigned(tiles), unsigned(s.pieces), width};
+    while (width < 32 && int64_t(width) * N < s.columns) width *= 2;
+    const int64_t tiles = (s.columns + width * N - 1) / (width * N);
+    ColumnsArgs a{s.x, kept, reduced, s.columns, count, s.piece, unsigned(tiles), unsigned(s.pieces), width, s.packed};
     launch_block(s.name, reduce_columns_kernel<Op>,
                  linear_shape(uint64_t(results * s.pieces * tiles) * kTeamThreads, kTeamThreads, s.stream), op, a);
     return;

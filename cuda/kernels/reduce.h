@@ -7,6 +7,9 @@
 
 namespace vesta::cuda {
 
+/// Returns how many columns a thread reduces, from the size of an element: up to 16 bytes are loaded at once.
+constexpr int column_pack(size_t item) { return item >= 16 ? 1 : item >= 8 ? 2 : 4; }
+
 enum class Reduction : uint8_t { sum, maximum, minimum, any, all, argmax, argmin };
 
 /// Is one stage. `kept` times `columns` count the results, `reduced` the elements of each.
@@ -20,7 +23,7 @@ struct ReduceStage {
   const int64_t* places = nullptr;    // argmax, argmin: the places of x's elements; null: their own numbers
   Axes kept, reduced;                 // strides in elements
   int64_t columns = 0;                // results that lie side by side in x beside `kept`; 0: rows are reduced
-  bool packed = false;                // 16-byte loads along the reduced axis are possible
+  bool packed = false;                // packs are aligned: 16 bytes of a row, column_pack() columns
   bool per_thread = false;            // neighbouring results are neighbours in x: a thread each
   int64_t piece = 0;                  // elements that one team reduces, a multiple of 16
   int64_t pieces = 1;

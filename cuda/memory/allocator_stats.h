@@ -93,46 +93,39 @@ struct Stats {
 
 /// Counts, quickly. What is allocated in all follows from what is there and what was freed, sums over pools from the
 /// pools, `active` from `allocation` and what is pending: only values, peaks and frees are followed as they happen.
+/// While nothing is pending the peaks of `active` are those of `allocation`, so they are followed at other times only.
 class StatCounters {
  public:
   EventCounts counts;
   Stat oversize_allocations, oversize_segments;
 
-  VESTA_INLINE void block_allocated(bool small, size_t size, size_t requested) {
-    Line& line = lines_[small];
-    const Line& other = lines_[!small];
-    const int64_t by[3] = {1, int64_t(size), int64_t(requested)};
-    for (size_t i = 0; i < 3; ++i) {
-      const int64_t now = line.current[i] += by[i];
-      raise(line.peak[i], now);
-      raise(all_peak_[i], now + other.current[i]);
-    }
-    for (size_t i = 0; i < 2; ++i) {
-      const int64_t now = line.current[i] + line.pending[i];
-      raise(line.peak[kActive + i], now);
-      raise(all_peak_[kActive + i], now + other.current[i] + other.pending[i]);
-    }
+  // `small` is 1 for the small pool, 0 for the large one.
+  VESTA_INLINE void block_allocated(size_t small, size_t size, size_t requested) {
+    add(small, 0, 1);
+    add(small, 1, int64_t(size));
+    add(small, 2, int64_t(requested));
+    if (all_pending_) [[unlikely]]
+      raise_active(small);
   }
   /// Counts a free; the block is pending, that is still active, until block_completed.
-  VESTA_INLINE void block_freed(bool small, size_t size, size_t requested, bool pending) {
-    Line& line = lines_[small];
-    const int64_t by[3] = {1, int64_t(size), int64_t(requested)};
-    for (size_t i = 0; i < 3; ++i) {
-      line.current[i] -= by[i];
-      line.freed[i] += by[i];
+  VESTA_INLINE void block_freed(size_t small, size_t size, size_t requested, bool pending) {
+    take(small, 0, 1);
+    take(small, 1, int64_t(size));
+    take(small, 2, int64_t(requested));
+    if (pending) [[unlikely]] {
+      pending_[0][small] += 1, pending_[1][small] += int64_t(size);
+      ++all_pending_;
     }
-    if (pending) [[unlikely]]
-      for (size_t i = 0; i < 2; ++i) line.pending[i] += by[i];
   }
-  void block_completed(bool small, size_t size) {
-    lines_[small].pending[0] -= 1;
-    lines_[small].pending[1] -= int64_t(size);
+  void block_completed(size_t small, size_t size) {
+    pending_[0][small] -= 1, pending_[1][small] -= int64_t(size);
+    --all_pending_;
   }
-  VESTA_INLINE void holes_changed(bool small, int64_t count, int64_t bytes) {
-    change(small, kHoles, count);
-    change(small, kHoles + 1, bytes);
+  VESTA_INLINE void holes_changed(size_t small, int64_t count, int64_t bytes) {
+    if (count) change(small, kHoles, count);
+    if (bytes) change(small, kHoles + 1, bytes);
   }
-  void segments_changed(bool small, int64_t count, int64_t bytes) {
+  void segments_changed(size_t small, int64_t count, int64_t bytes) {
     change(small, kSegments, count);
     change(small, kSegments + 1, bytes);
   }
@@ -140,7 +133,7 @@ class StatCounters {
 
   void reset_peak() {
     for (size_t t = 0; t < kStatTypes; ++t) {
-      for (size_t small = 0; small < 2; ++small) lines_[small].peak[t] = value(small, t);
+      for (size_t small = 0; small < 2; ++small) peak_[t][small] = value(small, t);
       all_peak_[t] = value(0, t) + value(1, t);
     }
     oversize_allocations.peak = oversize_allocations.current;
@@ -149,8 +142,8 @@ class StatCounters {
   void reset_accumulated() {
     for (size_t small = 0; small < 2; ++small) {
       for (size_t t = 0; t < kStatTypes; ++t) {
-        lines_[small].freed_before[t] = freed(small, t);
-        lines_[small].current_before[t] = value(small, t);
+        freed_before_[t][small] = freed(small, t);
+        current_before_[t][small] = value(small, t);
       }
     }
     for (Stat* s : {&oversize_allocations, &oversize_segments}) s->allocated = s->freed = 0;
@@ -164,17 +157,16 @@ class StatCounters {
     for (size_t t = 0; t < kStatTypes; ++t) {
       Stat& all = s.values[size_t(PoolType::all)][t];
       for (size_t small = 0; small < 2; ++small) {
-        const Line& line = lines_[small];
         Stat& one = s.values[size_t(small ? PoolType::small_pool : PoolType::large_pool)][t];
         one.current = value(small, t);
-        one.peak = line.peak[t];
-        one.freed = freed(small, t) - line.freed_before[t];
-        one.allocated = one.current - line.current_before[t] + one.freed;
+        one.peak = is_active(t) ? std::max(peak_[t][small], peak_[t - kActive][small]) : peak_[t][small];
+        one.freed = freed(small, t) - freed_before_[t][small];
+        one.allocated = one.current - current_before_[t][small] + one.freed;
         all.current += one.current;
         all.allocated += one.allocated;
         all.freed += one.freed;
       }
-      all.peak = all_peak_[t];
+      all.peak = is_active(t) ? std::max(all_peak_[t], all_peak_[t - kActive]) : all_peak_[t];
     }
     s.oversize_allocations = oversize_allocations;
     s.oversize_segments = oversize_segments;
@@ -193,35 +185,44 @@ class StatCounters {
   }
 
  private:
-  using Row = std::array<int64_t, kStatTypes>;
+  using Rows = std::array<std::array<int64_t, 2>, kStatTypes>;  // by type, then large and small
   static constexpr size_t kActive = size_t(StatType::active), kHoles = size_t(StatType::inactive_split),
                           kSegments = size_t(StatType::segment);
-  struct Line {
-    Row current{}, peak{}, freed{};  // of the active ones only the peak is used
-    Row current_before{}, freed_before{};
-    std::array<int64_t, 2> pending{};  // blocks and bytes
-  };
 
-  static void raise(int64_t& peak, int64_t now) { peak = std::max(peak, now); }
+  /// Raises a peak. New peaks are rare: a branch costs less than a conditional store.
+  static VESTA_INLINE void raise(int64_t& peak, int64_t now) {
+    if (now > peak) [[unlikely]]
+      peak = now;
+  }
+  VESTA_INLINE void add(size_t small, size_t t, int64_t by) {
+    const int64_t now = current_[t][small] += by;
+    raise(peak_[t][small], now);
+    raise(all_peak_[t], now + current_[t][small ^ 1]);
+  }
+  VESTA_INLINE void take(size_t small, size_t t, int64_t by) {
+    current_[t][small] -= by;
+    freed_[t][small] += by;
+  }
+  VESTA_INLINE void change(size_t small, size_t t, int64_t by) { by > 0 ? add(small, t, by) : take(small, t, -by); }
+  [[gnu::noinline]] void raise_active(size_t small) {
+    for (size_t t = kActive; t < kActive + 2; ++t) {
+      raise(peak_[t][small], value(small, t));
+      raise(all_peak_[t], value(0, t) + value(1, t));
+    }
+  }
   static bool is_active(size_t t) { return t == kActive || t == kActive + 1; }
   int64_t value(size_t small, size_t t) const {
-    const Line& line = lines_[small];
-    return is_active(t) ? line.current[t - kActive] + line.pending[t - kActive] : line.current[t];
+    return is_active(t) ? current_[t - kActive][small] + pending_[t - kActive][small] : current_[t][small];
   }
   int64_t freed(size_t small, size_t t) const {
-    const Line& line = lines_[small];
-    return is_active(t) ? line.freed[t - kActive] - line.pending[t - kActive] : line.freed[t];
-  }
-  VESTA_INLINE void change(bool small, size_t t, int64_t by) {
-    Line& line = lines_[small];
-    const int64_t now = line.current[t] += by;
-    raise(line.peak[t], now);
-    raise(all_peak_[t], now + lines_[!small].current[t]);
-    line.freed[t] += by < 0 ? -by : 0;
+    return is_active(t) ? freed_[t - kActive][small] - pending_[t - kActive][small] : freed_[t][small];
   }
 
-  Line lines_[2];  // large, small
-  Row all_peak_{};
+  Rows current_{}, peak_{}, freed_{};  // of the active ones only the peak is used
+  Rows current_before_{}, freed_before_{};
+  std::array<int64_t, kStatTypes> all_peak_{};
+  std::array<std::array<int64_t, 2>, 2> pending_{};  // blocks, then bytes
+  int64_t all_pending_ = 0;                          // blocks
 };
 
 }  // namespace vesta::cuda

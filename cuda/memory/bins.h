@@ -15,8 +15,8 @@ class Bins {
  public:
   /// Returns the bin that holds blocks of `size`, a multiple of 512.
   static constexpr uint16_t bin_of(size_t size) {
-    const int log = std::bit_width(size) - 1;
-    return uint16_t(((log - 9) << 3) | int((size >> (log - 3)) & 7));
+    const int shift = 60 - __builtin_clzl(size);  // leaves the four leading bits, 8 to 15; 512 is bin 0
+    return uint16_t(shift * 8 + int(size >> shift) - 56);
   }
 
   VESTA_INLINE void insert(Block<D>* b) noexcept {
@@ -25,8 +25,8 @@ class Bins {
     b->list_prev = nullptr;
     b->list_next = head;
     if (head) head->list_prev = b;
+    else words_[bin >> 6] |= uint64_t(1) << (bin & 63);
     head = b;
-    words_[bin >> 6] |= uint64_t(1) << (bin & 63);
   }
 
   VESTA_INLINE void remove(Block<D>* b) noexcept {
@@ -39,6 +39,7 @@ class Bins {
   /// Returns a small block of at least `size`, nearly the smallest, or nullptr.
   VESTA_INLINE Block<D>* find(size_t size) const noexcept {
     const unsigned bin = bin_of(size);
+    if (Block<D>* b = heads_[bin]; b && b->size == size) return b;  // as in every step of fixed shapes
     if (Block<D>* b = best(heads_[bin], size, kScan)) return b;
     if (const int above = next_bin(bin + 1); above >= 0) return best(heads_[size_t(above)], size, kScan);
     return best(heads_[bin], size, ~0u);  // nothing larger: the rest of the bin is worth its time

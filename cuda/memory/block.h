@@ -15,6 +15,8 @@ template <MemDriver D>
 struct BlockPool;
 template <MemDriver D>
 struct Segment;
+template <MemDriver D>
+class Bins;
 
 /// Tells where a block stands.
 ///
@@ -45,6 +47,7 @@ struct Block {
   Block* list_prev = nullptr;  // neighbours in a bin or a BlockList
   Block* list_next = nullptr;
   Segment<D>* segment = nullptr;
+  Bins<D>* bins = nullptr;  // of its stream in its pool
   Use<D>* uses = nullptr;
   const char* op = nullptr;
   uint64_t freed_at = 0;  // what its stream's count of frees was after this one; 0: never used

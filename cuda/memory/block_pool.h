@@ -27,9 +27,12 @@ struct BlockPool {
   Segment<D>* expandable = nullptr;
 
   /// Returns the free blocks of a stream; makes the bins at its first request.
-  Bins<D>& bins_of(uint32_t stream) {
+  VESTA_INLINE Bins<D>& bins_of(uint32_t stream) {
     if (stream < bins.size() && bins[stream]) [[likely]]
       return *bins[stream];
+    return make_bins(stream);
+  }
+  [[gnu::noinline]] Bins<D>& make_bins(uint32_t stream) {
     if (stream >= bins.size()) bins.resize(stream + 1);
     bins[stream] = std::make_unique<Bins<D>>();
     return *bins[stream];

@@ -103,7 +103,7 @@ class CachingAllocator {
   using Pool = BlockPool<D>;
   using Pools = PoolPair<D>;
   using Seg = Segment<D>;
-  using Lock = std::unique_lock<AdaptiveMutex>;
+  using Lock = std::lock_guard<AdaptiveMutex>;
   /// What a call of allocate asks for.
   struct Request {
     size_t nbytes;
@@ -111,25 +111,31 @@ class CachingAllocator {
     uint32_t stream;
     Pool* pool;
   };
+  /// Is a change of inactive_split: free blocks that are parts of their segments.
+  struct Holes {
+    int64_t count = 0, bytes = 0;
+  };
 
-  // The hit path, below.
+  // The hit path, below. What changes holes_ comes with a twin that changes a local, which registers hold.
   Pools& current_pools();
   Block* find_fit(const Request& r);
   bool acceptable(size_t size, const Request& r) const;
   bool may_split(const Block* b, size_t size) const;
   Block* cut(Block* b, size_t size) noexcept;
-  void put_free(Block* b) noexcept;
-  void take_free(Block* b) noexcept;
-  Block* join_neighbours(Block* b) noexcept;
+  static void put_free(Block* b, Holes& holes) noexcept;
+  static void take_free(Block* b, Holes& holes) noexcept;
+  void put_free(Block* b) noexcept { put_free(b, holes_); }
+  void take_free(Block* b) noexcept { take_free(b, holes_); }
+  Block* join_neighbours(Block* b, Holes& holes) noexcept;
   void absorb_next(Block* b) noexcept;
   Block* make_free(Block* b, uint32_t stream, uint64_t freed_at) noexcept;
-  Block* settle(Block* b) noexcept;
-  Block* hand_out(Block* b, const Request& r);
+  Block* settle(Block* b, Holes& holes) noexcept;
+  Block* hand_out(Block* b, const Request& r, Holes holes);
   void flush_holes(bool small);
   void note(TraceAction action, uint64_t addr, size_t size, uint64_t stream, const char* op = nullptr) const;
 
   // Misses, caching_allocator_reuse.h.
-  Block* find_slowly(const Request& r, Lock& lock);
+  Block* find_slowly(const Request& r);
   Block* spare_whole(Block* whole, const Request& r);
   bool events_allowed(const Request& r);
   template <class F>
@@ -148,9 +154,9 @@ class CachingAllocator {
   std::pair<Block*, Block*> best_run(const Request& r) const;
   int wait_for(Block* b, uint32_t stream);
   void end_pending(Block* b);
-  Block* climb(const Request& r, Lock& lock);
+  Block* climb(const Request& r);
   Block* try_again(const Request& r, bool gated);
-  void run_callbacks(Lock& lock);
+  void run_callbacks();
   template <class F>
   void each_pools(F&& f) const;
   template <class F>
@@ -200,7 +206,7 @@ class CachingAllocator {
   Slab<Block> blocks_;
   Slab<Use<D>> uses_;
   StatCounters counters_;
-  int64_t hole_count_ = 0, hole_bytes_ = 0;  // change of inactive_split within one call
+  Holes holes_;  // what one call has changed and not booked yet
   Pools common_;
   std::map<PoolId, std::unique_ptr<Pools>> private_pools_;
   uint64_t last_pool_ = 0;
@@ -256,14 +262,17 @@ auto CachingAllocator<D>::allocate(size_t nbytes, Stream stream) -> Block* {
   Lock lock(mutex_);
   Pools& pools = current_pools();
   Request r{nbytes, nbytes, streams_.index(stream), &pools.large};
-  if (nbytes > kMaxRequest) out_of_memory(r);
+  if (nbytes > kMaxRequest) [[unlikely]]
+    out_of_memory(Request(r));  // a copy: this one stays in registers
   r.size = round_size(nbytes, options_);
   if (r.size <= kSmallSize) r.pool = &pools.small;
   Block* b = find_fit(r);
-  if (!b) [[unlikely]]
-    b = find_slowly(r, lock);
-  else if (!b->split() && r.pool->bins.size() > 1 && b->size - r.size > kSmallSize) [[unlikely]] b = spare_whole(b, r);
-  return hand_out(b, r);
+  Holes holes;
+  if (!b || (b->size - r.size > kSmallSize && !b->split() && r.pool->bins.size() > 1)) [[unlikely]] {
+    b = b ? spare_whole(b, Request(r)) : find_slowly(Request(r));
+    holes = std::exchange(holes_, {});
+  }
+  return hand_out(b, r, holes);
 }
 
 template <MemDriver D>
@@ -274,13 +283,16 @@ void CachingAllocator<D>::free(Block* b) {
   Pool& pool = *b->segment->pool;
   counters_.block_freed(pool.small, b->size, b->requested, b->uses != nullptr);
   if (b->size >= options_.max_split_size) StatCounters::decrease(counters_.oversize_allocations, 1);
-  note(TraceAction::free_requested, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+  if (history_.on()) [[unlikely]] {
+    note(TraceAction::free_requested, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+    if (!b->uses) note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
+  }
   b->freed_at = streams_.mark(b->stream_index);
   if (b->uses) [[unlikely]]
     return free_used(b);
-  note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
-  settle(b);
-  flush_holes(pool.small);
+  Holes holes;
+  settle(b, holes);
+  counters_.holes_changed(pool.small, holes.count, holes.bytes);
   if (pool.owner->dead()) [[unlikely]]
     sweep(*pool.owner);
 }
@@ -337,6 +349,7 @@ VESTA_INLINE auto CachingAllocator<D>::cut(Block* b, size_t size) noexcept -> Bl
   rest->size = b->size - size;
   rest->stream = b->stream;
   rest->stream_index = b->stream_index;
+  rest->bins = b->bins;
   rest->freed_at = b->freed_at;
   rest->segment = b->segment;
   rest->prev = b;
@@ -348,21 +361,21 @@ VESTA_INLINE auto CachingAllocator<D>::cut(Block* b, size_t size) noexcept -> Bl
 }
 
 template <MemDriver D>
-VESTA_INLINE void CachingAllocator<D>::put_free(Block* b) noexcept {
+VESTA_INLINE void CachingAllocator<D>::put_free(Block* b, Holes& holes) noexcept {
   b->state = BlockState::free;
-  b->segment->pool->bins[b->stream_index]->insert(b);
+  b->bins->insert(b);
   if (b->split()) {
-    ++hole_count_;
-    hole_bytes_ += int64_t(b->size);
+    ++holes.count;
+    holes.bytes += int64_t(b->size);
   }
 }
 
 template <MemDriver D>
-VESTA_INLINE void CachingAllocator<D>::take_free(Block* b) noexcept {
-  b->segment->pool->bins[b->stream_index]->remove(b);
+VESTA_INLINE void CachingAllocator<D>::take_free(Block* b, Holes& holes) noexcept {
+  b->bins->remove(b);
   if (b->split()) {
-    --hole_count_;
-    hole_bytes_ -= int64_t(b->size);
+    --holes.count;
+    holes.bytes -= int64_t(b->size);
   }
 }
 
@@ -379,14 +392,12 @@ VESTA_INLINE void CachingAllocator<D>::absorb_next(Block* b) noexcept {
 
 /// Joins a block that is in no list with its free neighbours of the same stream; returns the whole, in no list.
 template <MemDriver D>
-VESTA_INLINE auto CachingAllocator<D>::join_neighbours(Block* b) noexcept -> Block* {
-  const auto joins = [b](const Block* n) {
-    return n && n->state == BlockState::free && n->stream_index == b->stream_index;
-  };
+VESTA_INLINE auto CachingAllocator<D>::join_neighbours(Block* b, Holes& holes) noexcept -> Block* {
+  const auto joins = [b](const Block* n) { return n && n->state == BlockState::free && n->bins == b->bins; };
   const bool with_next = joins(b->next);
   const bool with_prev = joins(b->prev);
-  if (with_next) take_free(b->next);  // both leave their bins while they still have all neighbours
-  if (with_prev) take_free(b->prev);
+  if (with_next) take_free(b->next, holes);  // both leave their bins while they still have all neighbours
+  if (with_prev) take_free(b->prev, holes);
   if (with_next) absorb_next(b);
   if (!with_prev) return b;
   Block* whole = b->prev;
@@ -399,31 +410,32 @@ template <MemDriver D>
 auto CachingAllocator<D>::make_free(Block* b, uint32_t stream, uint64_t freed_at) noexcept -> Block* {
   b->stream = streams_.stream(stream);
   b->stream_index = stream;
+  b->bins = b->segment->pool->bins[stream].get();
   b->freed_at = freed_at;
-  return settle(b);
+  return settle(b, holes_);
 }
 
 /// Puts a block that is in no list into the bins of its stream, joined with its neighbours.
 template <MemDriver D>
-VESTA_INLINE auto CachingAllocator<D>::settle(Block* b) noexcept -> Block* {
+VESTA_INLINE auto CachingAllocator<D>::settle(Block* b, Holes& holes) noexcept -> Block* {
   b->requested = 0;
   b->op = nullptr;
-  b = join_neighbours(b);
-  put_free(b);
+  b = join_neighbours(b, holes);
+  put_free(b, holes);
   return b;
 }
 
 /// Cuts a free block of the request's stream to size and makes it the caller's.
 template <MemDriver D>
-VESTA_INLINE auto CachingAllocator<D>::hand_out(Block* b, const Request& r) -> Block* {
+VESTA_INLINE auto CachingAllocator<D>::hand_out(Block* b, const Request& r, Holes holes) -> Block* {
   const bool split = may_split(b, r.size);
   if (split) blocks_.reserve(1);
-  take_free(b);
-  if (split) put_free(cut(b, r.size));
+  take_free(b, holes);
+  if (split) put_free(cut(b, r.size), holes);
   b->state = BlockState::allocated;
   b->requested = r.nbytes;
   counters_.block_allocated(r.pool->small, b->size, r.nbytes);
-  flush_holes(r.pool->small);
+  counters_.holes_changed(r.pool->small, holes.count, holes.bytes);
   if (b->size >= options_.max_split_size) StatCounters::increase(counters_.oversize_allocations, 1);
   if (history_.on()) [[unlikely]] {
     b->op = op_name_ ? op_name_() : nullptr;
@@ -434,9 +446,9 @@ VESTA_INLINE auto CachingAllocator<D>::hand_out(Block* b, const Request& r) -> B
 
 /// Books what the call changed in inactive_split.
 template <MemDriver D>
-VESTA_INLINE void CachingAllocator<D>::flush_holes(bool small) {
-  if (hole_count_ | hole_bytes_) counters_.holes_changed(small, hole_count_, hole_bytes_);
-  hole_count_ = hole_bytes_ = 0;
+void CachingAllocator<D>::flush_holes(bool small) {
+  counters_.holes_changed(small, holes_.count, holes_.bytes);
+  holes_ = {};
 }
 
 template <MemDriver D>
@@ -452,7 +464,7 @@ void CachingAllocator<D>::complete(Block* b) {
   Pool& pool = *b->segment->pool;
   counters_.block_completed(pool.small, b->size);
   note(TraceAction::free_completed, uint64_t(b->data), b->requested, handle_number(b->stream), b->op);
-  settle(b);
+  settle(b, holes_);
   flush_holes(pool.small);
 }
 

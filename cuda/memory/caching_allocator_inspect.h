@@ -237,7 +237,8 @@ void CachingAllocator<D>::check_bins(const Pool& pool) const {
     if (pool.bins[i])
       pool.bins[i]->visit([&](const Block* b) {
         VESTA_ASSERT(b->state == BlockState::free && b->stream_index == i && b->segment->pool == &pool);
-        VESTA_ASSERT(b->bin == Bins<D>::bin_of(b->size) && pool.bins[i]->find(b->size));
+        VESTA_ASSERT(b->bins == pool.bins[i].get() && b->bin == Bins<D>::bin_of(b->size) &&
+                     pool.bins[i]->find(b->size));
         ++listed;
       });
   for (const Block* b = pool.pending.head; b; b = b->list_next, ++listed)

@@ -10,7 +10,7 @@
 namespace vesta::cuda {
 
 template <MemDriver D>
-auto CachingAllocator<D>::find_slowly(const Request& r, Lock& lock) -> Block* {
+auto CachingAllocator<D>::find_slowly(const Request& r) -> Block* {
   driver_error_.clear();
   const bool gated = events_allowed(r);
   if (gated) {
@@ -23,7 +23,7 @@ auto CachingAllocator<D>::find_slowly(const Request& r, Lock& lock) -> Block* {
     if (!r.pool->small) collect_garbage(r);
   }
   if (Block* b = grow(r)) return b;
-  return climb(r, lock);
+  return climb(r);
 }
 
 /// Spares an idle segment, `whole`, that a request would break: the next one of its size would need another. Memory of
@@ -313,10 +313,10 @@ auto CachingAllocator<D>::best_run(const Request& r) const -> std::pair<Block*, 
 
 /// Climbs the ladder after growing failed: each step frees more and costs more.
 template <MemDriver D>
-auto CachingAllocator<D>::climb(const Request& r, Lock& lock) -> Block* {
+auto CachingAllocator<D>::climb(const Request& r) -> Block* {
   ++counters_.counts.num_alloc_retries;
   const int64_t start = driver_.now();
-  run_callbacks(lock);
+  run_callbacks();
   const bool gated = events_allowed(r);
   Block* b = try_again(r, gated);
   if (!b && gated) {
@@ -345,20 +345,17 @@ auto CachingAllocator<D>::try_again(const Request& r, bool gated) -> Block* {
 
 /// Calls what add_oom_callback was given, without the lock; not again from within.
 template <MemDriver D>
-void CachingAllocator<D>::run_callbacks(Lock& lock) {
+void CachingAllocator<D>::run_callbacks() {
   static constinit thread_local bool inside = false;
   if (inside || callbacks_.empty()) return;
-  struct Inside {
-    Inside() { inside = true; }
-    ~Inside() { inside = false; }
+  struct Unlocked {
+    AdaptiveMutex& mutex;
+    explicit Unlocked(AdaptiveMutex& m) : mutex(m) { mutex.unlock(), inside = true; }
+    ~Unlocked() { inside = false, mutex.lock(); }
   };
   const auto callbacks = callbacks_;
-  lock.unlock();
-  {
-    Inside guard;
-    for (const auto& [number, callback] : callbacks) callback();
-  }
-  lock.lock();
+  Unlocked guard(mutex_);
+  for (const auto& [number, callback] : callbacks) callback();
 }
 
 template <MemDriver D>

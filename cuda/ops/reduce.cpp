@@ -4,9 +4,9 @@
 // A result is reduced by one team of threads (cuda/kernels/teams.cuh), or, where it is long or results are few, in
 // pieces of a length that depends on the shape alone; a second stage reduces the pieces' results in the same way. A
 // stage goes along rows (the reduced elements of a result lie side by side, or few results do) or down columns (results
-// lie side by side). Rejected: one launch whose last block finishes (it saves a launch of 3 us in the largest
-// reductions only, and needs a counter that must be zero again for the next stream), and a number of pieces that
-// depends on the GPU (another GPU would give other bits).
+// lie side by side; a warp loads 32 packs of neighbouring columns at once). Rejected: one launch whose last block
+// finishes (it saves a launch of 3 us in the largest reductions only, and needs a counter that must be zero again for
+// the next stream), and a number of pieces that depends on the GPU (another GPU would give other bits).
 #include <algorithm>
 
 #include <vesta/core/ops/ops.h>
@@ -91,6 +91,16 @@ bool packs_fit(const ReduceStage& s) {
   return aligned(s.reduced, 1) && aligned(s.kept, 0);
 }
 
+/// Tells whether every pack of columns is aligned, and none is cut off.
+bool column_packs_fit(const ReduceStage& s) {
+  const int64_t item = itemsize(s.dtype), pack = column_pack(size_t(item));
+  auto whole = [&](const Axes& a) {
+    return std::all_of(a.strides, a.strides + a.count, [&](int64_t stride) { return stride % pack == 0; });
+  };
+  return reinterpret_cast<uintptr_t>(s.x) % uintptr_t(pack * item) == 0 && s.columns % pack == 0 && whole(s.kept) &&
+         whole(s.reduced);
+}
+
 /// Chooses rows or columns, and cuts long results into pieces.
 void plan(ReduceStage& s, bool columns) {
   const int64_t count = s.reduced.numel();
@@ -104,13 +114,14 @@ void plan(ReduceStage& s, bool columns) {
       std::copy_n(s.kept.strides + 1, s.kept.count, s.kept.strides);
     }
   }
-  const int64_t results = s.kept.numel() * (s.columns ? (s.columns + 31) / 32 : 1);
+  const int64_t tile = 32 * column_pack(size_t(itemsize(s.dtype)));
+  const int64_t results = s.kept.numel() * (s.columns ? (s.columns + tile - 1) / tile : 1);
   const int64_t least = s.columns ? kColumnPieceMin : kRowPieceMin;
   s.piece = s.columns ? kColumnPiece : kRowPiece;
   auto pieces = [&] { return std::max<int64_t>(1, (count + s.piece - 1) / s.piece); };
   while (s.piece > least && results * pieces() < kTeams) s.piece /= 2;
   s.pieces = pieces();
-  s.packed = !s.columns && packs_fit(s);
+  s.packed = s.columns ? column_packs_fit(s) : packs_fit(s);
   // A grid has 2^31 blocks; a block has 8 warps, of which each takes a short row or more.
   const int64_t most = int64_t(1) << (s.columns || count > 1024 ? 31 : 34);
   VESTA_CHECK(results * s.pieces < most, not_implemented, s.name, ": expected fewer than ", most, " results of ", count,

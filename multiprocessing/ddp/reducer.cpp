@@ -185,6 +185,7 @@ bool Reducer::prepare_for_forward() {
   if (rebuilt_ || round_ || !rebuilds() || stats_.rounds == 0) return false;
   const std::vector<size_t> order = agreed_order();
   std::vector<Tensor> sorted;
+  sorted.reserve(order.size());
   for (size_t i : order) sorted.push_back(parameters_[i]);
   make_buckets(assign_buckets(sorted, limits(), order));
   rebuilt_ = stats_.rebuilt = true;

@@ -233,7 +233,8 @@ Device to_device(const Table& t, int i, PyObject* o) {
   return d;
 }
 std::string_view to_text(const Table& t, int i, PyObject* o) {
-  if (Format f = to_format(o); f != Format::none && t.params[size_t(i)].name == "memory_format") {
+  if (t.params[size_t(i)].name == "memory_format" && (o == Py_None || to_format(o) != Format::none)) {
+    const Format f = o == Py_None ? Format::preserve : to_format(o);
     constexpr std::string_view names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
     return names[int(f)];
   }

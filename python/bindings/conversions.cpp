@@ -6,6 +6,7 @@
 #include "dtype_device.h"
 #include "factories.h"
 #include "hand.h"
+#include "memory_format.h"
 
 namespace vesta::python {
 namespace {
@@ -17,6 +18,14 @@ Tensor convert(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool copy,
   if (!other && !copy) return t;
   WithoutGil open(t.numel() >= kReleaseGil || device);  // another device may make us wait
   return other || dtype || device ? ops::to_copy(t, dtype, device, non_blocking) : t.clone();
+}
+
+/// Returns the memory format in slot `i`, preserve where none is given. TypeError: it is none.
+Format format_of(const Table& t, int i, PyObject* o) {
+  if (!o || o == Py_None) return Format::preserve;
+  const Format f = to_format(o);
+  if (f == Format::none) wrong_type(t, i, "vesta.memory_format", o);
+  return f;
 }
 
 /// Is to(): what it was asked for, whichever form the call has.
@@ -58,15 +67,9 @@ struct To {
     const bool shifted = flags[0] != b.slot[2];
     auto flag = [&](int i, PyObject* o) { return o && to_bool(t, i, o); };
     bool copy = flag(4, b.slot[4]) || (shifted && flag(4, flags[1]));
-    Format f = Format::preserve;
-    if (b.slot[6] && b.slot[6] != Py_None && (f = to_format(b.slot[6])) == Format::none) {
-      wrong_type(t, 6, "vesta.memory_format", b.slot[6]);
-    }
-    VESTA_CHECK(f == Format::preserve || f == Format::contiguous, not_implemented,
-                "to: expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
+    const Format f = format_of(t, 6, b.slot[6]);
     bool non_blocking = shifted ? flags[0] == Py_True : flag(3, b.slot[3]);
-    Tensor r = convert(unwrap(b.slot[0]), dtype, device, copy, non_blocking);
-    return wrap(f == Format::contiguous ? r.contiguous() : r);
+    return wrap(laid_out(convert(unwrap(b.slot[0]), dtype, device, copy, non_blocking), f, "to"));
   }
 };
 
@@ -74,7 +77,10 @@ struct To {
   struct Struct {                                                                                             \
     static constexpr char name[] = name_, params[] = "(object memory_format = {})",                           \
                           doc[] = "The values as " #to_ "; the tensor itself where it is of that dtype.";     \
-    static PyObject* run(const Table&, Bound& b) { return wrap(convert(unwrap(b.slot[0]), DType::to_, {}, false)); } \
+    static PyObject* run(const Table& t, Bound& b) {                                                          \
+      const Format f = format_of(t, 1, b.slot[1]);                                                            \
+      return wrap(laid_out(convert(unwrap(b.slot[0]), DType::to_, {}, false), f, name));                      \
+    }                                                                                                         \
   };
 VESTA_CAST(Float, "float", float32)
 VESTA_CAST(Double, "double", float64)
@@ -91,16 +97,22 @@ VESTA_CAST(CDouble, "cdouble", complex128)
 #undef VESTA_CAST
 
 struct Cpu {
-  static constexpr char name[] = "cpu", params[] = "()", doc[] = "The tensor in host memory; itself where it is there.";
-  static PyObject* run(const Table&, Bound& b) { return wrap(convert(unwrap(b.slot[0]), {}, Device(), false)); }
+  static constexpr char name[] = "cpu", params[] = "(object memory_format = {})",
+                        doc[] = "The tensor in host memory; itself where it is there.";
+  static PyObject* run(const Table& t, Bound& b) {
+    const Format f = format_of(t, 1, b.slot[1]);
+    return wrap(laid_out(convert(unwrap(b.slot[0]), {}, Device(), false), f, name));
+  }
 };
 struct Cuda {
-  static constexpr char name[] = "cuda", params[] = "(object device = {}, bool non_blocking = false)",
+  static constexpr char name[] = "cuda",
+                        params[] = "(object device = {}, bool non_blocking = false, object memory_format = {})",
                         doc[] = "The tensor on a CUDA device, the current one unless `device` says; itself if there.";
   static PyObject* run(const Table& t, Bound& b) {
     Device d(DeviceType::cuda, -1);
     if (b.slot[1] && b.slot[1] != Py_None && !to_device(b.slot[1], d)) wrong_type(t, 1, "vesta.device", b.slot[1]);
-    return wrap(convert(unwrap(b.slot[0]), {}, d, false, Arg<bool>(t, 2, b).get()));
+    const Format f = format_of(t, 3, b.slot[3]);
+    return wrap(laid_out(convert(unwrap(b.slot[0]), {}, d, false, Arg<bool>(t, 2, b).get()), f, name));
   }
 };
 struct TypeAs {

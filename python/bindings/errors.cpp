@@ -14,7 +14,7 @@ namespace {
 struct Classes {
   PyObject* base = nullptr;      // Error(RuntimeError)
   PyObject* value = nullptr;     // ArgumentError(Error, ValueError)
-  PyObject* type = nullptr;      // DTypeError(Error, TypeError)
+  PyObject* type = nullptr;      // DTypeError(Error, TypeError, NotImplementedError)
   PyObject* memory = nullptr;    // OutOfMemoryError(Error, MemoryError)
   PyObject* device = nullptr;    // DeviceError(Error)
   PyObject* distributed[5] = {};  // DistributedError(Error) and, by cause, its subclasses
@@ -111,21 +111,21 @@ bool add_distributed_errors(PyObject* module) {
 }  // namespace
 
 bool add_errors(PyObject* module) {
-  auto make = [&](const char* name, const char* doc, PyObject* base, PyObject* builtin) -> PyObject* {
-    Ref bases(builtin ? PyTuple_Pack(2, base, builtin) : PyTuple_Pack(1, base));
+  auto make = [&](const char* name, const char* doc, auto... classes) -> PyObject* {
+    Ref bases(PyTuple_Pack(sizeof...(classes), classes...));
     PyObject* c =
         bases ? PyErr_NewExceptionWithDoc((std::string("vesta.") + name).c_str(), doc, bases.get(), nullptr) : nullptr;
     if (c && PyModule_AddObject(module, name, new_ref(c)) < 0) return nullptr;
     return c;
   };
-  classes.base =
-      make("Error", "Raised by the library; the base of its own exception classes.", PyExc_RuntimeError, nullptr);
+  classes.base = make("Error", "Raised by the library; the base of its own exception classes.", PyExc_RuntimeError);
   if (!classes.base) return false;
   classes.value =
       make("ArgumentError", "Raised for a shape or a value that does not fit.", classes.base, PyExc_ValueError);
-  classes.type = make("DTypeError", "Raised for a dtype that does not fit.", classes.base, PyExc_TypeError);
+  classes.type = make("DTypeError", "Raised for a dtype that does not fit.", classes.base, PyExc_TypeError,
+                      PyExc_NotImplementedError);  // what PyTorch's callers catch for an op without that dtype
   classes.memory = make("OutOfMemoryError", "Raised where memory cannot be had.", classes.base, PyExc_MemoryError);
-  classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base, nullptr);
+  classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base);
   return classes.value && classes.type && classes.memory && classes.device && add_distributed_errors(module);
 }
 

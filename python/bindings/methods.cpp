@@ -4,6 +4,7 @@
 #include "dtype_device.h"
 #include "factories.h"
 #include "hand.h"
+#include "memory_format.h"
 
 namespace vesta::python {
 namespace {
@@ -50,11 +51,7 @@ VESTA_METHOD(IsContiguous, "is_contiguous", "(object memory_format = {})", "Whet
   PyObject* format = b.slot[1];
   Format f = format ? to_format(format) : Format::contiguous;
   if (f == Format::none) wrong_type(t, 1, "vesta.memory_format", format);
-  if (f == Format::channels_last) {
-    const Tensor& x = self_of(b);
-    return PyBool_FromLong(x.dim() == 4 && x.permute({0, 2, 3, 1}).is_contiguous());
-  }
-  return PyBool_FromLong(self_of(b).is_contiguous());
+  return PyBool_FromLong(lies_in(self_of(b), f));
 }
 VESTA_METHOD(IsFloatingPoint, "is_floating_point", "()", "Whether the dtype is a real floating-point one.") {
   return PyBool_FromLong(self_of(b).is_floating_point());

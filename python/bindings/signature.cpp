@@ -124,7 +124,8 @@ void Table::read(const char* name, std::initializer_list<const char*> first, con
   // A factory's values, and random ones, do not depend on a tensor's.
   differentiable = (is("Tensor") || is("TensorList")) && !is("Generator") && !(dtype && device && n != "to_copy");
   if (dtype && device) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;
-  if (n.ends_with("_like") || n == "clone" || n == "contiguous" || n == "to_copy") extras |= 1 << kMemoryFormat;
+  if (n.ends_with("_like") || n == "empty" || n == "clone" || n == "contiguous" || n == "to_copy")
+    extras |= 1 << kMemoryFormat;
 }
 
 }  // namespace vesta::python

@@ -10,6 +10,7 @@
 
 #include "dtype_device.h"
 #include "hand.h"
+#include "memory_format.h"
 #include "torch_function.h"
 
 namespace vesta::python {
@@ -45,23 +46,23 @@ PyObject* hand_over(const Table& t, Entry entry, PyObject* callee, PyObject* sel
 
 // ---- what stands besides an op's own parameters ----
 
-void check_extras(const Table& t, const Bound& b) {
+/// Returns the memory format that the result is to have; preserve where none is given.
+Format check_extras(const Table& t, const Bound& b) {
   PyObject* o = b.extra(t, kLayout);
   if (o && o != Py_None && !is_layout(o))
     type_error("%s(): argument 'layout' must be vesta.layout, not %s", t.op, Py_TYPE(o)->tp_name);
   o = b.extra(t, kMemoryFormat);
-  if (!o || o == Py_None) return;
+  if (!o || o == Py_None) return Format::preserve;
   Format f = to_format(o);
   if (f == Format::none)
     type_error("%s(): argument 'memory_format' must be vesta.memory_format, not %s", t.op, Py_TYPE(o)->tp_name);
-  VESTA_CHECK(f == Format::contiguous || f == Format::preserve, not_implemented, t.op,
-              ": expected memory_format contiguous_format or preserve_format, got channels last. Use permute().");
+  return f;
 }
 
 /// Tells whether an extra of that name is True. TypeError: it is no bool.
 bool is_set(const Table& t, PyObject* o, const char* name) {
   if (!o || o == Py_None) return false;
-  if (!PyBool_Check(o) && std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10)) {
+  if (!PyBool_Check(o) && std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) != 0) {
     type_error("%s(): argument '%s' must be bool, not %s", t.op, name, Py_TYPE(o)->tp_name);
   }
   return PyObject_IsTrue(o) == 1;
@@ -126,7 +127,11 @@ PyObject* thin_with_out(const Table& t, Thin thin, Bound& b) {
 
 /// Runs a function with what stands besides its parameters.
 PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
-  check_extras(t, b);
+  const Format format = check_extras(t, b);
+  // Without a row-major copy on the way.
+  if (format >= Format::channels_last && std::string_view(t.op) == "contiguous") {
+    return wrap(laid_out(unwrap(b.slot[0]), format, t.op));
+  }
   const bool pinned = is_set(t, b.extra(t, kPinMemory), "pin_memory");
   const bool recorded = is_set(t, b.extra(t, kRequiresGrad), "requires_grad");
   PyObject* out = b.extra(t, kOut);
@@ -138,8 +143,8 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   Ref r(out ? thin_with_out(t, thin, b) : thin(t, b, Out{}));
   if (!r) return nullptr;
   if (out) r = Ref(write_outs(t, out, std::move(r)));
-  if (PyObject* f = b.extra(t, kMemoryFormat); f && to_format(f) == Format::contiguous) {
-    if (const Tensor& made = unwrap(r.get()); !made.is_contiguous()) r = Ref(wrap(made.contiguous()));
+  if (format != Format::preserve && !out && !lies_in(unwrap(r.get()), format)) {
+    r = Ref(wrap(laid_out(unwrap(r.get()), format, t.op)));
   }
   if (pinned) {
     VESTA_CHECK(!out, value, t.op, ": expected pin_memory=False with out=, which has its memory, got True.");

@@ -579,7 +579,6 @@ def needs(fn, *args):
         return None
 
 
-@pytest.mark.differs
 class TestCuda:
     """PyTorch's table of CUDA."""
 

@@ -335,3 +335,10 @@ def test_eps_of_batch_norm_is_positive(eps: float) -> None:
     assert mean.tolist() == [0.0] * 3
     if eps == 0:
         assert F.batch_norm(x, mean, var, eps=eps).tolist() == x.tolist()
+
+
+def test_a_dtype_that_an_op_does_not_take_is_not_implemented() -> None:
+    for call in (lambda: -vesta.ones(2, dtype=vesta.bool), lambda: vesta.softmax(vesta.ones(2, dtype=vesta.int32), 0)):
+        with pytest.raises(NotImplementedError) as raised:
+            call()
+        assert isinstance(raised.value, (RuntimeError, TypeError))

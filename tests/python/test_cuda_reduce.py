@@ -123,7 +123,9 @@ SHAPES = [
     ((65, 3), 0),
     ((200, 67), 0),
     ((1500, 33), 0),
+    ((300, 132), 0),
     ((2, 300, 3), 1),
+    ((2, 90, 1028), 1),
     ((40, 2, 5), 1),
 ]
 
@@ -205,12 +207,15 @@ def test_results_side_by_side_in_another_order(keepdim):
         exact(b.amin([0, 1], keepdim), a.amin([0, 1], keepdim))
 
 
-def test_equal_bits_wherever_the_memory_begins():
-    x = draw((3, 5001), vesta.float32, 3)
-    whole = x.cuda()
-    padded = vesta.zeros(3, 5003).cuda()
-    padded[:, 1:5002] = whole
-    assert (padded[:, 1:5002].sum(1) == whole.sum(1)).all().item()
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.float32, vesta.float64, vesta.complex64], ids=str)
+@pytest.mark.parametrize(("shape", "dim"), [((3, 5001), 1), ((1500, 132), 0), ((200, 8), 0), ((1100, 6), 0)], ids=str)
+def test_equal_bits_wherever_the_memory_begins(shape, dim, dtype):
+    """Packs of 16 bytes or single elements: the order of additions is the same."""
+    whole = draw(shape, dtype, 3).cuda()
+    for width, first in ((shape[1] + 3, 1), (shape[1] + 8, 8), (shape[1] + 4, 0)):
+        padded = vesta.zeros(shape[0], width, dtype=dtype).cuda()
+        padded[:, first : first + shape[1]] = whole
+        assert vesta.equal(padded[:, first : first + shape[1]].sum(dim), whole.sum(dim))
 
 
 DIGEST = """
@@ -219,7 +224,7 @@ bits = hashlib.sha256()
 def put(*tensors):
     for t in tensors:
         bits.update(t.detach().cpu().numpy().tobytes())
-for shape in ((3, 50), (2, 1200), (3, 9001), (70, 40), (1500, 3)):
+for shape in ((3, 50), (2, 1200), (3, 9001), (70, 40), (1500, 3), (300, 132)):
     x = vesta.tensor(np.random.default_rng(1).standard_normal(shape)).float().cuda().requires_grad_()
     for dim in (0, 1, None):
         put(x.sum(dim), x.mean(dim), x.amax(dim), x.argmin(dim), (x > 2).any(dim))

@@ -389,7 +389,6 @@ class TestOps:
             vesta._C._amp_update_scale_(cell(1.0, "cuda"), cell(0, dtype=vesta.int32), cell(0.0, "cuda"), 2.0, 0.5, 1)
 
 
-@pytest.mark.differs
 def test_cuda_gradients():
     """One iteration on CUDA, with gradients given by hand: it needs no kernels but the scaler's own."""
     if not vesta.cuda.is_available():

@@ -195,8 +195,29 @@ def test_no_line_is_long(files):
     assert not long, f"over 120 columns: {long}"
 
 
+def test_every_difference_is_listed_with_its_test(files):
+    """docs/differences.md has a row for each test that is marked `differs`, and each row names tests that exist."""
+    rows = text_of(Path("docs/differences.md"))
+    texts = {p.name: text_of(p) for p in files if p.parts[:2] == ("tests", "python") and p.suffix == ".py"}
+    marked = re.compile(r"@pytest\.mark\.differs\b.*\n(?:[@# \])].*\n)*(?:def|class) (\w+)")
+    unlisted = [
+        f"{file}::{name}"
+        for file, text in texts.items()
+        for name in marked.findall(text)
+        if not re.search(rf"\b{name}\b", rows) and f"`{file}`" not in rows
+    ]
+    assert not unlisted, f"docs/differences.md has no row for {unlisted}"
+    file, missing = "", []
+    for named, whole, more in re.findall(r"`(test_\w+\.py)(?:::([\w:]+)[^`]*)?`|`(test_\w+)`", rows):
+        file = named or file
+        for name in filter(None, (whole or more).split("::")):
+            if not re.search(rf"^ *(def|class) {name}\b", texts.get(file, ""), re.MULTILINE):
+                missing.append(f"{file}::{name}")
+    assert not missing, f"docs/differences.md names tests that do not exist: {missing}"
+
+
 def test_every_folder_has_a_short_readme(files):
-    folders = {p.parent for p in files if p.suffix in SOURCE and not p.parts[0].startswith(".")}
+    folders = {p.parent for p in files if p.suffix in SOURCE or p.parts[0] in (".ci", "docs")}
     missing = [str(f) for f in sorted(folders) if not (ROOT / f / "README.md").is_file()]
     assert not missing, f"README.md is missing in {missing}"
     long = [str(f) for f in folders if f != Path(".") and len(text_of(f / "README.md").splitlines()) > 80]

@@ -67,6 +67,35 @@ TEST_CASE("the counters count", "[cuda][allocator][a8]") {
   CHECK(items_of(rig.cache)["num_device_free"] == 2);
 }
 
+TEST_CASE("peaks of active memory count what streams still use", "[cuda][allocator][a8]") {
+  Rig rig({.policy = Policy::lazy});
+  const auto side = rig.device.stream();
+  const auto peaks = [&](const char* pool) {
+    auto items = items_of(rig.cache);
+    return std::make_pair(items[std::string("active_bytes.") + pool + ".peak"],
+                          items[std::string("allocated_bytes.") + pool + ".peak"]);
+  };
+  Held a = rig.get(3 * kMiB);
+  rig.use(a, side);
+  rig.put(a);  // pending: the side stream has not run
+  CHECK(rig.now(StatType::active) == 1);
+  CHECK(rig.now(StatType::allocation) == 0);
+  Held small = rig.get(1000);
+  CHECK(peaks("all") == std::make_pair(int64_t(3 * kMiB + 1024), int64_t(3 * kMiB)));
+  CHECK(peaks("large_pool") == std::make_pair(int64_t(3 * kMiB), int64_t(3 * kMiB)));
+  Held b = rig.get(512 * kKiB);
+  CHECK(peaks("small_pool") == std::make_pair(int64_t(512 * kKiB + 1024), int64_t(512 * kKiB + 1024)));
+  CHECK(peaks("all") == std::make_pair(int64_t(3 * kMiB + 512 * kKiB + 1024), int64_t(3 * kMiB)));
+  rig.put(b);
+  rig.cache.reset_peak();  // to what is there now, the pending block among it
+  CHECK(peaks("all") == std::make_pair(int64_t(3 * kMiB + 1024), int64_t(1024)));
+  rig.cache.empty_cache();
+  rig.cache.reset_peak();
+  CHECK(peaks("all") == std::make_pair(int64_t(1024), int64_t(1024)));
+  CHECK(items_of(rig.cache)["active_bytes.all.freed"] == int64_t(3 * kMiB + 512 * kKiB));
+  rig.put(small);
+}
+
 TEST_CASE("a snapshot lists segments and blocks", "[cuda][allocator][a8]") {
   Rig rig({.policy = Policy::lazy});
   const auto side = rig.device.stream();

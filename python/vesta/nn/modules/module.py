@@ -430,10 +430,14 @@ class Module(HooksMixin, StateDictMixin):
     def to(self: T, *args: Any, **kwargs: Any) -> T:
         """Moves and casts in place: ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
 
+        With ``memory_format=vesta.channels_last`` the parameters of 4 dimensions (``channels_last_3d``: of 5) are laid
+        out so; the others stay as they are.
+
         Args:
             device: where parameters and buffers go.
             dtype: a floating or complex dtype; integer buffers keep theirs.
             non_blocking: whether a copy from pinned memory may go on while Python continues.
+            memory_format: how parameters and buffers lie in memory; a keyword.
 
         Example::
 
@@ -441,7 +445,9 @@ class Module(HooksMixin, StateDictMixin):
             >>> vesta.nn.Linear(2, 2).to(vesta.float64).weight.dtype
             vesta.float64
         """
+        memory_format = kwargs.pop("memory_format", None)
         device, dtype, non_blocking = _parse_to(*args, **kwargs)
+        dims = {vesta.channels_last: 4, vesta.channels_last_3d: 5}.get(memory_format) if memory_format else None
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
@@ -453,6 +459,8 @@ class Module(HooksMixin, StateDictMixin):
                 target["device"] = device
             if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
                 target["dtype"] = dtype
+            if memory_format is not None and dims in (None, tensor.dim()):
+                target["memory_format"] = memory_format
             return tensor.to(**target) if target else tensor
 
         return self._apply(convert)

@@ -1,0 +1,67 @@
+// cat: the tensors are copied many in a launch where each is rows of dense runs (contiguous ones are, and slices along
+// outer dimensions), one by one where its layout or dtype is another.
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/kernels/cat.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+/// Sees `t` as rows of runs that are dense from dimension `dim` on; false where its strides are others.
+bool as_rows(const Tensor& t, int64_t dim, CatEntry& e) {
+  const int64_t item = itemsize(t.dtype());
+  int64_t run = 1;
+  for (int64_t d = t.dim() - 1; d >= dim; --d) {
+    const int64_t size = t.sizes()[size_t(d)];
+    if (size != 1 && t.strides()[size_t(d)] != run) return false;
+    run *= size;
+  }
+  e.rows = 1, e.row_stride = 0;
+  for (int64_t d = dim - 1; d >= 0; --d) {
+    const int64_t size = t.sizes()[size_t(d)], stride = t.strides()[size_t(d)];
+    if (size == 1) continue;
+    if (e.rows == 1) e.row_stride = stride;
+    else if (stride != e.row_stride * e.rows) return false;
+    e.rows *= size;
+  }
+  e.run = run * item, e.row_stride *= item;
+  return e.rows * e.run < kCatBytes;
+}
+
+Tensor cat_kernel(TensorList tensors, int64_t dim) {
+  const CatPlan plan = cat_plan(tensors, dim);
+  DeviceGuard guard(tensors[0].device().index);
+  Tensor r = empty_tensor(plan.sizes, plan.dtype, tensors[0].device());
+  if (r.numel() == 0) return r;
+  const int64_t item = itemsize(plan.dtype), step = r.strides()[size_t(plan.dim)];
+  CatLaunch l;
+  l.stream = stream_of(r), l.out = r.impl()->data();
+  const int64_t row = plan.sizes[size_t(plan.dim)] * step;
+  l.out_stride = r.numel() == row ? 0 : row * item;
+  Dims sizes(plan.sizes);
+  int64_t offset = 0;  // in elements of the result
+  for (int32_t i : plan.used) {
+    const Tensor& t = tensors[size_t(i)];
+    const int64_t length = t.sizes()[size_t(plan.dim)];
+    CatEntry& e = l.entries[l.count];
+    if (t.dtype() == plan.dtype && as_rows(t, plan.dim, e)) {
+      e.from = t.impl()->data(), e.at = offset * item;
+      if (++l.count == kCatEntries) run_cat(l), l.count = 0;
+    } else {
+      sizes[size_t(plan.dim)] = length;
+      copy_values(alias(r, sizes, r.strides(), offset, "cat"), t);
+    }
+    offset += length * step;
+  }
+  if (l.count) run_cat(l);
+  return r;
+}
+
+}  // namespace
+
+void register_cat() { ops::cat.set_kernel(DeviceType::cuda, cat_kernel); }
+
+}  // namespace vesta::cuda
