@@ -104,7 +104,7 @@ class GroupCore : public Watched, public std::enable_shared_from_this<GroupCore>
   void loop();
   void end_thread();
   std::exception_ptr run_task(Task& t);
-  [[noreturn]] void give_reason(const std::string& title, const std::string& fallback);
+  [[noreturn]] void give_reason(const std::string& title, const std::string& fallback, const std::string& site = {});
   void look_at_running();
   std::string message(const Fingerprint& mine, uint64_t sequence, int rank, const Fingerprint& theirs);
 

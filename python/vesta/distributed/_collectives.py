@@ -52,14 +52,19 @@ Group = Any  # ProcessGroup, None for the default one, or GroupMember.NON_GROUP_
 
 def _check_single_tensor(param: Any, name: str) -> None:
     if not isinstance(param, Tensor):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type vesta.Tensor")
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type vesta.Tensor, got {type(param).__name__}."
+        )
 
 
 def _check_tensor_list(param: Any, name: str) -> None:
-    if not isinstance(param, (list, tuple)):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[vesta.Tensor]")
-    if not all(isinstance(t, Tensor) for t in param):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[vesta.Tensor]")
+    kind = type(param).__name__
+    if isinstance(param, (list, tuple)):
+        wrong = [type(t).__name__ for t in param if not isinstance(t, Tensor)]
+        if not wrong:
+            return
+        kind += f" with {wrong[0]}"
+    raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[vesta.Tensor], got {kind}.")
 
 
 def _ensure_same_dtype(*tensors: Any) -> None:
