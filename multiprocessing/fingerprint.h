@@ -25,7 +25,7 @@
 namespace vesta {
 
 /// Describes one call of a collective. What must be the same on all ranks is compared; the site is for messages.
-struct Fingerprint {
+struct VESTA_API Fingerprint {
   Collective what = Collective::barrier;
   ReduceOp::Kind op = ReduceOp::sum;
   bool reduces = false;    // whether `op` means something

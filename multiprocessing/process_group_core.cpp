@@ -128,7 +128,7 @@ GroupCore::~GroupCore() {
   if (thread_.joinable()) thread_.detach();  // after fork, or on the thread itself; otherwise stop() has joined it
 }
 
-void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
+void GroupCore::start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& factory, Milliseconds timeout) {
   Meeting m;
   m.rank = mesh.rank();
   m.size = mesh.size();
@@ -163,10 +163,15 @@ void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
 
 WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs,
                           std::function<void(Call&)> run) {
+  auto work = std::make_shared<Work>(vesta::name(print.what), timeout);
+  work->set_outputs(std::move(outputs));
+  submit(std::move(print), work, std::move(run));
+  return work;
+}
+
+void GroupCore::submit(Fingerprint print, const WorkPtr& work, std::function<void(Call&)> run) {
   print.site = CallSite::current();
   auto call = std::make_shared<const Fingerprint>(std::move(print));
-  auto work = std::make_shared<Work>(vesta::name(call->what), timeout);
-  work->set_outputs(std::move(outputs));
   std::lock_guard lock(mutex_);
   VESTA_CHECK(!forked(), runtime, vesta::name(call->what), ": group '", name,
               "' belongs to the parent of this forked process. Make a group in the child.");
@@ -183,7 +188,6 @@ WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<T
   });
   queue_.push_back({std::move(call), sequence, work, std::move(run)});
   changed_.notify_all();
-  return work;
 }
 
 void GroupCore::loop() {

@@ -27,7 +27,7 @@ inline constexpr int kEagerRanks = 16;
 class GroupCore;
 
 /// Is a collective that runs: what its function works with.
-class Call {
+class VESTA_API Call {
  public:
   Call(GroupCore& core, const Fingerprint& print, uint64_t sequence, Clock::time_point deadline)
       : core_(core), print_(print), sequence_(sequence), deadline_(deadline) {}
@@ -53,15 +53,17 @@ class Call {
   Clock::time_point deadline_;
 };
 
-class GroupCore : public Watched, public std::enable_shared_from_this<GroupCore> {
+class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<GroupCore> {
  public:
   GroupCore(std::string backend, std::string name, Store& store, int rank, int size, Milliseconds timeout);
   ~GroupCore() override;
 
   /// Connects the engine and starts thread and monitor.
-  void start(EngineFactory engine, Milliseconds timeout);
+  void start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& engine, Milliseconds timeout);
   /// Puts a collective into the queue.
   WorkPtr submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs, std::function<void(Call&)> run);
+  /// The same with a Work that was made already.
+  void submit(Fingerprint print, const WorkPtr& work, std::function<void(Call&)> run);
   /// Waits for the queue (while it moves), says goodbye and ends the thread.
   void stop();
 
