@@ -129,7 +129,8 @@ def copies(dtype):
 @pytest.mark.parametrize(
     ("size", "dtypes", "schedule"),
     [(2, "DTYPES", "eager"), (2, "[vesta.float32]", "random"), (2, "[vesta.float32]", "lazy"),
-     (8, "[vesta.bool, vesta.bfloat16, vesta.int64]", "eager")],
+     (8, "[vesta.bool, vesta.bfloat16, vesta.int64]", "eager"),
+     *(pytest.param(n, "DTYPES", s, marks=pytest.mark.campaign) for n in (3, 8) for s in ("eager", "lazy", "random"))],
 )  # fmt: skip
 def test_all_collectives_agree_with_a_local_reference(size: int, dtypes: str, schedule: str) -> None:
     run(
