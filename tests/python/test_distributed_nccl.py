@@ -484,6 +484,37 @@ assert (vesta.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]
     )
 
 
+def test_what_is_under_way_when_the_group_fails_is_let_go() -> None:
+    run(
+        2,
+        """
+if rank == 1: os.environ["FAKE_NCCL"] = "hang@2"
+make()
+dist.all_reduce(vesta.ones(1, device="cuda"))
+vesta.cuda.synchronize()
+def kept():
+    gc.collect()
+    return vesta.cuda.memory_allocated()
+base = kept()
+works = [dist.all_reduce(vesta.ones(1 << 18, device="cuda"), async_op=True) for _ in range(4)]
+assert kept() - base >= 4 << 20
+futures = [w.get_future() for w in works]
+store.set(f"queued{rank}", "")
+store.wait(["queued0", "queued1"])
+if rank == 1: dist.group.WORLD.abort("enough")
+raised(vesta.cuda.synchronize, "aborted by rank 1", "enough", within=40)  # nobody wrote what was to be there
+for w, f in zip(works, futures):
+    raised(w.wait, "aborted by rank 1", "enough")
+    raised(f.wait, "aborted by rank 1", "enough")
+del futures, f
+assert kept() == base, kept() - base
+assert (vesta.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]
+leave()
+dist.destroy_process_group()
+""",
+    )
+
+
 def test_a_rank_that_does_not_come_is_named_when_time_is_over() -> None:
     run(
         2,
