@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include <vesta/core/plug_in.h>
 #include <vesta/multiprocessing/store.h>
 
 namespace vesta {
@@ -48,11 +49,8 @@ GroupFactory find_backend(const std::string& backend, std::string& why_not) {
     return nullptr;
   }
   const std::string path = plug_in_path(backend);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    why_not = dlerror();
-    return nullptr;
-  }
+  void* library = load_plug_in(path, why_not);
+  if (!library) return nullptr;
   auto plug_in = reinterpret_cast<void (*)()>(dlsym(library, "vesta_plug_in"));
   if (plug_in) plug_in();
   if (GroupFactory f = known()) return f;

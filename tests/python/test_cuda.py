@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import os
 import pickle
 import subprocess
@@ -52,6 +53,29 @@ def test_devices_by_name_number_and_context() -> None:
         assert vesta.equal((a.to("cuda:1") + b).cpu(), vesta.full((3,), 2.0))
         b.copy_(a * 3)
         assert b.tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.skipif(not EMULATED, reason="the emulated device plays the other library")
+def test_a_device_that_another_library_has_set() -> None:
+    """The runtime's device is the truth: ops run on their tensors' device, and what was set is found again."""
+    other = ctypes.CDLL(os.environ["VESTA_CUDA_LIBRARY"]).vesta_emulation_set_device
+    a = vesta.arange(4.0, device="cuda:0")
+    b = vesta.arange(4.0, device="cuda:1")
+    try:
+        assert other(1) == 0 and vesta.cuda.current_device() == 1
+        assert (a * 2).tolist() == [0.0, 2.0, 4.0, 6.0] and vesta.cuda.current_device() == 1
+        assert (a * 2).device.index == 0 and (b + 1).device.index == 1
+        assert vesta.zeros(1, device="cuda").device.index == 1
+        with vesta.cuda.device(0):
+            assert other(1) == 0 and vesta.zeros(2, device="cuda").device.index == 1
+            assert (a.sum() + a.to("cuda:0").max()).item() == 9.0
+        vesta.cuda.set_device(1)  # remembered from before, and wrong by now
+        assert other(0) == 0
+        vesta.cuda.set_device(1)
+        assert vesta.cuda.current_device() == 1 and (b * b).sum().item() == 14.0
+    finally:
+        vesta.cuda.set_device(0)
+    assert vesta.zeros(1, device="cuda").device.index == 0
 
 
 def test_numbers_and_numbers_in_tensors_join_a_device() -> None:
