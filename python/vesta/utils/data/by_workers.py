@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from typing import Any
 
 from vesta.utils.data.ahead import Ahead
+from vesta.utils.data.connection import Unreadable
 from vesta.utils.data.iterator import Pass
 from vesta.utils.data.pool import Pool, context_of
-from vesta.utils.data.remote_error import WorkerError, rebuild
+from vesta.utils.data.remote_error import WorkerError, describe, rebuild, unreadable
 from vesta.utils.data.state import Task
 from vesta.utils.data.worker import BATCH, END, FATAL, Job
 
@@ -32,6 +34,7 @@ class ByWorkers(Pass):
         self._current = -1
         self._pool: Pool | None = None
         self._failure: BaseException | None = None
+        self._one_at_a_time = threading.RLock()  # any thread may call next()
         self.cancelled = False  # by the caller of a thread that waits here
         self._delivered = False  # whether what is being raised is a worker's exception
         super().__init__(loader, state)
@@ -50,14 +53,14 @@ class ByWorkers(Pass):
         self._ready: dict[int, tuple[Task, int, Any]] = {}  # batches that have come and are not wanted yet
         self._asked: dict[int, tuple[Task, int]] = {}  # tasks without an answer
         self._next = self._order.batches  # the batch that is wanted next
-        self._turn = 0  # of the worker that gets the next task
         self._ended = [False] * count
         self._over = False  # no more tasks
         self._end: BaseException = StopIteration()  # why
         self._places: list[Any] = list(streams) if streams else [{"samples": 0, "state": None} for _ in range(count)]
+        #: Of the worker that gets the next task, and that whose batch the caller gets next.
+        self._turn = self._given_turn = next((i for i, place in enumerate(self._places) if place.get("turn")), 0)
+        self._hung = False  # whether a batch was waited for too long and has not come since
         if self._stream:
-            turn = next((i for i, place in enumerate(self._places) if place.get("turn")), 0)
-            self._turn = turn
             self.progress.streams = self._stream_places
         if self._pool is None:
             self._start(loader)
@@ -83,7 +86,7 @@ class ByWorkers(Pass):
 
     def usable(self) -> bool:
         """Whether another pass can be made with these workers."""
-        return self._failure is None and self._pool is not None and self._pool.usable()
+        return self._failure is None and not self._hung and self._pool is not None and self._pool.usable()
 
     def restart(self, loader: Any, state: dict[str, Any] | None) -> None:
         """Begins another pass with the same workers."""
@@ -96,11 +99,11 @@ class ByWorkers(Pass):
             self._pool = None
 
     def _stream_places(self) -> list[Any]:
-        """Where each worker's part of the stream stands, and whose turn it is."""
-        turn = self._given_turn
-        return [{**place, "turn": i == turn} for i, place in enumerate(self._places)]
-
-    _given_turn = 0
+        """Where each worker's part of the stream stands, and whose turn it is; raises what a worker raised then."""
+        for worker, place in enumerate(self._places):
+            if "error" in place:
+                raise rebuild(place["error"], f"worker {worker}, at its state_dict()")
+        return [{**place, "turn": i == self._given_turn} for i, place in enumerate(self._places)]
 
     def _fill(self) -> None:
         """Hands out tasks as long as less than wanted are under way."""
@@ -143,9 +146,19 @@ class ByWorkers(Pass):
         return None
 
     def _next_batch(self) -> tuple[Task, Any]:
+        with self._one_at_a_time:
+            return self._next_of_one()
+
+    def _next_of_one(self) -> tuple[Task, Any]:
+        """Returns the next task with its batch, to one thread at a time."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         self._delivered = False
+        if self._pool is not None and not self._pool.is_ours:
+            raise RuntimeError(
+                "DataLoader: expected next() in the process that called iter(loader), got it in a child that was "
+                "forked since (self). Call iter(loader) in the child."
+            )
         try:
             return self._awaited()
         except StopIteration:
@@ -179,6 +192,7 @@ class ByWorkers(Pass):
             for worker, answer in answers:
                 self._note(worker, *answer)
             if not answers and deadline is not None and time.monotonic() >= deadline:
+                self._hung = self._delivered = True  # whoever asks again waits for the same batch
                 raise self._late()
 
     def _raise_end(self) -> None:
@@ -194,14 +208,15 @@ class ByWorkers(Pass):
         doing = "; ".join(self._pool.where(worker).rstrip(",") for worker in self._pool.workers if worker.tasks)
         return WorkerError(f"DataLoader timed out after {self._timeout} seconds. Waited for {doing}.")
 
-    def _note(self, worker: int, current: int, number: int, kind: int, result: Any, state: Any, position: int) -> None:
+    def _note(self, worker: int, current: int, number: int, kind: int, position: int, content: Any) -> None:
         """Takes in an answer."""
         if current != self._current or number not in self._asked:
             return
         task, _ = self._asked.pop(number)
         if kind == END:
             self._ended[worker] = True
-        self._ready[number] = (task, worker, (kind, result, state, position))
+        self._hung = False
+        self._ready[number] = (task, worker, (kind, position, content))
 
     def _take(self) -> tuple[Task, Any] | None:
         """Returns the next batch if it is there; raises where it is an error."""
@@ -209,33 +224,44 @@ class ByWorkers(Pass):
             number = self._next if self._in_order else next(iter(self._ready))
             if number not in self._ready:
                 return None
-            task, worker, (kind, result, state, position) = self._ready.pop(number)
+            task, worker, (kind, position, content) = self._ready.pop(number)
             self._next = number + 1
             if kind == END:
                 self._fill()
                 continue
+            self._given_turn = (worker + 1) % len(self._ended)
+            if isinstance(content, Unreadable):
+                self._places[worker] = {"error": describe(content.error)}
+                self._raise(kind, unreadable(content.error, self._where(task, worker, -1)))
+            result, state = content
             if state is not None:
                 self._places[worker] = state
-            self._given_turn = (worker + 1) % len(self._ended)
             if kind == BATCH:
                 self._fill()
                 return task, result
-            assert self._pool is not None
-            colleague = self._pool.workers[worker]
-            colleague.tasks[number] = task
-            where = self._pool.where(colleague, number, position).rstrip(",")
-            del colleague.tasks[number]
-            if kind == FATAL:
-                where = f"worker {worker} (pid {colleague.pid}), before its first batch"
-            error = rebuild(result, where)
-            if kind == FATAL:
-                self._failure = error
-                self.stop()
-            else:
-                self._fill()
-            self._delivered = True
-            try:
-                raise error
-            finally:
-                del error  # its traceback holds this frame
+            self._raise(kind, rebuild(result, self._where(task, worker, position if kind != FATAL else None)))
         return None
+
+    def _where(self, task: Task, worker: int, position: int | None) -> str:
+        """Says which worker an error is from, and from which batch; None for ``position``: from none yet."""
+        assert self._pool is not None
+        colleague = self._pool.workers[worker]
+        if position is None:
+            return f"worker {worker} (pid {colleague.pid}), before its first batch"
+        colleague.tasks[task.number] = task
+        where = self._pool.where(colleague, task.number, position).rstrip(",")
+        del colleague.tasks[task.number]
+        return where
+
+    def _raise(self, kind: int, error: BaseException) -> None:
+        """Raises what a worker raised; the next batch can still be asked for, unless the worker could not begin."""
+        if kind == FATAL:
+            self._failure = error
+            self.stop()
+        else:
+            self._fill()
+        self._delivered = True
+        try:
+            raise error
+        finally:
+            del error  # its traceback holds this frame

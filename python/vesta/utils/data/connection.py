@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 import threading
 from typing import Any
 
@@ -13,10 +14,13 @@ from vesta._C import _shared
 from vesta._tensor import _Storage
 from vesta.multiprocessing import reductions
 
-__all__ = ["Receiver", "Sender", "receive_order", "send_order"]
+__all__ = ["Receiver", "Sender", "Unreadable", "receive_order", "send_order"]
 
 _SMALL = 1 << 10  # bytes of a tensor that goes in the message: to share a block costs more, and keeps an arena open
 _LARGE = 1 << 13  # bytes of a pickle that goes through shared memory instead of the socket's buffer
+_HEAD = struct.Struct("=c4q")  # how the rest travels, then: pass, batch, kind of answer, position of the last sample
+_ORDER = b"B"  # a pickle behind the head
+_BLOCK = b"L"  # the handle of a block with the pickle
 
 
 class _Receiving(threading.local):
@@ -95,29 +99,48 @@ class Sender:
         """Whether a tensor lies in a block of the batch at hand: others may be written to later."""
         return bool(self._made) and _C._storage_bytes(tensor).data_ptr() in self._made
 
-    def send(self, thing: Any) -> None:
-        """Sends an object; BrokenPipeError where the loader is gone.
+    def send(self, current: int, number: int, kind: int, position: int, content: Any) -> None:
+        """Sends an answer; BrokenPipeError where the loader is gone.
 
-        An object that cannot be pickled raises before anything is sent.
+        Content that cannot be pickled raises before anything is sent. What says which answer it is stands outside of
+        the pickle, so that the loader knows whose content it was when that cannot be unpickled.
+
+        Args:
+            current, number: of the pass and of the batch.
+            kind: what the answer is.
+            position: of the sample that was being made; -1 where there is none.
+            content: the batch or the error, and the state of a stream.
         """
+        head = current, number, kind, position
         try:
             with reductions.outgoing() as lease:
-                body = self._pickled(thing, lease)
+                body = self._pickled(content, lease, _HEAD.pack(_ORDER, *head))
                 if len(body) > _LARGE:
-                    block = self._arena.empty((len(body),), vesta.uint8)
-                    block.copy_(vesta.frombuffer(body, dtype=vesta.uint8))
-                    body = self._pickled(lease.add(block), lease, b"L")
+                    block = self._arena.empty((len(body) - _HEAD.size,), vesta.uint8)
+                    block.copy_(vesta.frombuffer(body[_HEAD.size :], dtype=vesta.uint8))
+                    body = self._pickled(lease.add(block), lease, _HEAD.pack(_BLOCK, *head))
                 self._channel.send(body, lease.descriptors(), None)
         finally:
             self._made.clear()
 
-    def _pickled(self, thing: Any, lease: Any, mark: bytes = b"B") -> Any:
+    def _pickled(self, thing: Any, lease: Any, head: bytes) -> Any:
         file = io.BytesIO()
-        file.write(mark)
+        file.write(head)
         pickler = _BatchPickler(file, 5)
         pickler.sender, pickler.lease = self, lease
         pickler.dump(thing)
         return file.getbuffer()
+
+
+class Unreadable:
+    """Stands for the content of an answer that could not be unpickled here.
+
+    Args:
+        error: why.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 class Receiver:
@@ -131,32 +154,41 @@ class Receiver:
         self._channel = channel
         self._keep = _shared.Attachments()
 
-    def receive(self) -> Any:
-        """Receives an object that has come; EOFError where the worker is gone, None where nothing has come."""
+    def receive(self) -> tuple[int, int, int, int, Any] | None:
+        """Receives an answer that has come, as the arguments of ``Sender.send``; None where nothing has come.
+
+        Raises:
+            EOFError: the worker is gone.
+            OSError, RuntimeError: an answer is lost, which one is not known.
+        """
         message = self._channel.receive(0.0)
         if message is None:
             return None
+        mark, current, number, kind, position = _HEAD.unpack_from(message.bytes)
         with reductions.incoming(message, self._keep):
             _receiving.message, _receiving.keep = message, self._keep
             try:
-                body = memoryview(message.bytes)
-                if body[:1] == b"L":
-                    body = memoryview(message.attach(*pickle.loads(body[1:]), self._keep))
-                return pickle.loads(body[1:])
+                body = memoryview(message.bytes)[_HEAD.size :]
+                if mark == _BLOCK:
+                    body = memoryview(message.attach(*pickle.loads(body), self._keep))
+                content = pickle.loads(body)
+            except Exception as error:  # of the user's, when an object is made again, or for lack of memory
+                content = Unreadable(error)
             finally:
                 _receiving.message = _receiving.keep = None
+        return current, number, kind, position, content
 
 
 def send_order(channel: Any, arena: Any, order: Any) -> bool:
     """Sends a worker a small object; a longer one through shared memory. False where the socket has no room."""
-    body = b"B" + pickle.dumps(order, 5)
+    body = _ORDER + pickle.dumps(order, 5)
     if len(body) <= _LARGE:
         return channel.send(body, [], 0.0)
     block = arena.empty((len(body),), vesta.uint8)
     block.copy_(vesta.frombuffer(bytearray(body), dtype=vesta.uint8))
     lease = _shared.Lease()
     try:
-        return channel.send(b"L" + pickle.dumps(lease.add(block)), lease.descriptors(), 0.0)
+        return channel.send(_BLOCK + pickle.dumps(lease.add(block)), lease.descriptors(), 0.0)
     finally:
         lease.close()
 
@@ -166,7 +198,7 @@ def receive_order(channel: Any) -> Any:
     message = channel.receive(None)
     try:
         body = memoryview(message.bytes)
-        if body[:1] == b"L":
+        if body[:1] == _BLOCK:
             body = memoryview(message.attach(*pickle.loads(body[1:])))
         return pickle.loads(body[1:])
     finally:

@@ -188,9 +188,13 @@ class DataLoader(Generic[T_co]):
             self._iterator.restart(self, state)
         elif self.persistent_workers and self.num_workers > 0:
             self._iterator = self._get_iterator(state)
-        iterator = self._iterator or self._get_iterator(state)
+        iterator = self._get_iterator(state) if self._iterator is None else self._iterator
         self._latest = iterator.progress
         return iterator
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out what belongs to passes that are going on: a copy begins with one of its own."""
+        return {**self.__dict__, "_iterator": None, "_latest": None}
 
     def _get_iterator(self, state: dict[str, Any] | None = None) -> Any:
         if self.num_workers > 0:

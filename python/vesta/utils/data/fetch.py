@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,8 +21,8 @@ def direct(dataset: Any) -> Callable[[list[int]], Any] | None:
     if type(dataset) is TensorDataset:
         return dataset.collated
     if type(dataset) is Subset and (inner := direct(dataset.dataset)) is not None:
-        numbers = dataset.indices
-        return lambda indices: inner([numbers[i] for i in indices])
+        chosen = dataset.indices
+        return lambda indices: inner([chosen[i] for i in indices])
     return None
 
 
@@ -38,6 +40,16 @@ def _collated(collate: Callable[[Any], Any], samples: Any, task: Task, position:
             raise
     with samples_named(task.indices):  # once more, for an error that knows their names
         return collate(samples)
+
+
+def _are_numbers(indices: Any) -> bool:
+    """Whether indices are a list of integers; a dataset may take others, each in its way."""
+    kinds = set(map(type, indices)) if type(indices) is list else {bool}
+    return kinds == {int} or (bool not in kinds and all(issubclass(kind, numbers.Integral) for kind in kinds))
+
+
+def _no_seed(position: int) -> None:
+    """Stands for the seeding of a sample where no code of the user's runs."""
 
 
 class MapFetcher:
@@ -69,9 +81,13 @@ class MapFetcher:
             raise RuntimeError(f"{type(self._dataset).__name__}.__getitem__ raised StopIteration.") from error
 
     def _made(self, task: Task) -> Any:
-        if self._direct is not None:
-            return self._direct(task.indices)
-        dataset, seed, position = self._dataset, self._seeds.seed, task.start
+        if self._direct is not None and _are_numbers(task.indices):
+            with contextlib.suppress(
+                IndexError
+            ):  # -1 is the last one to a dataset; one that is not there is named below
+                return self._direct(task.indices)
+        dataset, position = self._dataset, task.start
+        seed = _no_seed if self.plain else self._seeds.seed
         if not self._batched:
             seed(position)
             samples = dataset[task.indices]
@@ -85,6 +101,11 @@ class MapFetcher:
                 samples.append(dataset[index])
                 position += 1
         return _collated(self._collate, samples, task, task.start, self._seeds)
+
+
+def _keeps_state(stream: Any) -> bool:
+    """Whether a stream tells its place and can go on from there."""
+    return hasattr(stream, "state_dict") and hasattr(stream, "load_state_dict")
 
 
 class StreamFetcher:
@@ -116,21 +137,21 @@ class StreamFetcher:
         self._seeds = seeds
         self._drop_last = drop_last
         self._first = worker * _STREAM
-        self._count = 0
+        self._count = state["samples"] if state is not None else 0
         self._samples: Iterator[Any] | None = None
         self._state = state
-        self._ended = False
+        self._ended = state is not None and state.get("ended", False)
 
     def _open(self) -> Iterator[Any]:
         """Starts the stream, at the place where it is to go on."""
         state = self._state or {"samples": 0, "state": None}
         own = state["state"]
-        if own is not None and hasattr(self._dataset, "load_state_dict"):
+        if own is not None and _keeps_state(self._dataset):
             self._dataset.load_state_dict(own)
             own = None
         self._seeds.seed(self._first)
         samples = iter(self._dataset)
-        if own is not None and hasattr(samples, "load_state_dict"):
+        if own is not None and _keeps_state(samples):
             samples.load_state_dict(own)
         elif state["state"] is None:
             for k in range(state["samples"]):
@@ -141,10 +162,12 @@ class StreamFetcher:
 
     def state(self) -> dict[str, Any]:
         """Returns how many samples have come, and what the stream or the dataset says of its own place."""
+        if self._ended:  # what is over is not asked again: many streams stand at their start then
+            return {"samples": self._count, "state": None, "ended": True}
         if self._samples is None:
             return self._state or {"samples": 0, "state": None}
         for holder in (self._samples, self._dataset):
-            if hasattr(holder, "state_dict"):
+            if _keeps_state(holder):
                 return {"samples": self._count, "state": holder.state_dict()}
         return {"samples": self._count, "state": None}
 

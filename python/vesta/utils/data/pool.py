@@ -234,13 +234,16 @@ class Pool:
         """Takes what a worker has sent; its death counts when all of that is read."""
         try:
             while (answer := worker.receiver.receive()) is not None:
+                if answer[0] == self._desk.current:
+                    worker.tasks.pop(answer[1], None)
                 answers.append((worker.number, answer))
-                worker.tasks.pop(answer[1], None)
                 return
             if descriptor == worker.life:
                 dead.append(worker)
         except EOFError:
             dead.append(worker)
+        except (OSError, RuntimeError, MemoryError) as error:  # to wait for what is lost would be for ever
+            raise WorkerError(f"DataLoader lost a batch of {self.where(worker)}: {error}") from error
 
     def _look_for_stopped(self) -> None:
         """Gives up workers that somebody has stopped while this process went on."""
@@ -285,13 +288,18 @@ class Pool:
             name = "a signal"
         return WorkerError(f"DataLoader {where} was killed by signal {name} ({-code}).{_advice(-code)}")
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the process that started the workers, not a child forked since."""
+        return os.getpid() == self._owner
+
     def usable(self) -> bool:
         """Whether every worker is alive."""
         return bool(self.workers) and all(worker.process.is_alive() for worker in self.workers)
 
     def stop(self, grace: float = _GRACE) -> None:
         """Ends all workers: they are asked to, then told to, then killed. Takes at most some tenths of a second."""
-        if os.getpid() != self._owner:
+        if not self.is_ours:
             return
         workers, self.workers = self.workers, []
         self._fork = None

@@ -7,7 +7,7 @@ import pickle
 import traceback
 from typing import Any
 
-__all__ = ["RemoteTraceback", "WorkerError", "describe", "rebuild"]
+__all__ = ["RemoteTraceback", "WorkerError", "describe", "rebuild", "unreadable"]
 
 
 class WorkerError(RuntimeError):
@@ -81,6 +81,23 @@ def _made(kind: type, initialised: bool, parts: tuple[Any, ...]) -> BaseExceptio
     except Exception:
         return None
     return error if _text_of(error) == message else None
+
+
+def unreadable(error: Exception, where: str) -> Exception:
+    """Returns what is raised for a batch that came and could not be unpickled: the error itself where that may be.
+
+    Args:
+        error: raised by what was to be made again in this process.
+        where: which worker and batch.
+    """
+    if isinstance(error, (StopIteration, StopAsyncIteration)):  # would end the pass as if it were complete
+        text = f"DataLoader {where}: its batch cannot be unpickled ({type(error).__name__})."
+        made: Exception = WorkerError(text)
+        made.__cause__ = error
+        return made
+    if hasattr(error, "add_note"):
+        error.add_note(f"When the batch of DataLoader {where} was unpickled.")
+    return error
 
 
 def rebuild(parts: tuple[Any, ...], where: str) -> BaseException:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import vesta
-from vesta.utils.data.sampler import seekable
+from vesta.utils.data.sampler import BatchSampler, seekable
 from vesta.utils.data.seeding import draw_seed
 
 __all__ = ["Order", "Progress", "Task", "check_state"]
@@ -61,6 +61,12 @@ def check_state(state: Any) -> dict[str, Any]:
     return dict(state)
 
 
+def _keeper_of(sampler: Any) -> Any:
+    """Returns the sampler that knows its own place, which may be the one that batches are made of; None without."""
+    holder = sampler.sampler if type(sampler) is BatchSampler else sampler
+    return holder if hasattr(holder, "state_dict") and hasattr(holder, "load_state_dict") else None
+
+
 class Order:
     """The tasks of one pass, in order; goes on from a state where there is one.
 
@@ -74,7 +80,7 @@ class Order:
     def __init__(self, sampler: Any, batched: bool, generator: Any, state: dict[str, Any] | None) -> None:
         self._sampler = sampler
         self._batched = batched
-        self._stateful = hasattr(sampler, "state_dict") and hasattr(sampler, "load_state_dict")
+        self._keeper = _keeper_of(sampler)
         if state is not None and state.get("generator") and generator is not None:
             generator.set_state(_from_text(state["generator"]))
         if state is None or state.get("finished", True):
@@ -98,9 +104,9 @@ class Order:
         self.seed, self.batches, self.samples = state["seed"], state["batches"], state["samples"]
         self._default, self._generator = state["default"], state["generator"]
         self._order = state["order"]
-        if self._stateful:
-            if state["order"] is not None:
-                self._sampler.load_state_dict(state["order"])
+        if self._keeper is not None and (self._order is not None or self.batches == 0):
+            if self._order is not None:
+                self._keeper.load_state_dict(self._order)
             self._numbers = iter(self._sampler)
         elif seekable(self._sampler):
             self._numbers = self._sampler._from(self._order, self.batches)
@@ -128,9 +134,11 @@ class Order:
 
     def __next__(self) -> Task:
         indices = next(self._numbers)
+        if self._batched and not hasattr(indices, "__len__"):  # a generator, or what is no list at all: raises here
+            indices = list(indices)
         count = len(indices) if self._batched else 1
-        if self._stateful:
-            self._order = self._sampler.state_dict()
+        if self._keeper is not None:
+            self._order = self._keeper.state_dict()
         task = Task(self.batches, self.samples, indices, count, self._order)
         self.batches += 1
         self.samples += count
@@ -183,4 +191,4 @@ class Progress:
                 "state_dict: expected in_order=True, got False. Batches that come as they are ready leave no place in "
                 "the order to go on from."
             )
-        return self._order.state(self._place, self.finished, self.streams())
+        return self._order.state(self._place, self.finished, None if self.finished else self.streams())

@@ -142,6 +142,7 @@ def main(number: int, workers: int, channel: Any, tie: tuple[Any, Any], desk: An
         job: what to do; None: it comes as the first message.
     """
     signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a handler that was inherited is the loader's process's business
     life, wake = tie
     if isinstance(life, Carried):
         life, wake, desk = life.descriptor, wake.descriptor, Desk(workers, desk.descriptor)
@@ -250,12 +251,26 @@ def _answer(worker: _Worker, current: int, number: int, start: int, indices: Any
         except BaseException as error:
             kind, result = ERROR, describe(error)
             del error
-    state = worker.fetch.state() if worker.job.stream and worker.fetch is not None else None
+    state = _state_of(worker)
     position = worker.desk.look(worker.number)[2]
     worker.desk.doing(worker.number, SENDING, number)
     try:
-        worker.sender.send((current, number, kind, result, state, position))
+        worker.sender.send(current, number, kind, position, (result, state))
     except (BrokenPipeError, EOFError):
         raise
     except BaseException as error:
-        worker.sender.send((current, number, ERROR, describe(error), state, -1))
+        said = describe(error)
+        try:
+            worker.sender.send(current, number, ERROR, -1, (said, state))
+        except Exception:  # it was the state that cannot be sent
+            worker.sender.send(current, number, ERROR, -1, (said, {"error": said}))
+
+
+def _state_of(worker: _Worker) -> Any:
+    """Where the worker's part of a stream stands; what the stream raises then is for whoever asks for the state."""
+    if not worker.job.stream or worker.fetch is None:
+        return None
+    try:
+        return worker.fetch.state()
+    except Exception as error:
+        return {"error": describe(error)}
