@@ -11,6 +11,7 @@ import sys
 
 import pytest
 import vesta
+import vesta.nn.functional as F
 
 pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
 
@@ -76,6 +77,25 @@ def test_a_device_that_another_library_has_set() -> None:
     finally:
         vesta.cuda.set_device(0)
     assert vesta.zeros(1, device="cuda").device.index == 0
+
+
+def test_a_tensor_elsewhere_is_an_error_of_the_op_that_was_called() -> None:
+    """Not of one that it is made of."""
+    x, m, t = vesta.ones(4, 4).cuda(), vesta.ones(4, 4) > 0, vesta.arange(4)
+    y = x.cpu()
+    calls = {
+        "masked_fill": lambda: x.masked_fill(m, 1.0), "masked_fill_": lambda: x.masked_fill_(m, 1.0),
+        "isclose": lambda: vesta.isclose(x, y), "allclose": lambda: vesta.allclose(x, y),
+        "equal": lambda: vesta.equal(x, y),
+        "mm": lambda: x.mm(y), "bmm": lambda: x[None].bmm(y[None]), "addmm": lambda: vesta.addmm(y, x, x),
+        "stack": lambda: vesta.stack([x, y]), "clamp": lambda: x.clamp(y), "where": lambda: vesta.where(m, x, x),
+        "mse_loss": lambda: F.mse_loss(x, y), "nll_loss": lambda: F.nll_loss(x, t), "cat": lambda: vesta.cat([x, y]),
+        "linear": lambda: F.linear(x, y), "cross_entropy": lambda: F.cross_entropy(x, t), "matmul": lambda: x @ y,
+    }  # fmt: skip
+    for op, wrong in calls.items():
+        with pytest.raises(vesta.DeviceError, match=f"^{op}: expected all tensors on one device, got "):
+            wrong()
+    assert vesta.isclose(x, vesta.tensor(1.0)).all().item() and x.masked_fill(m.cuda(), vesta.tensor(2.0)).sum() == 32
 
 
 def test_numbers_and_numbers_in_tensors_join_a_device() -> None:
