@@ -48,7 +48,7 @@ struct Peer {
   std::string in;  // of the reading thread alone
 };
 
-class Mesh {
+class VESTA_API Mesh {
  public:
   /// Meets the other ranks through the store; DistributedError names those that do not come in time.
   Mesh(Store& store, int rank, int size, const std::string& group, Milliseconds timeout);

@@ -82,6 +82,21 @@ std::vector<std::string> Call::exchange(const std::function<std::string_view(int
   return got;
 }
 
+std::string Call::sizes(uint64_t sent, uint64_t expected) { return wire::Writer().put(sent).put(expected).take(); }
+
+void Call::compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string_view& theirs) {
+  wire::Reader reader(theirs);
+  const auto they_send = reader.get<uint64_t>(), they_expect = reader.get<uint64_t>();
+  theirs = reader.rest();
+  if (they_send == expected && they_expect == sent) return;
+  const Mesh& mesh = core_.mesh;
+  distributed_fail(DistributedCause::backend,
+                   core_.fail(text(core_.title(print_, sequence_), ": sizes do not agree. ", mesh.who(mesh.rank()),
+                                   " sends ", sent, " bytes and expects ", expected, ", ", mesh.who(rank), " sends ",
+                                   they_send, " bytes and expects ", they_expect, ". Called at ", print_.site, "."),
+                              true));
+}
+
 void Call::run_engine(const std::function<void(Engine&)>& work) {
   {
     std::lock_guard lock(core_.mutex_);
@@ -128,7 +143,7 @@ GroupCore::~GroupCore() {
   if (thread_.joinable()) thread_.detach();  // after fork, or on the thread itself; otherwise stop() has joined it
 }
 
-void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
+void GroupCore::start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& factory, Milliseconds timeout) {
   Meeting m;
   m.rank = mesh.rank();
   m.size = mesh.size();
@@ -163,10 +178,15 @@ void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
 
 WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs,
                           std::function<void(Call&)> run) {
+  auto work = std::make_shared<Work>(vesta::name(print.what), timeout);
+  work->set_outputs(std::move(outputs));
+  submit(std::move(print), work, std::move(run));
+  return work;
+}
+
+void GroupCore::submit(Fingerprint print, const WorkPtr& work, std::function<void(Call&)> run) {
   print.site = CallSite::current();
   auto call = std::make_shared<const Fingerprint>(std::move(print));
-  auto work = std::make_shared<Work>(vesta::name(call->what), timeout);
-  work->set_outputs(std::move(outputs));
   std::lock_guard lock(mutex_);
   VESTA_CHECK(!forked(), runtime, vesta::name(call->what), ": group '", name,
               "' belongs to the parent of this forked process. Make a group in the child.");
@@ -183,7 +203,6 @@ WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<T
   });
   queue_.push_back({std::move(call), sequence, work, std::move(run)});
   changed_.notify_all();
-  return work;
 }
 
 void GroupCore::loop() {

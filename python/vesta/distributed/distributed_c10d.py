@@ -362,6 +362,8 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 def get_backend_config(group: ProcessGroup | None = None) -> str:
     """Returns a group's backends by device, ``cpu:gloo,cuda:gloo``."""
     backend = get_backend(group)
+    if ":" in backend:
+        return backend
     return f"cpu:{backend},cuda:{backend}" if backend == Backend.GLOO else f"cuda:{backend}"
 
 
@@ -383,11 +385,12 @@ def get_pg_count() -> int:
 
 
 def _choose_backend(backend: str | None, device_id: Any) -> Backend:
-    """Settles a backend's name: ``cpu:gloo,cuda:nccl`` is one backend per device, of which only one kind can be had."""
+    """Settles a backend's name: ``cpu:gloo,cuda:nccl`` is one per device; None means that where both are there."""
     if backend is None or Backend(backend) == Backend.UNDEFINED:
-        kind = getattr(device_id, "type", None) or "cpu"
-        wanted = Backend.default_device_backend_map.get(kind, Backend.GLOO)
-        return Backend(wanted)
+        if kind := getattr(device_id, "type", None):
+            return Backend(Backend.default_device_backend_map.get(kind, Backend.GLOO))
+        known = {d: b for d, b in Backend.default_device_backend_map.items() if is_backend_available(b)}
+        return Backend(",".join(f"{d}:{b}" for d, b in known.items()) if len(set(known.values())) > 1 else Backend.GLOO)
     name = Backend(backend)
     if ":" not in name:
         return name
@@ -406,7 +409,7 @@ def _choose_backend(backend: str | None, device_id: Any) -> Backend:
             f"process group: no backend {missing} here for {backend!r}. Use 'gloo' for all devices: tensors of a "
             "device are copied through host memory."
         )
-    return Backend(kinds.pop() if len(kinds) == 1 else by_device.get("cpu", Backend.GLOO))
+    return Backend(kinds.pop()) if len(kinds) == 1 else name
 
 
 def _checked_timeout(timeout: timedelta | None, backend: str) -> timedelta:
