@@ -113,6 +113,9 @@ class HostGroup : public ProcessGroup {
       : ProcessGroup(o.name, backend, rank, size, o.timeout),
         core_(std::make_shared<GroupCore>(backend, o.name, store, rank, size, o.timeout)),
         messages_(core_) {
+    std::vector<int> world = o.ranks;
+    for (int r = 0; world.size() < size_t(size); ++r) world.push_back(r);
+    core_->join_world(std::move(world));
     core_->start(engine, o.timeout);
   }
   ~HostGroup() override {
@@ -143,7 +146,8 @@ class HostGroup : public ProcessGroup {
     check_tensor(Collective::recv, tensor, true);
     if (source != -1) check_rank(Collective::recv, source, "src");
     Staged s = Staged::of(tensor, false);
-    return collected(messages_.receive(s.host, source, tag, timeout_of(o), tensor, [s] { s.give_back(); }));
+    const bool for_ever = o.timeout.count() <= 0;
+    return collected(messages_.receive(s.host, source, tag, timeout_of(o), for_ever, tensor, [s] { s.give_back(); }));
   }
   WorkPtr barrier(const CallOptions& o) override {
     return start({}, Collective::barrier, o, {}, [](Call& call) { call.exchange([](int) { return ""; }); });
