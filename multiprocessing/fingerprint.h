@@ -38,6 +38,9 @@ struct VESTA_API Fingerprint {
   uint64_t shapes = 0;     // a hash of all shapes and dtypes
   std::string site;
 
+  /// Describes a call on some tensors, one that reduces them or not; the caller sets `what`.
+  static Fingerprint of(const std::vector<Tensor>& tensors, int root = -1);
+  static Fingerprint of(const std::vector<Tensor>& tensors, ReduceOp op, int root = -1);
   /// Adds a tensor to what is described.
   void add(IntSpan sizes, DType d);
   /// Writes the call as a user would: `all_reduce(SUM, float32 [3]) at train.py:10`.

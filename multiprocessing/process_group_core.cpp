@@ -82,6 +82,21 @@ std::vector<std::string> Call::exchange(const std::function<std::string_view(int
   return got;
 }
 
+std::string Call::sizes(uint64_t sent, uint64_t expected) { return wire::Writer().put(sent).put(expected).take(); }
+
+void Call::compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string_view& theirs) {
+  wire::Reader reader(theirs);
+  const auto they_send = reader.get<uint64_t>(), they_expect = reader.get<uint64_t>();
+  theirs = reader.rest();
+  if (they_send == expected && they_expect == sent) return;
+  const Mesh& mesh = core_.mesh;
+  distributed_fail(DistributedCause::backend,
+                   core_.fail(text(core_.title(print_, sequence_), ": sizes do not agree. ", mesh.who(mesh.rank()),
+                                   " sends ", sent, " bytes and expects ", expected, ", ", mesh.who(rank), " sends ",
+                                   they_send, " bytes and expects ", they_expect, ". Called at ", print_.site, "."),
+                              true));
+}
+
 void Call::run_engine(const std::function<void(Engine&)>& work) {
   {
     std::lock_guard lock(core_.mutex_);

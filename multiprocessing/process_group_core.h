@@ -39,6 +39,10 @@ class VESTA_API Call {
   void bulk(const std::function<void(Engine&)>& work);
   /// Lets the engine work where the fingerprints were exchanged already.
   void run_engine(const std::function<void(Engine&)>& work);
+  /// Writes how many bytes this rank sends to another and expects from it, for `compare_sizes` there.
+  static std::string sizes(uint64_t sent, uint64_t expected);
+  /// Fails the group unless what `rank` wrote at the beginning of `theirs` fits; leaves the rest there.
+  void compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string_view& theirs);
   /// Returns the engine's tag of this operation, or of the n-th part of it.
   uint32_t tag(uint32_t part = 0) const { return print_.tag(sequence_) + part * 0x9e3779b9u; }
   uint64_t sequence() const { return sequence_; }

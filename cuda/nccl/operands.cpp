@@ -1,6 +1,5 @@
 #include <vesta/cuda/nccl/operands.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include <vesta/core/ops/ops.h>
@@ -9,30 +8,10 @@
 
 namespace vesta::cuda::nccl {
 
-void check_tensor(Collective what, const Tensor& t, bool written) {
-  VESTA_CHECK(t.defined(), type, name(what), ": expected a tensor, got None.");
+void check_device(Collective what, const Tensor& t) {
   VESTA_CHECK(t.device().type == DeviceType::cuda, device, name(what),
               ": expected a tensor on a CUDA device, got one on ", t.device(),
               ". NCCL moves no host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
-  VESTA_CHECK(!written || !t.impl()->storage()->read_only(), runtime, name(what),
-              ": expected memory that may be written, got a tensor over read-only memory.");
-  if (written) t.impl()->storage()->bump(name(what));
-}
-
-void check_same_type(Collective what, const Tensor& a, const Tensor& b) {
-  VESTA_CHECK(a.dtype() == b.dtype(), type, name(what), ": expected tensors of one dtype, got ", a.dtype(), " and ",
-              b.dtype(), ".");
-}
-
-void check_list(Collective what, const std::vector<Tensor>& list, const Tensor& model, int size, bool written) {
-  VESTA_CHECK(int(list.size()) == size, value, name(what), ": expected a tensor for each of ", size, " ranks, got ",
-              list.size(), " (tensor list).");
-  for (const Tensor& t : list) {
-    check_tensor(what, t, written);
-    check_same_type(what, t, model);
-    VESTA_CHECK(std::ranges::equal(t.sizes(), model.sizes()), value, name(what),
-                ": expected tensors of the same size, got ", t.sizes(), " and ", model.sizes(), " (tensor list).");
-  }
 }
 
 int device_of(Collective what, const std::vector<Tensor>& a, const std::vector<Tensor>& b) {

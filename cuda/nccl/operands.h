@@ -6,11 +6,8 @@
 
 namespace vesta::cuda::nccl {
 
-/// Checks one tensor, and counts the write to it.
-void check_tensor(Collective what, const Tensor& t, bool written);
-void check_same_type(Collective what, const Tensor& a, const Tensor& b);
-/// Checks a list that has a tensor for each of `size` ranks, all like `model`.
-void check_list(Collective what, const std::vector<Tensor>& list, const Tensor& model, int size, bool written);
+/// Is the DeviceCheck of these groups.
+void check_device(Collective what, const Tensor& t);
 /// Returns the number of the one CUDA device that all tensors are on.
 int device_of(Collective what, const std::vector<Tensor>& a, const std::vector<Tensor>& b = {});
 

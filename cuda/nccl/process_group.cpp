@@ -19,6 +19,7 @@
 #include <vesta/cuda/nccl/messages.h>
 #include <vesta/cuda/nccl/operands.h>
 #include <vesta/cuda/register.h>
+#include <vesta/multiprocessing/collective_checks.h>
 
 namespace vesta::cuda::nccl {
 namespace {
@@ -56,6 +57,11 @@ class NcclEngine final : public Engine {
   const std::shared_ptr<GroupState> group_;
 };
 
+/// Is what this rank sends to each other and expects from it, in bytes; empty where all know that anyway.
+struct PairSizes {
+  std::vector<size_t> sent, expected;
+};
+
 /// Is a collective that is to be queued.
 struct Operation {
   Fingerprint print;
@@ -64,7 +70,7 @@ struct Operation {
   Tensor flat;  // of the list forms: what NCCL works on, made on the communicator's stream
   std::function<void(Operation&)> before, after;  // copies, on the communicator's stream
   std::function<void(Operation&, Comm, nccl::Stream)> call;
-  std::function<std::string(int rank)> sizes;  // all_to_all: what this rank sends to and expects from another
+  PairSizes sizes;  // of all_to_all
   int device = 0;
   Milliseconds timeout{0};
   bool blocking = false;
@@ -105,22 +111,18 @@ class NcclGroup final : public ProcessGroup {
   void abort(const std::string& reason) override;
   void shutdown() override;
   std::string report(uint64_t sequence) const override { return core_->report(sequence); }
+  bool busy() const override { return core_->busy(); }
   uint64_t sequence_number() const override { return core_->given(); }
 
  private:
   WorkPtr start(Operation op, Collective what, const CallOptions& o);
   void issue(std::vector<Operation> ops);
   void queue(std::vector<Operation>& ops);
-  void follow(Call& call, const std::shared_ptr<NcclWork>& work, const std::vector<std::string>& sizes);
-  void compare_sizes(Call& call, const std::vector<std::string>& sizes);
+  void follow(Call& call, const std::shared_ptr<NcclWork>& work, const PairSizes& sizes);
   std::shared_ptr<Communicator> communicator(int device, const Look& look);
-  Operation exchange(Collective what, std::vector<Operand> outs, std::vector<Operand> ins, std::vector<size_t> to_send,
-                     std::vector<size_t> to_receive);
+  Operation exchange(Collective what, std::vector<Operand> outs, std::vector<Operand> ins, PairSizes sizes);
   WorkPtr in_batch(WorkPtr work);
-  void check_rank(Collective what, int r, const char* argument) const {
-    VESTA_CHECK(r >= 0 && r < size(), value, vesta::name(what), ": expected a rank of the group, 0 to ", size() - 1,
-                ", got ", r, " (", argument, ").");
-  }
+  CollectiveChecks checks(Collective what) const { return {what, rank(), size(), check_device}; }
 
   StorePtr store_;
   std::shared_ptr<GroupCore> core_;
@@ -137,20 +139,6 @@ struct Collected {
   std::vector<WorkPtr> works;
 };
 thread_local std::map<const NcclGroup*, Collected> collecting;
-
-Fingerprint print_of(const std::vector<Tensor>& tensors, int root = -1) {
-  Fingerprint f;
-  f.root = root;
-  for (const Tensor& t : tensors) f.add(t.sizes(), t.dtype());
-  return f;
-}
-
-Fingerprint print_of(const std::vector<Tensor>& tensors, ReduceOp op, int root = -1) {
-  Fingerprint f = print_of(tensors, root);
-  f.reduces = true;
-  f.op = op.kind;
-  return f;
-}
 
 // ---- The group ----
 
@@ -241,9 +229,8 @@ void NcclGroup::issue(std::vector<Operation> ops) {
   if (core_->failed()) group_->notice.heard();  // submit or the group's thread says it
   std::lock_guard lock(order_);
   for (Operation& op : ops) {
-    std::vector<std::string> sizes;
-    for (int r = 0; op.sizes && r < size(); ++r) sizes.push_back(op.sizes(r));
-    core_->submit(op.print, op.work, [this, work = op.work, sizes](Call& call) { follow(call, work, sizes); });
+    core_->submit(op.print, op.work,
+                  [this, work = op.work, sizes = op.sizes](Call& call) { follow(call, work, sizes); });
   }
   try {
     queue(ops);
@@ -300,16 +287,28 @@ void NcclGroup::queue(std::vector<Operation>& ops) {
 
 // ---- On the group's thread ----
 
-void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const std::vector<std::string>& sizes) {
+/// Compares what each pair sends and expects: NCCL waits for ever where that differs.
+void compare_sizes(Call& call, const PairSizes& sizes, int rank) {
+  const auto& [sent, expected] = sizes;
+  std::vector<std::string> mine;
+  for (size_t r = 0; r < sent.size(); ++r) mine.push_back(Call::sizes(sent[r], expected[r]));
+  const auto got = call.exchange([&](int r) { return std::string_view(mine[size_t(r)]); });
+  for (size_t r = 0; r < sent.size(); ++r) {
+    std::string_view theirs = got[r];
+    if (int(r) != rank) call.compare_sizes(int(r), sent[r], expected[r], theirs);
+  }
+}
+
+void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const PairSizes& sizes) {
   const auto deadline = size() == 1 ? deadline_in(work->timeout()) : Clock::time_point::max();  // else the monitor's
   auto wait = [&](Engine&) { work->await(*core_, call.sequence(), deadline); };
   try {
     if (size() == 1) {
       work->await(*core_, call.sequence(), deadline);
-    } else if (sizes.empty()) {
+    } else if (sizes.sent.empty()) {
       call.bulk(wait);
     } else {
-      compare_sizes(call, sizes);
+      compare_sizes(call, sizes, rank());
       call.run_engine(wait);
     }
   } catch (const std::exception& e) {
@@ -318,24 +317,6 @@ void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const 
     throw;
   }
   work->release();
-}
-
-/// Compares what each pair sends and expects: NCCL waits for ever where that differs.
-void NcclGroup::compare_sizes(Call& call, const std::vector<std::string>& sizes) {
-  const auto got = call.exchange([&](int r) { return std::string_view(sizes[size_t(r)]); });
-  for (int r = 0; r < size(); ++r) {
-    if (r == rank()) continue;
-    wire::Reader mine(sizes[size_t(r)]), theirs(got[size_t(r)]);
-    const auto to = mine.get<uint64_t>(), from = mine.get<uint64_t>();
-    const auto sent = theirs.get<uint64_t>(), expected = theirs.get<uint64_t>();
-    if (to == expected && from == sent) continue;
-    distributed_fail(
-        DistributedCause::backend,
-        core_->fail(text(core_->title(call.print(), call.sequence()), ": sizes do not agree. ", core_->mesh.who(rank()),
-                         " sends ", to, " bytes and expects ", from, ", ", core_->mesh.who(r), " sends ", sent,
-                         " bytes and expects ", expected, ". Called at ", call.print().site, "."),
-                    true));
-  }
 }
 
 // ---- Coalescing ----
@@ -365,15 +346,11 @@ WorkPtr NcclGroup::in_batch(WorkPtr work) {
 
 WorkPtr NcclGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_reduce;
-  VESTA_CHECK(!tensors.empty(), value, "all_reduce: expected at least one tensor, got none (tensors).");
+  checks(kWhat).together(tensors, true);
   Operation p;
-  for (const Tensor& t : tensors) {
-    check_tensor(kWhat, t, true);
-    check_same_type(kWhat, t, tensors[0]);
-    p.operands.push_back(inout_of(t));
-  }
+  for (const Tensor& t : tensors) p.operands.push_back(inout_of(t));
   const Reducer r = reducer(kWhat, op, tensors[0].dtype());
-  p.print = print_of(tensors, op);
+  p.print = Fingerprint::of(tensors, op);
   p.outputs = std::move(tensors);
   p.call = [r](Operation& p, Comm c, nccl::Stream s) {
     Operator with(r, c);
@@ -387,11 +364,11 @@ WorkPtr NcclGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const Ca
 
 WorkPtr NcclGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::reduce;
-  check_rank(kWhat, root, "dst");
-  check_tensor(kWhat, tensor, rank() == root);
+  checks(kWhat).rank(root, "dst");
+  checks(kWhat).tensor(tensor, rank() == root);
   const Reducer r = reducer(kWhat, op, tensor.dtype());
   Operation p;
-  p.print = print_of({tensor}, op, root);
+  p.print = Fingerprint::of({tensor}, op, root);
   p.operands.push_back(rank() == root ? inout_of(tensor) : input_of(tensor));
   p.outputs = {tensor};
   p.call = [r, root](Operation& p, Comm c, nccl::Stream s) {
@@ -412,11 +389,11 @@ void reduce_parts(const Reducer& r, const void* from, Operand& to, Comm c, nccl:
 
 WorkPtr NcclGroup::reduce_scatter(Tensor output, std::vector<Tensor> inputs, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::reduce_scatter;
-  check_tensor(kWhat, output, true);
-  check_list(kWhat, inputs, output, size(), false);
+  checks(kWhat).tensor(output, true);
+  checks(kWhat).list(inputs, output, false);
   const Reducer r = reducer(kWhat, op, output.dtype());
   Operation p;
-  p.print = print_of({output}, op);
+  p.print = Fingerprint::of({output}, op);
   p.operands.push_back(output_of(output));
   p.before = [n = size()](Operation& p) {
     p.flat = flat_of(n, p.outputs[0]);
@@ -430,14 +407,10 @@ WorkPtr NcclGroup::reduce_scatter(Tensor output, std::vector<Tensor> inputs, Red
 
 WorkPtr NcclGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::reduce_scatter_tensor;
-  check_tensor(kWhat, output, true);
-  check_tensor(kWhat, input, false);
-  check_same_type(kWhat, output, input);
-  VESTA_CHECK(input.numel() == output.numel() * size(), value, vesta::name(kWhat), ": expected an input of ",
-              output.numel() * size(), " elements (", size(), " outputs), got ", input.numel(), " (input).");
+  checks(kWhat).scattered(output, input);
   const Reducer r = reducer(kWhat, op, output.dtype());
   Operation p;
-  p.print = print_of({output}, op);
+  p.print = Fingerprint::of({output}, op);
   p.operands = {output_of(output), input_of(input)};
   p.inputs = {input};
   p.outputs = {output};
@@ -449,15 +422,11 @@ WorkPtr NcclGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp o
 
 WorkPtr NcclGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOptions& o) {
   constexpr Collective kWhat = Collective::broadcast;
-  VESTA_CHECK(!tensors.empty(), value, "broadcast: expected at least one tensor, got none (tensors).");
-  check_rank(kWhat, root, "src");
+  checks(kWhat).rank(root, "src");
+  checks(kWhat).together(tensors, rank() != root);
   Operation p;
-  for (const Tensor& t : tensors) {
-    check_tensor(kWhat, t, rank() != root);
-    check_same_type(kWhat, t, tensors[0]);
-    p.operands.push_back(rank() == root ? input_of(t) : output_of(t));
-  }
-  p.print = print_of(tensors, root);
+  for (const Tensor& t : tensors) p.operands.push_back(rank() == root ? input_of(t) : output_of(t));
+  p.print = Fingerprint::of(tensors, root);
   p.outputs = std::move(tensors);
   p.call = [root](Operation& p, Comm c, nccl::Stream s) {
     for (Operand& x : p.operands) {
@@ -469,10 +438,10 @@ WorkPtr NcclGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOp
 
 WorkPtr NcclGroup::all_gather(std::vector<Tensor> outputs, Tensor input, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_gather;
-  check_tensor(kWhat, input, false);
-  check_list(kWhat, outputs, input, size(), true);
+  checks(kWhat).tensor(input, false);
+  checks(kWhat).list(outputs, input, true);
   Operation p;
-  p.print = print_of({input});
+  p.print = Fingerprint::of({input});
   p.operands = {input_of(input)};
   p.inputs = {input};
   p.outputs = std::move(outputs);
@@ -489,13 +458,9 @@ WorkPtr NcclGroup::all_gather(std::vector<Tensor> outputs, Tensor input, const C
 
 WorkPtr NcclGroup::all_gather_into(Tensor output, Tensor input, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_gather_into;
-  check_tensor(kWhat, input, false);
-  check_tensor(kWhat, output, true);
-  check_same_type(kWhat, output, input);
-  VESTA_CHECK(output.numel() == input.numel() * size(), value, vesta::name(kWhat), ": expected an output of ",
-              input.numel() * size(), " elements (", size(), " inputs), got ", output.numel(), " (output_tensor).");
+  checks(kWhat).gathered(output, input);
   Operation p;
-  p.print = print_of({input});
+  p.print = Fingerprint::of({input});
   p.operands = {input_of(input), output_of(output)};
   p.inputs = {input};
   p.outputs = {output};
@@ -508,13 +473,11 @@ WorkPtr NcclGroup::all_gather_into(Tensor output, Tensor input, const CallOption
 
 WorkPtr NcclGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, const CallOptions& o) {
   constexpr Collective kWhat = Collective::gather;
-  check_rank(kWhat, root, "dst");
-  check_tensor(kWhat, input, false);
-  if (rank() == root) check_list(kWhat, outputs, input, size(), true);
-  VESTA_CHECK(rank() == root || outputs.empty(), value,
-              "gather: expected no list on a rank that is not the destination, got one (gather_list).");
+  checks(kWhat).rank(root, "dst");
+  checks(kWhat).tensor(input, false);
+  checks(kWhat).list_of_root(outputs, input, true, root, "destination", "gather_list");
   Operation p;
-  p.print = print_of({input}, root);
+  p.print = Fingerprint::of({input}, root);
   p.operands.push_back(input_of(input));
   for (const Tensor& t : outputs) p.operands.push_back(output_of(t));
   p.inputs = {input};
@@ -534,13 +497,11 @@ WorkPtr NcclGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, c
 
 WorkPtr NcclGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, const CallOptions& o) {
   constexpr Collective kWhat = Collective::scatter;
-  check_rank(kWhat, root, "src");
-  check_tensor(kWhat, output, true);
-  if (rank() == root) check_list(kWhat, inputs, output, size(), false);
-  VESTA_CHECK(rank() == root || inputs.empty(), value,
-              "scatter: expected no list on a rank that is not the source, got one (scatter_list).");
+  checks(kWhat).rank(root, "src");
+  checks(kWhat).tensor(output, true);
+  checks(kWhat).list_of_root(inputs, output, false, root, "source", "scatter_list");
   Operation p;
-  p.print = print_of({output}, root);
+  p.print = Fingerprint::of({output}, root);
   p.operands.push_back(output_of(output));
   for (const Tensor& t : inputs) p.operands.push_back(input_of(t));
   p.inputs = std::move(inputs);
@@ -560,31 +521,23 @@ WorkPtr NcclGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
 
 // ---- All to all ----
 
-/// Sends a part to each rank and receives one from it. There is an operand per rank, or one that holds all parts.
-Operation NcclGroup::exchange(Collective what, std::vector<Operand> outs, std::vector<Operand> ins,
-                              std::vector<size_t> to_send, std::vector<size_t> to_receive) {
-  const size_t n = size_t(size()), me = size_t(rank());
-  VESTA_CHECK(to_send[me] == to_receive[me], value, vesta::name(what), ": expected ", to_send[me],
-              " bytes from this rank to itself, got ", to_receive[me], ".");
+/// Sends a part to each rank and receives one from it: tensors of their own, or parts of one input and one output.
+Operation NcclGroup::exchange(Collective what, std::vector<Operand> outs, std::vector<Operand> ins, PairSizes sizes) {
+  const bool lists = outs.size() > 1 || size() == 1;
+  checks(what).to_itself(sizes.sent[size_t(rank())], sizes.expected[size_t(rank())]);
   Operation p;
-  const size_t n_out = outs.size();
+  p.sizes = std::move(sizes);
   p.operands = std::move(outs);
   p.operands.insert(p.operands.end(), ins.begin(), ins.end());
-  p.sizes = [to_send, to_receive](int r) {
-    return wire::Writer().put(uint64_t(to_send[size_t(r)])).put(uint64_t(to_receive[size_t(r)])).take();
-  };
-  p.call = [=](Operation& p, Comm c, nccl::Stream s) {
+  p.call = [lists, n = size_t(size())](Operation& p, Comm c, nccl::Stream s) {
     const Functions& f = functions();
     size_t from = 0, to = 0;
     for (size_t r = 0; r < n; ++r) {
-      const Operand &in = p.operands[p.operands.size() > n_out + 1 ? n_out + r : n_out],
-                    &out = p.operands[n_out > 1 ? r : 0];
-      const bool lists = n_out > 1 || n == 1;
-      char* send_at = at(in.memory, lists ? 0 : from);
-      char* receive_at = at(out.memory, lists ? 0 : to);
-      from += to_send[r], to += to_receive[r];
-      if (to_send[r]) check(f.send(send_at, to_send[r], uint8, int(r), c, s), "ncclSend", c);
-      if (to_receive[r]) check(f.recv(receive_at, to_receive[r], uint8, int(r), c, s), "ncclRecv", c);
+      const Operand &out = p.operands[lists ? r : 0], &in = p.operands[lists ? n + r : 1];
+      const size_t sent = p.sizes.sent[r], expected = p.sizes.expected[r];
+      if (sent) check(f.send(at(in.memory, from), sent, uint8, int(r), c, s), "ncclSend", c);
+      if (expected) check(f.recv(at(out.memory, to), expected, uint8, int(r), c, s), "ncclRecv", c);
+      if (!lists) from += sent, to += expected;
     }
   };
   return p;
@@ -592,59 +545,31 @@ Operation NcclGroup::exchange(Collective what, std::vector<Operand> outs, std::v
 
 WorkPtr NcclGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_to_all;
-  VESTA_CHECK(int(inputs.size()) == size() && int(outputs.size()) == size(), value,
-              "all_to_all: expected a tensor for each of ", size(), " ranks, got ", outputs.size(), " and ",
-              inputs.size(), " (output_tensor_list, input_tensor_list).");
+  checks(kWhat).lists(outputs, inputs);
   std::vector<Operand> outs, ins;
-  std::vector<size_t> to_send, to_receive;
+  PairSizes sizes;
   for (size_t r = 0; r < inputs.size(); ++r) {
-    check_tensor(kWhat, inputs[r], false);
-    check_tensor(kWhat, outputs[r], true);
-    check_same_type(kWhat, inputs[r], inputs[0]);
-    check_same_type(kWhat, outputs[r], inputs[0]);
     ins.push_back(input_of(inputs[r]));
     outs.push_back(output_of(outputs[r]));
-    to_send.push_back(ins.back().bytes());
-    to_receive.push_back(outs.back().bytes());
+    sizes.sent.push_back(ins.back().bytes());
+    sizes.expected.push_back(outs.back().bytes());
   }
-  Operation p = exchange(kWhat, std::move(outs), std::move(ins), std::move(to_send), std::move(to_receive));
+  Operation p = exchange(kWhat, std::move(outs), std::move(ins), std::move(sizes));
   p.print.add({}, inputs[0].dtype());  // the sizes are each pair's own affair
   p.inputs = std::move(inputs);
   p.outputs = std::move(outputs);
   return start(std::move(p), kWhat, o);
 }
 
-/// Returns the bytes of each rank's rows; empty splits mean equal parts.
-std::vector<size_t> parts_of(const Tensor& t, std::vector<int64_t> splits, int size, const char* argument) {
-  constexpr Collective kWhat = Collective::all_to_all_single;
-  VESTA_CHECK(t.dim() > 0, value, vesta::name(kWhat), ": expected a tensor with rows, got a 0-d one (", argument, ").");
-  const int64_t rows = t.size(0), row_bytes = rows ? t.numel() * t.element_size() / rows : 0;
-  if (splits.empty()) {
-    VESTA_CHECK(rows % size == 0, value, vesta::name(kWhat), ": expected rows that ", size, " ranks can share, got ",
-                rows, " (", argument, "). Give the splits.");
-    splits.assign(size_t(size), rows / size);
-  }
-  int64_t sum = 0;
-  std::vector<size_t> bytes;
-  for (int64_t n : splits) {
-    VESTA_CHECK(n >= 0, value, vesta::name(kWhat), ": expected lengths, got ", n, " (", argument, " split sizes).");
-    sum += n;
-    bytes.push_back(size_t(n * row_bytes));
-  }
-  VESTA_CHECK(int(splits.size()) == size && sum == rows, value, vesta::name(kWhat), ": expected ", size,
-              " splits that add up to ", rows, " rows, got ", IntSpan(splits), " (", argument, " split sizes).");
-  return bytes;
-}
-
 WorkPtr NcclGroup::all_to_all_single(Tensor output, Tensor input, std::vector<int64_t> output_splits,
                                      std::vector<int64_t> input_splits, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_to_all_single;
-  check_tensor(kWhat, input, false);
-  check_tensor(kWhat, output, true);
-  check_same_type(kWhat, output, input);
-  auto to_send = parts_of(input, std::move(input_splits), size(), "input");
-  auto to_receive = parts_of(output, std::move(output_splits), size(), "output");
-  Operation p = exchange(kWhat, {output_of(output)}, {input_of(input)}, std::move(to_send), std::move(to_receive));
+  checks(kWhat).tensor(input, false);
+  checks(kWhat).tensor(output, true);
+  checks(kWhat).same_type(output, input);
+  PairSizes sizes{checks(kWhat).row_bytes(input, std::move(input_splits), "input"),
+                  checks(kWhat).row_bytes(output, std::move(output_splits), "output")};
+  Operation p = exchange(kWhat, {output_of(output)}, {input_of(input)}, std::move(sizes));
   p.print.add(input.sizes().subspan(1), input.dtype());  // rows alike; how many is each pair's own affair
   p.inputs = {input};
   p.outputs = {output};
@@ -654,14 +579,14 @@ WorkPtr NcclGroup::all_to_all_single(Tensor output, Tensor input, std::vector<in
 // ---- Messages and barriers ----
 
 WorkPtr NcclGroup::send(Tensor tensor, int destination, int tag, const CallOptions& o) {
-  check_tensor(Collective::send, tensor, false);
-  check_rank(Collective::send, destination, "dst");
+  checks(Collective::send).tensor(tensor, false);
+  checks(Collective::send).rank(destination, "dst");
   return in_batch(messages_->send(tensor, destination, tag, timeout_of(o)));
 }
 
 WorkPtr NcclGroup::recv(Tensor tensor, int source, int tag, const CallOptions& o) {
-  check_tensor(Collective::recv, tensor, true);
-  if (source != -1) check_rank(Collective::recv, source, "src");
+  checks(Collective::recv).tensor(tensor, true);
+  if (source != -1) checks(Collective::recv).rank(source, "src");
   return in_batch(messages_->receive(tensor, source, tag, timeout_of(o)));
 }
 
