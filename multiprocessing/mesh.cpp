@@ -421,7 +421,12 @@ void Mesh::take_in(int rank, std::vector<MeshMessage>& came) {
       case Topic::address: p.addresses.push_back(std::move(m)); break;
       case Topic::alive:
         p.calls = std::max(p.calls, m.number);
-        p.last_call = std::move(m.body);
+        try {
+          wire::Reader r(m.body);
+          p.last_call = r.text();
+          p.stand = r.rest();
+        } catch (const DistributedError&) {  // garbage
+        }
         break;
       case Topic::abort:
         if (aborted_.empty()) aborted_ = std::move(m.body);

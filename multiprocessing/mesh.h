@@ -39,6 +39,7 @@ struct Peer {
   bool ready = false;  // it has all its connections, the engine's too
   uint64_t calls = 0;  // the last operation it has begun, as far as is known
   std::string last_call;
+  std::string stand;  // what it said of itself when it last gave a sign of life (standstill.h)
   Clock::time_point heard;  // when it last said something
   std::deque<MeshMessage> collectives, messages, addresses;
   // The connection.

@@ -89,6 +89,7 @@ WorkPtr Messages::send(Tensor host, int to, int tag, Milliseconds timeout) {
   s.core->check_failed(s.where(f));
   const size_t bytes = size_t(host.numel() * host.element_size());
   const bool eager = bytes <= kEagerMessage;
+  s.core->calls();
   std::string head = wire::Writer().put(int32_t(tag)).put(uint8_t(eager)).put(std::string_view(f.encode())).take();
   std::unique_lock lock(s.mutex);
   VESTA_CHECK(!s.stopping, runtime, "send: group '", s.core->name, "' was destroyed.");
@@ -111,7 +112,7 @@ WorkPtr Messages::send(Tensor host, int to, int tag, Milliseconds timeout) {
   return work;
 }
 
-WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, Tensor user,
+WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, bool waits_for_ever, Tensor user,
                           std::function<void()> arrived) {
   State& s = *state_;
   VESTA_CHECK(from != s.core->mesh.rank(), value, "recv: expected another rank, got this one, ", from, " (src).");
@@ -123,6 +124,12 @@ WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, 
   auto work = std::make_shared<Work>("recv", timeout);
   work->set_outputs({user});
   s.core->check_failed(s.where(f));
+  s.core->calls();
+  if (waits_for_ever) {
+    work->set_watcher([weak = std::weak_ptr(s.core), from, call = s.where(f)](double) {
+      if (auto core = weak.lock()) core->waits_for_message(from, call);
+    });
+  }
   {
     std::lock_guard lock(s.mutex);
     VESTA_CHECK(!s.stopping, runtime, "recv: group '", s.core->name, "' was destroyed.");

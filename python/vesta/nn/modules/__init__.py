@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .activation import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
-from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
 from .container import ModuleDict, ModuleList, Sequential
 from .conv import Conv2d
 from .dropout import Dropout
@@ -41,6 +41,7 @@ __all__ = [
     "Sequential",
     "Sigmoid",
     "Softmax",
+    "SyncBatchNorm",
     "Tanh",
     "Unflatten",
 ]
