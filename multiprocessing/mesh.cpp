@@ -533,4 +533,17 @@ std::string Mesh::gone(int rank, uint64_t number) const {
   return {};
 }
 
+std::string Mesh::unreachable(int with, bool promised) {
+  std::lock_guard lock(mutex_);
+  std::string died, left;
+  bool all = !promised;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_ || (with != -1 && with != r)) continue;
+    const Peer::State state = peers_[size_t(r)].state;
+    if (state == Peer::here) all = false;
+    else (state == Peer::lost ? died : left) = gone(r, UINT64_MAX);
+  }
+  return !died.empty() ? died : all ? left : "";
+}
+
 }  // namespace vesta

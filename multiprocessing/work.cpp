@@ -107,6 +107,8 @@ void Work::finish(std::exception_ptr error) {
       f(*this);
     } catch (...) {}
   }
+  callbacks.clear();  // what they hold is let go before anybody goes on
+  dropped.clear();
   std::lock_guard lock(mutex_);  // now those who wait: they take the outputs away, which the callbacks have seen
   ended_ = true;
   changed_.notify_all();

@@ -1,6 +1,7 @@
 // Ops of neural networks that are made of other ops: their gradients come from those.
 #include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/one_device.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta {
@@ -109,6 +110,7 @@ void check_floating(const Tensor& t, const char* op) {
 
 Tensor mm(const Tensor& a, const Tensor& b) {
   check_matrices(a, b, "mm");
+  check_one_device("mm", {{"input", a}, {"mat2", b}});
   return matmul(a, b);
 }
 
@@ -116,12 +118,14 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
               "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
   check_numbers(a, "bmm");
+  check_one_device("bmm", {{"input", a}, {"mat2", b}});
   return matmul(a, b);
 }
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
   if (auto r = autocast::redirected(kLower, addmm, input, mat1, mat2, beta, alpha)) return *r;
   check_matrices(mat1, mat2, "addmm");
+  check_one_device("addmm", {{"input", input}, {"mat1", mat1}, {"mat2", mat2}});
   const bool whole = !is_differentiable(mat1.dtype());
   VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
               "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ",
@@ -183,6 +187,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   if (auto r = autocast::redirected(kFloat32, nll_loss, input, target, weight, ignore_index, reduction)) return *r;
   Reduce r = reduction_of(reduction, "nll_loss");
   check_floating(input, "nll_loss");
+  check_one_device("nll_loss", {{"input", input}, {"target", target}, {"weight", weight}});
   Rows rows(input, target, "nll_loss");
   check_class_target(rows.input, rows.target, weight, "nll_loss");
   Tensor counted = ne(rows.target, ignore_index);
@@ -207,6 +212,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Text reduction) {
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value,
               "mse_loss: expected input and target of the same shape, got ", input.sizes(), " and ", target.sizes(),
               ". Reshape one; broadcasting here is nearly always a mistake.");
+  check_one_device("mse_loss", {{"input", input}, {"target", target}});
   return reduced(square(sub(input, target)), r);
 }
 
