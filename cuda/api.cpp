@@ -4,6 +4,7 @@
 #include <vesta/cuda/allocator.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
+#include <vesta/cuda/nccl/nccl_library.h>
 
 namespace vesta::cuda {
 namespace {
@@ -106,4 +107,7 @@ extern "C" VESTA_API const Api vesta_cuda_api = {
     .sync_debug_mode = [] { return int(sync_debug()); },
     .set_sync_debug_mode = [](int mode) { set_sync_debug(SyncDebug(mode)); },
     .cudnn_version = version_of_cudnn,
+
+    .nccl_version = nccl::version,
+    .nccl_problem = nccl::problem,
 };

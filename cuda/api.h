@@ -61,6 +61,9 @@ struct Api {
   int (*sync_debug_mode)();  // 0: off, 1: a warning, 2: an error where an op makes the host wait
   void (*set_sync_debug_mode)(int mode);
   std::pair<size_t, std::string> (*cudnn_version)();
+
+  int (*nccl_version)();  // 0 where there is none
+  std::string (*nccl_problem)();
 };
 
 /// Returns the table; Error(device) with advice where there is no CUDA library.

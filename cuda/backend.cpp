@@ -114,6 +114,7 @@ void register_all() {
   register_optim();
   register_random();
   register_amp();
+  register_nccl();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);
 }

@@ -1,14 +1,57 @@
 #include <vesta/cuda/fault.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/kernels/fault_record.h>
 
 namespace vesta::cuda {
-namespace { std::array<Fault*, kMaxDevices> records{}; }
+namespace {
+std::array<Fault*, kMaxDevices> records{};
+
+/// Is a failure that the host found and nobody has been told of.
+struct Failure {
+  int device;
+  const void* who;
+  std::exception_ptr error;
+};
+std::atomic<int> failures_there{0};
+std::mutex failures_lock;
+std::vector<Failure>& failures() {
+  static auto* list = new std::vector<Failure>;  // kept: threads may end after static objects
+  return *list;
+}
+
+/// Takes the first failure that `fits` out of the list; null where there is none.
+template <class F>
+std::exception_ptr take_failure(F fits) {
+  if (!failures_there.load(std::memory_order_acquire)) [[likely]]
+    return nullptr;
+  std::lock_guard guard(failures_lock);
+  auto& list = failures();
+  const auto at = std::find_if(list.begin(), list.end(), fits);
+  if (at == list.end()) return nullptr;
+  std::exception_ptr error = std::move(at->error);
+  list.erase(at);
+  --failures_there;
+  return error;
+}
+}  // namespace
+
+void post_failure(int device, const void* who, std::exception_ptr error) {
+  std::lock_guard guard(failures_lock);
+  failures().push_back({device, who, std::move(error)});
+  ++failures_there;
+}
+
+void retract_failure(const void* who) {
+  while (take_failure([&](const Failure& f) { return f.who == who; })) {}
+}
 
 Fault* fault_of(int device) {
   Fault*& f = records[size_t(device)];
@@ -25,6 +68,7 @@ Fault* fault_of(int device) {
 }
 
 void raise_fault(int device) {
+  if (auto error = take_failure([&](const Failure& f) { return f.device == device; })) std::rethrow_exception(error);
   Fault* f = __atomic_load_n(&records[size_t(device)], __ATOMIC_ACQUIRE);
   if (!f || __atomic_load_n(&f->set, __ATOMIC_ACQUIRE) != 2) [[likely]]
     return;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <mutex>
 
 #include <vesta/core/base/waiting.h>
@@ -11,13 +12,15 @@
 namespace vesta::cuda {
 namespace {
 
-constexpr int kStreams = 1 + 2 * kPoolStreams;
+constexpr int kFirstOwn = 1 + 2 * kPoolStreams;
+constexpr int kStreams = kFirstOwn + kOwnStreams;
 
 /// Is a device's streams: made when first asked for, kept for ever.
 struct Pool {
   std::mutex lock;
   std::array<std::atomic<StreamHandle>, kStreams> handles{};
   std::array<std::atomic<unsigned>, 2> next{};
+  std::bitset<kOwnStreams> taken;  // under the lock
 };
 Pool& pool(int device) {
   static std::array<Pool, kMaxDevices>* pools = new std::array<Pool, kMaxDevices>;  // never destroyed: see Machine
@@ -79,6 +82,24 @@ Stream stream_from_pool(int device, bool high_priority) {
               visible_devices() - 1, ", got ", device, ".");
   const unsigned turn = pool(device).next[high_priority]++ % kPoolStreams;
   return Stream(device, 1 + int(turn) + (high_priority ? kPoolStreams : 0));
+}
+
+Stream take_own_stream(int device) {
+  Pool& p = pool(device);
+  std::lock_guard guard(p.lock);
+  for (size_t i = 0; i < size_t(kOwnStreams); ++i) {
+    if (p.taken[i]) continue;
+    p.taken.set(i);
+    return Stream(device, kFirstOwn + int(i));
+  }
+  fail(Cause::runtime, "Stream: cuda:", device, " has given all ", kOwnStreams,
+       " streams of one owner away. Destroy process groups that are not used.");
+}
+
+void return_own_stream(Stream s) {
+  Pool& p = pool(s.device());
+  std::lock_guard guard(p.lock);
+  p.taken.reset(size_t(s.number() - kFirstOwn));
 }
 
 Stream current_stream(int device) { return Stream(device, current_numbers[size_t(device)]); }

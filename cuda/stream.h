@@ -5,9 +5,11 @@
 namespace vesta::cuda {
 
 inline constexpr int kPoolStreams = 32;  // of each priority, per device; handed out in turn
+inline constexpr int kOwnStreams = 256;  // per device, each with one owner
 
 /// Names a stream: number 0 is a device's default stream, which all threads share at first; the rest come from pools of
-/// 32 of normal and 32 of high priority, made when first used. A value, as cheap as an int.
+/// 32 of normal and 32 of high priority, made when first used, and from those that have one owner. A value, as cheap as
+/// an int.
 class VESTA_API Stream {
  public:
   Stream() = default;
@@ -22,7 +24,7 @@ class VESTA_API Stream {
   void synchronize() const;
   /// Makes later work of this stream run after what is queued on `other` now. The host does not wait.
   void wait(Stream other) const;
-  int priority() const { return number_ > kPoolStreams ? -1 : 0; }
+  int priority() const { return number_ > kPoolStreams && number_ <= 2 * kPoolStreams ? -1 : 0; }
   friend bool operator==(Stream, Stream) = default;
 
  private:
@@ -34,6 +36,10 @@ class VESTA_API Stream {
 Stream checked_stream(int device, uint32_t number);
 /// Takes the next stream of a device's pool.
 VESTA_API Stream stream_from_pool(int device, bool high_priority = false);
+/// Takes a stream that nobody else is given; Error(runtime) when kOwnStreams are taken.
+VESTA_API Stream take_own_stream(int device);
+/// Gives it back, for the next who takes one.
+VESTA_API void return_own_stream(Stream stream);
 /// Returns the calling thread's current stream of a device.
 VESTA_API Stream current_stream(int device);
 /// Makes a stream current for this thread on its device. Costs no CUDA call.

@@ -19,6 +19,20 @@ constexpr size_t kFixedBytes = 4 + 4 + 4 + 8 + 8 + 2;  // of what is compared, w
 
 }  // namespace
 
+Fingerprint Fingerprint::of(const std::vector<Tensor>& tensors, int root) {
+  Fingerprint f;
+  f.root = root;
+  for (const Tensor& t : tensors) f.add(t.sizes(), t.dtype());
+  return f;
+}
+
+Fingerprint Fingerprint::of(const std::vector<Tensor>& tensors, ReduceOp op, int root) {
+  Fingerprint f = of(tensors, root);
+  f.reduces = true;
+  f.op = op.kind;
+  return f;
+}
+
 void Fingerprint::add(IntSpan sizes, DType d) {
   if (!has_tensor) {
     dtype = d;

@@ -25,7 +25,7 @@
 namespace vesta {
 
 /// Describes one call of a collective. What must be the same on all ranks is compared; the site is for messages.
-struct Fingerprint {
+struct VESTA_API Fingerprint {
   Collective what = Collective::barrier;
   ReduceOp::Kind op = ReduceOp::sum;
   bool reduces = false;    // whether `op` means something
@@ -38,6 +38,9 @@ struct Fingerprint {
   uint64_t shapes = 0;     // a hash of all shapes and dtypes
   std::string site;
 
+  /// Describes a call on some tensors, one that reduces them or not; the caller sets `what`.
+  static Fingerprint of(const std::vector<Tensor>& tensors, int root = -1);
+  static Fingerprint of(const std::vector<Tensor>& tensors, ReduceOp op, int root = -1);
   /// Adds a tensor to what is described.
   void add(IntSpan sizes, DType d);
   /// Writes the call as a user would: `all_reduce(SUM, float32 [3]) at train.py:10`.

@@ -433,6 +433,7 @@ void Mesh::take_in(int rank, std::vector<MeshMessage>& came) {
         p.left_after = m.number;
         break;
       case Topic::bye_seen: p.saw_bye = true; break;
+      case Topic::ready: p.ready = true; break;
     }
   }
 }
@@ -465,6 +466,16 @@ void Mesh::abort(const std::string& reason) {
 std::string Mesh::aborted() {
   std::lock_guard lock(mutex_);
   return aborted_;
+}
+
+void Mesh::await_ready(Milliseconds patience) {
+  wait(deadline_in(patience), [&] {
+    for (int r = 0; r < size(); ++r) {
+      const Peer& p = peers_[size_t(r)];
+      if (r != rank_ && p.state == Peer::here && !p.ready) return false;
+    }
+    return true;
+  });
 }
 
 void Mesh::leave(uint64_t number, Milliseconds patience) {

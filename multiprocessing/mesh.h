@@ -16,7 +16,7 @@
 namespace vesta {
 
 /// Names what a message is for.
-enum class Topic : uint16_t { collective, message, received, alive, abort, bye, bye_seen, address };
+enum class Topic : uint16_t { collective, message, received, alive, abort, bye, bye_seen, address, ready };
 
 /// Is a message that came: what for, its number, and its bytes.
 struct MeshMessage {
@@ -36,6 +36,7 @@ struct Peer {
   uint64_t left_after = 0;  // the last operation it gave before it left
   bool silent = false;  // its side of the connection has ended
   bool saw_bye = false;  // it knows that we left, or we have answered its goodbye
+  bool ready = false;  // it has all its connections, the engine's too
   uint64_t calls = 0;  // the last operation it has begun, as far as is known
   std::string last_call;
   Clock::time_point heard;  // when it last said something
@@ -47,7 +48,7 @@ struct Peer {
   std::string in;  // of the reading thread alone
 };
 
-class Mesh {
+class VESTA_API Mesh {
  public:
   /// Meets the other ranks through the store; DistributedError names those that do not come in time.
   Mesh(Store& store, int rank, int size, const std::string& group, Milliseconds timeout);
@@ -83,6 +84,8 @@ class Mesh {
   /// Returns the reason that another rank gave, or that this one did.
   std::string aborted();
   bool is_aborted() const { return is_aborted_; }
+  /// Waits until all other ranks have their connections (or are gone): a goodbye before would end what they still make.
+  void await_ready(Milliseconds patience);
   /// Says goodbye: this rank's last operation was `number`. Waits until all know, or `patience` is over.
   void leave(uint64_t number, Milliseconds patience);
   /// Answers goodbyes of ranks whose operations are done here up to `number`.

@@ -7,14 +7,20 @@
 #include <map>
 #include <mutex>
 
+#include <vesta/core/backend.h>
+#include <vesta/multiprocessing/process_group_by_device.h>
 #include <vesta/multiprocessing/store.h>
 
 namespace vesta {
 namespace {
 
 std::mutex backends_mutex;
-std::map<std::string, GroupFactory>& backends() {
-  static std::map<std::string, GroupFactory> map;
+struct Registered {
+  GroupFactory factory;
+  BackendProbe probe;
+};
+std::map<std::string, Registered>& backends() {
+  static std::map<std::string, Registered> map;
   return map;
 }
 
@@ -37,12 +43,17 @@ bool is_word(const std::string& s) {
 GroupFactory find_backend(const std::string& backend, std::string& why_not) {
   static std::mutex loading;  // one loader at a time; a failed one may be tried again (the user may install it)
   std::lock_guard one(loading);
+  bool found = false;  // registered, be it of no use here
   auto known = [&]() -> GroupFactory {
-    std::lock_guard lock(backends_mutex);
+    std::unique_lock lock(backends_mutex);
     auto at = backends().find(backend);
-    return at == backends().end() ? nullptr : at->second;
+    if (at == backends().end()) return nullptr;
+    found = true;
+    const Registered r = at->second;
+    lock.unlock();
+    return !r.probe || r.probe(&why_not) ? r.factory : nullptr;
   };
-  if (GroupFactory f = known()) return f;
+  if (GroupFactory f = known(); f || found) return f;
   if (!is_word(backend)) {
     why_not = "no backend has such a name";
     return nullptr;
@@ -51,11 +62,12 @@ GroupFactory find_backend(const std::string& backend, std::string& why_not) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     why_not = dlerror();
-    return nullptr;
+    for (int t = 0; t < kNumDeviceTypes; ++t) has_backend(DeviceType(t));  // a device's library may bring its own
+    return known();
   }
   auto plug_in = reinterpret_cast<void (*)()>(dlsym(library, "vesta_plug_in"));
   if (plug_in) plug_in();
-  if (GroupFactory f = known()) return f;
+  if (GroupFactory f = known(); f || found) return f;
   why_not = path + " registers no backend of that name";
   return nullptr;
 }
@@ -164,6 +176,9 @@ Milliseconds ProcessGroup::timeout_of(const CallOptions& options) const {
 
 ProcessGroupPtr new_process_group(const std::string& backend, StorePtr store, int rank, int size,
                                   const GroupOptions& options) {
+  if (backend.find(':') != std::string::npos) {
+    return new_group_by_device(backend, std::move(store), rank, size, options);
+  }
   std::string why_not;
   GroupFactory factory = find_backend(backend, why_not);
   if (!factory) {
@@ -173,9 +188,9 @@ ProcessGroupPtr new_process_group(const std::string& backend, StorePtr store, in
   return factory(std::move(store), rank, size, options);
 }
 
-void register_backend(const std::string& backend, GroupFactory factory) {
+void register_backend(const std::string& backend, GroupFactory factory, BackendProbe probe) {
   std::lock_guard lock(backends_mutex);
-  backends()[backend] = factory;
+  backends()[backend] = {factory, probe};
 }
 
 bool has_group_backend(const std::string& backend, std::string* why_not) {

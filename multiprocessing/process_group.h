@@ -155,15 +155,18 @@ struct GroupOptions {
   std::vector<int> ranks;  // global ranks, for messages
 };
 
-/// Makes a group with the given engine ("gloo", or one that was registered). All ranks call it with the same name and
-/// a store that they share; a name is used once per store. DistributedError names the ranks that do not come.
+/// Makes a group with the given backend ("gloo", or one that was registered; "cpu:gloo,cuda:nccl": one by device). All
+/// ranks call it with the same name and a store that they share; a name is used once per store. DistributedError names
+/// the ranks that do not come.
 VESTA_API ProcessGroupPtr new_process_group(const std::string& backend, std::shared_ptr<Store> store, int rank,
                                             int size, const GroupOptions& options = {});
 
 /// Makes groups of one backend.
 using GroupFactory = ProcessGroupPtr (*)(std::shared_ptr<Store> store, int rank, int size, const GroupOptions&);
-/// Registers a backend; called by each plug-in.
-VESTA_API void register_backend(const std::string& backend, GroupFactory factory);
+/// Tells whether a backend that is registered can be used here; else `why_not` receives the reason.
+using BackendProbe = bool (*)(std::string* why_not);
+/// Registers a backend; called by each plug-in, those of devices included. No probe: it can be used always.
+VESTA_API void register_backend(const std::string& backend, GroupFactory factory, BackendProbe probe = nullptr);
 /// Tells whether a backend can be had; loads its plug-in. `why_not` receives what the loader said.
 VESTA_API bool has_group_backend(const std::string& backend, std::string* why_not = nullptr);
 

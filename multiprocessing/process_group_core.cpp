@@ -12,6 +12,7 @@ namespace {
 constexpr auto kAliveEvery = std::chrono::seconds(1);
 constexpr double kLateSeconds = 5;              // a rank that is this late is reported to who waits for it
 constexpr auto kSilent = std::chrono::seconds(3);  // without a sign of life a rank is stopped or cut off
+constexpr auto kStartPatience = std::chrono::seconds(30);  // of who leaves, for ranks that still connect
 constexpr auto kPatience = Milliseconds(1000);  // for the reason of what the engine only calls "connection closed"
 
 }  // namespace
@@ -81,6 +82,21 @@ std::vector<std::string> Call::exchange(const std::function<std::string_view(int
   return got;
 }
 
+std::string Call::sizes(uint64_t sent, uint64_t expected) { return wire::Writer().put(sent).put(expected).take(); }
+
+void Call::compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string_view& theirs) {
+  wire::Reader reader(theirs);
+  const auto they_send = reader.get<uint64_t>(), they_expect = reader.get<uint64_t>();
+  theirs = reader.rest();
+  if (they_send == expected && they_expect == sent) return;
+  const Mesh& mesh = core_.mesh;
+  distributed_fail(DistributedCause::backend,
+                   core_.fail(text(core_.title(print_, sequence_), ": sizes do not agree. ", mesh.who(mesh.rank()),
+                                   " sends ", sent, " bytes and expects ", expected, ", ", mesh.who(rank), " sends ",
+                                   they_send, " bytes and expects ", they_expect, ". Called at ", print_.site, "."),
+                              true));
+}
+
 void Call::run_engine(const std::function<void(Engine&)>& work) {
   {
     std::lock_guard lock(core_.mutex_);
@@ -98,7 +114,7 @@ void Call::run_engine(const std::function<void(Engine&)>& work) {
   try {
     work(*core_.engine);
   } catch (const std::exception& e) {
-    core_.give_reason(core_.title(print_, sequence_), e.what());
+    core_.give_reason(core_.title(print_, sequence_), e.what(), print_.site);
   }
 }
 
@@ -127,7 +143,7 @@ GroupCore::~GroupCore() {
   if (thread_.joinable()) thread_.detach();  // after fork, or on the thread itself; otherwise stop() has joined it
 }
 
-void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
+void GroupCore::start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& factory, Milliseconds timeout) {
   Meeting m;
   m.rank = mesh.rank();
   m.size = mesh.size();
@@ -136,13 +152,17 @@ void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
   m.publish = [this](const std::string& bytes) { mesh.send_to_all(Topic::address, 0, bytes); };
   m.read = [this, timeout](int rank) {
     std::string gone;
-    const bool came = mesh.wait(deadline_in(timeout), [&] {
+    const bool in_time = mesh.wait(deadline_in(timeout), [&] {
+      if (!mesh.peer(rank).addresses.empty()) return true;
       gone = mesh.gone(rank, 1);
-      return !mesh.peer(rank).addresses.empty() || !gone.empty();
+      return !gone.empty();
     });
-    if (!came || !gone.empty()) {
-      distributed_fail(DistributedCause::network, "process group '", name,
-                       "': ", gone.empty() ? mesh.who(rank) + " did not answer in time" : gone, ".");
+    const std::string told = mesh.aborted();
+    if (!in_time || !gone.empty()) {
+      distributed_fail(DistributedCause::network, "process group '", name, "': ",
+                       !told.empty()  ? told
+                       : gone.empty() ? mesh.who(rank) + " did not answer in time."
+                                      : gone + ".");
     }
     return mesh.with(rank, [](Peer& p) {
       std::string body = std::move(p.addresses.front().body);
@@ -151,16 +171,22 @@ void GroupCore::start(EngineFactory factory, Milliseconds timeout) {
     });
   };
   if (mesh.size() > 1) engine = factory(m);
+  mesh.send_to_all(Topic::ready, 0, {});
   watch(shared_from_this(), mesh);
   thread_ = std::thread([self = shared_from_this()] { self->loop(); });
 }
 
 WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs,
                           std::function<void(Call&)> run) {
+  auto work = std::make_shared<Work>(vesta::name(print.what), timeout);
+  work->set_outputs(std::move(outputs));
+  submit(std::move(print), work, std::move(run));
+  return work;
+}
+
+void GroupCore::submit(Fingerprint print, const WorkPtr& work, std::function<void(Call&)> run) {
   print.site = CallSite::current();
   auto call = std::make_shared<const Fingerprint>(std::move(print));
-  auto work = std::make_shared<Work>(vesta::name(call->what), timeout);
-  work->set_outputs(std::move(outputs));
   std::lock_guard lock(mutex_);
   VESTA_CHECK(!forked(), runtime, vesta::name(call->what), ": group '", name,
               "' belongs to the parent of this forked process. Make a group in the child.");
@@ -177,7 +203,6 @@ WorkPtr GroupCore::submit(Fingerprint print, Milliseconds timeout, std::vector<T
   });
   queue_.push_back({std::move(call), sequence, work, std::move(run)});
   changed_.notify_all();
-  return work;
 }
 
 void GroupCore::loop() {
@@ -226,7 +251,10 @@ void GroupCore::stop() {
       throw;
     }
   }
-  if (!failed_) mesh.leave(given_, std::chrono::seconds(5));
+  if (!failed_) {
+    mesh.await_ready(kStartPatience);
+    mesh.leave(given_, std::chrono::seconds(5));
+  }
   end_thread();
 }
 
@@ -270,7 +298,7 @@ void GroupCore::check_failed(const std::string& what) {
   distributed_fail(DistributedCause::backend, what, " cannot run, the group has failed. ", reason);
 }
 
-void GroupCore::give_reason(const std::string& title, const std::string& fallback) {
+void GroupCore::give_reason(const std::string& title, const std::string& fallback, const std::string& site) {
   // The engine says "connection closed"; who it was and why is known to the mesh, now or in a moment.
   std::string gone;
   mesh.wait(deadline_in(kPatience), [&] {
@@ -285,7 +313,8 @@ void GroupCore::give_reason(const std::string& title, const std::string& fallbac
     fail(told, false);
     check_failed(title);
   }
-  distributed_fail(DistributedCause::backend, fail(text(title, ": ", gone.empty() ? fallback : gone + "."), true));
+  const std::string at = site.empty() ? "" : text(" Called at ", site, ".");
+  distributed_fail(DistributedCause::backend, fail(text(title, ": ", gone.empty() ? fallback : gone + ".", at), true));
 }
 
 std::string GroupCore::reason_for(const std::string& what, const std::string& fallback) {
@@ -317,6 +346,11 @@ std::string GroupCore::report(uint64_t sequence) {
   for (int i = 0; i < mesh.size(); ++i) {
     if (i == mesh.rank()) continue;
     Peer& p = mesh.peer(i);
+    if (const std::string gone = mesh.gone(i, sequence); !gone.empty()) {
+      r += text(r.empty() ? "" : " ", gone, ".");
+      continue;
+    }
+    if (p.state == Peer::left) continue;  // after it had done its part
     const auto quiet = Clock::now() - p.heard;
     const bool late = p.calls<sequence, silent = quiet> kSilent;
     if (!late && !silent) continue;

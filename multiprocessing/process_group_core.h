@@ -27,7 +27,7 @@ inline constexpr int kEagerRanks = 16;
 class GroupCore;
 
 /// Is a collective that runs: what its function works with.
-class Call {
+class VESTA_API Call {
  public:
   Call(GroupCore& core, const Fingerprint& print, uint64_t sequence, Clock::time_point deadline)
       : core_(core), print_(print), sequence_(sequence), deadline_(deadline) {}
@@ -38,6 +38,10 @@ class Call {
   void bulk(const std::function<void(Engine&)>& work);
   /// Lets the engine work where the fingerprints were exchanged already.
   void run_engine(const std::function<void(Engine&)>& work);
+  /// Writes how many bytes this rank sends to another and expects from it, for `compare_sizes` there.
+  static std::string sizes(uint64_t sent, uint64_t expected);
+  /// Fails the group unless what `rank` wrote at the beginning of `theirs` fits; leaves the rest there.
+  void compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string_view& theirs);
   /// Returns the engine's tag of this operation, or of the n-th part of it.
   uint32_t tag(uint32_t part = 0) const { return print_.tag(sequence_) + part * 0x9e3779b9u; }
   uint64_t sequence() const { return sequence_; }
@@ -53,15 +57,17 @@ class Call {
   Clock::time_point deadline_;
 };
 
-class GroupCore : public Watched, public std::enable_shared_from_this<GroupCore> {
+class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<GroupCore> {
  public:
   GroupCore(std::string backend, std::string name, Store& store, int rank, int size, Milliseconds timeout);
   ~GroupCore() override;
 
   /// Connects the engine and starts thread and monitor.
-  void start(EngineFactory engine, Milliseconds timeout);
+  void start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& engine, Milliseconds timeout);
   /// Puts a collective into the queue.
   WorkPtr submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs, std::function<void(Call&)> run);
+  /// The same with a Work that was made already.
+  void submit(Fingerprint print, const WorkPtr& work, std::function<void(Call&)> run);
   /// Waits for the queue (while it moves), says goodbye and ends the thread.
   void stop();
 
@@ -104,7 +110,7 @@ class GroupCore : public Watched, public std::enable_shared_from_this<GroupCore>
   void loop();
   void end_thread();
   std::exception_ptr run_task(Task& t);
-  [[noreturn]] void give_reason(const std::string& title, const std::string& fallback);
+  [[noreturn]] void give_reason(const std::string& title, const std::string& fallback, const std::string& site = {});
   void look_at_running();
   std::string message(const Fingerprint& mine, uint64_t sequence, int rank, const Fingerprint& theirs);
 

@@ -2,6 +2,7 @@
 // Call::exchange, large ones through the engine. Tensors that are strided or on a device are copied to and fro.
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/multiprocessing/collective_checks.h>
 #include <vesta/multiprocessing/process_group_core.h>
 #include <vesta/multiprocessing/process_group_messages.h>
 #include <vesta/multiprocessing/reduction.h>
@@ -29,36 +30,21 @@ struct Staged {
   }
 };
 
+std::vector<Staged> staged(const std::vector<Tensor>& tensors, bool filled) {
+  std::vector<Staged> r;
+  for (const Tensor& t : tensors) r.push_back(Staged::of(t, filled));
+  return r;
+}
+
 /// Makes scratch memory for a number of elements.
 Tensor scratch(int64_t numel, DType dtype) {
   const int64_t size[] = {numel};
   return empty_tensor(IntSpan(size, 1), dtype);
 }
 
-void check_tensor(Collective what, const Tensor& t, bool written) {
-  VESTA_CHECK(t.defined(), type, name(what), ": expected a tensor, got None.");
+void check_device(Collective what, const Tensor& t) {
   VESTA_CHECK(t.device().type == DeviceType::cpu || t.device().type == DeviceType::cuda, device, name(what),
               ": expected a tensor with values, got one on ", t.device(), ".");
-  VESTA_CHECK(!written || !t.impl()->storage()->read_only(), runtime, name(what),
-              ": expected memory that may be written, got a tensor over read-only memory.");
-  if (written) t.impl()->storage()->bump(name(what));
-}
-
-void check_same_type(Collective what, const Tensor& a, const Tensor& b) {
-  VESTA_CHECK(a.dtype() == b.dtype(), type, name(what), ": expected tensors of one dtype, got ", a.dtype(), " and ",
-              b.dtype(), ".");
-}
-
-/// Checks a list that has a tensor for each rank, all like `model`.
-void check_list(Collective what, const std::vector<Tensor>& list, const Tensor& model, int size, bool written) {
-  VESTA_CHECK(int(list.size()) == size, value, name(what), ": expected a tensor for each of ", size, " ranks, got ",
-              list.size(), " (tensor list).");
-  for (const Tensor& t : list) {
-    check_tensor(what, t, written);
-    check_same_type(what, t, model);
-    VESTA_CHECK(std::ranges::equal(t.sizes(), model.sizes()), value, name(what),
-                ": expected tensors of the same size, got ", t.sizes(), " and ", model.sizes(), " (tensor list).");
-  }
 }
 
 bool small(size_t bytes, int size) {
@@ -135,13 +121,13 @@ class HostGroup : public ProcessGroup {
   WorkPtr gather(std::vector<Tensor> outputs, Tensor input, int root, const CallOptions& o) override;
   WorkPtr scatter(Tensor output, std::vector<Tensor> inputs, int root, const CallOptions& o) override;
   WorkPtr send(Tensor tensor, int destination, int tag, const CallOptions& o) override {
-    check_tensor(Collective::send, tensor, false);
-    check_rank(Collective::send, destination, "dst");
+    checks(Collective::send).tensor(tensor, false);
+    checks(Collective::send).rank(destination, "dst");
     return collected(messages_.send(Staged::of(tensor, true).host, destination, tag, timeout_of(o)));
   }
   WorkPtr recv(Tensor tensor, int source, int tag, const CallOptions& o) override {
-    check_tensor(Collective::recv, tensor, true);
-    if (source != -1) check_rank(Collective::recv, source, "src");
+    checks(Collective::recv).tensor(tensor, true);
+    if (source != -1) checks(Collective::recv).rank(source, "src");
     Staged s = Staged::of(tensor, false);
     return collected(messages_.receive(s.host, source, tag, timeout_of(o), tensor, [s] { s.give_back(); }));
   }
@@ -165,16 +151,7 @@ class HostGroup : public ProcessGroup {
     f.what = what;
     return collected(core_->submit(std::move(f), timeout_of(o), std::move(outputs), std::move(run)));
   }
-  void check_rank(Collective what, int r, const char* argument) const {
-    VESTA_CHECK(r >= 0 && r < size(), value, vesta::name(what), ": expected a rank of the group, 0 to ", size() - 1,
-                ", got ", r, " (", argument, ").");
-  }
-  static Fingerprint reducing(ReduceOp op) {
-    Fingerprint f;
-    f.reduces = true;
-    f.op = op.kind;
-    return f;
-  }
+  CollectiveChecks checks(Collective what) const { return {what, rank(), size(), check_device}; }
   WorkPtr gather_to_all(Collective what, Tensor output, std::vector<Staged> outputs, const Staged& in,
                         const Tensor& input, const CallOptions& o);
   WorkPtr reduce_parts(Collective what, const Staged& out, Tensor flat, ReduceOp op, const Tensor& output,
@@ -188,15 +165,9 @@ class HostGroup : public ProcessGroup {
 
 WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_reduce;
-  VESTA_CHECK(!tensors.empty(), value, "all_reduce: expected at least one tensor, got none (tensors).");
-  Fingerprint f = reducing(op);
-  std::vector<Staged> parts;
-  for (const Tensor& t : tensors) {
-    check_tensor(kWhat, t, true);
-    check_same_type(kWhat, t, tensors[0]);
-    f.add(t.sizes(), t.dtype());
-    parts.push_back(Staged::of(t, true));
-  }
+  checks(kWhat).together(tensors, true);
+  Fingerprint f = Fingerprint::of(tensors, op);
+  std::vector<Staged> parts = staged(tensors, true);
   const Reduction r = reduction(op, tensors[0].dtype());
   return start(std::move(f), kWhat, o, std::move(tensors),
                [op, r, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
@@ -216,17 +187,10 @@ WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const Ca
 
 WorkPtr HostGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOptions& o) {
   constexpr Collective kWhat = Collective::broadcast;
-  VESTA_CHECK(!tensors.empty(), value, "broadcast: expected at least one tensor, got none (tensors).");
-  check_rank(kWhat, root, "src");
-  Fingerprint f;
-  f.root = root;
-  std::vector<Staged> parts;
-  for (const Tensor& t : tensors) {
-    check_tensor(kWhat, t, rank() != root);
-    check_same_type(kWhat, t, tensors[0]);
-    f.add(t.sizes(), t.dtype());
-    parts.push_back(Staged::of(t, rank() == root));
-  }
+  checks(kWhat).rank(root, "src");
+  checks(kWhat).together(tensors, rank() != root);
+  Fingerprint f = Fingerprint::of(tensors, root);
+  std::vector<Staged> parts = staged(tensors, rank() == root);
   return start(std::move(f), kWhat, o, std::move(tensors),
                [root, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
                  if (n == 1) return;
@@ -245,11 +209,9 @@ WorkPtr HostGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOp
 
 WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::reduce;
-  check_rank(kWhat, root, "dst");
-  check_tensor(kWhat, tensor, rank() == root);
-  Fingerprint f = reducing(op);
-  f.root = root;
-  f.add(tensor.sizes(), tensor.dtype());
+  checks(kWhat).rank(root, "dst");
+  checks(kWhat).tensor(tensor, rank() == root);
+  Fingerprint f = Fingerprint::of({tensor}, op, root);
   const Reduction r = reduction(op, tensor.dtype());
   Staged in = Staged::of(tensor, true);
   return start(std::move(f), kWhat, o, {tensor}, [=, n = size(), me = rank()](Call& call) {
@@ -272,8 +234,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
 /// Gathers into `output` (one block), and from there into the list where one is given.
 WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Staged> outputs, const Staged& in,
                                  const Tensor& input, const CallOptions& o) {
-  Fingerprint f;
-  f.add(input.sizes(), input.dtype());
+  Fingerprint f = Fingerprint::of({input});
   std::vector<Tensor> results{output};
   if (!outputs.empty()) {
     results.clear();
@@ -309,77 +270,61 @@ WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Sta
 }
 
 WorkPtr HostGroup::all_gather(std::vector<Tensor> outputs, Tensor input, const CallOptions& o) {
-  check_tensor(Collective::all_gather, input, false);
-  check_list(Collective::all_gather, outputs, input, size(), true);
-  std::vector<Staged> staged;
-  for (const Tensor& t : outputs) staged.push_back(Staged::of(t, false));
-  return gather_to_all(Collective::all_gather, {}, std::move(staged), Staged::of(input, true), input, o);
+  checks(Collective::all_gather).tensor(input, false);
+  checks(Collective::all_gather).list(outputs, input, true);
+  return gather_to_all(Collective::all_gather, {}, staged(outputs, false), Staged::of(input, true), input, o);
 }
 
 WorkPtr HostGroup::all_gather_into(Tensor output, Tensor input, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_gather_into;
-  check_tensor(kWhat, input, false);
-  check_tensor(kWhat, output, true);
-  check_same_type(kWhat, output, input);
-  VESTA_CHECK(output.numel() == input.numel() * size(), value, vesta::name(kWhat), ": expected an output of ",
-              input.numel() * size(), " elements (", size(), " inputs), got ", output.numel(), " (output_tensor).");
+  checks(kWhat).gathered(output, input);
   return gather_to_all(kWhat, output, {}, Staged::of(input, true), input, o);
 }
 
 WorkPtr HostGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, const CallOptions& o) {
   constexpr Collective kWhat = Collective::gather;
-  check_rank(kWhat, root, "dst");
-  check_tensor(kWhat, input, false);
-  if (rank() == root) check_list(kWhat, outputs, input, size(), true);
-  VESTA_CHECK(rank() == root || outputs.empty(), value,
-              "gather: expected no list on a rank that is not the destination, got one (gather_list).");
-  Fingerprint f;
-  f.root = root;
-  f.add(input.sizes(), input.dtype());
-  std::vector<Staged> staged;
-  for (const Tensor& t : outputs) staged.push_back(Staged::of(t, false));
+  checks(kWhat).rank(root, "dst");
+  checks(kWhat).tensor(input, false);
+  checks(kWhat).list_of_root(outputs, input, true, root, "destination", "gather_list");
+  Fingerprint f = Fingerprint::of({input}, root);
+  std::vector<Staged> outs = staged(outputs, false);
   Staged in = Staged::of(input, true);
   return start(std::move(f), kWhat, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
     const Tensor& t = in.host;
     const size_t bytes = size_t(bytes_of(t));
     auto fill = [&](size_t r, const void* from) {
-      std::memcpy(staged[r].host.data_ptr(), from, bytes);
-      staged[r].give_back();
+      std::memcpy(outs[r].host.data_ptr(), from, bytes);
+      outs[r].give_back();
     };
     if (small(bytes, n) || n == 1) {
       auto got = call.exchange([&](int to) { return to == root ? view_of(t) : std::string_view(); });
-      for (size_t r = 0; r < staged.size(); ++r) fill(r, int(r) == me ? t.data_ptr() : got[r].data());
+      for (size_t r = 0; r < outs.size(); ++r) fill(r, int(r) == me ? t.data_ptr() : got[r].data());
       return;
     }
     Tensor block = scratch(me == root ? t.numel() * n : 0, t.dtype());
     call.bulk([&](Engine& e) { e.gather(t.data_ptr(), block.data_ptr(), bytes, root, call.tag()); });
-    for (size_t r = 0; r < staged.size(); ++r) fill(r, static_cast<char*>(block.data_ptr()) + r * bytes);
+    for (size_t r = 0; r < outs.size(); ++r) fill(r, static_cast<char*>(block.data_ptr()) + r * bytes);
   });
 }
 
 WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, const CallOptions& o) {
   constexpr Collective kWhat = Collective::scatter;
-  check_rank(kWhat, root, "src");
-  check_tensor(kWhat, output, true);
-  if (rank() == root) check_list(kWhat, inputs, output, size(), false);
-  VESTA_CHECK(rank() == root || inputs.empty(), value,
-              "scatter: expected no list on a rank that is not the source, got one (scatter_list).");
-  Fingerprint f;
-  f.root = root;
-  f.add(output.sizes(), output.dtype());
-  std::vector<Staged> staged;
-  for (const Tensor& t : inputs) staged.push_back(Staged::of(t, true));
+  checks(kWhat).rank(root, "src");
+  checks(kWhat).tensor(output, true);
+  checks(kWhat).list_of_root(inputs, output, false, root, "source", "scatter_list");
+  Fingerprint f = Fingerprint::of({output}, root);
+  std::vector<Staged> ins = staged(inputs, true);
   Staged out = Staged::of(output, false);
   return start(std::move(f), kWhat, o, {output}, [=, n = size(), me = rank()](Call& call) {
     const size_t bytes = size_t(bytes_of(out.host));
     if (small(bytes, n) || n == 1) {
-      auto got = call.exchange([&](int to) { return me == root ? view_of(staged[size_t(to)].host) : ""; });
-      const void* mine = me == root ? staged[size_t(me)].host.data_ptr() : got[size_t(root)].data();
+      auto got = call.exchange([&](int to) { return me == root ? view_of(ins[size_t(to)].host) : ""; });
+      const void* mine = me == root ? ins[size_t(me)].host.data_ptr() : got[size_t(root)].data();
       std::memmove(out.host.data_ptr(), mine, bytes);
     } else {
       Tensor block = scratch(me == root ? out.host.numel() * n : 0, out.host.dtype());
-      for (size_t r = 0; r < staged.size(); ++r) {
-        std::memcpy(static_cast<char*>(block.data_ptr()) + r * bytes, staged[r].host.data_ptr(), bytes);
+      for (size_t r = 0; r < ins.size(); ++r) {
+        std::memcpy(static_cast<char*>(block.data_ptr()) + r * bytes, ins[r].host.data_ptr(), bytes);
       }
       call.bulk([&](Engine& e) { e.scatter(block.data_ptr(), out.host.data_ptr(), bytes, root, call.tag()); });
     }
@@ -390,8 +335,7 @@ WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
 /// Sends part i of `flat` to rank i and combines what arrives, in rank order: each byte travels once.
 WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat, ReduceOp op, const Tensor& output,
                                 const CallOptions& o) {
-  Fingerprint f = reducing(op);
-  f.add(output.sizes(), output.dtype());
+  Fingerprint f = Fingerprint::of({output}, op);
   const Reduction r = reduction(op, output.dtype());
   return start(std::move(f), what, o, {output}, [=, n = size(), me = rank()](Call& call) {
     const size_t bytes = size_t(bytes_of(out.host)), count = size_t(out.host.numel());
@@ -428,8 +372,8 @@ WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat,
 
 WorkPtr HostGroup::reduce_scatter(Tensor output, std::vector<Tensor> inputs, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::reduce_scatter;
-  check_tensor(kWhat, output, true);
-  check_list(kWhat, inputs, output, size(), false);
+  checks(kWhat).tensor(output, true);
+  checks(kWhat).list(inputs, output, false);
   Tensor flat = scratch(output.numel() * size(), output.dtype());
   char* at = static_cast<char*>(flat.data_ptr());
   for (const Tensor& t : inputs) {
@@ -442,11 +386,7 @@ WorkPtr HostGroup::reduce_scatter(Tensor output, std::vector<Tensor> inputs, Red
 
 WorkPtr HostGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp op, const CallOptions& o) {
   constexpr Collective kWhat = Collective::reduce_scatter_tensor;
-  check_tensor(kWhat, output, true);
-  check_tensor(kWhat, input, false);
-  check_same_type(kWhat, output, input);
-  VESTA_CHECK(input.numel() == output.numel() * size(), value, vesta::name(kWhat), ": expected an input of ",
-              output.numel() * size(), " elements (", size(), " outputs), got ", input.numel(), " (input).");
+  checks(kWhat).scattered(output, input);
   Staged out = Staged::of(output, false);
   Tensor flat = Staged::of(input, true).host;
   if (flat.impl()->storage().get() == out.host.impl()->storage().get()) flat = flat.clone();  // a part of itself
@@ -457,13 +397,13 @@ WorkPtr HostGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp o
 WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Part> to_send,
                                   std::vector<Part> to_receive, std::vector<Tensor> outputs,
                                   std::function<void()> afterwards, const CallOptions& o) {
-  GroupCore* core = core_.get();
+  checks(what).to_itself(to_send[size_t(rank())].bytes, to_receive[size_t(rank())].bytes);
   return start(std::move(f), what, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
     const size_t self = size_t(me);
     std::vector<std::string> out(static_cast<size_t>(n));
     for (size_t r = 0; r < size_t(n); ++r) {
       const Part& p = to_send[r];
-      out[r] = wire::Writer().put(uint64_t(p.bytes)).put(uint64_t(to_receive[r].bytes)).take();
+      out[r] = Call::sizes(p.bytes, to_receive[r].bytes);
       if (p.bytes && p.bytes <= kEagerBytes) out[r].append(static_cast<char*>(p.data), p.bytes);
     }
     auto got = call.exchange([&](int r) { return std::string_view(out[size_t(r)]); });
@@ -472,22 +412,13 @@ WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Pa
     bool any = false;
     for (size_t r = 0; r < size_t(n); ++r) {
       if (r == self) continue;
-      wire::Reader reader(got[r]);
-      const uint64_t sent = reader.get<uint64_t>(), expected = reader.get<uint64_t>();
-      if (sent != to_receive[r].bytes || expected != to_send[r].bytes) {
-        distributed_fail(DistributedCause::backend,
-                         core->fail(text(core->title(call.print(), call.sequence()), ": sizes do not agree. ",
-                                         core->mesh.who(me), " sends ", to_send[r].bytes, " bytes and expects ",
-                                         to_receive[r].bytes, ", ", core->mesh.who(int(r)), " sends ", sent,
-                                         " bytes and expects ", expected, ". Called at ", call.print().site, "."),
-                                    true));
-      }
-      if (sent && sent <= kEagerBytes) std::memcpy(to_receive[r].data, reader.rest().data(), sent);
-      if (sent > kEagerBytes) large_in[r] = to_receive[r], any = true;
-      if (expected > kEagerBytes) large_out[r] = to_send[r], any = true;
+      const size_t sent = to_send[r].bytes, expected = to_receive[r].bytes;
+      std::string_view came = got[r];
+      call.compare_sizes(int(r), sent, expected, came);
+      if (expected && expected <= kEagerBytes) std::memcpy(to_receive[r].data, came.data(), expected);
+      if (expected > kEagerBytes) large_in[r] = to_receive[r], any = true;
+      if (sent > kEagerBytes) large_out[r] = to_send[r], any = true;
     }
-    VESTA_CHECK(to_send[self].bytes == to_receive[self].bytes, value, vesta::name(what), ": expected ",
-                to_send[self].bytes, " bytes from this rank to itself, got ", to_receive[self].bytes, ".");
     if (to_send[self].bytes) std::memmove(to_receive[self].data, to_send[self].data, to_send[self].bytes);
     if (any) call.run_engine([&](Engine& e) { e.exchange(large_out, large_in, slots); });
     if (afterwards) afterwards();
@@ -496,70 +427,43 @@ WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Pa
 
 WorkPtr HostGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_to_all;
-  VESTA_CHECK(int(inputs.size()) == size() && int(outputs.size()) == size(), value,
-              "all_to_all: expected a tensor for each of ", size(), " ranks, got ", outputs.size(), " and ",
-              inputs.size(), " (output_tensor_list, input_tensor_list).");
-  auto ins = std::make_shared<std::vector<Staged>>(), outs = std::make_shared<std::vector<Staged>>();
+  checks(kWhat).lists(outputs, inputs);
+  std::vector<Staged> ins = staged(inputs, true), outs = staged(outputs, false);
   std::vector<Part> to_send, to_receive;
-  for (int r = 0; r < size(); ++r) {
-    const Tensor &in = inputs[size_t(r)], &out = outputs[size_t(r)];
-    check_tensor(kWhat, in, false);
-    check_tensor(kWhat, out, true);
-    check_same_type(kWhat, in, inputs[0]);
-    check_same_type(kWhat, out, inputs[0]);
-    ins->push_back(Staged::of(in, true));
-    outs->push_back(Staged::of(out, false));
-    to_send.push_back({ins->back().host.data_ptr(), size_t(bytes_of(in))});
-    to_receive.push_back({outs->back().host.data_ptr(), size_t(bytes_of(out))});
-  }
+  for (const Staged& s : ins) to_send.push_back({s.host.data_ptr(), size_t(bytes_of(s.host))});
+  for (const Staged& s : outs) to_receive.push_back({s.host.data_ptr(), size_t(bytes_of(s.host))});
   Fingerprint f;
   const int64_t none[] = {0};
   f.add(IntSpan(none, 0), inputs[0].dtype());  // the sizes are each pair's own affair
-  return exchange_parts(
-      std::move(f), kWhat, to_send, to_receive, outputs,
-      [ins, outs] {
-        for (const Staged& s : *outs) s.give_back();
-      },
-      o);
+  auto afterwards = [ins, outs] {  // the inputs are kept until then
+    for (const Staged& s : outs) s.give_back();
+  };
+  return exchange_parts(std::move(f), kWhat, to_send, to_receive, outputs, afterwards, o);
+}
+
+/// Returns where the rows of each rank lie.
+std::vector<Part> parts_at(const Tensor& t, const std::vector<size_t>& bytes) {
+  std::vector<Part> parts;
+  char* at = static_cast<char*>(t.data_ptr());
+  for (size_t n : bytes) {
+    parts.push_back({at, n});
+    at += n;
+  }
+  return parts;
 }
 
 WorkPtr HostGroup::all_to_all_single(Tensor output, Tensor input, std::vector<int64_t> output_splits,
                                      std::vector<int64_t> input_splits, const CallOptions& o) {
   constexpr Collective kWhat = Collective::all_to_all_single;
-  check_tensor(kWhat, input, false);
-  check_tensor(kWhat, output, true);
-  check_same_type(kWhat, output, input);
-  auto in = std::make_shared<Staged>(Staged::of(input, true)),
-       out = std::make_shared<Staged>(Staged::of(output, false));
-  auto parts = [&](const Tensor& t, const std::vector<int64_t>& splits, const char* argument) {
-    VESTA_CHECK(t.dim() > 0, value, vesta::name(kWhat), ": expected a tensor with rows, got a 0-d one (", argument,
-                ").");
-    const int64_t rows = t.size(0), row_bytes = rows ? bytes_of(t) / rows : 0;
-    std::vector<int64_t> lengths = splits;
-    if (splits.empty()) {
-      VESTA_CHECK(rows % size() == 0, value, vesta::name(kWhat), ": expected rows that ", size(),
-                  " ranks can share, got ", rows, " (", argument, "). Give the splits.");
-      lengths.assign(size_t(size()), rows / size());
-    }
-    int64_t sum = 0;
-    for (int64_t n : lengths) {
-      VESTA_CHECK(n >= 0, value, vesta::name(kWhat), ": expected lengths, got ", n, " (", argument, " split sizes).");
-      sum += n;
-    }
-    VESTA_CHECK(int(lengths.size()) == size() && sum == rows, value, vesta::name(kWhat), ": expected ", size(),
-                " splits that add up to ", rows, " rows, got ", IntSpan(lengths), " (", argument, " split sizes).");
-    std::vector<Part> r;
-    char* at = static_cast<char*>(t.data_ptr());
-    for (int64_t n : lengths) {
-      r.push_back({at, size_t(n * row_bytes)});
-      at += n * row_bytes;
-    }
-    return r;
-  };
-  auto to_send = parts(in->host, input_splits, "input"), to_receive = parts(out->host, output_splits, "output");
+  checks(kWhat).tensor(input, false);
+  checks(kWhat).tensor(output, true);
+  checks(kWhat).same_type(output, input);
+  Staged in = Staged::of(input, true), out = Staged::of(output, false);
+  auto to_send = parts_at(in.host, checks(kWhat).row_bytes(input, std::move(input_splits), "input"));
+  auto to_receive = parts_at(out.host, checks(kWhat).row_bytes(output, std::move(output_splits), "output"));
   Fingerprint f;
   f.add(input.sizes().subspan(1), input.dtype());  // rows alike; how many is each pair's own affair
-  return exchange_parts(std::move(f), kWhat, to_send, to_receive, {output}, [in, out] { out->give_back(); }, o);
+  return exchange_parts(std::move(f), kWhat, to_send, to_receive, {output}, [in, out] { out.give_back(); }, o);
 }
 
 }  // namespace

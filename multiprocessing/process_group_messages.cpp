@@ -53,6 +53,9 @@ struct Messages::State : std::enable_shared_from_this<State> {
   void look_at_ends();
   void end(WorkPtr work, std::exception_ptr error) { ended.emplace_back(std::move(work), std::move(error)); }
   std::string where(const Fingerprint& f) const { return text(f.describe(), " in group '", core->name, "'"); }
+  std::string gone(int with);
+  std::string late(const Fingerprint& f, int with);
+  std::string why_over(const Fingerprint& f, int with, Clock::time_point deadline, Milliseconds timeout);
 
   std::shared_ptr<GroupCore> core;
   std::mutex mutex;  // of everything below
@@ -224,29 +227,49 @@ void Messages::State::deliver(Receive r, int from, Head head) {
   work->finish(error);
 }
 
-/// Ends what cannot come any more: the group has failed, a rank is gone, time is over.
-void Messages::State::look_at_ends() {
-  const auto now = Clock::now();
-  const bool failed = core->failed() || stopping;
+/// Says which rank is gone that a message is to come from or go to; of any rank (-1) one that died, or all that left.
+std::string Messages::State::gone(int with) {
   Mesh& mesh = core->mesh;
-  auto reason = [&](const Fingerprint& f, int with, Clock::time_point deadline, Milliseconds timeout) -> std::string {
-    if (core->failed()) return core->reason_for(where(f), "");
-    if (stopping) return where(f) + ": the group was destroyed before the message arrived.";
-    std::string gone;
-    for (int r = 0; r < mesh.size() && gone.empty(); ++r) {
-      if (r == mesh.rank() || (with != -1 && with != r)) continue;
-      gone = mesh.with(r, [&](Peer& p) {
-        const bool ended = p.state == Peer::lost || (p.state == Peer::left && with != -1);
-        return ended ? mesh.gone(r, UINT64_MAX) : std::string();
-      });
+  std::string died, left;
+  bool all = true;
+  for (int r = 0; r < mesh.size(); ++r) {
+    if (r == mesh.rank() || (with != -1 && with != r)) continue;
+    const Peer::State state = mesh.with(r, [](Peer& p) { return p.state; });
+    if (state == Peer::here) all = false;
+    else (state == Peer::lost ? died : left) = mesh.with(r, [&](Peer&) { return mesh.gone(r, UINT64_MAX); });
+  }
+  return !died.empty() ? died : all ? left : "";
+}
+
+/// Says what is known where a message did not come in time, or was not taken.
+std::string Messages::State::late(const Fingerprint& f, int with) {
+  const bool receives = f.what == Collective::recv;
+  std::string r = with < 0 ? "no rank has sent such a message."
+                           : text(core->mesh.who(with), " has not ", receives ? "sent" : "received", " it.");
+  for (int from = 0; receives && from < core->mesh.size(); ++from) {
+    if (with != -1 && with != from) continue;
+    for (const Head& h : heads[size_t(from)]) {
+      r += text(" A message of tag ", h.tag, " from rank ", from, " waits to be received.");
     }
-    if (!gone.empty()) return where(f) + ": " + gone + ".";
-    if (now < deadline) return {};
-    return text(where(f), " timed out after ", timeout.count(), " ms: ", with < 0 ? "no rank" : mesh.who(with),
-                " has made the call that belongs to it.");
-  };
+  }
+  return r;
+}
+
+/// Says why a message cannot come any more: the group has failed, a rank is gone, time is over. Empty where it can.
+std::string Messages::State::why_over(const Fingerprint& f, int with, Clock::time_point deadline,
+                                      Milliseconds timeout) {
+  if (core->failed()) return core->reason_for(where(f), "");
+  if (stopping) return where(f) + ": the group was destroyed before the message arrived.";
+  if (const std::string who = gone(with); !who.empty()) return where(f) + ": " + who + ".";
+  if (Clock::now() < deadline) return {};
+  return text(where(f), " timed out after ", timeout.count(), " ms: ", late(f, with));
+}
+
+/// Ends what cannot come any more.
+void Messages::State::look_at_ends() {
+  const bool failed = core->failed() || stopping;
   for (auto at = receives.begin(); at != receives.end();) {
-    const std::string why = reason(at->print, at->from, at->deadline, at->work->timeout());
+    const std::string why = why_over(at->print, at->from, at->deadline, at->work->timeout());
     if (why.empty()) {
       ++at;
       continue;
@@ -255,7 +278,7 @@ void Messages::State::look_at_ends() {
     at = receives.erase(at);
   }
   for (auto at = sendings.begin(); at != sendings.end();) {
-    const std::string why = reason(at->print, at->to, at->deadline, at->work->timeout());
+    const std::string why = why_over(at->print, at->to, at->deadline, at->work->timeout());
     if (why.empty()) {
       ++at;
       continue;

@@ -184,6 +184,7 @@ class VESTA_API TCPStore : public Store {
  private:
   std::vector<std::string> ask(char what, const std::vector<std::string>& arguments, Milliseconds timeout,
                                const std::string& subject);
+  int64_t greet();
   shared::Descriptor take_connection(Clock::time_point deadline);
   void give_back(shared::Descriptor connection);
   std::string host_;

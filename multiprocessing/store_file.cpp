@@ -79,12 +79,18 @@ void FileStore::read(Locked& file) {
   }
   wire::Reader r(bytes);
   while (!r.rest().empty()) {
-    const char kind = r.get<char>();
-    std::string key(r.text()), value(r.text());
+    char kind = 0;
+    std::string key, value;
+    try {
+      kind = r.get<char>();
+      key = r.text(), value = r.text();
+    } catch (const DistributedError&) {  // a record that goes beyond the end
+      kind = 0;
+    }
     if (kind == 'S') values_[key] = value;
     else if (kind == 'P') values_[key] += value;
     else if (kind == 'D') values_.erase(key);
-    else distributed_fail(DistributedCause::store, "FileStore: ", path_, " is no file of a FileStore.");
+    else distributed_fail(DistributedCause::store, "FileStore: ", path_, " is no file of a FileStore. Remove it.");
   }
   read_to_ = file.size;
 }

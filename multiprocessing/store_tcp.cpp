@@ -10,6 +10,7 @@
 namespace vesta {
 namespace {
 
+constexpr uint32_t kLongestNumber = 64;  // bytes of the answer to an `add`
 constexpr char kWorkers[] = "init/";  // PyTorch's name of the key that counts those who came
 
 /// The servers of this process by port, for `multi_tenant`.
@@ -48,7 +49,7 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options) : host_(std
   wire::Fd first = take_connection(deadline_in(timeout_));
   local_address_ = wire::local_address(first.get());
   give_back(std::move(first));
-  const int64_t here = add(kWorkers, 1);
+  const int64_t here = greet();
   if (!options.wait_for_workers || options.num_workers <= 0 || !options.is_master) return;
   const auto deadline = deadline_in(timeout_);
   for (int64_t n = here; n < options.num_workers; n = add(kWorkers, 0)) {
@@ -62,6 +63,19 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options) : host_(std
 }
 
 TCPStore::~TCPStore() = default;
+
+/// Counts this process in; the first request, which tells whether who listens is a store.
+int64_t TCPStore::greet() {
+  try {
+    return add(kWorkers, 1);
+  } catch (const DistributedError&) {
+    if (server_) throw;
+    distributed_fail(
+        DistributedCause::network, "TCPStore: who listens at ", host_, ":", port_,
+        " does not answer as a store does: it is another program, or hangs. Choose another port, the same ",
+        "on all ranks.");
+  }
+}
 
 std::string TCPStore::local_address() { return local_address_; }
 
@@ -102,6 +116,7 @@ std::vector<std::string> TCPStore::ask(char what, const std::vector<std::string>
   std::string answer;
   const bool sent = wire::send_all(fd.get(), request.data(), request.size(), deadline);
   bool done = sent && wire::receive_all(fd.get(), &size, sizeof size, deadline);
+  if (done && what == 'A') done = size <= kLongestNumber;  // else it is no store that answers
   if (done) {
     answer.resize(size);
     done = wire::receive_all(fd.get(), answer.data(), size, deadline_in(timeout));

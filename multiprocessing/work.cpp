@@ -1,7 +1,9 @@
 #include <vesta/multiprocessing/work.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include <vesta/multiprocessing/distributed_error.h>
 
@@ -29,7 +31,7 @@ std::vector<Tensor> Work::result() const {
 
 void Work::set_outputs(std::vector<Tensor> outputs) {
   std::lock_guard lock(mutex_);
-  outputs_ = std::move(outputs);
+  outputs_.swap(outputs);  // the old ones are let go with the argument, outside the lock
 }
 
 void Work::set_watcher(std::function<void(double)> watcher) {
@@ -45,10 +47,11 @@ bool Work::wait_for_end(Milliseconds timeout) {
     const auto now = Clock::now();
     if (now >= end) return false;
     if (wait_until(changed_, lock, std::min(end, now + Milliseconds(1000)), over)) break;
-    if (auto watcher = watcher_) {
+    if (auto watcher = std::exchange(watcher_, nullptr)) {  // itself, not a copy: it remembers what it has said
       lock.unlock();
       watcher(std::chrono::duration<double>(Clock::now() - start).count());
       lock.lock();
+      if (!done_) watcher_ = std::move(watcher);
     }
   }
   return true;
@@ -107,6 +110,48 @@ void Work::finish(std::exception_ptr error) {
   changed_.notify_all();
 }
 
+namespace {
+
+Milliseconds longest(const std::vector<WorkPtr>& parts) {
+  Milliseconds t(0);
+  for (const WorkPtr& w : parts) t = std::max(t, w->timeout());
+  return t;
+}
+
+std::string name_of(const std::vector<WorkPtr>& parts) { return parts.empty() ? "coalesced" : parts[0]->name(); }
+
+class Coalesced final : public Work {
+ public:
+  explicit Coalesced(std::vector<WorkPtr> parts) : Work(name_of(parts), longest(parts)), parts_(std::move(parts)) {}
+  void wait(Milliseconds timeout) override {
+    for (const WorkPtr& w : parts_) w->wait(timeout);
+    set_outputs({});
+  }
+  void synchronize() override {
+    for (const WorkPtr& w : parts_) w->synchronize();
+    set_outputs({});
+  }
+  bool on_device() const override {
+    return std::ranges::all_of(parts_, [](const WorkPtr& w) { return w->on_device(); });
+  }
+
+ private:
+  std::vector<WorkPtr> parts_;
+};
+
+}  // namespace
+
+WorkPtr coalesced(std::vector<WorkPtr> parts) {
+  auto whole = std::make_shared<Coalesced>(parts);
+  std::vector<Tensor> outputs;
+  for (const WorkPtr& w : parts) {
+    for (const Tensor& t : w->result()) outputs.push_back(t);
+  }
+  whole->set_outputs(std::move(outputs));
+  all_of(std::move(parts))->then([whole](Work& done) { whole->finish(done.exception()); });
+  return whole;
+}
+
 WorkPtr all_of(std::vector<WorkPtr> parts) {
   struct State {
     std::mutex mutex;
@@ -114,9 +159,7 @@ WorkPtr all_of(std::vector<WorkPtr> parts) {
     std::exception_ptr error;
     std::vector<Tensor> outputs;
   };
-  Milliseconds timeout(0);
-  for (const WorkPtr& part : parts) timeout = std::max(timeout, part->timeout());
-  auto whole = std::make_shared<Work>(parts.empty() ? "coalesced" : parts[0]->name(), timeout);
+  auto whole = std::make_shared<Work>(name_of(parts), longest(parts));
   if (parts.empty()) {
     whole->finish();
     return whole;

@@ -36,6 +36,8 @@ class VESTA_API Work {
   virtual void wait(Milliseconds timeout = Milliseconds(0));
   /// Orders what follows after the operation without waiting for it where the device can; otherwise waits.
   virtual void synchronize() { wait(); }
+  /// Tells whether `wait` orders what follows on a device, and the host goes on.
+  virtual bool on_device() const { return false; }
   /// Returns the output tensors; empty once `wait` has returned.
   std::vector<Tensor> result() const;
   /// Returns the rank a message came from; -1 where that is no question.
@@ -81,5 +83,7 @@ using WorkPtr = std::shared_ptr<Work>;
 
 /// Makes one Work of several: it ends when all have, with the error of the first that failed.
 VESTA_API WorkPtr all_of(std::vector<WorkPtr> parts);
+/// The same where the parts may be on devices: `wait` waits for each as that one waits.
+VESTA_API WorkPtr coalesced(std::vector<WorkPtr> parts);
 
 }  // namespace vesta

@@ -1,14 +1,15 @@
 """What test_ddp.py trains: a scenario per feature, run by the ranks of a group, and by one process on whole batches.
 
-As a program (one process of a launch): ``ddp_scenarios.py OUT`` runs every scenario twice, writes what each ended with
-into OUT/RANK.safetensors under names "scenario/parameter"; a second run that differs in a bit raises.
+As a program (one process of a launch): ``ddp_scenarios.py OUT [--backend nccl] [--names NAME...]`` runs all
+scenarios, or some, twice, writes what each ended with into OUT/RANK.safetensors under names "scenario/parameter"; a
+second run that differs in a bit raises. With the backend nccl the models are on a GPU.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from vesta.distributed.algorithms import ddp_comm_hooks as hooks
 
 STEPS = 20
 ROWS = 16  # of a whole batch
+where = "cpu"  # the device of models and batches; `results` sets it
 
 
 class Net(nn.Module):
@@ -43,20 +45,20 @@ class Net(nn.Module):
             h = h + self.at_times(h)
         y = self.leave(h)
         if self.everything:
-            y = y + self.never(vesta.ones(3)).sum()
+            y = y + self.never(vesta.ones(3, device=where)).sum()
         return {"y": y, "nested": [h]}
 
 
 def make_net(rank: int) -> Net:
     """Builds the model; ranks other than 0 begin with other values."""
     vesta.manual_seed(11 + max(rank, 0))
-    return Net()
+    return Net().to(where)
 
 
 def batch(step: int, rows: slice | None = None) -> tuple[Tensor, Tensor]:
     """Returns inputs and targets of a step: all rows, or some."""
     generator = vesta.Generator().manual_seed(1000 + step)
-    data = vesta.randn(ROWS, 10, generator=generator)
+    data = vesta.randn(ROWS, 10, generator=generator).to(where)
     rows = rows or slice(None)
     return data[rows, :6].contiguous(), data[rows, 6:].contiguous()
 
@@ -158,7 +160,7 @@ def unused_on_some(rank: int, world: int) -> Side:
     side.net.everything = False
 
     def step_of(step: int) -> None:
-        total = vesta.zeros(())
+        total = vesta.zeros((), device=where)
         for r in range(world) if rank < 0 else [rank]:
             side.net.detour = r == 0
             total = total + side.loss(*batch(step, part(r, world))) / (world if rank < 0 else 1)
@@ -230,7 +232,7 @@ def joined(rank: int, world: int, divide_by_initial_world_size: bool, **argument
 
     def step_of(step: int, ranks: list[int]) -> None:
         side.optimizer.zero_grad()
-        total = vesta.zeros(())
+        total = vesta.zeros((), device=where)
         for r in ranks:
             total = total + side.loss(*batch(step, part(r, world)))
         total.backward()
@@ -247,7 +249,7 @@ def joined(rank: int, world: int, divide_by_initial_world_size: bool, **argument
         active = [r for r in range(world) if step < counts[r]]
         divisor = world if divide_by_initial_world_size else len(active)
         side.optimizer.zero_grad()
-        total = vesta.zeros(())
+        total = vesta.zeros((), device=where)
         for r in active:
             total = total + side.loss(*batch(step, part(r, world))) / divisor
         total.backward()
@@ -340,26 +342,35 @@ SCENARIOS: dict[str, Callable[[int, int], Side]] = {
 }
 
 
-def results(rank: int, world: int) -> Iterator[tuple[str, dict[str, Tensor]]]:
-    """Runs every scenario; yields its name and the state it ended with."""
-    for name, scenario in SCENARIOS.items():
-        state = {key: value.clone() for key, value in scenario(rank, world).net.state_dict().items()}
+def results(
+    rank: int, world: int, device: str = "cpu", names: Iterable[str] = SCENARIOS
+) -> Iterator[tuple[str, dict[str, Tensor]]]:
+    """Runs scenarios; yields the name of each and the state it ended with."""
+    global where
+    where = device
+    for name in names:
+        state = {key: value.cpu().clone() for key, value in SCENARIOS[name](rank, world).net.state_dict().items()}
         assert not any(vesta.isnan(value).any() for value in state.values()), f"{name} diverged"
         yield name, state
 
 
 def main() -> None:
     """Is the program of a rank."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--names", nargs="+", default=list(SCENARIOS))
+    parser.add_argument("--backend", default="gloo")
+    options = parser.parse_args()
     dist = vesta.distributed
-    dist.init_process_group("gloo")
+    dist.init_process_group(options.backend)
     rank, world = dist.get_rank(), dist.get_world_size()
-    first = dict(results(rank, world))
-    again = dict(results(rank, world))
+    device = "cuda" if options.backend == "nccl" else "cpu"
+    first, again = (dict(results(rank, world, device, options.names)) for _ in range(2))
     for name, state in first.items():
         for key, value in state.items():
             assert vesta.equal(value, again[name][key]), f"{name}: {key} differs from run to run"
     flat = {f"{name}/{key}": value for name, state in first.items() for key, value in state.items()}
-    vesta.save_file(flat, Path(sys.argv[1]) / f"{rank}.safetensors")
+    vesta.save_file(flat, options.out / f"{rank}.safetensors")
     dist.destroy_process_group()
 
 

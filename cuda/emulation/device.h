@@ -9,6 +9,11 @@ namespace vesta::cuda::emulation {
 /// Queues `work` on a stream, as a kernel called `name`.
 void enqueue(StreamHandle stream, const char* name, std::function<void()> work);
 
+/// Queues work that needs other processes: `poll` is called until it returns true. The rest of the device goes on.
+void enqueue_polled(StreamHandle stream, const char* name, std::function<bool()> poll);
+/// Calls it while nobody waits.
+void progress();
+
 /// Says when queued work runs. `eager`: as soon as it may. `lazy`: only when the host waits for it, and then nothing
 /// that the wait does not imply. `random`: any runnable stream's next task, at any moment. What is not ordered by
 /// events must not matter, so results are the same under all three.

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -110,14 +111,18 @@ struct Task {
   EventPtr event;            // of a record or a wait
   uint64_t ticket = 0;
   bool waits = false;
+  std::function<bool()> poll;  // instead of `work`: goes on with what needs other processes; true when it is done
+  bool polled = false;         // it is
 };
 
 struct Stream {
   int device = 0;
   std::deque<Task> queue;
-  bool runnable() const {
+  bool external = false;  // it has had work that needs other processes
+  bool runnable() {
     if (queue.empty()) return false;
-    const Task& t = queue.front();
+    Task& t = queue.front();
+    if (t.poll) return t.polled || (t.polled = t.poll());
     return !t.waits || t.event->done >= t.ticket;
   }
 };
@@ -156,6 +161,7 @@ class Machine {
   }
   void push(StreamHandle s, Task t) {
     Stream& to = stream(s);
+    to.external = to.external || t.poll;
     to.queue.push_back(std::move(t));
     if (schedule == Schedule::eager) {
       run_all();
@@ -168,12 +174,35 @@ class Machine {
   /// Runs tasks until `done()`; `target` is the stream whose head the wait is about.
   template <class Done>
   void run_until(Stream* target, Done done) {
-    Opened opened(*this);
     while (!done()) {
-      Stream* next = schedule == Schedule::lazy && target ? needed(target) : any_runnable();
-      VESTA_ASSERT(next);  // every wait is for something recorded before it
-      run_head(*next);
+      {
+        Opened opened(*this);
+        while (!done()) {
+          Stream* next = schedule == Schedule::lazy && target ? needed(target) : any_runnable();
+          if (!next) break;
+          run_head(*next);
+        }
+      }
+      if (done()) return;
+      VESTA_ASSERT(polls());  // every wait is for something recorded before it, or for another process
+      lock.unlock();          // held once here: the waist's calls do not call each other while they wait
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      lock.lock();
+      if (schedule == Schedule::lazy) progress();
     }
+  }
+  /// Goes on with what needs other processes, as a device does by itself. `lazy` runs what that needs and no more.
+  void progress() {
+    if (!polls()) return;
+    Opened opened(*this);
+    if (schedule != Schedule::lazy) return schedule == Schedule::eager ? run_all() : run_some(1 + random() % 8);
+    for_each([&](Stream& s) {
+      while (has_poll(s)) {
+        Stream* next = needed(&s);
+        if (!next) return;
+        run_head(*next);
+      }
+    });
   }
   void finish(Stream& s) {
     run_until(&s, [&] { return s.queue.empty(); });
@@ -189,6 +218,20 @@ class Machine {
   void finish(const EventPtr& e) {
     const uint64_t ticket = e->recorded;
     run_until(owner_of(e, ticket), [&] { return e->done >= ticket; });
+  }
+  /// Tells whether an event is done. Who asks again and again for one behind other processes' work gets there, under
+  /// any schedule: nobody may be waiting.
+  bool query(const EventPtr& e) {
+    Stream* s = schedule == Schedule::eager ? nullptr : owner_of(e, e->recorded);
+    if (s && s->external) {
+      Opened opened(*this);
+      while (e->done < e->recorded) {
+        Stream* next = needed(s);
+        if (!next) break;
+        run_head(*next);
+      }
+    }
+    return e->done >= e->recorded;
   }
   bool take_failure() { return failing && --failing == 0; }
 
@@ -231,6 +274,14 @@ class Machine {
     for (auto& s : defaults_) f(*s);
     for (auto& [handle, s] : streams) f(*s);
   }
+  static bool has_poll(const Stream& s) {
+    return std::any_of(s.queue.begin(), s.queue.end(), [](const Task& t) { return bool(t.poll); });
+  }
+  bool polls() {
+    bool any = false;
+    for_each([&](Stream& s) { any = any || has_poll(s); });
+    return any;
+  }
   Stream* any_runnable() {
     std::vector<Stream*> ready;
     for_each([&](Stream& s) {
@@ -250,7 +301,7 @@ class Machine {
   /// Finds the stream whose head must run before the head of `s` can: `s` itself, or who records what it waits for.
   Stream* needed(Stream* s) {
     while (s && !s->runnable()) {
-      if (s->queue.empty()) return nullptr;
+      if (s->queue.empty() || s->queue.front().poll) return nullptr;
       s = owner_of(s->queue.front().event, s->queue.front().ticket);
     }
     return s;
@@ -282,7 +333,20 @@ void enqueue(StreamHandle stream, const char* name, std::function<void()> work) 
   Machine& m = Machine::get();
   std::lock_guard guard(m.lock);
   ++m.counters.launches;
-  m.push(stream, Task{name, std::move(work), {}, 0, false});
+  m.push(stream, Task{name, std::move(work), {}, 0, false, {}, false});
+}
+
+void enqueue_polled(StreamHandle stream, const char* name, std::function<bool()> poll) {
+  Machine& m = Machine::get();
+  std::lock_guard guard(m.lock);
+  ++m.counters.launches;
+  m.push(stream, Task{name, {}, {}, 0, false, std::move(poll), false});
+}
+
+void progress() {
+  Machine& m = Machine::get();
+  std::lock_guard guard(m.lock);
+  m.progress();
 }
 
 }  // namespace emulation
@@ -292,6 +356,16 @@ void enqueue(StreamHandle stream, const char* name, std::function<void()> work) 
 extern "C" VESTA_API void vesta_emulation_enqueue(void* stream, const char* name, void (*work)(void*), void* argument) {
   vesta::cuda::emulation::enqueue(static_cast<vesta::cuda::StreamHandle>(stream), name, [=] { work(argument); });
 }
+
+/// The same for work that needs other processes: `poll` is called with the device's memory open, until it returns true.
+extern "C" VESTA_API void vesta_emulation_enqueue_polled(void* stream, const char* name, bool (*poll)(void*),
+                                                         void* argument) {
+  vesta::cuda::emulation::enqueue_polled(static_cast<vesta::cuda::StreamHandle>(stream), name,
+                                         [=] { return poll(argument); });
+}
+
+/// Lets such work go on while no thread of this process waits for it.
+extern "C" VESTA_API void vesta_emulation_progress() { vesta::cuda::emulation::progress(); }
 
 namespace vesta::cuda {
 namespace emulation {
@@ -504,10 +578,10 @@ Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, Stream
   if (kind == Copy::host_to_device && !is_page_locked(from)) {  // pageable memory is read before the call returns
     auto staged =
         std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
-    l->push(stream, Task{"memcpy", [=] { std::memcpy(to, staged->data(), nbytes); }, {}, 0, false});
+    l->push(stream, Task{"memcpy", [=] { std::memcpy(to, staged->data(), nbytes); }, {}, 0, false, {}, false});
     return Status::success;
   }
-  l->push(stream, Task{"memcpy", [=] { std::memmove(to, from, nbytes); }, {}, 0, false});
+  l->push(stream, Task{"memcpy", [=] { std::memmove(to, from, nbytes); }, {}, 0, false, {}, false});
   if (kind == Copy::device_to_host && !is_page_locked(to)) l->finish(l->stream(stream));
   return Status::success;
 }
@@ -516,7 +590,7 @@ Status memcpy_peer_async(void* to, int, const void* from, int, size_t nbytes, St
 }
 Status memset_async(void* to, int value, size_t nbytes, StreamHandle stream) {
   Locked l;
-  l->push(stream, Task{"memset", [=] { std::memset(to, value, nbytes); }, {}, 0, false});
+  l->push(stream, Task{"memset", [=] { std::memset(to, value, nbytes); }, {}, 0, false, {}, false});
   return Status::success;
 }
 
@@ -549,7 +623,7 @@ Status stream_wait_event(StreamHandle stream, EventHandle event) {
   Locked l;
   EventPtr e;
   if (Status s = find(l.m, event, &e); s != Status::success) return s;
-  l->push(stream, Task{"wait", {}, e, e->recorded, true});
+  l->push(stream, Task{"wait", {}, e, e->recorded, true, {}, false});
   return Status::success;
 }
 Status stream_is_capturing(StreamHandle, bool* yes) {
@@ -574,14 +648,14 @@ Status event_record(EventHandle event, StreamHandle stream) {
   EventPtr e;
   if (Status s = find(l.m, event, &e); s != Status::success) return s;
   if (l->stream(stream).device != e->device) return Status::invalid_handle;
-  l->push(stream, Task{"record", {}, e, ++e->recorded, false});
+  l->push(stream, Task{"record", {}, e, ++e->recorded, false, {}, false});
   return Status::success;
 }
 Status event_query(EventHandle event) {
   Locked l;
   EventPtr e;
   if (Status s = find(l.m, event, &e); s != Status::success) return s;
-  return e->done >= e->recorded ? Status::success : Status::not_ready;
+  return l->query(e) ? Status::success : Status::not_ready;
 }
 Status event_synchronize(EventHandle event) {
   Locked l;

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <vesta/cuda/api.h>
+#include <vesta/multiprocessing/distributed_error.h>
 
 namespace py = pybind11;
 namespace vesta::cuda {
@@ -57,10 +58,11 @@ py::dict dict_of(const Snapshot& s, int device) {
   return py::dict("segments"_a = segments, "device_traces"_a = traces);
 }
 
-/// Finds the exception class of a cause, among those of vesta._C.
-py::object class_of(Cause cause) {
+/// Finds the exception class of an error, among those of vesta._C.
+py::object class_of(const Error& e) {
   const py::module_ core = py::module_::import("vesta._C");
-  switch (cause) {
+  if (dynamic_cast<const DistributedError*>(&e)) return core.attr("_DistBackendError");  // a collective had failed
+  switch (e.cause()) {
     case Cause::value: return core.attr("ArgumentError");
     case Cause::type: return core.attr("DTypeError");
     case Cause::memory: return core.attr("OutOfMemoryError");
@@ -90,7 +92,7 @@ PYBIND11_MODULE(_C_cuda, m) {
     try {
       if (p) std::rethrow_exception(p);
     } catch (const Error& e) {
-      PyErr_SetString(class_of(e.cause()).ptr(), e.what());
+      PyErr_SetString(class_of(e).ptr(), e.what());
     }
   });
   m.def("is_available", &is_available);
@@ -136,6 +138,8 @@ PYBIND11_MODULE(_C_cuda, m) {
   m.def("set_sync_debug_mode", [](int mode) { api().set_sync_debug_mode(mode); });
   m.def("cudnn_version", [] { return api().cudnn_version(); });
   m.def("counters", [] { return api().counters(); });
+  m.def("nccl_version", [] { return api().nccl_version(); });
+  m.def("nccl_problem", [] { return api().nccl_problem(); });
 }
 
 }  // namespace vesta::cuda

@@ -2,6 +2,8 @@
 
     python -m vesta.distributed.run --nproc-per-node 2 examples/digits_distributed/train.py [--epochs 6] [--out out]
 
+With --backend nccl each process trains on a GPU of its own.
+
 Each process has a replica of the network and a part of every batch; gradients are averaged during backward. Every 25
 steps rank 0 writes checkpoint.safetensors into the output folder: weights, optimizer, schedule, random states and the
 place in the data. A run that is killed and started again with the same arguments ends with the same weights, bit by
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,7 @@ class Run:
 
     def __init__(self, model: nn.Module, data: TensorDataset, options: argparse.Namespace) -> None:
         self.options = options
+        self.device = next(model.parameters()).device
         self.model = DistributedDataParallel(model)
         self.sampler = DistributedSampler(data, seed=options.seed, drop_last=True)
         self.loader = DataLoader(data, batch_size=options.batch_size // dist.get_world_size(), sampler=self.sampler)
@@ -51,15 +55,20 @@ class Run:
         self.resumed: list[dict[str, Any]] | None = None  # where each rank was in the data
         self.path = options.out / "checkpoint.safetensors"
 
+    def random_states(self) -> dict[str, Tensor]:
+        """Returns the states of this process's generators."""
+        gpu = {"cuda": vesta.cuda.get_rng_state(self.device)} if self.device.type == "cuda" else {}
+        return {"cpu": vesta.get_rng_state(), **gpu}
+
     def save(self, within_epoch: bool) -> None:
         """Writes the checkpoint; all ranks call it, rank 0 writes. The old file is whole until the new one is."""
-        mine = {"random": vesta.get_rng_state(), "loader": self.loader.state_dict() if within_epoch else None}
+        mine = {"random": self.random_states(), "loader": self.loader.state_dict() if within_epoch else None}
         ranks: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(ranks, mine)
         if dist.get_rank() != 0:
             return
         tensors = {f"model/{name}": value for name, value in self.model.module.state_dict().items()}
-        tensors |= {f"random/{rank}": each["random"] for rank, each in enumerate(ranks)}
+        tensors |= {f"random/{rank}/{kind}": s for rank, each in enumerate(ranks) for kind, s in each["random"].items()}
         for number, state in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{number}/{name}": value for name, value in state.items()}
         place = {
@@ -78,10 +87,11 @@ class Run:
         for name, value in tensors.items():
             kind, _, rest = name.partition("/")
             parts[kind][rest] = value
-        if len(parts["random"]) != dist.get_world_size():
+        processes = len({name.partition("/")[0] for name in parts["random"]})
+        if processes != dist.get_world_size():
             raise ValueError(
                 f"{self.path.name}: expected a checkpoint of {dist.get_world_size()} processes, got one of "
-                f"{len(parts['random'])}. Start as many as before, or remove it."
+                f"{processes}. Start as many as before, or remove it."
             )
         self.model.module.load_state_dict(parts["model"])
         optimizer = self.optimizer.state_dict()
@@ -93,7 +103,9 @@ class Run:
         self.optimizer.load_state_dict(optimizer)
         self.schedule.load_state_dict(place["schedule"])
         self.epoch, self.step, self.resumed = place["epoch"], place["step"], place["loader"]
-        vesta.set_rng_state(parts["random"][str(dist.get_rank())])
+        vesta.set_rng_state(parts["random"][f"{dist.get_rank()}/cpu"])
+        if self.device.type == "cuda":
+            vesta.cuda.set_rng_state(parts["random"][f"{dist.get_rank()}/cuda"], self.device)
         dist.barrier()  # nobody writes the next one before all have read this one
 
     def batches(self) -> Any:
@@ -115,7 +127,7 @@ class Run:
         while self.epoch < self.options.epochs:
             total = seen = 0.0
             for images, labels in self.batches():
-                loss = criterion(self.model(images), labels)
+                loss = criterion(self.model(images.to(self.device)), labels.to(self.device))
                 self.optimizer.zero_grad()
                 loss.backward()
                 self.optimizer.step()
@@ -136,15 +148,19 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch-size", type=int, default=64, help="of all processes together")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--backend", choices=["gloo", "nccl"], default="gloo", help="nccl: on GPUs")
     parser.add_argument("--checkpoint-every", type=int, default=25, metavar="STEPS")
     parser.add_argument("--data", type=Path, default=HERE.parent / "data" / "digits")
     parser.add_argument("--out", type=Path, default=HERE.parent.parent / "out")
     options = parser.parse_args()
 
-    dist.init_process_group("gloo")
+    dist.init_process_group(options.backend)
     digits = digits_example()
     vesta.manual_seed(options.seed)
     model = digits.make_model()
+    if options.backend == "nccl":
+        vesta.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        model.cuda()
     vesta.manual_seed(options.seed * 1000 + dist.get_rank() + 1)  # each rank drops other units
     options.out.mkdir(parents=True, exist_ok=True)
     run = Run(model, TensorDataset(*digits.with_shifts(*digits.load(options.data, "train"))), options)

@@ -57,7 +57,7 @@ class DistributedDataParallel {
       if (p.requires_grad()) trained.push_back(p), names.push_back(name);
     }
     if (options_.init_sync) {
-      verify_replicas(*group_, named, "parameter");
+      verify_replicas(*group_, named, "parameter", all.empty() ? Device{} : all[0].device());
       if (options_.broadcast_buffers) {
         for (const Tensor& buffer : module_->buffers()) all.push_back(buffer);
       }

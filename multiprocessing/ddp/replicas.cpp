@@ -49,11 +49,10 @@ std::vector<std::string> exchange(ProcessGroup& group, const std::string& mine, 
 
 }  // namespace
 
-void verify_replicas(ProcessGroup& group, const NamedTensors& tensors, const std::string& kind) {
+void verify_replicas(ProcessGroup& group, const NamedTensors& tensors, const std::string& kind, Device device) {
   CallSite here(text("DistributedDataParallel, comparing ", kind, "s"));
   std::string mine;
   for (const auto& [name, t] : tensors) mine += described(name, t) + "\n";
-  const Device device = tensors.empty() ? Device{} : tensors[0].second.device();
   const std::vector<std::string> all = exchange(group, mine, device);
   const std::vector<std::string> first = lines_of(all[0]);
   for (size_t rank = 1; rank < all.size(); ++rank) {

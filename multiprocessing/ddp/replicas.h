@@ -14,8 +14,9 @@ constexpr int64_t kBroadcastBytes = int64_t(250) << 20;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Raises on every rank, with the same words, unless all ranks have the same tensors: names, order, shapes, strides,
-/// dtypes and whether they require grad. `kind` names them in errors ("parameter").
-VESTA_API void verify_replicas(ProcessGroup& group, const NamedTensors& tensors, const std::string& kind);
+/// dtypes and whether they require grad. `kind` names them in errors ("parameter"); the group talks by way of `device`.
+VESTA_API void verify_replicas(ProcessGroup& group, const NamedTensors& tensors, const std::string& kind,
+                               Device device);
 
 /// Gives all ranks the values of rank `source`; tensors travel together, at most `bytes` at once.
 VESTA_API void broadcast_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source,

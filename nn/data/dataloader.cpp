@@ -1,14 +1,8 @@
 #include <vesta/nn/data/dataloader.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <map>
-#include <mutex>
-#include <thread>
 
-#include <vesta/nn/data/sample_seed.h>
+#include <vesta/nn/data/pass.h>
 
 namespace vesta::data {
 
@@ -31,178 +25,67 @@ Sample default_collate(const std::vector<Sample>& samples) {
   return batch;
 }
 
-/// Is one pass: the order, the batches that are ready, and the threads that make them.
-class Pass {
- public:
-  Pass(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options, std::vector<int64_t> order,
-       std::shared_ptr<LoaderState> progress);
-  ~Pass();
-  Pass(const Pass&) = delete;
-  Pass& operator=(const Pass&) = delete;
-
-  /// Returns the next batch, nothing at the end.
-  std::optional<Sample> next();
-
- private:
-  struct Result {
-    Sample batch;
-    std::exception_ptr error;
-  };
-  using Lock = std::unique_lock<std::mutex>;
-
-  Result made(int64_t number) const;
-  Sample batch_of(int64_t number, int64_t& at) const;
-  void work(int thread);
-  bool ready() const { return options_.in_order ? results_.count(wanted_) > 0 : !results_.empty(); }
-  Result await();
-
-  const std::shared_ptr<const Dataset> dataset_;
-  const DataLoaderOptions options_;
-  const std::vector<int64_t> order_;
-  const std::shared_ptr<LoaderState> progress_;
-  const int64_t batches_;
-
-  std::mutex mutex_;
-  std::condition_variable room_, arrival_;
-  int64_t wanted_, given_ = 0;  // the batch that comes next in order; how many were given out since the pass began
-  int64_t taken_;               // the batch that the next free thread makes
-  const int64_t first_;
-  bool over_ = false;
-  std::map<int64_t, Result> results_;
-  std::vector<std::thread> threads_;
-};
-
 namespace {
 
-int64_t batches_of(int64_t samples, const DataLoaderOptions& o) {
-  return o.drop_last ? samples / o.batch_size : (samples + o.batch_size - 1) / o.batch_size;
-}
-
-}  // namespace
-
-Pass::Pass(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options, std::vector<int64_t> order,
-           std::shared_ptr<LoaderState> progress)
-    : dataset_(std::move(dataset)),
-      options_(options),
-      order_(std::move(order)),
-      progress_(std::move(progress)),
-      batches_(batches_of(int64_t(order_.size()), options_)),
-      wanted_(progress_->batches),
-      taken_(wanted_),
-      first_(wanted_) {
-  for (int i = 0; i < options_.num_workers; ++i) threads_.emplace_back([this, i] { work(i); });
-}
-
-Pass::~Pass() {
-  {
-    Lock lock(mutex_);
-    over_ = true;
-  }
-  room_.notify_all();
-  for (std::thread& t : threads_) t.join();
-}
-
-/// Makes a batch; `at` is the position of the sample that is being made, for an error's text.
-Sample Pass::batch_of(int64_t number, int64_t& at) const {
-  const int64_t first = number * options_.batch_size;
-  const int64_t last = std::min<int64_t>(first + options_.batch_size, int64_t(order_.size()));
-  const std::vector<int64_t> indices(order_.begin() + first, order_.begin() + last);
-  if (!options_.collate_fn)
-    if (Sample batch = dataset_->get_batch(indices); !batch.empty()) return batch;
-  std::vector<Sample> samples;
-  for (at = first; at < last; ++at) {
-    Generator random(sample_seed(progress_->seed, uint64_t(at), SampleStream::vesta));
-    samples.push_back(dataset_->get(order_[size_t(at)], random));
-  }
-  at = -1;
-  return options_.collate_fn ? options_.collate_fn(samples) : default_collate(samples);
-}
-
-Pass::Result Pass::made(int64_t number) const {
-  Result result;
-  int64_t at = -1;
-  try {
-    result.batch = batch_of(number, at);
-  } catch (const Error& e) {
-    const std::string where = at < 0 ? "" : text(", sample ", at, " (index ", order_[size_t(at)], ")");
-    result.error = std::make_exception_ptr(
-        Error(e.cause(), text(e.message(), " In batch ", number, " of a DataLoader", where, ".")));
-  } catch (...) {
-    result.error = std::current_exception();
-  }
-  return result;
-}
-
-void Pass::work(int thread) {
-  std::exception_ptr failed;
-  try {
-    if (options_.worker_init_fn) options_.worker_init_fn(thread);
-  } catch (...) {
-    failed = std::current_exception();
-  }
-  const int64_t ahead = std::max<int64_t>(1, int64_t(options_.num_workers) * options_.prefetch_factor);
-  for (Lock lock(mutex_);;) {
-    room_.wait(lock, [&] { return over_ || taken_ >= batches_ || taken_ < first_ + given_ + ahead; });
-    if (over_ || taken_ >= batches_) return;
-    const int64_t number = taken_++;
-    lock.unlock();
-    Result result = failed ? Result{{}, failed} : made(number);
-    lock.lock();
-    results_.emplace(number, std::move(result));
-    arrival_.notify_one();
-  }
-}
-
-Pass::Result Pass::await() {
-  if (threads_.empty()) return made(wanted_);
-  Lock lock(mutex_);
-  if (options_.timeout > 0) {
-    const bool came = arrival_.wait_for(lock, std::chrono::duration<double>(options_.timeout), [&] { return ready(); });
-    VESTA_CHECK(came, runtime, "DataLoader: timed out after ", options_.timeout, " seconds, waiting for batch ",
-                wanted_, ".");
-  } else {
-    arrival_.wait(lock, [&] { return ready(); });
-  }
-  auto node = results_.extract(options_.in_order ? wanted_ : results_.begin()->first);
-  return std::move(node.mapped());
-}
-
-std::optional<Sample> Pass::next() {
-  if (first_ + given_ >= batches_) {
-    progress_->finished = true;
-    return std::nullopt;
-  }
-  Result result = await();
-  {
-    Lock lock(mutex_);
-    ++given_, ++wanted_;
-  }
-  room_.notify_one();
-  progress_->batches = first_ + given_;
-  if (result.error) std::rethrow_exception(result.error);
-  if (options_.device)
-    for (Tensor& t : result.batch) t = t.to(*options_.device);
-  return std::move(result.batch);
-}
-
-DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, DataLoaderOptions options)
-    : dataset_(std::move(dataset)), options_(std::move(options)) {
-  const auto& o = options_;
-  VESTA_CHECK(dataset_, value, "DataLoader: expected a dataset, got a null pointer (dataset).");
+void check(const DataLoaderOptions& o) {
   VESTA_CHECK(o.batch_size > 0, value, "DataLoader: expected a positive integer, got ", o.batch_size, " (batch_size).");
   VESTA_CHECK(o.num_workers >= 0, value, "DataLoader: expected 0 or more, got ", o.num_workers, " (num_workers).");
   VESTA_CHECK(o.timeout >= 0, value, "DataLoader: expected 0 or more, got ", o.timeout, " (timeout).");
   VESTA_CHECK(o.prefetch_factor >= 0, value, "DataLoader: expected 0 or more, got ", o.prefetch_factor,
               " (prefetch_factor).");
   VESTA_CHECK(!(o.shuffle && o.sampler), value, "DataLoader: sampler is mutually exclusive with shuffle.");
-  if (!o.sampler) {
-    const int64_t n = dataset_->size();
-    if (o.shuffle) options_.sampler = std::make_shared<RandomSampler>(n);
-    else options_.sampler = std::make_shared<SequentialSampler>(n);
-  }
+  VESTA_CHECK(!o.batch_sampler || (o.batch_size == 1 && !o.shuffle && !o.sampler && !o.drop_last), value,
+              "DataLoader: batch_sampler is mutually exclusive with batch_size, shuffle, sampler and drop_last.");
 }
 
-int64_t DataLoader::size() const { return batches_of(options_.sampler->size(), options_); }
+int64_t batches_of(int64_t samples, const DataLoaderOptions& o) {
+  return o.drop_last ? samples / o.batch_size : (samples + o.batch_size - 1) / o.batch_size;
+}
+
+/// Lays out the batches of the pass whose order has this seed.
+Plan plan_of(const DataLoaderOptions& o, uint64_t seed) {
+  Plan plan;
+  if (o.batch_sampler) {
+    for (const std::vector<int64_t>& batch : o.batch_sampler->order(seed)) {
+      plan.numbers.insert(plan.numbers.end(), batch.begin(), batch.end());
+      plan.ends.push_back(int64_t(plan.numbers.size()));
+    }
+    return plan;
+  }
+  plan.numbers = o.sampler->order(seed);
+  const int64_t samples = int64_t(plan.numbers.size());
+  for (int64_t n = 1; n <= batches_of(samples, o); ++n) plan.ends.push_back(std::min(n * o.batch_size, samples));
+  return plan;
+}
+
+}  // namespace
+
+DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, DataLoaderOptions options)
+    : dataset_(std::move(dataset)), options_(std::move(options)) {
+  VESTA_CHECK(dataset_, value, "DataLoader: expected a dataset, got a null pointer (dataset).");
+  check(options_);
+  if (options_.sampler || options_.batch_sampler) return;
+  const int64_t n = dataset_->size();
+  if (options_.shuffle) options_.sampler = std::make_shared<RandomSampler>(n);
+  else options_.sampler = std::make_shared<SequentialSampler>(n);
+}
+
+DataLoader::DataLoader(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options)
+    : stream_(std::move(dataset)), options_(std::move(options)) {
+  VESTA_CHECK(stream_, value, "DataLoader: expected a dataset, got a null pointer (dataset).");
+  check(options_);
+  VESTA_CHECK(!options_.shuffle && !options_.sampler && !options_.batch_sampler, value,
+              "DataLoader: expected no shuffle, sampler or batch_sampler with an IterableDataset, got one. The dataset "
+              "has its own order.");
+}
+
+int64_t DataLoader::size() const {
+  if (options_.batch_sampler) return options_.batch_sampler->size();
+  if (!stream_) return batches_of(options_.sampler->size(), options_);
+  const std::optional<int64_t> samples = stream_->size();
+  VESTA_CHECK(samples, value, "size: expected an IterableDataset with a size(), got one without.");
+  return batches_of(*samples, options_);
+}
 
 DataLoader::Iterator DataLoader::begin() {
   const std::optional<LoaderState> resume = std::exchange(resume_, std::nullopt);
@@ -211,10 +94,12 @@ DataLoader::Iterator DataLoader::begin() {
     *progress_ = *resume;
   } else {
     progress_->seed = SequentialSampler(0).Sampler::draw(options_.generator);
-    progress_->order = options_.sampler->draw(options_.generator);
+    if (options_.batch_sampler) progress_->order = options_.batch_sampler->draw(options_.generator);
+    else if (options_.sampler) progress_->order = options_.sampler->draw(options_.generator);
   }
   progress_->finished = false;
-  auto pass = std::make_shared<Pass>(dataset_, options_, options_.sampler->order(progress_->order), progress_);
+  std::shared_ptr<Pass> pass = stream_ ? begin_pass(stream_, options_, progress_)
+                                       : begin_pass(dataset_, options_, plan_of(options_, progress_->order), progress_);
   Iterator first(std::move(pass));
   return ++first;
 }

@@ -15,17 +15,19 @@ VESTA_API Sample default_collate(const std::vector<Sample>& samples);
 /// Has the names and the defaults of Python's arguments.
 struct DataLoaderOptions {
   int64_t batch_size = 1;
-  bool shuffle = false;                                             // a new random order in each pass
-  std::shared_ptr<const Sampler> sampler = nullptr;                 // another order, instead of shuffle
-  int num_workers = 0;                                              // threads; 0: the one that iterates
+  bool shuffle = false;                         // a new random order in each pass
+  std::shared_ptr<const Sampler> sampler = nullptr;  // another order, instead of shuffle
+  std::shared_ptr<const BatchSampler> batch_sampler = nullptr;  // other batches, instead of what is above and drop_last
+  int num_workers = 0;  // threads; 0: the one that iterates
   std::function<Sample(const std::vector<Sample>&)> collate_fn = {};  // default_collate where empty
+  bool pin_memory = false;  // batches in memory that a GPU reads from directly
   bool drop_last = false;
-  double timeout = 0;                             // seconds to wait for a batch, at most; 0: as long as it takes
-  std::function<void(int)> worker_init_fn = {};   // called in each thread with its number
-  Generator* generator = nullptr;                 // of the seeds of a pass; the default one where null
-  int prefetch_factor = 2;                        // batches that each thread makes ahead
-  bool in_order = true;                           // false: batches come as they are ready
-  MaybeDevice device = {};                        // where batches go
+  double timeout = 0;  // seconds to wait for a batch, at most; 0: as long as it takes
+  std::function<void(int)> worker_init_fn = {};  // called in each thread with its number
+  Generator* generator = nullptr;  // of the seeds of a pass; the default one where null
+  int prefetch_factor = 2;  // batches that each thread makes ahead
+  bool in_order = true;  // false: batches come as they are ready
+  MaybeDevice device = {};  // where batches go
 };
 
 /// Is a place in a pass: what the order and the samples followed from, and how many batches have been given.
@@ -33,6 +35,9 @@ struct LoaderState {
   uint64_t seed = 0, order = 0;
   int64_t batches = 0;
   bool finished = true;  // the next pass starts afresh
+  std::vector<int64_t> streams;  // of an iterable dataset: how many samples came from each worker's part
+  std::vector<bool> ended;  // and which parts are over
+  int64_t turn = 0;  // whose batch is the next
 };
 
 class Pass;
@@ -42,8 +47,10 @@ class VESTA_API DataLoader {
  public:
   /// Error(value) for options that exclude each other.
   DataLoader(std::shared_ptr<const Dataset> dataset, DataLoaderOptions options = {});
+  /// The same for a stream: each worker has a part of it (IterableDataset::iterate), and they give batches in turn.
+  DataLoader(std::shared_ptr<const IterableDataset> dataset, DataLoaderOptions options = {});
 
-  /// Counts the batches of a pass.
+  /// Counts the batches of a pass. Error(value) for a stream that has no size.
   int64_t size() const;
 
   struct End {};
@@ -74,11 +81,12 @@ class VESTA_API DataLoader {
 
   /// Returns the place behind the batch that came last.
   LoaderState state_dict() const;
-  /// Lets the next pass go on at a place, with any number of threads.
+  /// Lets the next pass go on at a place, with any number of threads; that of a stream with as many as it had.
   void load_state_dict(const LoaderState& state) { resume_ = state; }
 
  private:
-  std::shared_ptr<const Dataset> dataset_;
+  std::shared_ptr<const Dataset> dataset_;  // or
+  std::shared_ptr<const IterableDataset> stream_;
   DataLoaderOptions options_;
   std::shared_ptr<LoaderState> progress_;
   std::optional<LoaderState> resume_;

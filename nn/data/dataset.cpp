@@ -22,6 +22,9 @@ void check_index(int64_t index, int64_t size, const char* op) {
 
 Sample Dataset::get_batch(const std::vector<int64_t>&) const { return {}; }
 
+bool Stream::seek(int64_t) { return false; }
+std::optional<int64_t> IterableDataset::size() const { return std::nullopt; }
+
 TensorDataset::TensorDataset(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {
   VESTA_CHECK(!tensors_.empty(), value, "TensorDataset: expected one tensor or more, got none (tensors).");
   for (const Tensor& t : tensors_)

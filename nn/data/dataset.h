@@ -16,6 +16,7 @@
 // that batches are the same for any number of threads.
 #pragma once
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,32 @@ class VESTA_API Dataset {
   virtual Sample get(int64_t index, Generator& random) const = 0;
   /// Returns the batch of these samples where one lookup makes it; otherwise nothing, and the loader stacks samples.
   virtual Sample get_batch(const std::vector<int64_t>& indices) const;
+};
+
+/// Is what gives samples one after the other, for one worker in one pass.
+class VESTA_API Stream {
+ public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  virtual ~Stream() = default;
+  /// Returns the next sample, nothing at the end; what is random in it comes from `random`.
+  virtual std::optional<Sample> next(Generator& random) = 0;
+  /// Goes on behind the first `samples` samples at once and returns true; else they are read and dropped.
+  virtual bool seek(int64_t samples);
+};
+
+/// Is the base of datasets whose samples have no numbers: files that are read through, what comes over a network.
+class VESTA_API IterableDataset {
+ public:
+  IterableDataset() = default;
+  IterableDataset(const IterableDataset&) = delete;
+  IterableDataset& operator=(const IterableDataset&) = delete;
+  virtual ~IterableDataset() = default;
+  /// Starts the part of worker `worker` of `workers` (0 of 1 where there are no threads), from its first sample.
+  virtual std::unique_ptr<Stream> iterate(int worker, int workers) const = 0;
+  /// Counts the samples of all parts, where that is known.
+  virtual std::optional<int64_t> size() const;
 };
 
 /// Has the rows of tensors [N, ...] as samples.

@@ -25,6 +25,8 @@ uint64_t Sampler::draw(Generator* generator) const {
   return uint64_t(empty({}, DType::int64).random_({}, {}, generator).item<int64_t>());
 }
 
+uint64_t BatchSampler::draw(Generator* generator) const { return SequentialSampler(0).Sampler::draw(generator); }
+
 std::vector<int64_t> SequentialSampler::order(uint64_t) const {
   std::vector<int64_t> r(static_cast<size_t>(size_));
   std::iota(r.begin(), r.end(), 0);

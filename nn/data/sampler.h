@@ -89,4 +89,16 @@ class VESTA_API DistributedSampler : public Sampler {
   uint64_t seed_, epoch_ = 0;
 };
 
+/// Is the base of what chooses whole batches, for batches that belong together or differ in size.
+class VESTA_API BatchSampler {
+ public:
+  virtual ~BatchSampler() = default;
+  /// Counts the batches of a pass.
+  virtual int64_t size() const = 0;
+  /// Returns the numbers of the samples of each batch of the pass with this seed.
+  virtual std::vector<std::vector<int64_t>> order(uint64_t seed) const = 0;
+  /// Draws the seed of a pass from `generator`, the default one where it is null.
+  virtual uint64_t draw(Generator* generator) const;
+};
+
 }  // namespace vesta::data

@@ -156,10 +156,10 @@ bool add_ddp(PyObject* module) {
         add_reducer(m);
         m.def(
             "verify_replicas",
-            [](ProcessGroupPtr group, const ddp::NamedTensors& tensors, const std::string& kind) {
-              ddp::verify_replicas(*group, tensors, kind);
+            [](ProcessGroupPtr group, const ddp::NamedTensors& tensors, const std::string& kind, Device device) {
+              ddp::verify_replicas(*group, tensors, kind, device);
             },
-            py::arg("group"), py::arg("tensors"), py::arg("kind"), WithoutTheGil());
+            py::arg("group"), py::arg("tensors"), py::arg("kind"), py::arg("device"), WithoutTheGil());
         m.def(
             "broadcast_tensors",
             [](ProcessGroupPtr group, const std::vector<Tensor>& tensors, int source, int64_t bytes) {

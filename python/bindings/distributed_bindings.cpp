@@ -205,6 +205,7 @@ void add_work(py::module_& m) {
           },
           NoGil(), py::arg("timeout") = py::none(), "Waits for the end and raises what the operation failed with.")
       .def("synchronize", &Work::synchronize, NoGil(), "Orders what follows after the operation.")
+      .def("_on_device", &Work::on_device)
       .def("result", &Work::result, "The output tensors; empty once wait has returned.")
       .def("source_rank", &Work::source_rank, "The rank (of the group) that a message came from.")
       .def("_source_rank", &Work::source_rank)

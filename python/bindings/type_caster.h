@@ -1,7 +1,9 @@
-// How pybind11 passes tensors: by their own Python objects, so that identity is kept. None is an undefined tensor.
+// How pybind11 passes tensors: by their own Python objects, so that identity is kept. None is an undefined tensor. And
+// devices.
 #pragma once
 #include <pybind11/pybind11.h>
 
+#include "dtype_device.h"
 #include "python_tensor.h"
 
 namespace pybind11::detail {
@@ -17,6 +19,14 @@ struct type_caster<vesta::Tensor> {
     return true;
   }
   static handle cast(const vesta::Tensor& t, return_value_policy, handle) { return vesta::python::wrap(t); }
+};
+
+template <>
+struct type_caster<vesta::Device> {
+  PYBIND11_TYPE_CASTER(vesta::Device, const_name("device"));
+
+  bool load(handle source, bool) { return vesta::python::to_device(source.ptr(), value); }
+  static handle cast(vesta::Device d, return_value_policy, handle) { return vesta::python::wrap_device(d); }
 };
 
 }  // namespace pybind11::detail

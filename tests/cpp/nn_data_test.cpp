@@ -1,4 +1,5 @@
 // Datasets, samplers and the loader in C++: the same batches for any number of threads, errors, places in a pass.
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/nn/data/dataloader.h>
 
@@ -190,4 +191,171 @@ TEST_CASE("Options that do not go together are refused", "[data]") {
   CHECK_THAT(message([] { data::DistributedSampler(4, 2, 2); }), Contains("expected a rank from 0 to 1, got 2"));
   CHECK_THAT(message([] { data::random_split(rows(3), {1, 1}); }), Contains("sum to 3"));
   CHECK_THAT(message([] { data::TensorDataset({}); }), Contains("one tensor or more"));
+}
+
+namespace {
+
+/// Gives every n-th number below `count`, and a random one.
+struct Counting : data::IterableDataset {
+  int64_t count = 23, bad = -1;
+  bool seeks = false;
+  mutable std::atomic<int64_t> read = 0;
+
+  struct Part : data::Stream {
+    const Counting& whole;
+    int64_t at, step;
+    Part(const Counting& of, int64_t first, int64_t by) : whole(of), at(first), step(by) {}
+    std::optional<data::Sample> next(Generator& random) override {
+      if (at >= whole.count) return std::nullopt;
+      const int64_t value = std::exchange(at, at + step);
+      ++whole.read;
+      VESTA_CHECK(value != whole.bad, index, "Counting: there is no ", value, ".");
+      return data::Sample{full({1}, value), rand({2}, &random, DType::float64)};
+    }
+    bool seek(int64_t samples) override {
+      at += whole.seeks ? samples * step : 0;
+      return whole.seeks;
+    }
+  };
+  std::unique_ptr<data::Stream> iterate(int worker, int workers) const override {
+    return std::make_unique<Part>(*this, worker, workers);
+  }
+  std::optional<int64_t> size() const override { return count; }
+};
+
+struct Endless : data::IterableDataset {
+  std::unique_ptr<data::Stream> iterate(int, int) const override { return nullptr; }
+};
+
+/// Gives batches of growing size.
+struct Growing : data::BatchSampler {
+  int64_t size() const override { return 3; }
+  std::vector<std::vector<int64_t>> order(uint64_t seed) const override {
+    const int64_t s = int64_t(seed % 5);
+    return {{s}, {s + 1, s + 2}, {s + 3, s + 4, s}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A stream is divided among threads, which give batches in turn", "[data]") {
+  const auto dataset = std::make_shared<Counting>();
+  Generator g(5);
+  data::DataLoader alone(dataset, {.batch_size = 4, .generator = &g});
+  const auto first = all(alone);
+  REQUIRE(alone.size() == 6);
+  REQUIRE(first.size() == 6);
+  for (size_t i = 0; i < 6; ++i) REQUIRE(first[i][0] == int64_t(4 * i));
+  g.manual_seed(5);
+  data::DataLoader one(dataset, {.batch_size = 4, .num_workers = 1, .generator = &g});
+  REQUIRE(all(one) == first);
+
+  data::DataLoader three(dataset, {.batch_size = 2, .num_workers = 3, .generator = &g, .prefetch_factor = 1});
+  std::vector<Numbers> found = all(three);
+  std::vector<Numbers> starts;
+  for (const Numbers& batch : found) starts.push_back(Numbers(batch.begin(), batch.begin() + long(batch.size()) / 3));
+  REQUIRE(
+      starts ==
+      std::vector<Numbers>{
+          {0, 3}, {1, 4}, {2, 5}, {6, 9}, {7, 10}, {8, 11}, {12, 15}, {13, 16}, {14, 17}, {18, 21}, {19, 22}, {20}});
+  data::DataLoader whole(dataset, {.batch_size = 2, .num_workers = 3, .drop_last = true});
+  REQUIRE(all(whole).size() == 11);
+  data::DataLoader any(dataset, {.batch_size = 2, .num_workers = 3, .in_order = false});
+  REQUIRE(all(any).size() == 12);
+}
+
+TEST_CASE("A stream resumes at every batch, read again or not", "[data]") {
+  const bool seeks = GENERATE(false, true);
+  const int workers = GENERATE(0, 1, 3);
+  const auto dataset = std::make_shared<Counting>();
+  dataset->seeks = seeks;
+  data::DataLoader loader(dataset, {.batch_size = 2, .num_workers = workers});
+  std::vector<Numbers> seen;
+  std::vector<data::LoaderState> states;
+  for (const data::Sample& batch : loader) {
+    seen.push_back(numbers(batch[1] * 1e12));
+    states.push_back(loader.state_dict());
+  }
+  for (size_t place : {size_t(0), size_t(3), seen.size() - 2, seen.size() - 1}) {
+    data::DataLoader other(dataset, {.batch_size = 2, .num_workers = workers});
+    other.load_state_dict(states[place]);
+    dataset->read = 0;
+    size_t at = place + 1;
+    for (const data::Sample& batch : other) REQUIRE(numbers(batch[1] * 1e12) == seen.at(at++));
+    REQUIRE(at == seen.size());
+    REQUIRE(dataset->read <= (seeks ? int64_t(2 * (seen.size() - place)) : 23));
+  }
+  data::DataLoader other(dataset, {.batch_size = 2, .num_workers = 2});
+  other.load_state_dict(states[0]);
+  REQUIRE_THAT(message([&] { other.begin(); }), Contains("as many workers as it had"));
+}
+
+TEST_CASE("Errors of a stream name the sample and its worker", "[data]") {
+  const int workers = GENERATE(0, 2);
+  const auto dataset = std::make_shared<Counting>();
+  dataset->bad = 6;
+  data::DataLoader loader(dataset, {.batch_size = 2, .num_workers = workers});
+  int64_t good = 0, failed = 0;
+  std::string said;
+  std::optional<data::DataLoader::Iterator> it;
+  try {
+    it = loader.begin();
+    while (!(*it == loader.end())) {
+      ++good;
+      try {
+        ++*it;
+      } catch (const Error& e) {
+        said = e.message(), ++failed;
+        ++*it;
+      }
+    }
+  } catch (const Error& e) {
+    FAIL(e.message());
+  }
+  REQUIRE(failed == 1);
+  REQUIRE_THAT(said, Contains("there is no 6. In sample 3 of worker 0 of a DataLoader") ||
+                         Contains("there is no 6. In sample 6 of worker 0 of a DataLoader"));
+  REQUIRE(good >= 10);
+  data::DataLoader unable(dataset, {.num_workers = 1, .worker_init_fn = [](int) { throw std::runtime_error("no"); }});
+  REQUIRE_THROWS_WITH(unable.begin(), "no");
+  data::DataLoader none(std::make_shared<Endless>(), {.num_workers = workers});
+  REQUIRE_THAT(message([&] { none.begin(); }), Contains("expected iterate() to return a stream"));
+  REQUIRE_THAT(message([&] { none.size(); }), Contains("IterableDataset with a size()"));
+  REQUIRE_THAT(message([&] { data::DataLoader(dataset, {.shuffle = true}); }), Contains("has its own order"));
+}
+
+TEST_CASE("A batch sampler chooses whole batches", "[data]") {
+  const int workers = GENERATE(0, 2);
+  const auto dataset = std::make_shared<Noisy>();
+  data::DataLoader loader(dataset, {.batch_sampler = std::make_shared<Growing>(), .num_workers = workers});
+  REQUIRE(loader.size() == 3);
+  std::vector<Numbers> seen;
+  std::vector<data::LoaderState> states;
+  for (const data::Sample& batch : loader) {
+    seen.push_back(numbers(batch[0]));
+    states.push_back(loader.state_dict());
+  }
+  const int64_t s = seen[0][0];
+  REQUIRE(seen == std::vector<Numbers>{{s}, {s + 1, s + 2}, {s + 3, s + 4, s}});
+  loader.load_state_dict(states[0]);
+  REQUIRE(all(loader).size() == 2);
+  const auto sampler = std::make_shared<Growing>();
+  REQUIRE_THAT(message([&] { data::DataLoader(dataset, {.batch_size = 2, .batch_sampler = sampler}); }),
+               Contains("batch_sampler is mutually exclusive"));
+  REQUIRE_THAT(message([&] { data::DataLoader(dataset, {.shuffle = true, .batch_sampler = sampler}); }),
+               Contains("batch_sampler is mutually exclusive"));
+}
+
+TEST_CASE("Batches are pinned where there is an accelerator to pin them for", "[data]") {
+  const auto asked = [](std::shared_ptr<const data::Dataset> dataset) {
+    data::DataLoader loader(std::move(dataset), {.batch_size = 2, .pin_memory = true});
+    for (const data::Sample& batch : loader)
+      for (const Tensor& t : batch) REQUIRE(is_pinned(t));
+  };
+  if (message([] { pin_memory(zeros({1})); }) == "no error") {
+    asked(rows(4));
+    asked(std::make_shared<Noisy>());
+  } else {
+    REQUIRE_THAT(message([&] { asked(rows(4)); }), Contains("cuda"));
+  }
 }

@@ -10,8 +10,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import fake_nccl
 import pytest
 import vesta
 
@@ -20,13 +23,15 @@ TRAIN = ROOT / "examples" / "digits_distributed" / "train.py"
 LIMIT = 300
 
 
-def command(out: Path, *launcher: str, processes: int = 2, epochs: int = 2) -> list[str]:
+def command(out: Path, *launcher: str, processes: int = 2, epochs: int = 2, options: Sequence[str] = ()) -> list[str]:
     start = [sys.executable, "-m", "vesta.distributed.run", f"--nproc-per-node={processes}", *launcher]
-    return [*start, str(TRAIN), f"--epochs={epochs}", "--checkpoint-every=10", f"--out={out}"]
+    return [*start, str(TRAIN), f"--epochs={epochs}", "--checkpoint-every=10", f"--out={out}", *options]
 
 
-def run(*arguments: str, **options: int) -> str:
-    done = subprocess.run(command(*arguments, **options), capture_output=True, text=True, timeout=LIMIT)
+def run(*arguments: Any, environment: dict[str, str] | None = None, **options: Any) -> str:
+    done = subprocess.run(
+        command(*arguments, **options), capture_output=True, text=True, timeout=LIMIT, env=environment
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -42,14 +47,17 @@ def bits(out: Path) -> bytes:
     return (out / "digits.safetensors").read_bytes()
 
 
-def killed_when(out: Path, changes: int, *launcher: str, epochs: int = 2) -> subprocess.Popen:
+def killed_when(
+    out: Path, changes: int, *launcher: str, environment: dict[str, str] | None = None, **options: Any
+) -> subprocess.Popen:
     """Starts a run and returns it when its checkpoint has been written ``changes`` times."""
     process = subprocess.Popen(
-        command(out, *launcher, epochs=epochs),
+        command(out, *launcher, **options),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        env=environment,
     )
     path, seen, deadline = out / "checkpoint.safetensors", set(), time.monotonic() + LIMIT
     while len(seen) < changes and process.poll() is None and time.monotonic() < deadline:
@@ -104,6 +112,33 @@ def workers_of(launcher: subprocess.Popen) -> list[int]:
                 if "train.py" in Path(f"/proc/{pid}/cmdline").read_text():
                     found.append(int(pid))
     return found
+
+
+#: What makes it train on emulated GPUs, which are slow: an epoch is enough.
+ON_NCCL = {"epochs": 1, "environment": {**os.environ, **fake_nccl.ENVIRONMENT, "OMP_NUM_THREADS": "1"}}
+
+
+@fake_nccl.needed
+def test_gpus_over_nccl_learn_it_too(tmp_path: Path) -> None:
+    for part, count in (("train", 200), ("t10k", 100)):  # the first of the digits
+        for kind, item in (("images-idx3", 64), ("labels-idx1", 1)):
+            name, head = f"{part}-{kind}-ubyte", 4 if item == 1 else 12
+            whole = (ROOT / "examples" / "data" / "digits" / name).read_bytes()
+            sizes = count.to_bytes(4, "big") + whole[8 : 4 + head]
+            (tmp_path / name).write_bytes(whole[:4] + sizes + whole[4 + head :][: count * item])
+    assert accuracy(run(tmp_path / "out", options=["--backend=nccl", f"--data={tmp_path}"], **ON_NCCL)) > 40
+
+
+@fake_nccl.needed
+@pytest.mark.campaign
+def test_over_nccl_it_goes_on_with_the_same_bits(tmp_path: Path) -> None:
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    run(calm, options=["--backend=nccl"], **ON_NCCL)
+    process = killed_when(killed, 2, options=["--backend=nccl"], **ON_NCCL)
+    process.kill()
+    process.communicate(timeout=LIMIT)
+    assert "goes on at step" in run(killed, options=["--backend=nccl"], **ON_NCCL)
+    assert bits(killed) == bits(calm)
 
 
 @pytest.mark.campaign

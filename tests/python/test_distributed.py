@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 import vesta.distributed as dist
@@ -176,6 +177,44 @@ def test_init_methods(method, tmp_path):
     )
 
 
+def test_a_timeout_of_any_length():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, timeout=timedelta.max)
+    dist.destroy_process_group()
+
+
+def test_a_rank_may_leave_as_soon_as_it_is_in():
+    run_ranks(
+        3,
+        """
+        for _ in range(12):
+            dist.init_process_group()
+            dist.destroy_process_group()
+        """,
+    )
+
+
+def test_ranks_of_a_group_in_the_order_they_are_given():
+    run_ranks(
+        3,
+        """
+        dist.init_process_group()
+        group = dist.new_group([2, 0], sort_ranks=False, group_desc="reversed")
+        if rank == 1:
+            assert group is dist.GroupMember.NON_GROUP_MEMBER
+        else:
+            assert dist.get_process_group_ranks(group) == [2, 0] and dist.get_rank(group) == (0 if rank == 2 else 1)
+            assert group.group_desc == "reversed" and dist.group.WORLD.group_desc == "default_pg"
+            outs = [vesta.zeros(1), vesta.zeros(1)]
+            dist.all_gather(outs, vesta.full((1,), float(rank)), group=group)
+            assert [t.item() for t in outs] == [2, 0]
+            t = vesta.full((1,), float(rank))
+            dist.broadcast(t, 2, group)
+            assert t.item() == 2 and dist.get_group_rank(group, 0) == 1 and dist.get_global_rank(group, 0) == 2
+        dist.destroy_process_group()
+        """,
+    )
+
+
 def test_a_rank_that_does_not_come_is_named():
     outputs = run_ranks(
         2,
@@ -202,6 +241,13 @@ def test_arguments_are_checked_as_pytorch_does():
         dist.init_process_group("gloo", init_method="env://", store=dist.HashStore())
     with pytest.raises(TypeError, match="timeout argument to be of type datetime.timedelta"):
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, timeout=5)
+    for timeout in (timedelta(0), timedelta(seconds=-1)):
+        with pytest.raises(ValueError, match="timeout argument to be positive"):
+            dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
+    with pytest.raises(ValueError, match="must be string-ish, not <class 'int'>"):
+        dist.init_process_group(3, store=dist.HashStore(), rank=0, world_size=1)
+    with pytest.raises(ValueError, match="expected a rank from 0 to 0, got 1"):
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=1, world_size=1)
     with pytest.raises(dist.DistBackendError, match="there is no backend 'mpi'"):
         dist.init_process_group("mpi", store=dist.HashStore(), rank=0, world_size=1)
     dist.init_process_group("cpu:gloo,cuda:gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -210,8 +256,12 @@ def test_arguments_are_checked_as_pytorch_does():
 
         with pytest.raises(ValueError, match="default process group twice"):
             dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-        with pytest.raises(TypeError, match="Expected parameter `tensor` of type vesta.Tensor"):
+        with pytest.raises(TypeError, match="Expected parameter `tensor` of type vesta.Tensor, got list"):
             dist.all_reduce([1.0])
+        with pytest.raises(TypeError, match=r"of type List\[vesta.Tensor\], got list with int"):
+            dist.all_gather([1], vesta.zeros(1))
+        with pytest.raises(TypeError, match="Expected a ProcessGroup, got list"):
+            dist.all_reduce(vesta.zeros(1), group=[0])
         with pytest.raises(ValueError, match="does not support ReduceOp.MAX on complex tensors"):
             dist.all_reduce(vesta.zeros(1, dtype=vesta.complex64), dist.ReduceOp.MAX)
         with pytest.raises(ValueError, match="different dtypes"):

@@ -126,6 +126,10 @@ def test_what_is_missing_is_named():
         complete({})
     with pytest.raises(ValueError, match="environment variable WORLD_SIZE expected"):
         complete({}, rank=0)
+    with pytest.raises(ValueError, match="environment variable WORLD_SIZE expected"):
+        complete({"RANK": "0", "MASTER_ADDR": "h", "MASTER_PORT": "1"})
+    with pytest.raises(ValueError, match="environment variable RANK expected"):
+        complete({"WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "1"})
     with pytest.raises(ValueError, match="environment variable MASTER_PORT expected"):
         complete({"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "h"})
     with pytest.raises(ValueError, match="expected a number in RANK, got 'zero'"):
@@ -142,6 +146,9 @@ def test_what_is_missing_is_named():
         ("file:///x?rank=0", "world size parameter missing"),
         ("env://", "environment variable RANK expected"),
         ("nothing://", "No rendezvous handler for nothing://"),
+        ("tcp://127.0.0.1:1?rank=3&world_size=2", r"expected a rank from 0 to 1, got 3 \(RANK, rank\)"),
+        ("file:///x?rank=-2&world_size=2", "expected a rank from 0 to 1, got -2"),
+        ("tcp://127.0.0.1:1?rank=0&world_size=0", "expected at least 1 process, got 0"),
     ],
 )
 def test_init_methods_that_cannot_work(url, message, monkeypatch):

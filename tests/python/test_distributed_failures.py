@@ -221,6 +221,55 @@ def test_receive_and_wait_time_out_alone():
     end(groups)
 
 
+def test_who_is_blamed_when_time_is_over():
+    """A rank that has done its part and left is not, though it says nothing any more."""
+    outputs = run_ranks(
+        3,
+        """
+        dist.init_process_group(timeout=timedelta(seconds=2))
+        t = vesta.ones(1 << 20)
+        if rank == 2:
+            time.sleep(4)
+        else:
+            try:
+                dist.broadcast(t, 0)
+            except dist.DistributedError as error:
+                print(error)
+        """,
+    )
+    assert "rank 2" in outputs[0] and "has not come" in outputs[0] and "rank 1" not in outputs[0], outputs[0]
+    assert "Called at" in outputs[0] or "timed out" in outputs[0]
+
+
+def test_a_message_that_does_not_come_and_one_that_nobody_takes():
+    outputs = run_ranks(
+        2,
+        """
+        dist.init_process_group(timeout=timedelta(seconds=30))
+        if rank == 0:
+            dist.send(vesta.ones(1), 1, tag=8)
+            dist.barrier()
+        else:
+            pg = dist.group.WORLD
+            for source in (0, -1):
+                try:
+                    pg.recv(vesta.zeros(1), source, 7, timeout=timedelta(seconds=1)).wait()
+                except dist.DistributedError as error:
+                    print(error)
+            dist.barrier()
+            try:
+                dist.recv(vesta.zeros(1), tag=7)  # of anybody, but there is nobody left
+            except dist.DistributedError as error:
+                print(error)
+        dist.destroy_process_group()
+        """,
+    )
+    told = outputs[1].splitlines()
+    assert re.search(r"rank 0 \(.*\) has not sent it\. A message of tag 8 from rank 0 waits to be received\.", told[0])
+    assert "no rank has sent such a message. A message of tag 8 from rank 0 waits" in told[1], told
+    assert "has left the group" in told[2], told
+
+
 def test_abort_ends_all_ranks():
     groups = make_groups(3)
     works = [g.allreduce([vesta.zeros(MANY)]) for g in groups[:2]]
@@ -318,7 +367,8 @@ def test_a_stopped_rank_is_named_at_the_timeout():
         os.kill(os.getpid(), signal.SIGSTOP)
     start = time.time()
     try:
-        dist.all_reduce(vesta.ones({count}))
+        dist.all_reduce(vesta.ones({count}))  # which ends well on who is woken, if the others' values came in time
+        dist.barrier()
     except dist.DistributedError as error:
         print(time.time() - start, error, flush=True)
     """

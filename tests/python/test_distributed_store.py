@@ -199,3 +199,21 @@ def test_file_store_is_removed_by_the_last_and_may_be_used_again(tmp_path):
     other.write_bytes(b"not a store at all")
     with pytest.raises(Exception, match="FileStore|wire"):
         FileStore(str(other), 1)
+
+
+def test_a_file_that_is_none_of_a_store(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("garbage, more garbage")
+    with pytest.raises(DistStoreError, match="notes.txt is no file of a FileStore. Remove it"):
+        FileStore(str(path), 1)
+
+
+@pytest.mark.parametrize("banner", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"])
+def test_somebody_else_listens_at_the_port(banner):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        if banner:
+            threading.Thread(target=lambda: listener.accept()[0].sendall(banner), daemon=True).start()
+        with pytest.raises(DistNetworkError, match="does not answer as a store does: it is another program"):
+            TCPStore("127.0.0.1", listener.getsockname()[1], None, False, timedelta(seconds=1))

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -134,6 +135,166 @@ def test_two_machines_divide_the_ranks(tmp_path: Path) -> None:
     assert (found[1]["MASTER_ADDR"], found[1]["MASTER_PORT"]) == ("fe80::1", "77")
 
 
+class Machines:
+    """Launchers that meet at one endpoint of this machine, each with options of its own."""
+
+    def __init__(self, *common: object) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.common = ["--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{self.port}", "--rdzv-id=job", *common]
+        self.launchers: list[subprocess.Popen] = []
+
+    def __enter__(self) -> Machines:
+        return self
+
+    def start(self, *words: object) -> subprocess.Popen:
+        command = [*LAUNCH, *map(str, self.common), *map(str, words)]
+        pipe = subprocess.PIPE
+        environment = clean_environment(OMP_NUM_THREADS="1")
+        self.launchers.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment))
+        return self.launchers[-1]
+
+    def ends(self) -> list[subprocess.CompletedProcess]:
+        """Waits for all; returns how each ended and what it said."""
+        found = []
+        for p in self.launchers:
+            out, err = p.communicate(timeout=LIMIT)
+            found.append(subprocess.CompletedProcess(p.args, p.returncode, out, err))
+        return found
+
+    def __exit__(self, *_: object) -> None:
+        for p in self.launchers:
+            if p.poll() is None:
+                p.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    p.communicate(timeout=LIMIT)
+
+
+def test_machines_meet_and_number_themselves(tmp_path: Path) -> None:
+    with Machines("--nnodes=2") as machines:
+        for nproc in (2, 1):
+            machines.start(f"--nproc-per-node={nproc}", script(tmp_path, SHOW))
+        done = machines.ends()
+    assert [d.returncode for d in done] == [0, 0], done
+    found = {rank: values for d in done for rank, values in records(d).items()}
+    assert sorted(found) == [0, 1, 2]
+    for rank, values in found.items():
+        assert values["RANK"] == values["ROLE_RANK"] == str(rank)
+        assert (values["WORLD_SIZE"], values["GROUP_WORLD_SIZE"]) == ("3", "2")
+        assert values["TORCHELASTIC_USE_AGENT_STORE"] == "True" and values["TORCHELASTIC_RUN_ID"] == "job"
+    assert len({(v["MASTER_ADDR"], v["MASTER_PORT"]) for v in found.values()}) == 1
+    sizes = {v["GROUP_RANK"]: v["LOCAL_WORLD_SIZE"] for v in found.values()}
+    assert sorted(sizes) == ["0", "1"] and sorted(sizes.values()) == ["1", "2"]
+
+
+def test_as_many_machines_as_come_are_enough(tmp_path: Path) -> None:
+    with Machines("--nnodes=1:4", "--rdzv-conf=last_call_timeout=2") as machines:
+        for _ in range(2):
+            machines.start(script(tmp_path, SHOW))
+        done = machines.ends()
+    found = {rank: values for d in done for rank, values in records(d).items()}
+    assert sorted(found) == [0, 1] and found[0]["WORLD_SIZE"] == "2", done
+
+
+FAILS_ONCE = """
+import vesta, vesta.distributed as dist
+dist.init_process_group()
+t = vesta.ones(1)
+dist.all_reduce(t)
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and RANK == 1:
+    raise ValueError("once")
+dist.all_reduce(t)
+print("sum", t.item())
+"""
+
+
+def test_machines_begin_anew_together(tmp_path: Path) -> None:
+    with Machines("--nnodes=2", "--max-restarts=1") as machines:
+        for _ in range(2):
+            machines.start(script(tmp_path, FAILS_ONCE))
+        done = machines.ends()
+    assert [d.returncode for d in done] == [0, 0], done
+    assert [d.stdout.count("sum 4.0") for d in done] == [1, 1]
+    assert sum("ValueError: once" in d.stderr for d in done) >= 1
+    assert all("restart 1 of 1" in d.stderr for d in done)
+
+
+def test_a_failure_on_one_machine_ends_the_others(tmp_path: Path) -> None:
+    with Machines("--nnodes=2") as machines:
+        for _ in range(2):
+            machines.start(script(tmp_path, "sys.exit(3) if RANK == 1 else time.sleep(60)"))
+        done = machines.ends()
+    assert [d.returncode for d in done] == [1, 1], done
+    failed, other = sorted(done, key=lambda d: "another machine" in d.stderr)
+    assert "exitcode  : 3" in failed.stderr
+    assert re.search(r"failure on another machine\. .*: rank 1 exited with code 3\.", other.stderr), other.stderr
+
+
+@pytest.mark.differs
+def test_a_machine_that_is_lost_is_replaced(tmp_path: Path) -> None:
+    program = script(
+        tmp_path,
+        "print('up', flush=True)\n"
+        "import vesta, vesta.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0': dist.recv(vesta.ones(1))\n"
+        "dist.barrier(); print('whole', flush=True)\n",
+    )
+    with Machines("--nnodes=2", "--max-restarts=2", "--rdzv-conf=keep_alive_timeout=6") as machines:
+        machines.start(program)
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:  # it serves the meeting point, and so must not be the one that is lost
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", machines.port), 1):
+                break
+            time.sleep(0.05)
+        lost = machines.start(program)
+        assert lost.stdout is not None
+        lost.stdout.readline()
+        lost.kill()
+        machines.start(program)
+        done = machines.ends()
+    assert [d.returncode for d in done] == [0, -signal.SIGKILL, 0], done
+    assert "whole" in done[0].stdout and "whole" in done[2].stdout
+
+
+def test_who_waits_for_other_machines_ends(tmp_path: Path) -> None:
+    program = script(tmp_path, SHOW)
+    with Machines("--nnodes=3", "--rdzv-conf=join_timeout=2") as machines:
+        machines.start(program)
+        (done,) = machines.ends()
+    assert done.returncode == 1
+    assert "expected 3 machines, 1 came (--nnodes, --rdzv-id job) within 2 s" in done.stderr
+    with Machines("--nnodes=2", "--rdzv-conf=join_timeout=2,is_host=0") as machines:
+        machines.start(program)
+        (done,) = machines.ends()
+    assert done.returncode == 1 and "no rendezvous at localhost:" in done.stderr, done
+    with Machines("--nnodes=2") as machines:
+        waiting = machines.start(program)
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:  # once it listens its handlers are there
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", machines.port), 1):
+                break
+            time.sleep(0.05)
+        waiting.send_signal(signal.SIGTERM)
+        (done,) = machines.ends()
+    assert done.returncode == 128 + signal.SIGTERM and "ended by SIGTERM" in done.stderr
+
+
+def test_who_only_noticed_a_loss_is_not_the_cause(tmp_path: Path) -> None:
+    done = launch(
+        "--nproc-per-node=2",
+        script(
+            tmp_path,
+            "import vesta, vesta.distributed as dist\ndist.init_process_group()\n"
+            "if RANK == 1: sys.exit(5)\ndist.all_reduce(vesta.ones(1))\n",
+        ),
+    )
+    assert done.returncode == 1 and "has left the group" in done.stderr
+    cause = done.stderr.rpartition("Root Cause")[2]
+    assert "exitcode  : 5" in cause and "rank 1 exited with code 5 after" in done.stderr, done.stderr
+
+
 def test_modules_programs_and_run_path(tmp_path: Path) -> None:
     path = script(tmp_path, SHOW)
     found = records(
@@ -171,7 +332,11 @@ def test_one_gpu_for_each_process_as_device_0(tmp_path: Path) -> None:
 BAD = {
     "--nproc-per-node=0": "--nproc-per-node: expected a positive number, auto, cpu or gpu, got '0'.",
     "--nproc-per-node=many": "got 'many'",
-    "--nnodes=1:4": "machines do not come and go",
+    "--nnodes=1:4": "For MIN:MAX machines use --rdzv-backend c10d",
+    "--nnodes=4:1 --rdzv-backend=c10d": "expected 0 < MIN <= MAX",
+    "--nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=h:0": "expected a port from 1 to 65535",
+    "--nnodes=2 --rdzv-backend=c10d --rdzv-conf=join_timeout=soon": "expected seconds, got join_timeout='soon'",
+    "--nnodes=2 --rdzv-backend=c10d --rdzv-conf=is_host=maybe": "expected true or false, got is_host='maybe'",
     "--nnodes=x": 'expected a number or "MIN:MAX"',
     "--nnodes=2 --node-rank=2": "--node-rank: expected 0 to 1 for --nnodes 2, got 2.",
     "--nnodes=2 --standalone": "--standalone: expected one machine",

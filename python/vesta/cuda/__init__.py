@@ -84,6 +84,7 @@ __all__ = [
 #: Modules and names that are imported when they are first asked for.
 _LAZY = {
     "amp": "vesta.cuda.amp",
+    "nccl": "vesta.cuda.nccl",
     "random": "vesta.cuda.random",
 }
 _RANDOM = (

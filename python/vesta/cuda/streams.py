@@ -23,7 +23,7 @@ class Stream:
         self._number = (
             known["number"] if "number" in known else port.native().stream_from_pool(self.device_index, priority)
         )
-        self.priority = -1 if self._number > 32 else 0
+        self.priority = -1 if 32 < self._number <= 64 else 0
 
     @property
     def device(self) -> vesta.device:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
+import vesta
 from vesta import Tensor
 from vesta._C._distributed import ProcessGroup, ReduceOp, Work, _all_of
 from vesta.futures import Future
@@ -52,14 +53,19 @@ Group = Any  # ProcessGroup, None for the default one, or GroupMember.NON_GROUP_
 
 def _check_single_tensor(param: Any, name: str) -> None:
     if not isinstance(param, Tensor):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type vesta.Tensor")
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type vesta.Tensor, got {type(param).__name__}."
+        )
 
 
 def _check_tensor_list(param: Any, name: str) -> None:
-    if not isinstance(param, (list, tuple)):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[vesta.Tensor]")
-    if not all(isinstance(t, Tensor) for t in param):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[vesta.Tensor]")
+    kind = type(param).__name__
+    if isinstance(param, (list, tuple)):
+        wrong = [type(t).__name__ for t in param if not isinstance(t, Tensor)]
+        if not wrong:
+            return
+        kind += f" with {wrong[0]}"
+    raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[vesta.Tensor], got {kind}.")
 
 
 def _ensure_same_dtype(*tensors: Any) -> None:
@@ -462,15 +468,28 @@ def _coalescing_manager(
 
 
 def get_future(work: Work) -> Future:
-    """Returns a future of a Work's output tensors."""
-    future = Future()
+    """Returns a future of a Work's output tensors.
 
-    def done(outputs: list[Tensor], error: BaseException | None) -> None:
-        if error is not None:
-            future.set_exception(error)
+    Of a Work on a device, ``wait`` (and that of futures made of it by ``then``) orders the current stream behind it;
+    where nobody waits, callbacks run when the operation has ended, on the stream that is current now.
+    """
+    future, outputs = Future(), work.result()
+    home = vesta.cuda.current_stream(outputs[0].device) if outputs and outputs[0].is_cuda else None
+
+    def ordered() -> None:
+        try:
+            work.synchronize()
+        except Exception as error:
+            future._settle(None, error)
         else:
-            future.set_result(outputs)
+            future._settle(outputs, None)
 
+    def done(_: list[Tensor], error: BaseException | None) -> None:
+        with vesta.cuda.stream(home) if home else contextlib.nullcontext():
+            future._settle(None if error else outputs, error)
+
+    if work._on_device():
+        future._hasten = ordered
     work._then(done)
     return future
 

@@ -171,7 +171,10 @@ def detect(env: Mapping[str, str]) -> Place | None:
 
 def complete(env: Mapping[str, str], rank: int = -1, world_size: int = -1) -> Place:
     """Returns a whole place: what the caller says, else what the environment says. ValueError names what is missing."""
-    place = detect(env) or Place(-1, -1)
+    place = detect(env)
+    if place is None:  # of RANK and WORLD_SIZE one may be there, and the caller may give the other
+        found = _number(env, "RANK"), _number(env, "WORLD_SIZE")
+        place = Place(*(-1 if number is None else number for number in found))
     if rank != -1:
         place.rank = rank
     if world_size != -1:

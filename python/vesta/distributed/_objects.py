@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import vesta
 from vesta import Tensor
 from vesta._C._distributed import _bytes_of_tensor, _tensor_of_bytes
 
-from ._collectives import all_gather, broadcast, gather, recv, scatter, send
+from . import _collectives
 from .distributed_c10d import (
+    Backend,
+    ProcessGroup,
     _canonicalize_group_rank,
     _group_or_default_group,
     _rank_not_in_group,
     _warn_not_in_group,
+    get_backend,
     get_global_rank,
 )
 
@@ -27,6 +30,33 @@ __all__ = [
     "scatter_object_list",
     "send_object_list",
 ]
+
+
+def _staged(collective: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a collective take host tensors in a group that has no backend for them: they go through the current GPU."""
+
+    def moved(arg: Any) -> Any:
+        if isinstance(arg, Tensor):
+            return arg.cuda()
+        return [part.cuda() for part in arg] if isinstance(arg, list) else arg
+
+    def run(*args: Any, **named: Any) -> Any:
+        group = named.get("group") or next((arg for arg in args if isinstance(arg, ProcessGroup)), None)
+        if get_backend(group) != Backend.NCCL:
+            return collective(*args, **named)
+        there = [moved(arg) for arg in args]
+        result = collective(*there, **named)
+        for here, gpu in zip(args, there):
+            pairs = zip(here, gpu) if isinstance(here, list) else [(here, gpu)] if isinstance(here, Tensor) else []
+            for to, from_ in pairs:
+                to.copy_(from_)
+        return result
+
+    return run
+
+
+all_gather, broadcast, gather = map(_staged, (_collectives.all_gather, _collectives.broadcast, _collectives.gather))
+scatter, send, recv = map(_staged, (_collectives.scatter, _collectives.send, _collectives.recv))
 
 
 def _pickled(obj: Any) -> Tensor:

@@ -45,9 +45,10 @@ from vesta._C._distributed import (
 )
 
 from .constants import default_pg_nccl_timeout, default_pg_timeout
-from .rendezvous import rendezvous
+from .rendezvous import check_rank, rendezvous
 
 DistError = DistributedError
+LONGEST_TIMEOUT = timedelta(days=3650)  # what is longer stands for ever, too
 
 __all__ = [
     "Backend",
@@ -250,7 +251,14 @@ def _get_default_group() -> ProcessGroup:
 
 
 def _group_or_default_group(group: ProcessGroup | None = None) -> ProcessGroup:
-    return group if group is not None and group is not GroupMember.WORLD else _get_default_group()
+    if group is None or group is GroupMember.WORLD:
+        return _get_default_group()
+    if not isinstance(group, ProcessGroup) and not hasattr(group, "rank"):  # a plug-in's may be of its own kind
+        raise TypeError(
+            f"Invalid function argument. Expected a ProcessGroup, got {type(group).__name__} (group). Make one with "
+            "new_group."
+        )
+    return group
 
 
 def _get_default_store() -> Store:
@@ -354,6 +362,8 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 def get_backend_config(group: ProcessGroup | None = None) -> str:
     """Returns a group's backends by device, ``cpu:gloo,cuda:gloo``."""
     backend = get_backend(group)
+    if ":" in backend:
+        return backend
     return f"cpu:{backend},cuda:{backend}" if backend == Backend.GLOO else f"cuda:{backend}"
 
 
@@ -375,11 +385,12 @@ def get_pg_count() -> int:
 
 
 def _choose_backend(backend: str | None, device_id: Any) -> Backend:
-    """Settles a backend's name: ``cpu:gloo,cuda:nccl`` is one backend per device, of which only one kind can be had."""
-    if backend is None or backend.lower() == Backend.UNDEFINED:
-        kind = getattr(device_id, "type", None) or "cpu"
-        wanted = Backend.default_device_backend_map.get(kind, Backend.GLOO)
-        return Backend(wanted)
+    """Settles a backend's name: ``cpu:gloo,cuda:nccl`` is one per device; None means that where both are there."""
+    if backend is None or Backend(backend) == Backend.UNDEFINED:
+        if kind := getattr(device_id, "type", None):
+            return Backend(Backend.default_device_backend_map.get(kind, Backend.GLOO))
+        known = {d: b for d, b in Backend.default_device_backend_map.items() if is_backend_available(b)}
+        return Backend(",".join(f"{d}:{b}" for d, b in known.items()) if len(set(known.values())) > 1 else Backend.GLOO)
     name = Backend(backend)
     if ":" not in name:
         return name
@@ -398,7 +409,7 @@ def _choose_backend(backend: str | None, device_id: Any) -> Backend:
             f"process group: no backend {missing} here for {backend!r}. Use 'gloo' for all devices: tensors of a "
             "device are copied through host memory."
         )
-    return Backend(kinds.pop() if len(kinds) == 1 else by_device.get("cpu", Backend.GLOO))
+    return Backend(kinds.pop()) if len(kinds) == 1 else name
 
 
 def _checked_timeout(timeout: timedelta | None, backend: str) -> timedelta:
@@ -406,7 +417,9 @@ def _checked_timeout(timeout: timedelta | None, backend: str) -> timedelta:
         return default_pg_nccl_timeout if backend == Backend.NCCL else default_pg_timeout
     if not isinstance(timeout, timedelta):
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
-    return timeout
+    if timeout <= timedelta(0):
+        raise ValueError(f"Expected timeout argument to be positive, got {timeout}")
+    return min(timeout, LONGEST_TIMEOUT)
 
 
 def _make_group(
@@ -418,6 +431,7 @@ def _make_group(
         pg = plugin(PrefixStore(name, store), rank, len(ranks), timeout)
     else:
         pg = _new_process_group(str(backend), store, rank, len(ranks), name, timeout, ranks)
+    pg.group_desc = description or "undefined"
     _world.groups[pg] = _Group(backend, store, name, ranks, description)
     return pg
 
@@ -458,8 +472,10 @@ def init_process_group(
         raise ValueError("trying to initialize the default process group twice!")
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
-    if store is not None and not (world_size > 0 and rank >= 0):
-        raise AssertionError("world_size must be positive and rank non-negative if using store")
+    if store is not None:
+        if not (world_size > 0 and rank >= 0):
+            raise AssertionError("world_size must be positive and rank non-negative if using store")
+        check_rank(rank, world_size)
     name = _choose_backend(backend, device_id)
     limit = _checked_timeout(timeout, name)
     if store is None:
@@ -495,17 +511,20 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> Any:
     """Makes a group of some ranks; every process calls it, in the same order, members or not.
 
-    With ``use_local_synchronization`` only the members call it. Returns the group, or
-    ``GroupMember.NON_GROUP_MEMBER`` outside it.
+    With ``use_local_synchronization`` only the members call it. A member's rank in the group is its place in
+    ``ranks``, sorted unless ``sort_ranks=False``. Returns the group, or ``GroupMember.NON_GROUP_MEMBER`` outside it.
     """
     default = _get_default_group()
     home = _known(default)
     name = _choose_backend(backend, device_id) if backend else home.backend
     limit = _checked_timeout(timeout, name)
-    members = sorted(int(r) for r in ranks) if ranks is not None else list(range(default.size()))
+    members = [int(r) for r in ranks] if ranks is not None else list(range(default.size()))
+    if sort_ranks:
+        members.sort()
     if len(set(members)) != len(members):
         raise ValueError(f"ranks list must not contain duplicate entries, got {members}")
     if len(members) > default.size():

@@ -59,6 +59,14 @@ def _error(what: str) -> ValueError:
     return ValueError("Error initializing vesta.distributed using " + what)
 
 
+def check_rank(rank: int, size: int) -> None:
+    """Raises where a process cannot have ``rank`` among ``size``."""
+    if size < 1:
+        raise ValueError(f"init_process_group: expected at least 1 process, got {size} (WORLD_SIZE, world_size).")
+    if not 0 <= rank < size:
+        raise ValueError(f"init_process_group: expected a rank from 0 to {size - 1}, got {rank} (RANK, rank).")
+
+
 def _wanted(query: dict[str, str], scheme: str) -> tuple[int, int]:
     """Rank and world size of a URL; the launcher's where the URL has none."""
     place = _environment.detect(os.environ)
@@ -67,6 +75,7 @@ def _wanted(query: dict[str, str], scheme: str) -> tuple[int, int]:
             raise _error(f"{scheme}:// rendezvous: {text} parameter missing")
     rank = int(query["rank"]) if "rank" in query else place.rank  # type: ignore[union-attr]
     size = int(query["world_size"]) if "world_size" in query else place.world_size  # type: ignore[union-attr]
+    check_rank(rank, size)
     return rank, size
 
 
@@ -93,6 +102,7 @@ def _env(url: str, timeout: timedelta = default_pg_timeout, **_: Any) -> Iterato
     place = _environment.complete(os.environ, int(query.get("rank", -1)), int(query.get("world_size", -1)))
     if place.master_addr is None or place.master_port is None:
         raise _error("env:// rendezvous: MASTER_ADDR and MASTER_PORT expected")
+    check_rank(place.rank, place.world_size)
     store = _tcp_store(place.master_addr, place.master_port, place.rank, place.world_size, timeout)
     yield store, place.rank, place.world_size
     raise RuntimeError("Unable to perform re-rendezvous using env:// method")

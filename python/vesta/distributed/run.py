@@ -19,8 +19,10 @@ from typing import Any
 from .elastic.multiprocessing.errors import ChildFailedError
 from .launcher.api import SignalException, launch, say
 from .launcher.config import LaunchConfig
+from .launcher.rendezvous import OtherMachineFailed, RendezvousError
 
 DEFAULT_PORT = 29500
+DEFAULT_RENDEZVOUS_PORT = 29400
 
 
 class env(argparse.Action):
@@ -51,12 +53,12 @@ def _comma_separated(value: str) -> list[str]:
 
 #: Options with a value: name, default, type, help. Both spellings, --a-b and --a_b, are understood.
 _OPTIONS: list[tuple[str, Any, Any, str]] = [
-    ("nnodes", "1:1", str, "Number of machines (or N:N; membership does not change while a program runs)."),
+    ("nnodes", "1:1", str, "Number of machines, or MIN:MAX with --rdzv-backend c10d."),
     ("nproc-per-node", "1", str, "Processes on this machine: a number, auto, cpu or gpu."),
-    ("rdzv-backend", "static", str, "How machines find each other: static, or c10d on one machine."),
-    ("rdzv-endpoint", "", str, "HOST:PORT of the first machine, for static another way to say --master-*."),
-    ("rdzv-id", "none", str, "A name of this launch."),
-    ("rdzv-conf", "", str, "More of the rendezvous: KEY=VALUE,... (rank=, timeout=)."),
+    ("rdzv-backend", "static", str, "How machines find each other: static (--node-rank says which is which) or c10d."),
+    ("rdzv-endpoint", "", str, "c10d: HOST:PORT where they meet (29400). static: another way to say --master-*."),
+    ("rdzv-id", "none", str, "A name of this launch, the same on all machines."),
+    ("rdzv-conf", "", str, "KEY=VALUE,...: rank; is_host; join_, last_call_, keep_alive_, exit_timeout (s)."),
     ("max-restarts", 0, int, "How often the processes are started again after a failure."),
     ("monitor-interval", 0.1, float, "Longest time in seconds between two looks at the processes."),
     ("start-method", "spawn", str, "Accepted for torchrun's sake: a process is always a fresh interpreter."),
@@ -70,7 +72,7 @@ _OPTIONS: list[tuple[str, Any, Any, str]] = [
     ("node-rank", 0, int, "Which of the machines this is."),
     ("master-addr", "127.0.0.1", str, "Address of the first machine."),
     ("master-port", None, int, "Port on the first machine; on one machine any free one, else 29500."),
-    ("local-addr", None, str, "Address under which the processes of this machine meet, on one machine."),
+    ("local-addr", None, str, "Address of this machine for the others."),
     ("signals-to-handle", "SIGTERM,SIGINT,SIGHUP,SIGQUIT", str, "Signals that are passed on to the processes."),
     ("shutdown-timeout", None, int, "Seconds between asking a process to end and killing it (30)."),
 ]
@@ -119,11 +121,6 @@ def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
         raise ValueError(f'--nnodes: expected a number or "MIN:MAX", got {nnodes!r}.') from None
     if not 0 < least <= most:
         raise ValueError(f"--nnodes: expected 0 < MIN <= MAX, got {nnodes!r}.")
-    if least != most:
-        raise ValueError(
-            f"--nnodes: expected a fixed number, got {nnodes!r}: machines do not come and go while a program runs. "
-            f"Say --nnodes {most}."
-        )
     return least, most
 
 
@@ -189,19 +186,63 @@ def _master(args: argparse.Namespace, nodes: int, conf: dict[str, str]) -> tuple
     node_rank = int(conf.get("rank", args.node_rank))
     if not 0 <= node_rank < nodes:
         raise ValueError(f"--node-rank: expected 0 to {nodes - 1} for --nnodes {nodes}, got {node_rank}.")
+    if args.standalone and nodes > 1:
+        raise ValueError(
+            f"--standalone: expected one machine, got --nnodes {nodes}. Use --rdzv-backend c10d with the same "
+            "--rdzv-endpoint HOST:PORT on each."
+        )
     if args.standalone or args.rdzv_backend == "c10d":
-        if nodes > 1:
-            what = "--standalone" if args.standalone else "--rdzv-backend c10d"
-            raise ValueError(
-                f"{what}: expected one machine, got --nnodes {nodes}. Give each its --node-rank and all the same "
-                "--master-addr and --master-port."
-            )
         return args.local_addr or "127.0.0.1", None, 0
     if args.rdzv_endpoint:
         host, port = _parse_endpoint(args.rdzv_endpoint)
     else:
         host, port = args.master_addr.strip("[]"), args.master_port
     return host, port if port is not None or nodes == 1 else DEFAULT_PORT, node_rank
+
+
+def _seconds(conf: dict[str, str], *names: str, default: float) -> float:
+    """Reads a time of --rdzv-conf under the first of its names that is there."""
+    given = next((name for name in names if name in conf), None)
+    if given is None:
+        return default
+    try:
+        seconds = float(conf[given])
+    except ValueError:
+        seconds = -1.0
+    if not seconds > 0:
+        raise ValueError(f"--rdzv-conf: expected seconds, got {given}={conf[given]!r}.")
+    return seconds
+
+
+def _flag(conf: dict[str, str], name: str) -> bool | None:
+    words = {"1": True, "true": True, "t": True, "yes": True, "y": True}
+    words.update({"0": False, "false": False, "f": False, "no": False, "n": False})
+    if name not in conf:
+        return None
+    if conf[name].lower() not in words:
+        raise ValueError(f"--rdzv-conf: expected true or false, got {name}={conf[name]!r}.")
+    return words[conf[name].lower()]
+
+
+def _set_rendezvous(config: LaunchConfig, args: argparse.Namespace, conf: dict[str, str]) -> None:
+    """Lets several machines meet by themselves (c10d); without it their number is fixed."""
+    if args.rdzv_backend != "c10d" or args.standalone or config.max_nodes == 1:
+        if config.min_nodes != config.max_nodes:
+            raise ValueError(
+                f"--nnodes: expected a fixed number, got {args.nnodes!r}. For MIN:MAX machines use --rdzv-backend c10d "
+                "--rdzv-endpoint HOST:PORT."
+            )
+        return
+    config.rdzv_host, port = _parse_endpoint(args.rdzv_endpoint or "localhost")
+    config.rdzv_port = DEFAULT_RENDEZVOUS_PORT if port is None else port
+    if not 0 < config.rdzv_port < 2**16:
+        raise ValueError(f"--rdzv-endpoint: expected a port from 1 to 65535, got {args.rdzv_endpoint!r}.")
+    config.rdzv_is_host = _flag(conf, "is_host")
+    config.local_addr = args.local_addr
+    config.join_timeout = _seconds(conf, "join_timeout", "timeout", default=config.join_timeout)
+    config.last_call_timeout = _seconds(conf, "last_call_timeout", default=config.last_call_timeout)
+    config.keep_alive_timeout = _seconds(conf, "keep_alive_timeout", default=config.keep_alive_timeout)
+    config.exit_timeout = _seconds(conf, "exit_timeout", "close_timeout", default=config.exit_timeout)
 
 
 def config_from_args(args: argparse.Namespace) -> tuple[LaunchConfig, list[str]]:
@@ -245,6 +286,7 @@ def config_from_args(args: argparse.Namespace) -> tuple[LaunchConfig, list[str]]
         virtual_local_rank=args.virtual_local_rank,
     )
     config.signals()
+    _set_rendezvous(config, args, conf)
     return config, _command(args)
 
 
@@ -287,6 +329,9 @@ def execute(parsed: argparse.Namespace) -> int:
         run(parsed)
     except ChildFailedError as error:
         print(error, file=sys.stderr, flush=True)
+        return 1
+    except (RendezvousError, OtherMachineFailed) as error:
+        say(f"{error}")
         return 1
     except SignalException as error:
         say(f"ended by {error.sigval.name}.")

@@ -25,13 +25,18 @@ class Future:
         self._value: Any = None
         self._exception: BaseException | None = None
         self._callbacks: list[Callable[[Future], Any]] = []
+        self._hasten: Callable[[], None] | None = None  # gives the value early: it is being computed on a device
 
     def done(self) -> bool:
         """Whether the value or an exception is there."""
         return self._done
 
     def wait(self) -> Any:
-        """Waits and returns the value, or raises the exception."""
+        """Waits and returns the value, or raises the exception.
+
+        Of a value that a device computes, the current stream waits for it and the host does not.
+        """
+        self._hurry()
         with self._changed:
             while not self._done:
                 self._changed.wait(0.5)  # in slices: Ctrl-C ends it
@@ -59,15 +64,25 @@ class Future:
             raise TypeError(f"{result!r} is of type {type(result)}, not an Exception.")
         self._finish(None, result)
 
+    def _hurry(self) -> None:
+        if not self._done and self._hasten is not None:
+            self._hasten()
+
     def _finish(self, value: Any, exception: BaseException | None) -> None:
+        if not self._settle(value, exception):
+            raise RuntimeError("Future: the result was set already.")
+
+    def _settle(self, value: Any, exception: BaseException | None) -> bool:
+        """Gives the value or the exception; False where somebody was earlier."""
         with self._changed:
             if self._done:
-                raise RuntimeError("Future: the result was set already.")
+                return False
             self._value, self._exception, self._done = value, exception, True
             callbacks, self._callbacks = self._callbacks, []
             self._changed.notify_all()
         for callback in callbacks:
             callback(self)
+        return True
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
         """Calls ``callback(self)`` when the value is there; at once where it is."""
@@ -80,6 +95,7 @@ class Future:
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """Returns a future of ``callback(self)``; what it raises is that future's exception."""
         following = Future()
+        following._hasten = self._hurry
 
         def run(done: Future) -> None:
             try:
@@ -100,6 +116,10 @@ def collect_all(futures: Iterable[Future]) -> Future:
     if not parts:
         whole.set_result(parts)
 
+    def hurry() -> None:
+        for part in parts:
+            part._hurry()
+
     def one_more(_: Future) -> None:
         nonlocal left
         with lock:
@@ -108,6 +128,7 @@ def collect_all(futures: Iterable[Future]) -> Future:
         if last:
             whole.set_result(parts)
 
+    whole._hasten = hurry
     for part in parts:
         part.add_done_callback(one_more)
     return whole

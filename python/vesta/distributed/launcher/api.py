@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
-
-from vesta._C import _distributed
 
 from ..elastic.multiprocessing.errors import ChildFailedError, get_error_handler
 from .config import LaunchConfig
-from .group import Guard, Outcome, SignalInbox, WorkerGroup
+from .group import ENDING, Guard, Outcome, SignalInbox, WorkerGroup
+from .rendezvous import Dynamic, OtherMachineFailed, Static
 
 
 class SignalException(Exception):
@@ -51,36 +47,69 @@ def launch(config: LaunchConfig, command: list[str], name: str | None = None) ->
     """Runs ``command`` on every local rank, again after a failure as often as the configuration allows."""
     folder, temporary = log_folder(config)
     inbox, guard = SignalInbox(config.signals()), Guard()
+    meeting: Static | Dynamic | None = None
     try:
+        meeting = Static(config) if config.rdzv_host is None else Dynamic(config, lambda: check_signals(inbox))
         for attempt in range(config.max_restarts + 1):
-            attempt_folder = folder / f"attempt_{attempt}"
-            group = WorkerGroup(config, attempt, attempt_folder, guard, inbox)
-            start = time.monotonic()
-            with rendezvous(config) as (master, store_is_here):
-                outcome = group.run(command, master, config.node_rank, store_is_here)
-            if outcome.signal is not None:
-                raise SignalException(outcome.signal)
-            if not outcome.failures:
+            with meeting.place(attempt) as place:
+                group = WorkerGroup(config, place, folder / f"attempt_{place.attempt}", guard, inbox)
+                start = time.monotonic()
+                outcome = run_attempt(group, command, meeting)
+            if not outcome.failures and outcome.elsewhere is None:
                 return
             report_failure(config, attempt, outcome, time.monotonic() - start)
+        if not outcome.failures:
+            raise OtherMachineFailed(f"ended because of a failure on another machine. {outcome.elsewhere}")
         error = ChildFailedError(name or command[0], outcome.failures)
         _, failure = error.get_first_failure()
         get_error_handler().dump_error_file(failure.error_file, failure.exitcode)  # to a launcher above this one
         raise error
     finally:
+        if meeting is not None:
+            meeting.close()
         guard.close()
         inbox.close()
         if temporary:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def run_attempt(group: WorkerGroup, command: list[str], meeting: Static | Dynamic) -> Outcome:
+    """Runs the workers of one attempt, and tells the other machines how it ended."""
+    try:
+        outcome = group.run(command, meeting.look)
+    except BaseException as error:
+        meeting.failed(f"{type(error).__name__}: {error}")
+        raise
+    if outcome.signal is not None:
+        meeting.failed(f"the launcher got {outcome.signal.name}.")
+        raise SignalException(outcome.signal)
+    if outcome.failures:
+        first = ChildFailedError("", outcome.failures).get_first_failure()[0]
+        meeting.failed(f"rank {first} {outcome.ended[first]}.")
+    elif outcome.elsewhere is None:
+        outcome.elsewhere = meeting.finished()
+    if outcome.elsewhere is not None:
+        meeting.failed(outcome.elsewhere)  # which opens the next round, where the other machine could not
+    return outcome
+
+
+def check_signals(inbox: SignalInbox) -> None:
+    """Raises where a signal came that is to end the launcher."""
+    for number in inbox.take():
+        if number in ENDING:
+            raise SignalException(number)
+
+
 def report_failure(config: LaunchConfig, attempt: int, outcome: Outcome, seconds: float) -> None:
     """Says in two lines which rank failed first, what became of the others, and whether it goes on."""
-    first = min(outcome.failures, key=lambda rank: outcome.failures[rank].timestamp)
     left = config.max_restarts - attempt
     then = f"restart {attempt + 1} of {config.max_restarts}" if left else "no restart left"
     if config.max_restarts == 0:
         then = "ending"
+    if not outcome.failures:
+        say(f"another machine failed after {seconds:.1f} s ({outcome.elsewhere}); {then}.")
+        return
+    first = ChildFailedError("", outcome.failures).get_first_failure()[0]
     others = ", ".join(f"rank {rank} {how}" for rank, how in sorted(outcome.ended.items()) if rank != first)
     say(f"rank {first} {outcome.ended[first]} after {seconds:.1f} s; {then}.")
     if others:
@@ -101,16 +130,3 @@ def log_folder(config: LaunchConfig) -> tuple[Path, bool]:
     if kept:
         say(f"log files are in {folder}")
     return folder, not kept
-
-
-@contextlib.contextmanager
-def rendezvous(config: LaunchConfig) -> Iterator[tuple[tuple[str, int], bool]]:
-    """Yields where the processes of an attempt meet, and whether the store there is the launcher's.
-
-    Without a port given it is: the port is then certainly free, and the store outlives each process.
-    """
-    if config.master_port is not None:
-        yield (config.master_addr, config.master_port), False
-        return
-    store = _distributed.TCPStore(config.master_addr, 0, None, True, timedelta(minutes=5), False)
-    yield (config.master_addr, store.port), True

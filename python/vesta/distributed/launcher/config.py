@@ -40,6 +40,14 @@ class LaunchConfig:
     duplicate_stderr_filters: list[str] = field(default_factory=list)
     signals_to_handle: str = "SIGTERM,SIGINT,SIGHUP,SIGQUIT"
     virtual_local_rank: bool = False
+    rdzv_host: str | None = None  # where the machines meet (c10d); None: ``node_rank`` and ``master_*`` say it all
+    rdzv_port: int = 29400
+    rdzv_is_host: bool | None = None  # None: this machine serves the store if ``rdzv_host`` means it
+    local_addr: str | None = None
+    join_timeout: float = 600.0  # seconds until the machines of an attempt are there
+    last_call_timeout: float = 30.0  # seconds without another machine after which min_nodes are enough
+    keep_alive_timeout: float = 30.0  # seconds without a sign of life after which a machine is lost
+    exit_timeout: float = 300.0  # seconds that a machine that is done waits for the others
 
     def threads_per_worker(self) -> int:
         """Returns this machine's cores (those that the process may use) divided among the processes, at least 1."""

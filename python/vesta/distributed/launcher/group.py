@@ -11,10 +11,11 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from ..elastic.multiprocessing.errors import ProcessFailure
 from .config import LaunchConfig
+from .rendezvous import Place
 from .worker import Streams, Worker
 
 #: How long the others may fail of themselves once one worker has failed: the first to exit need not be the first to
@@ -29,6 +30,7 @@ class Outcome:
 
     failures: dict[int, ProcessFailure] = field(default_factory=dict)
     signal: signal.Signals | None = None
+    elsewhere: str | None = None  # the failure of another machine, for which the workers here were ended
     ended: dict[int, str] = field(default_factory=dict)  # what became of every worker, by rank
 
 
@@ -96,24 +98,25 @@ class Guard:
 class WorkerGroup:
     """Runs the workers of one attempt to their end."""
 
-    def __init__(self, config: LaunchConfig, attempt: int, folder: Path, guard: Guard, inbox: SignalInbox) -> None:
-        self._config, self._attempt, self._folder = config, attempt, folder
+    def __init__(self, config: LaunchConfig, place: Place, folder: Path, guard: Guard, inbox: SignalInbox) -> None:
+        self._config, self._place, self._folder = config, place, folder
         self._guard, self._inbox = guard, inbox
         self._workers: list[Worker] = []
         self._failed_at: float | None = None
         self._kill_at: float | None = None
         self._signal: signal.Signals | None = None
-        self._store_is_here = False
+        self._elsewhere: str | None = None
+        self._look: Callable[[], str | None] = lambda: None
 
-    def run(self, command: list[str], master: tuple[str, int], node_rank: int, store_is_here: bool) -> Outcome:
+    def run(self, command: list[str], look: Callable[[], str | None]) -> Outcome:
         """Starts a worker per local rank and returns when the last has ended.
 
-        ``store_is_here``: the launcher runs the store at ``master``, and rank 0 need not.
+        ``look`` returns why the workers are to end although none here has failed, if so.
         """
-        self._store_is_here = store_is_here
+        self._look = look
         try:
             for local_rank in range(self._config.nproc_per_node):
-                self._workers.append(self._start(command, master, node_rank, local_rank))
+                self._workers.append(self._start(command, local_rank))
             with selectors.DefaultSelector() as selector:
                 self._register(selector)
                 while any(worker.alive for worker in self._workers):
@@ -129,12 +132,11 @@ class WorkerGroup:
 
     # ---- starting
 
-    def _start(self, command: list[str], master: tuple[str, int], node_rank: int, local_rank: int) -> Worker:
-        config = self._config
-        rank = node_rank * config.nproc_per_node + local_rank
+    def _start(self, command: list[str], local_rank: int) -> Worker:
+        rank = self._place.first_rank + local_rank
         folder = self._folder / str(local_rank)
         folder.mkdir(parents=True, exist_ok=True)
-        environment = dict(os.environ, **self.environment(master, node_rank, local_rank))
+        environment = dict(os.environ, **self.environment(local_rank))
         environment["TORCHELASTIC_ERROR_FILE"] = str(folder / "error.json")
         words = [word.replace("${local_rank}", str(local_rank)) for word in command]
         out, err = (self._streams(which, rank, local_rank, folder) for which in (1, 2))
@@ -142,27 +144,26 @@ class WorkerGroup:
         self._guard.tell(f"+{worker.pid}")
         return worker
 
-    def environment(self, master: tuple[str, int], node_rank: int, local_rank: int) -> dict[str, str]:
+    def environment(self, local_rank: int) -> dict[str, str]:
         """Returns torchrun's variables for one worker, and its number of threads."""
-        config = self._config
-        rank = node_rank * config.nproc_per_node + local_rank
-        world = config.max_nodes * config.nproc_per_node
+        config, place = self._config, self._place
+        rank = place.first_rank + local_rank
         values = {
             "LOCAL_RANK": 0 if config.virtual_local_rank else local_rank,
             "RANK": rank,
-            "GROUP_RANK": node_rank,
+            "GROUP_RANK": place.node_rank,
             "ROLE_RANK": rank,
             "ROLE_NAME": config.role,
             "LOCAL_WORLD_SIZE": config.nproc_per_node,
-            "WORLD_SIZE": world,
-            "GROUP_WORLD_SIZE": config.max_nodes,
-            "ROLE_WORLD_SIZE": world,
-            "MASTER_ADDR": master[0],
-            "MASTER_PORT": master[1],
-            "TORCHELASTIC_RESTART_COUNT": self._attempt,
+            "WORLD_SIZE": place.world_size,
+            "GROUP_WORLD_SIZE": place.nodes,
+            "ROLE_WORLD_SIZE": place.world_size,
+            "MASTER_ADDR": place.master[0],
+            "MASTER_PORT": place.master[1],
+            "TORCHELASTIC_RESTART_COUNT": place.attempt,
             "TORCHELASTIC_MAX_RESTARTS": config.max_restarts,
             "TORCHELASTIC_RUN_ID": config.run_id,
-            "TORCHELASTIC_USE_AGENT_STORE": self._store_is_here,
+            "TORCHELASTIC_USE_AGENT_STORE": place.served,
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS") or config.threads_per_worker(),
         }
         if config.virtual_local_rank:
@@ -235,6 +236,9 @@ class WorkerGroup:
 
     def _end_when_due(self) -> None:
         now = time.monotonic()
+        if self._kill_at is None and self._failed_at is None and (why := self._look()) is not None:
+            self._elsewhere = why
+            self._end(signal.SIGTERM)
         due = self._settled_at()
         if due is not None and now >= due:
             self._end(signal.SIGTERM)
@@ -266,7 +270,7 @@ class WorkerGroup:
 
     def _outcome(self) -> Outcome:
         first_end = min((w.ended_at for w in self._workers if w.exit_code != 0 and w.sent is None), default=None)
-        outcome = Outcome(signal=self._signal)
+        outcome = Outcome(signal=self._signal, elsewhere=self._elsewhere)
         for worker in self._workers:
             assert worker.exit_code is not None
             failure = ProcessFailure(worker.local_rank, worker.pid, worker.exit_code, worker.error_file)

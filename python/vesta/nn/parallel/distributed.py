@@ -194,9 +194,10 @@ class DistributedDataParallel(Module, Joinable):
     def _make_replicas(self, with_buffers: bool) -> None:
         """Compares the ranks' parameters and gives all the values of rank 0."""
         named = [(n, p) for n, p in self.module.named_parameters() if n not in self.parameters_to_ignore]
-        _C._ddp.verify_replicas(self.process_group, named, "parameter")
+        _C._ddp.verify_replicas(self.process_group, named, "parameter", self.device)
         if with_buffers:
-            _C._ddp.verify_replicas(self.process_group, list(self.named_module_buffers.items()), "buffer")
+            buffers = list(self.named_module_buffers.items())
+            _C._ddp.verify_replicas(self.process_group, buffers, "buffer", self.device)
         self._sync_module_states(0, with_buffers)
 
     def _sync_module_states(self, source: int, with_buffers: bool) -> None:

@@ -305,6 +305,9 @@ class Pool:
         self._fork = None
         for worker in workers:
             worker.channel.close()
+            if _is_stopped(worker.pid):  # it would follow nothing else
+                with contextlib.suppress(OSError):
+                    _kill(worker, signal.SIGKILL)
         left = _gone(workers, grace)
         for act in (signal.SIGTERM, signal.SIGKILL):
             for worker in left:

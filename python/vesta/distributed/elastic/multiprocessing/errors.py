@@ -6,6 +6,7 @@ import faulthandler
 import functools
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -19,6 +20,8 @@ __all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_hand
 
 R = TypeVar("R")
 NOT_AVAILABLE = "<N/A>"
+#: The last line of a traceback by which a rank says that another one is gone.
+CONSEQUENCE = re.compile(r"vesta\.distributed\.Dist\w+Error: .*(\) died\b|\) has left the group|was aborted by rank)")
 
 
 class ErrorHandler:
@@ -115,6 +118,12 @@ class ProcessFailure:
         """Returns the time as YYYY-MM-DD_HH:MM:SS."""
         return datetime.fromtimestamp(int(self.timestamp)).isoformat(sep="_")
 
+    def is_consequence(self) -> bool:
+        """Tells whether the traceback ends with the loss of another rank: it died, left, or aborted the group."""
+        lines = self.text().rstrip().split("\n")
+        at = next((i for i in reversed(range(len(lines))) if CONSEQUENCE.match(lines[i])), None)
+        return at is not None and not any(line.startswith("  File ") for line in lines[at:])
+
     def text(self) -> str:
         """Returns the traceback, or what else is known."""
         if isinstance(self.message, dict):
@@ -133,8 +142,11 @@ class ChildFailedError(Exception):
         super().__init__(self.format_msg())
 
     def get_first_failure(self) -> tuple[int, ProcessFailure]:
-        """Returns the rank that failed first, and its failure: what made the others fail, most likely."""
-        rank = min(self.failures, key=lambda r: self.failures[r].timestamp)
+        """Returns the rank that failed first, and its failure: what made the others fail, most likely.
+
+        A rank that only noticed that another one was gone is it where no rank has failed of itself.
+        """
+        rank = min(self.failures, key=lambda r: (self.failures[r].is_consequence(), self.failures[r].timestamp))
         return rank, self.failures[rank]
 
     def format_msg(self, boarder_delim: str = "=", section_delim: str = "-") -> str:

@@ -1,0 +1,190 @@
+#include <vesta/cuda/nccl/communicator.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include <vesta/cuda/fault.h>
+
+namespace vesta::cuda::nccl {
+namespace {
+
+constexpr auto kAbortPatience = std::chrono::seconds(5);
+constexpr auto kClosePatience = std::chrono::seconds(10);  // of ncclCommFinalize, then the communicator is aborted
+constexpr auto kCallPatience = std::chrono::seconds(1);    // for a call under way, before an abort goes past it
+
+[[noreturn]] void end_process(const std::string& group, const std::string& reason) {
+  std::fprintf(stderr,
+               "vesta: group '%s': NCCL did not end its operations within 5 s of being told to, the device hangs. This "
+               "process is ended. The group had failed: %s\n",
+               group.c_str(), reason.c_str());
+  std::fflush(stderr);
+  _exit(1);
+}
+
+}  // namespace
+
+void FailureNotice::post(const std::vector<int>& devices, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (told_ || devices.empty()) return;
+  told_ = true;
+  for (int d : devices) post_failure(d, this, error);
+}
+
+void FailureNotice::heard() {
+  std::lock_guard lock(mutex_);
+  told_ = true;
+  retract_failure(this);
+}
+
+void Backoff::sleep() {
+  std::this_thread::sleep_for(std::chrono::microseconds(microseconds_));
+  microseconds_ = std::min(microseconds_ + microseconds_ / 2, 1000);
+}
+
+Communicator::Communicator(int device, int rank, int size)
+    : stream_(take_own_stream(device)), rank_(rank), size_(size) {}
+
+Communicator::~Communicator() {
+  abort();
+  return_own_stream(stream_);
+}
+
+Comm Communicator::live() const {
+  Comm c = comm_.load();
+  if (!c) distributed_fail(DistributedCause::backend, "the communicator was aborted.");
+  return c;
+}
+
+void Communicator::connect(const UniqueId& id) {
+  std::lock_guard lock(calling_);
+  DeviceGuard guard(device());
+  Config config;
+  config.blocking = 0;
+  Comm made = nullptr;
+  last_call_ = "ncclCommInitRankConfig";
+  check(functions().comm_init(&made, size_, id, rank_, &config), last_call_);
+  comm_ = made;
+}
+
+void Communicator::queue(const std::function<void(Comm)>& f) {
+  const Functions& n = functions();
+  std::lock_guard lock(calling_);
+  Comm comm = live();
+  DeviceGuard guard(device());
+  last_call_ = "ncclGroupEnd";
+  check(n.group_start(), "ncclGroupStart", comm);
+  try {
+    f(comm);
+  } catch (...) {
+    n.group_end();
+    throw;
+  }
+  check(n.group_end(), last_call_, comm);
+}
+
+bool Communicator::settled() {
+  std::lock_guard lock(calling_);
+  Comm comm = live();
+  Result state = success;
+  check(functions().comm_async_error(comm, &state), "ncclCommGetAsyncError", comm);
+  check(state, last_call_, comm);
+  return state == success;
+}
+
+void Communicator::settle(const Look& look) {
+  for (Backoff pause; !settled(); pause.sleep()) look();
+}
+
+std::string Communicator::async_error() {
+  std::unique_lock lock(calling_, std::try_to_lock);
+  Comm comm = lock ? comm_.load() : nullptr;
+  if (!comm) return {};
+  Result state = success;
+  if (Result r = functions().comm_async_error(comm, &state); r != success) state = r;
+  if (state == success || state == in_progress) return {};
+  return "NCCL reports an asynchronous error: " + describe(state, last_call_, comm);
+}
+
+void Communicator::abort() noexcept {
+  std::unique_lock lock(calling_, kCallPatience);  // who does not come out of a call is freed by the abort itself
+  Comm comm = comm_.exchange(nullptr);
+  if (lock) lock.unlock();
+  if (comm) functions().comm_abort(comm);
+}
+
+void Communicator::close() noexcept {
+  std::unique_lock lock(calling_);
+  Comm comm = comm_.exchange(nullptr);
+  if (!comm) return;
+  const Functions& n = functions();
+  DeviceGuard guard(device());
+  Result state = n.comm_finalize(comm);
+  const auto end = deadline_in(kClosePatience);
+  for (Backoff pause; state == in_progress && Clock::now() < end; pause.sleep()) n.comm_async_error(comm, &state);
+  if (state == success) n.comm_destroy(comm);
+  else n.comm_abort(comm);
+}
+
+Communicators::~Communicators() { close(); }
+
+std::shared_ptr<Communicator> Communicators::add(int device, int rank, int size) {
+  auto made = std::make_shared<Communicator>(device, rank, size);
+  std::lock_guard lock(mutex_);
+  if (aborting_) distributed_fail(DistributedCause::backend, "the group has failed.");
+  all_.push_back(made);
+  return made;
+}
+
+void Communicators::abort(const std::string& reason) noexcept {
+  std::lock_guard lock(mutex_);
+  if (aborting_.exchange(true)) return;
+  thread_ = std::thread([this, reason] { abort_all(reason); });
+}
+
+void Communicators::abort_all(const std::string& reason) noexcept {
+  std::vector<std::shared_ptr<Communicator>> all;
+  {
+    std::lock_guard lock(mutex_);
+    all = all_;
+  }
+  std::vector<int> devices;
+  for (auto& c : all) {
+    if (c->busy()) devices.push_back(c->device());
+  }
+  // Before the abort: it ends the waits, and who comes out of one must not take what was not written for values.
+  notice_.post(devices, std::make_exception_ptr(DistributedError(DistributedCause::backend, reason)));
+  bool done = false;  // under the mutex
+  std::thread worker([&] {
+    for (auto& c : all) c->abort();
+    std::lock_guard lock(mutex_);
+    done = true;
+    changed_.notify_all();
+  });
+  {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, kAbortPatience, [&] { return done; })) end_process(group_, reason);
+  }
+  worker.join();
+  std::lock_guard lock(mutex_);
+  aborted_ = true;
+  changed_.notify_all();
+}
+
+void Communicators::wait_aborted() noexcept {
+  std::unique_lock lock(mutex_);
+  if (aborting_) changed_.wait(lock, [&] { return aborted_; });
+}
+
+void Communicators::close() noexcept {
+  if (thread_.joinable()) thread_.join();
+  std::vector<std::shared_ptr<Communicator>> all;
+  {
+    std::lock_guard lock(mutex_);
+    all.swap(all_);
+  }
+  for (auto& c : all) c->close();
+}
+
+}  // namespace vesta::cuda::nccl

@@ -1,0 +1,389 @@
+#include <vesta/cuda/nccl/messages.h>
+
+#include <list>
+#include <map>
+
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::cuda::nccl {
+namespace {
+
+constexpr auto kIdle = Milliseconds(200);  // how often an idle thread looks for lost ranks
+constexpr auto kBusy = Milliseconds(1);    // and one that has something under way, for its end
+
+struct Head {
+  uint64_t number;
+  int tag;
+  Fingerprint print;
+};
+
+std::exception_ptr error_of(const std::string& message) {
+  return std::make_exception_ptr(DistributedError(DistributedCause::backend, message));
+}
+
+/// Is a send, or a receive.
+struct Message {
+  bool sends;
+  int peer, tag;       // a receive from any rank has -1 until it is matched
+  Tensor user, memory; // what the user gave, and what NCCL works on
+  Event start;
+  cuda::Stream called_on;
+  Fingerprint print;
+  Clock::time_point deadline;
+  std::shared_ptr<NcclWork> work;
+  bool calling = false;  // NCCL's call was made, and is not settled
+};
+
+/// Is one direction between this rank and another: its communicator, and what is to be queued on it, in order.
+struct Direction {
+  std::shared_ptr<Communicator> comm;
+  bool has_id = false, connected = false;
+  std::list<Message> waiting;
+};
+
+}  // namespace
+
+struct Messages::State : std::enable_shared_from_this<State> {
+  State(std::shared_ptr<GroupCore> c, std::shared_ptr<GroupState> g, StorePtr s)
+      : core(std::move(c)),
+        group(std::move(g)),
+        store(std::move(s)),
+        sent(size_t(core->mesh.size())),
+        heads(size_t(core->mesh.size())) {}
+
+  void run();
+  void start_thread();
+  bool step();
+  void take_in(int from, const MeshMessage& m);
+  void match();
+  void advance(int peer, bool sends, Direction& d);
+  bool connect(int peer, bool sends, Direction& d, int device);
+  void queue(Direction& d, Message& m);
+  void look_at_ends();
+  std::string why_not(const Message& m, bool matched);
+  void end_all(const std::string& why);
+  void drop(std::list<Message>& from, std::list<Message>::iterator& at, std::exception_ptr error);
+  std::string where(const Message& m) const { return text(m.print.describe(), " in group '", core->name, "'"); }
+  Message message(Collective what, const Tensor& t, int peer, int tag, Milliseconds timeout);
+
+  std::shared_ptr<GroupCore> core;
+  std::shared_ptr<GroupState> group;
+  StorePtr store;
+  std::mutex mutex;  // of everything below
+  std::vector<uint64_t> sent;
+  std::vector<std::deque<Head>> heads;
+  std::list<Message> receives;                        // that no head has met
+  std::map<std::pair<int, bool>, Direction> directions;  // by peer, and whether this rank sends
+  std::list<Message> flying;                          // queued on the device
+  std::vector<std::pair<std::shared_ptr<NcclWork>, std::exception_ptr>> ended;  // finished outside the lock
+  std::atomic<bool> attention{false};
+  bool stopping = false;
+  std::thread thread;
+};
+
+Messages::Messages(std::shared_ptr<GroupCore> core, std::shared_ptr<GroupState> group, StorePtr store)
+    : state_(std::make_shared<State>(std::move(core), std::move(group), std::move(store))) {}
+Messages::~Messages() { stop(); }
+
+void Messages::State::start_thread() {
+  attention = true;
+  if (!thread.joinable()) thread = std::thread([self = shared_from_this()] { self->run(); });
+}
+
+Message Messages::State::message(Collective what, const Tensor& t, int peer, int tag, Milliseconds timeout) {
+  VESTA_CHECK(peer != core->mesh.rank(), value, name(what), ": expected another rank, got this one, ", peer,
+              what == Collective::send ? " (dst)." : " (src).");
+  Message m;
+  m.sends = what == Collective::send;
+  m.peer = peer;
+  m.tag = tag;
+  m.user = t.detach();
+  m.called_on = current_stream(index_of(t.device()));
+  m.print.what = what;
+  m.print.root = m.sends ? -1 : peer;
+  m.print.add(t.sizes(), t.dtype());
+  m.print.site = CallSite::current();
+  m.deadline = deadline_in(timeout);
+  m.work = std::make_shared<NcclWork>(name(what), timeout, group);
+  core->check_failed(where(m));
+  return m;
+}
+
+WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
+  State& s = *state_;
+  Message m = s.message(Collective::send, t, to, tag, timeout);
+  m.memory = m.user.contiguous();
+  m.start.record(m.called_on);
+  m.work->keep({t, m.memory});
+  const std::string head = wire::Writer().put(int32_t(tag)).put(std::string_view(m.print.encode())).take();
+  WorkPtr work = m.work;
+  std::string gone = s.core->mesh.with(to, [&](Peer&) { return s.core->mesh.gone(to, UINT64_MAX); });
+  if (const std::string told = s.core->mesh.aborted(); !told.empty()) {
+    s.core->fail(told, false);
+    s.core->check_failed(s.where(m));
+  }
+  if (!gone.empty()) distributed_fail(DistributedCause::backend, s.where(m), ": ", gone, ".");
+  {
+    std::lock_guard lock(s.mutex);
+    VESTA_CHECK(!s.stopping, runtime, "send: group '", s.core->name, "' was destroyed.");
+    s.core->mesh.send(to, Topic::message, ++s.sent[size_t(to)], head);
+    s.directions[{to, true}].waiting.push_back(std::move(m));
+    s.start_thread();
+  }
+  s.core->mesh.wake();
+  return work;
+}
+
+WorkPtr Messages::receive(const Tensor& t, int from, int tag, Milliseconds timeout) {
+  State& s = *state_;
+  Message m = s.message(Collective::recv, t, from, tag, timeout);
+  if (m.user.is_contiguous()) m.memory = m.user;
+  m.start.record(m.called_on);
+  m.work->keep({t});
+  m.work->set_outputs({t});
+  WorkPtr work = m.work;
+  {
+    std::lock_guard lock(s.mutex);
+    VESTA_CHECK(!s.stopping, runtime, "recv: group '", s.core->name, "' was destroyed.");
+    s.receives.push_back(std::move(m));
+    s.start_thread();
+  }
+  s.core->mesh.wake();
+  return work;
+}
+
+void Messages::stop() {
+  std::thread ending;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+    state_->attention = true;
+    ending.swap(state_->thread);
+  }
+  if (!ending.joinable()) return;
+  if (state_->core->forked()) return ending.detach();
+  state_->core->mesh.wake();
+  ending.join();
+}
+
+void Messages::State::take_in(int from, const MeshMessage& m) {
+  wire::Reader r(m.body);
+  const int tag = r.get<int32_t>();
+  std::string_view ignored;
+  heads[size_t(from)].push_back({m.number, tag, Fingerprint::decode(r.text(), ignored)});
+}
+
+/// Gives each head, in order, the first receive that it fits. A head that fits none holds up those behind it: NCCL
+/// would hand their values to the wrong receive.
+void Messages::State::match() {
+  for (int r = 0; r < core->mesh.size(); ++r) {
+    auto& queue = heads[size_t(r)];
+    while (!queue.empty()) {
+      const Head& head = queue.front();
+      const auto at = std::find_if(receives.begin(), receives.end(), [&](const Message& m) {
+        return (m.peer == -1 || m.peer == r) && m.tag == head.tag;
+      });
+      if (at == receives.end()) break;
+      if (at->print.dtype != head.print.dtype || at->print.numel != head.print.numel) {
+        core->fail(
+            text("message from rank ", r, " to rank ", core->mesh.rank(), " (tag ", head.tag, ") of group '",
+                 core->name, "': what is sent is not what is expected.\n  ", core->mesh.who(r), " calls ",
+                 head.print.describe(), "\n  ", core->mesh.who(core->mesh.rank()), " calls ", at->print.describe()),
+            true);
+        return;
+      }
+      at->peer = r;
+      at->work->set_source_rank(r);
+      auto& waiting = directions[{r, false}].waiting;
+      waiting.splice(waiting.end(), receives, at);
+      queue.pop_front();
+    }
+  }
+}
+
+bool Messages::State::connect(int peer, bool sends, Direction& d, int device) {
+  if (d.connected) return true;
+  const int me = core->mesh.rank();
+  const std::string key = text("nccl/", sends ? me : peer, "-", sends ? peer : me);
+  if (!d.comm) d.comm = group->communicators.add(device, sends ? 0 : 1, 2);
+  if (!d.has_id) {
+    UniqueId id;
+    if (sends) {
+      check(functions().unique_id(&id), "ncclGetUniqueId");
+      store->set(key, std::string(id.internal, sizeof id.internal));
+    } else {
+      if (!store->check({key})) return false;
+      const std::string bytes = store->get(key);
+      std::memcpy(id.internal, bytes.data(), std::min(bytes.size(), sizeof id.internal));
+    }
+    d.comm->connect(id);
+    d.has_id = true;
+  }
+  d.connected = d.comm->settled();
+  if (d.connected && !sends) store->delete_key(key);
+  return d.connected;
+}
+
+void Messages::State::queue(Direction& d, Message& m) {
+  VESTA_CHECK(d.comm->device() == m.called_on.device(), value, name(m.print.what),
+              ": expected a tensor on cuda:", d.comm->device(),
+              ", as in the first message between these ranks, got one on cuda:", m.called_on.device(), " (tensor).");
+  StreamGuard guard(d.comm->stream());
+  m.start.block(d.comm->stream());
+  if (!m.memory.defined()) m.memory = empty_tensor(m.user.sizes(), m.user.dtype(), m.user.device());
+  const size_t bytes = size_t(m.memory.numel() * m.memory.element_size());
+  d.comm->queue([&](Comm c) {
+    const Functions& f = functions();
+    if (m.sends) check(f.send(m.memory.data_ptr(), bytes, uint8, 1, c, d.comm->handle()), "ncclSend", c);
+    else check(f.recv(m.memory.data_ptr(), bytes, uint8, 0, c, d.comm->handle()), "ncclRecv", c);
+  });
+  m.calling = true;
+}
+
+void Messages::State::advance(int peer, bool sends, Direction& d) {
+  while (!d.waiting.empty()) {
+    Message& m = d.waiting.front();
+    if (!connect(peer, sends, d, m.called_on.device())) return;
+    if (!m.calling) queue(d, m);
+    if (!d.comm->settled()) return;
+    if (!m.user.is_same(m.memory) && !sends) {
+      StreamGuard guard(d.comm->stream());
+      m.user.copy_(m.memory);
+    }
+    m.user = m.memory = Tensor();  // the Work has the user's, until `wait`, which may return from here on
+    Event end;
+    end.record(d.comm->stream());
+    m.work->queued(std::move(end), m.called_on, d.comm);
+    flying.splice(flying.end(), d.waiting, d.waiting.begin());
+  }
+}
+
+/// Says why a message cannot end well any more; empty while it can.
+std::string Messages::State::why_not(const Message& m, bool matched) {
+  Mesh& mesh = core->mesh;
+  std::string gone;
+  for (int r = 0; r < mesh.size() && gone.empty(); ++r) {
+    if (r == mesh.rank() || (m.peer != -1 && m.peer != r)) continue;
+    gone = mesh.with(r, [&](Peer& p) {
+      const bool ended = p.state == Peer::lost || (p.state == Peer::left && !matched && m.peer != -1);
+      return ended ? mesh.gone(r, UINT64_MAX) : std::string();
+    });
+  }
+  if (!gone.empty()) {  // who failed the group counts as gone too: the next step has the reason
+    return mesh.aborted().empty() ? where(m) + ": " + gone + "." : std::string();
+  }
+  if (Clock::now() < m.deadline) return {};
+  std::string behind;
+  for (size_t r = 0; r < heads.size() && !m.sends && !matched; ++r) {
+    if ((m.peer != -1 && m.peer != int(r)) || heads[r].empty() || heads[r].front().tag == m.tag) continue;
+    behind =
+        text(" A message with tag ", heads[r].front().tag, " of ", mesh.who(int(r)), " was sent first; receive it.");
+  }
+  return text(where(m), " timed out after ", m.work->timeout().count(),
+              " ms: ", m.peer < 0 ? "no rank" : mesh.who(m.peer), " has made the call that belongs to it.", behind);
+}
+
+void Messages::State::drop(std::list<Message>& from, std::list<Message>::iterator& at, std::exception_ptr error) {
+  ended.emplace_back(at->work, std::move(error));
+  at = from.erase(at);
+}
+
+void Messages::State::look_at_ends() {
+  for (auto at = receives.begin(); at != receives.end();) {
+    std::string why = why_not(*at, false);
+    if (why.empty() && stopping) why = where(*at) + ": the group was destroyed before the message arrived.";
+    if (why.empty()) ++at;
+    else drop(receives, at, error_of(why));  // nothing was queued: the group lives on
+  }
+  auto broken = [&](const Message& m, bool matched) {
+    const std::string why = why_not(m, matched);
+    if (!why.empty()) core->fail(why, true);  // NCCL holds its end
+    return !why.empty();
+  };
+  for (auto& [key, d] : directions) {
+    for (const Message& m : d.waiting) {
+      if (broken(m, !m.sends)) return;
+    }
+  }
+  for (auto at = flying.begin(); at != flying.end();) {
+    if (at->work->ended_on_device()) {
+      drop(flying, at, nullptr);
+      continue;
+    }
+    if (broken(*at, true)) return;
+    auto& d = directions[{at->peer, at->sends}];
+    if (const std::string error = d.comm->async_error(); !error.empty()) {
+      core->fail(where(*at) + ": " + error + ".", true);
+      return;
+    }
+    ++at;
+  }
+}
+
+void Messages::State::end_all(const std::string& why) {
+  auto error_for = [&](const Message& m) {
+    const std::string here = where(m);
+    return error_of(why.starts_with(here) ? why : here + ": " + why);
+  };
+  for (std::list<Message>* list : {&receives, &flying}) {
+    for (auto at = list->begin(); at != list->end();) drop(*list, at, error_for(*at));
+  }
+  for (auto& [key, d] : directions) {
+    for (auto at = d.waiting.begin(); at != d.waiting.end();) drop(d.waiting, at, error_for(*at));
+  }
+}
+
+/// Goes on with everything; tells whether something is under way. Under the lock.
+bool Messages::State::step() {
+  try {
+    // Who has failed the group counts as gone from then on: its reason comes first.
+    if (const std::string told = core->mesh.aborted(); !told.empty()) core->fail(told, false);
+    if (!core->failed()) match();
+    for (auto& [key, d] : directions) {
+      if (!core->failed()) advance(key.first, key.second, d);
+    }
+    if (!core->failed()) look_at_ends();
+    core->check_failed(text("the messages of group '", core->name, "'"));
+  } catch (const std::exception& e) {
+    end_all(core->failed() ? e.what() : core->fail(text("messages of group '", core->name, "': ", e.what()), true));
+  }
+  bool busy = !flying.empty();
+  for (auto& [key, d] : directions) busy = busy || !d.waiting.empty();
+  return busy;
+}
+
+void Messages::State::run() {
+  Mesh& mesh = core->mesh;
+  for (bool busy = false;;) {
+    mesh.wait(Clock::now() + (busy ? kBusy : kIdle), [&] {
+      for (int r = 0; r < mesh.size(); ++r) {
+        if (!mesh.peer(r).messages.empty()) return true;
+      }
+      return attention.exchange(false);
+    });
+    std::vector<std::pair<int, MeshMessage>> came;
+    for (int r = 0; r < mesh.size(); ++r) {
+      mesh.with(r, [&](Peer& p) {
+        for (MeshMessage& m : p.messages) came.emplace_back(r, std::move(m));
+        p.messages.clear();
+      });
+    }
+    bool done = false;
+    decltype(ended) works;
+    {
+      std::lock_guard lock(mutex);
+      for (auto& [from, m] : came) take_in(from, m);
+      busy = step();
+      done = stopping && !busy && receives.empty();
+      works.swap(ended);
+    }
+    for (auto& [work, error] : works) {
+      work->release(error);
+      work->finish(error);
+    }
+    works.clear();
+    if (done) return;
+  }
+}
+
+}  // namespace vesta::cuda::nccl

@@ -1,0 +1,67 @@
+// NcclWork: an operation that was queued on a communicator's stream. `wait` orders the current stream behind it.
+#pragma once
+#include <vesta/cuda/nccl/communicator.h>
+#include <vesta/multiprocessing/process_group_core.h>
+
+namespace vesta::cuda::nccl {
+
+/// Is what the works and threads of a group share.
+struct GroupState {
+  explicit GroupState(const std::shared_ptr<GroupCore>& core) : communicators(core->name, notice), core_(core) {}
+  /// Begins the abort where the group has failed. Who finds a failure first notes it, then begins the abort: who acts
+  /// on the note may be earlier than the abort.
+  void abort_if_failed() noexcept;
+
+  FailureNotice notice;
+  Communicators communicators;
+
+ private:
+  const std::weak_ptr<GroupCore> core_;  // who owns this
+};
+
+class NcclWork : public Work {
+ public:
+  /// With `blocking`, `wait` waits on the host (barriers).
+  NcclWork(const char* name, Milliseconds timeout, std::shared_ptr<GroupState> group, bool blocking = false)
+      : Work(name, timeout), group_(std::move(group)), blocking_(blocking) {}
+
+  /// Makes the current stream wait; the host goes on. With a timeout, the host waits for the end.
+  void wait(Milliseconds timeout) override;
+  void synchronize() override { order(); }
+  bool on_device() const override { return !blocking_; }
+
+  // For the group.
+
+  /// Keeps tensors until `wait`, or until the operation has ended.
+  void keep(const std::vector<Tensor>& tensors);
+  /// Says that it is queued: `end` marks its end on the communicator's stream; the inputs were those of `called_on`.
+  void queued(Event end, cuda::Stream called_on, std::shared_ptr<Communicator> on);
+  /// Says that it will never be, and why.
+  void not_queued(std::exception_ptr error);
+  /// Waits for the end on the device, on a thread of the group. Throws what ended it otherwise.
+  void await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline);
+  /// Tells whether the device has ended it.
+  bool ended_on_device() const;
+  /// Lets go of everything; with an error, after the communicators' abort.
+  void release(std::exception_ptr error = nullptr);
+  /// Waits for the end, which is near, and raises its error.
+  void raise();
+
+ private:
+  enum State : uint8_t { pending, flying, failed };
+  void order();
+
+  const std::shared_ptr<GroupState> group_;
+  const bool blocking_;
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  State state_ = pending;
+  std::exception_ptr error_;
+  Event end_;
+  cuda::Stream called_on_;
+  std::shared_ptr<Communicator> on_;
+  std::vector<Tensor> kept_;
+  bool letting_go_ = false;  // `release` is at it: until it is done, `wait` must not return
+};
+
+}  // namespace vesta::cuda::nccl
