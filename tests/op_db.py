@@ -100,7 +100,7 @@ OPS: list[Row] = [
     structured("var", ref.var, s.moments, dtypes="hfc", result="real", ulp=0, bitwise=False, repeats=False),
     structured("std", lambda x, *a, **k: np.sqrt(ref.var(x, *a, **k)), s.moments, dtypes="hfc", result="real", ulp=0,
         bitwise=False, repeats=False),
-    Row("norm", "reduction", ref.norm, s.norm, s.norm, dtypes="hfc", result="real", ulp=0, bitwise=False),
+    Row("norm", "power", ref.norm, s.norm, s.norm, dtypes="hfc", result="real", ulp=0, bitwise=False),
     structured("cumsum", ref.cumsum, s.shapes(((), 0), ((0,), 0), ((7,), 0), ((5, 3), 0), ((5, 3), -1), ((2, 3, 4), 1),
         ((3, 100), 1), ((2, 0, 3), 1), ((130, 70), 0)), grad_samples=s.shapes(((), 0), ((4,), 0), ((2, 3), -1), ((2, 3,
         2), 1)), result="sum", ulp=0),
