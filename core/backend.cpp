@@ -9,12 +9,16 @@
 #include <cstdlib>
 #include <mutex>
 
+#include <vesta/core/base/warning.h>
+#include <vesta/core/plug_in.h>
+
 namespace vesta {
 namespace {
 
 constinit std::array<std::atomic<Backend*>, kNumDeviceTypes> backends{};
 
-std::string why_not_loaded;  // what the loader said; written once, by load_cuda
+std::string why_not_loaded;     // what the loader said; written once, by load_cuda
+bool of_another_build = false;  // and so is this
 void* cuda_library = nullptr;
 
 std::string library_path() {
@@ -25,20 +29,23 @@ std::string library_path() {
   return path.substr(0, path.rfind('/') + 1) + "libvesta_cuda.so";
 }
 
-/// Loads the library of CUDA once; it plugs itself in.
+/// Loads the library of CUDA once; it plugs itself in. One that is there and cannot be used is warned of: whoever only
+/// asks whether there is a GPU would not learn of it.
 void load_cuda() {
   static std::once_flag loading;
+  static std::atomic<bool> warns{false};
   std::call_once(loading, [] {
     const std::string path = library_path();
-    cuda_library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    cuda_library = load_plug_in(path, why_not_loaded);
     if (!cuda_library) {
-      why_not_loaded = dlerror();
+      warns = of_another_build = why_not_loaded.find("another build") != std::string::npos;
       return;
     }
     auto plug_in = reinterpret_cast<void (*)()>(dlsym(cuda_library, "vesta_plug_in"));
     if (plug_in) plug_in();
     else why_not_loaded = path + " has no vesta_plug_in";
   });
+  if (warns.exchange(false)) warn("cuda: " + why_not_loaded);  // not within call_once: it may wait for Python's lock
 }
 
 Backend* find(DeviceType type) {
@@ -55,6 +62,8 @@ void set_backend(DeviceType type, Backend* b) { backends[int(type)].store(b, std
 
 Backend& backend(DeviceType type) {
   Backend* b = find(type);
+  VESTA_CHECK(b || !of_another_build, device, "device: expected a ", name(type), " backend of this build. ",
+              why_not_loaded);
   VESTA_CHECK(b, device, "device: expected a device of this build, got '", name(type), "'. This build has no ",
               name(type), " backend",
               type == DeviceType::cuda ? "; install vesta-cuda (" + why_not_loaded + ")." : ".");

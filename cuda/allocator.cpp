@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdlib>
 
+#include <vesta/cuda/lib/channels_last.h>
+
 namespace vesta::cuda {
 
 // ---- the driver ----
@@ -169,7 +171,12 @@ namespace {
 
 template <size_t device>
 void give_back(void* block) {
-  allocator(int(device)).free(static_cast<DeviceAllocator::Block*>(block));
+  auto* b = static_cast<DeviceAllocator::Block*>(block);
+  if (b->watched) [[unlikely]] {
+    forget_layouts(b);
+    b->watched = false;
+  }
+  allocator(int(device)).free(b);
 }
 using Deleter = void (*)(void*);
 /// Lists give_back per device: a Storage's deleter gets the block and nothing else.

@@ -3,6 +3,7 @@
 
 #include <vesta/cuda/allocator.h>
 #include <vesta/cuda/fault.h>
+#include <vesta/cuda/lib/channels_last.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
 #include <vesta/cuda/nccl/nccl_library.h>
 
@@ -49,8 +50,14 @@ std::pair<size_t, size_t> free_and_total(int device) {
 
 std::vector<std::pair<std::string, uint64_t>> count() {
   const rt::Counters c = rt::counters();
-  return {
-      {"launches", c.launches}, {"copies", c.copies}, {"mallocs", c.mallocs}, {"synchronizations", c.synchronizations}};
+  const LayoutCounters l = layout_counters();
+  return {{"launches", c.launches},
+          {"copies", c.copies},
+          {"mallocs", c.mallocs},
+          {"synchronizations", c.synchronizations},
+          {"layouts_made", l.made},
+          {"layouts_taken", l.taken},
+          {"layout_bytes", uint64_t(l.kept_bytes)}};
 }
 
 /// Returns cuDNN's version as it counts (91900 for 9.19) and where it was found; 0 and why, where it is not.

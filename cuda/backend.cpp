@@ -1,5 +1,6 @@
 // CUDA as core sees it: the Backend port, and the entry that core calls when it has loaded this library.
 #include <vesta/core/backend.h>
+#include <vesta_build_identity.h>
 
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/storage.h>
@@ -120,6 +121,10 @@ void register_all() {
 }
 
 }  // namespace vesta::cuda
+
+/// States the build that this library is of (core/plug_in.h).
+extern "C" VESTA_API const char vesta_plug_in_build[];
+const char vesta_plug_in_build[] = VESTA_BUILD_IDENTITY;
 
 /// Plugs CUDA into core; core calls it once, by name, when it has loaded this library.
 extern "C" VESTA_API void vesta_plug_in() { vesta::cuda::register_all(); }

@@ -5,10 +5,12 @@
 #include <array>
 #include <mutex>
 
+#include <vesta/cuda/runtime_device.h>
+
 namespace vesta::cuda {
 namespace {
 
-thread_local int current = 0;
+thread_local int current = 0;             // when last asked; another library may have set another device since
 thread_local bool current_is_set = false;  // a new thread's CUDA context is device 0's only once somebody asks for it
 
 bool forked = false;  // this process is a child of one that used CUDA, and cannot go on with it
@@ -43,10 +45,14 @@ std::string why_no_device() {
               rt::status_name(found().status), "). Check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES.");
 }
 
-int current_device() { return current; }
+int current_device() {
+  int device = current;
+  if (!forked && visible_devices() > 0 && rt::get_device(&device) == rt::Status::success) current = device;
+  return current;
+}
 
 void set_current_device(int device) {
-  if (device == current && current_is_set) return;
+  if (current_is_set && current_device() == device) return;
   VESTA_CHECK(!forked, runtime,
               "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
               "'spawn' start method.");
@@ -58,7 +64,9 @@ void set_current_device(int device) {
   current = device, current_is_set = true;
 }
 
-DeviceGuard::DeviceGuard(int device) : before_(current), was_set_(current_is_set) { set_current_device(device); }
+DeviceGuard::DeviceGuard(int device) : before_(current_device()), was_set_(current_is_set) {
+  if (before_ != device || !was_set_) set_current_device(device);
+}
 
 DeviceGuard::~DeviceGuard() {
   if (before_ == current) return;

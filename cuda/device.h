@@ -11,7 +11,7 @@ inline constexpr int kMaxDevices = 16;
 VESTA_API int visible_devices();
 /// Says in a sentence why visible_devices() is 0; empty where it is not.
 VESTA_API std::string why_no_device();
-/// Returns this thread's current device, 0 at first.
+/// Returns this thread's current device, 0 at first. It is the runtime's: another library's cudaSetDevice counts.
 VESTA_API int current_device();
 /// Makes `device` current for this thread. Error(device) for a number that does not exist. A device that is current
 /// already costs no call.

@@ -421,7 +421,12 @@ void Mesh::take_in(int rank, std::vector<MeshMessage>& came) {
       case Topic::address: p.addresses.push_back(std::move(m)); break;
       case Topic::alive:
         p.calls = std::max(p.calls, m.number);
-        p.last_call = std::move(m.body);
+        try {
+          wire::Reader r(m.body);
+          p.last_call = r.text();
+          p.stand = r.rest();
+        } catch (const DistributedError&) {  // garbage
+        }
         break;
       case Topic::abort:
         if (aborted_.empty()) aborted_ = std::move(m.body);
@@ -526,6 +531,19 @@ std::string Mesh::gone(int rank, uint64_t number) const {
     return text(who(rank), " has left the group after its operation #", p.left_after);
   }
   return {};
+}
+
+std::string Mesh::unreachable(int with, bool promised) {
+  std::lock_guard lock(mutex_);
+  std::string died, left;
+  bool all = !promised;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_ || (with != -1 && with != r)) continue;
+    const Peer::State state = peers_[size_t(r)].state;
+    if (state == Peer::here) all = false;
+    else (state == Peer::lost ? died : left) = gone(r, UINT64_MAX);
+  }
+  return !died.empty() ? died : all ? left : "";
 }
 
 }  // namespace vesta

@@ -39,6 +39,7 @@ struct Peer {
   bool ready = false;  // it has all its connections, the engine's too
   uint64_t calls = 0;  // the last operation it has begun, as far as is known
   std::string last_call;
+  std::string stand;  // what it said of itself when it last gave a sign of life (standstill.h)
   Clock::time_point heard;  // when it last said something
   std::deque<MeshMessage> collectives, messages, addresses;
   // The connection.
@@ -94,6 +95,9 @@ class VESTA_API Mesh {
   std::string who(int rank) const;
   /// Returns why a rank cannot take part in operation `number`, or an empty text. Called under the lock.
   std::string gone(int rank, uint64_t number) const;
+  /// Says which rank is gone that a message is to come from or go to; of any rank (-1) one that died, or all that left.
+  /// Empty while it may come. With `promised` it is on its way, and a rank that leaves still sends it. Takes the lock.
+  std::string unreachable(int with, bool promised = false);
   /// Calls `f` with each open descriptor, once, after the connections are made.
   template <class F>
   void each_descriptor(F&& f) {

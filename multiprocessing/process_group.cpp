@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include <vesta/core/backend.h>
+#include <vesta/core/plug_in.h>
 #include <vesta/multiprocessing/process_group_by_device.h>
 #include <vesta/multiprocessing/store.h>
 
@@ -59,9 +60,8 @@ GroupFactory find_backend(const std::string& backend, std::string& why_not) {
     return nullptr;
   }
   const std::string path = plug_in_path(backend);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = load_plug_in(path, why_not);
   if (!library) {
-    why_not = dlerror();
     for (int t = 0; t < kNumDeviceTypes; ++t) has_backend(DeviceType(t));  // a device's library may bring its own
     return known();
   }

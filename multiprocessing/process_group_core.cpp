@@ -194,8 +194,10 @@ void GroupCore::submit(Fingerprint print, const WorkPtr& work, std::function<voi
   const uint64_t sequence = ++given_;
   work->set_sequence_number(sequence);
   last_call_ = call;
+  calls();
   work->set_watcher([weak = weak_from_this(), sequence, call, told = false](double s) mutable {
     auto core = weak.lock();
+    if (core) core->waits_for(sequence, core->call_of(*call, sequence));
     if (told || s < kLateSeconds || !core) return;
     const std::string who = core->report(sequence);
     if (!who.empty()) warn(text(core->title(*call, sequence), " has waited for ", int64_t(s), " s. ", who));
@@ -267,6 +269,10 @@ void GroupCore::end_thread() {
   unwatch(this);
   if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
   if (engine) engine->abort();
+}
+
+std::string GroupCore::call_of(const Fingerprint& f, uint64_t sequence) const {
+  return text(title(f, sequence), f.site.empty() ? "" : ", called at ", f.site, ",");
 }
 
 std::string GroupCore::title(const Fingerprint& f, uint64_t sequence) const {
@@ -387,14 +393,81 @@ void GroupCore::look() {
   const auto now = Clock::now();
   if (now - last_alive_ >= kAliveEvery) {
     last_alive_ = now;
-    std::string last;
-    {
-      std::lock_guard lock(mutex_);
-      if (last_call_) last = last_call_->describe();
-    }
-    mesh.send_to_all(Topic::alive, given_, last);
+    give_sign();
+    look_at_stands();
   }
   look_at_running();
+}
+
+void GroupCore::give_sign() {
+  std::string last;
+  {
+    std::lock_guard lock(mutex_);
+    if (last_call_) last = last_call_->describe();
+  }
+  wire::Writer w;
+  w.put(std::string_view(last));
+  if (self_) w.raw(self_->stand().encode());
+  mesh.send_to_all(Topic::alive, given_, w.take());
+}
+
+// ---- Standstill: Note [Told apart from slow ranks] ----
+
+void GroupCore::join_world(std::vector<int> ranks) {
+  world_ = std::move(ranks);
+  self_ = SelfStand::of(world_rank(mesh.rank()));
+  self_->join(name, weak_from_this());
+}
+
+std::string GroupCore::world_rank(int rank) const {
+  const Peer& p = const_cast<Mesh&>(mesh).peer(rank);  // what does not change
+  return text("rank ", world_[size_t(rank)], " (host ", p.host, ", pid ", p.pid, ")");
+}
+
+Wait GroupCore::wait_of(const std::string& call, const std::function<bool(int, const Peer&)>& is_absent) {
+  Wait wait;
+  wait.call = call;
+  wait.group = name;
+  std::lock_guard lock(mesh.mutex());
+  for (int r = 0; r < mesh.size(); ++r) {
+    const Peer& p = mesh.peer(r);
+    if (r == mesh.rank() || p.state != Peer::here || !is_absent(r, p)) continue;
+    const uint64_t epoch = p.stand.empty() ? 0 : wire::Reader(p.stand).get<uint64_t>();  // 0: not known yet
+    wait.absent.push_back({world_rank(r), epoch});
+  }
+  return wait;
+}
+
+void GroupCore::waits_for(uint64_t sequence, const std::string& call) {
+  if (!self_) return;
+  self_->waits([weak = weak_from_this(), sequence, call] {
+    auto core = weak.lock();
+    return core ? core->wait_of(call, [&](int, const Peer& p) { return p.calls < sequence; }) : Wait();
+  });
+}
+
+void GroupCore::waits_for_message(int from, const std::string& call) {
+  if (!self_) return;
+  self_->waits([weak = weak_from_this(), from, call] {
+    auto core = weak.lock();
+    if (!core) return Wait();
+    Wait wait = core->wait_of(call, [&](int r, const Peer&) { return from < 0 || from == r; });
+    wait.any = from < 0;
+    return wait;
+  });
+}
+
+void GroupCore::look_at_stands() {
+  if (!self_) return;
+  for (int r = 0; r < mesh.size(); ++r) {
+    if (r == mesh.rank()) continue;
+    const std::string bytes = mesh.with(r, [](Peer& p) { return p.state == Peer::here ? p.stand : std::string(); });
+    const bool fresh = mesh.with(r, [](Peer& p) { return Clock::now() - p.heard < kSilent; });
+    if (!bytes.empty() && fresh) self_->learn(world_rank(r), Stand::decode(bytes));
+  }
+  const auto found = self_->standstill();
+  if (!found) return;
+  for (const auto& group : found->second) group->fail(text("group '", group->name, "': ", found->first), true);
 }
 
 void GroupCore::look_at_running() {

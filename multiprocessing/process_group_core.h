@@ -14,6 +14,7 @@
 #include <vesta/multiprocessing/fingerprint.h>
 #include <vesta/multiprocessing/mesh.h>
 #include <vesta/multiprocessing/monitor.h>
+#include <vesta/multiprocessing/standstill.h>
 
 namespace vesta {
 
@@ -64,6 +65,15 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
 
   /// Connects the engine and starts thread and monitor.
   void start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& engine, Milliseconds timeout);
+  /// Lets the group take part in finding a standstill: `ranks` are the members' numbers in the world.
+  void join_world(std::vector<int> ranks);
+  /// Says that the calling thread calls an operation.
+  void calls() {
+    if (self_) self_->calls();
+  }
+  /// Says that the calling thread waits for an operation #`sequence`, or for a message from `from` (-1: any).
+  void waits_for(uint64_t sequence, const std::string& call);
+  void waits_for_message(int from, const std::string& call);
   /// Puts a collective into the queue.
   WorkPtr submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs, std::function<void(Call&)> run);
   /// The same with a Work that was made already.
@@ -88,6 +98,8 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   std::string timed_out(const std::string& call, uint64_t sequence, Milliseconds timeout);
   /// Describes an operation for messages: `all_reduce #17 of group 'default'`.
   std::string title(const Fingerprint& f, uint64_t sequence) const;
+  /// The same with the call site.
+  std::string call_of(const Fingerprint& f, uint64_t sequence) const;
 
   Mesh mesh;
   const bool unchecked;  // compares nothing, to measure what comparing costs
@@ -112,6 +124,10 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   std::exception_ptr run_task(Task& t);
   [[noreturn]] void give_reason(const std::string& title, const std::string& fallback, const std::string& site = {});
   void look_at_running();
+  void look_at_stands();
+  void give_sign();
+  Wait wait_of(const std::string& call, const std::function<bool(int rank, const Peer& p)>& is_absent);
+  std::string world_rank(int rank) const;
   std::string message(const Fingerprint& mine, uint64_t sequence, int rank, const Fingerprint& theirs);
 
   std::mutex mutex_;  // of everything below
@@ -128,6 +144,8 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   Clock::time_point engine_deadline_;
   Milliseconds engine_timeout_{0};
   Clock::time_point last_alive_;
+  std::vector<int> world_;  // the members' numbers; empty: this group is no part of it
+  std::shared_ptr<SelfStand> self_;
   int pid_;
   std::thread thread_;
 };

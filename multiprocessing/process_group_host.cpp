@@ -99,6 +99,9 @@ class HostGroup : public ProcessGroup {
       : ProcessGroup(o.name, backend, rank, size, o.timeout),
         core_(std::make_shared<GroupCore>(backend, o.name, store, rank, size, o.timeout)),
         messages_(core_) {
+    std::vector<int> world = o.ranks;
+    for (int r = 0; world.size() < size_t(size); ++r) world.push_back(r);
+    core_->join_world(std::move(world));
     core_->start(engine, o.timeout);
   }
   ~HostGroup() override {
@@ -129,7 +132,8 @@ class HostGroup : public ProcessGroup {
     checks(Collective::recv).tensor(tensor, true);
     if (source != -1) checks(Collective::recv).rank(source, "src");
     Staged s = Staged::of(tensor, false);
-    return collected(messages_.receive(s.host, source, tag, timeout_of(o), tensor, [s] { s.give_back(); }));
+    const bool for_ever = o.timeout.count() <= 0;
+    return collected(messages_.receive(s.host, source, tag, timeout_of(o), for_ever, tensor, [s] { s.give_back(); }));
   }
   WorkPtr barrier(const CallOptions& o) override {
     return start({}, Collective::barrier, o, {}, [](Call& call) { call.exchange([](int) { return ""; }); });

@@ -53,7 +53,6 @@ struct Messages::State : std::enable_shared_from_this<State> {
   void look_at_ends();
   void end(WorkPtr work, std::exception_ptr error) { ended.emplace_back(std::move(work), std::move(error)); }
   std::string where(const Fingerprint& f) const { return text(f.describe(), " in group '", core->name, "'"); }
-  std::string gone(int with);
   std::string late(const Fingerprint& f, int with);
   std::string why_over(const Fingerprint& f, int with, Clock::time_point deadline, Milliseconds timeout);
 
@@ -90,6 +89,7 @@ WorkPtr Messages::send(Tensor host, int to, int tag, Milliseconds timeout) {
   s.core->check_failed(s.where(f));
   const size_t bytes = size_t(host.numel() * host.element_size());
   const bool eager = bytes <= kEagerMessage;
+  s.core->calls();
   std::string head = wire::Writer().put(int32_t(tag)).put(uint8_t(eager)).put(std::string_view(f.encode())).take();
   std::unique_lock lock(s.mutex);
   VESTA_CHECK(!s.stopping, runtime, "send: group '", s.core->name, "' was destroyed.");
@@ -112,7 +112,7 @@ WorkPtr Messages::send(Tensor host, int to, int tag, Milliseconds timeout) {
   return work;
 }
 
-WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, Tensor user,
+WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, bool waits_for_ever, Tensor user,
                           std::function<void()> arrived) {
   State& s = *state_;
   VESTA_CHECK(from != s.core->mesh.rank(), value, "recv: expected another rank, got this one, ", from, " (src).");
@@ -124,6 +124,12 @@ WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, 
   auto work = std::make_shared<Work>("recv", timeout);
   work->set_outputs({user});
   s.core->check_failed(s.where(f));
+  s.core->calls();
+  if (waits_for_ever) {
+    work->set_watcher([weak = std::weak_ptr(s.core), from, call = s.where(f)](double) {
+      if (auto core = weak.lock()) core->waits_for_message(from, call);
+    });
+  }
   {
     std::lock_guard lock(s.mutex);
     VESTA_CHECK(!s.stopping, runtime, "recv: group '", s.core->name, "' was destroyed.");
@@ -227,20 +233,6 @@ void Messages::State::deliver(Receive r, int from, Head head) {
   work->finish(error);
 }
 
-/// Says which rank is gone that a message is to come from or go to; of any rank (-1) one that died, or all that left.
-std::string Messages::State::gone(int with) {
-  Mesh& mesh = core->mesh;
-  std::string died, left;
-  bool all = true;
-  for (int r = 0; r < mesh.size(); ++r) {
-    if (r == mesh.rank() || (with != -1 && with != r)) continue;
-    const Peer::State state = mesh.with(r, [](Peer& p) { return p.state; });
-    if (state == Peer::here) all = false;
-    else (state == Peer::lost ? died : left) = mesh.with(r, [&](Peer&) { return mesh.gone(r, UINT64_MAX); });
-  }
-  return !died.empty() ? died : all ? left : "";
-}
-
 /// Says what is known where a message did not come in time, or was not taken.
 std::string Messages::State::late(const Fingerprint& f, int with) {
   const bool receives = f.what == Collective::recv;
@@ -260,7 +252,7 @@ std::string Messages::State::why_over(const Fingerprint& f, int with, Clock::tim
                                       Milliseconds timeout) {
   if (core->failed()) return core->reason_for(where(f), "");
   if (stopping) return where(f) + ": the group was destroyed before the message arrived.";
-  if (const std::string who = gone(with); !who.empty()) return where(f) + ": " + who + ".";
+  if (const std::string who = core->mesh.unreachable(with); !who.empty()) return where(f) + ": " + who + ".";
   if (Clock::now() < deadline) return {};
   return text(where(f), " timed out after ", timeout.count(), " ms: ", late(f, with));
 }

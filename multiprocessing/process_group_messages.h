@@ -17,8 +17,10 @@ class Messages {
   ~Messages();
   /// Sends a contiguous tensor of host memory. A small one is done at once.
   WorkPtr send(Tensor host, int to, int tag, Milliseconds timeout);
-  /// Receives into one; `user` is what the Work shows, `arrived` runs before it ends. Source -1: any.
-  WorkPtr receive(Tensor host, int from, int tag, Milliseconds timeout, Tensor user, std::function<void()> arrived);
+  /// Receives into one; `user` is what the Work shows, `arrived` runs before it ends. Source -1: any. Unless it
+  /// `waits_for_ever` the program means to go on when the time is over (Note [Told apart from slow ranks]).
+  WorkPtr receive(Tensor host, int from, int tag, Milliseconds timeout, bool waits_for_ever, Tensor user,
+                  std::function<void()> arrived);
   /// Ends the thread; what has not arrived fails.
   void stop();
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <vesta/multiprocessing/distributed_error.h>
+#include <vesta/multiprocessing/standstill.h>
 
 namespace vesta {
 
@@ -41,6 +42,7 @@ void Work::set_watcher(std::function<void(double)> watcher) {
 
 bool Work::wait_for_end(Milliseconds timeout) {
   const auto start = Clock::now(), end = deadline_in(timeout);
+  WaitScope scope(timeout >= kForever);
   std::unique_lock lock(mutex_);
   auto over = [&] { return ended_ || (done_ && finisher_ == std::this_thread::get_id()); };
   while (!over()) {
@@ -105,6 +107,8 @@ void Work::finish(std::exception_ptr error) {
       f(*this);
     } catch (...) {}
   }
+  callbacks.clear();  // what they hold is let go before anybody goes on
+  dropped.clear();
   std::lock_guard lock(mutex_);  // now those who wait: they take the outputs away, which the callbacks have seen
   ended_ = true;
   changed_.notify_all();

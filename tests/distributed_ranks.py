@@ -141,6 +141,6 @@ def run_ranks(size: int, program: str, **options: Any) -> list[str]:
     """Runs a program on some ranks, which must all succeed; returns their outputs."""
     with Ranks(size, program, **options) as ranks:
         results = ranks.wait()
-    for rank, (code, out, err) in enumerate(results):
-        assert code == 0, f"rank {rank} ended with {code}:\n{out}\n{err}"
+    failed = [f"rank {r} ended with {code}:\n{out}\n{err}" for r, (code, out, err) in enumerate(results) if code]
+    assert not failed, "\n".join(failed)  # who hung may have waited for who raised
     return [out for _, out, _ in results]

@@ -118,5 +118,5 @@ LAYERS = [
 #: Classes of the Python package that have no C++ twin yet.
 PYTHON_ONLY = {
     *("BatchNorm1d", "BatchNorm3d", "GELU", "LeakyReLU", "LogSoftmax", "Softmax", "MSELoss", "NLLLoss", "Unflatten"),
-    *("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Module"),
+    *("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Module", "SyncBatchNorm"),
 }

@@ -7,6 +7,7 @@
 #include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/one_device.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/reduce.h>
 
@@ -45,6 +46,7 @@ MaybeTensor bound_within(const Tensor& input, const MaybeTensor& bound, bool low
 Tensor clamp(const Tensor& input, const MaybeTensor& min, const MaybeTensor& max) {
   check_defined(input, "clamp", "input");
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
+  check_one_device("clamp", {{"input", input}, {"min", min}, {"max", max}});
   Tensor low = bound_within(input, min, true), high = bound_within(input, max, false);
   const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
   if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
@@ -203,6 +205,9 @@ Tensor stack(TensorList tensors, int64_t dim) {
     VESTA_CHECK(std::ranges::equal(tensors[i].sizes(), tensors[0].sizes()), runtime,
                 "stack: expects each tensor to be equal size, but got ", tensors[0].sizes(), " at entry 0 and ",
                 tensors[i].sizes(), " at entry ", i, ".");
+    VESTA_CHECK(tensors[i].device() == tensors[0].device(), device, "stack: expected all tensors on one device, got ",
+                tensors[0].device(), " at entry 0 and ", tensors[i].device(), " at entry ", i,
+                ". Move one with .to().");
     list.push_back(unsqueeze(tensors[i], dim));
   }
   return cat(list, wrap_dim(dim, tensors[0].dim() + 1, "stack"));
@@ -314,6 +319,7 @@ Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& valu
   check_defined(input, op, "input");
   check_defined(mask, op, "mask");
   check_defined(value, op, "value");
+  check_one_device(op, {{"input", input}, {"mask", mask}, {"value", value}});
   VESTA_CHECK(mask.dtype() == DType::bool_, runtime, op, ": expected a bool mask, got ", mask.dtype(), " (mask).");
   VESTA_CHECK(value.dim() == 0, runtime, op, ": expected a 0-dimensional value tensor, got one with ", value.dim(),
               " dimension(s) (value).");

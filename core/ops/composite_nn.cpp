@@ -2,6 +2,7 @@
 #include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/one_device.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta {
@@ -111,6 +112,7 @@ void check_floating(const Tensor& t, const char* op) {
 
 Tensor mm(const Tensor& a, const Tensor& b) {
   check_matrices(a, b, "mm");
+  check_one_device("mm", {{"input", a}, {"mat2", b}});
   return matmul(a, b);
 }
 
@@ -118,12 +120,14 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
               "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
   check_numbers(a, "bmm");
+  check_one_device("bmm", {{"input", a}, {"mat2", b}});
   return matmul(a, b);
 }
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
   if (auto r = autocast::redirected(kLower, addmm, input, mat1, mat2, beta, alpha)) return *r;
   check_matrices(mat1, mat2, "addmm");
+  check_one_device("addmm", {{"input", input}, {"mat1", mat1}, {"mat2", mat2}});
   const bool whole = !is_differentiable(mat1.dtype());
   VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
               "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ",
@@ -187,6 +191,7 @@ int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weigh
                 "layer_norm: expected a ", which, " of input's dtype ", input.dtype(), " or float32, got ", t->dtype(),
                 " (", which, ").");
   }
+  check_one_device("layer_norm", {{"input", input}, {"weight", weight}, {"bias", bias}});
   return numel_of(shape, "layer_norm");
 }
 
@@ -231,6 +236,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
               ") must be the same as input size (", input.sizes(), ").");
   VESTA_CHECK(is_float(input.dtype()) && is_float(target.dtype()), not_implemented, op,
               ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", target.dtype(), " (target).");
+  check_one_device(op, {{"input", input}, {"target", target}, {"weight", weight}, {"pos_weight", pos_weight}});
   Tensor log_one = logsigmoid(input), rest = sub(wrapped(1.0), target);
   if (pos_weight.defined()) log_one = mul(log_one, add(mul(sub(pos_weight, wrapped(1.0)), target), wrapped(1.0)));
   Tensor loss = sub(mul(rest, input), log_one);
@@ -256,6 +262,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   if (auto r = autocast::redirected(kFloat32, nll_loss, input, target, weight, ignore_index, reduction)) return *r;
   Reduce r = reduction_of(reduction, "nll_loss");
   check_floating(input, "nll_loss");
+  check_one_device("nll_loss", {{"input", input}, {"target", target}, {"weight", weight}});
   Rows rows(input, target, "nll_loss");
   check_class_target(rows.input, rows.target, weight, "nll_loss");
   Tensor counted = ne(rows.target, ignore_index);
@@ -280,6 +287,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Text reduction) {
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value,
               "mse_loss: expected input and target of the same shape, got ", input.sizes(), " and ", target.sizes(),
               ". Reshape one; broadcasting here is nearly always a mistake.");
+  check_one_device("mse_loss", {{"input", input}, {"target", target}});
   return reduced(square(sub(input, target)), r);
 }
 

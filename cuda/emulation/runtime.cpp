@@ -26,6 +26,7 @@
 
 #include <vesta/core/base/error.h>
 #include <vesta/cuda/emulation/device.h>
+#include <vesta/cuda/runtime_device.h>
 
 namespace vesta::cuda {
 namespace emulation {
@@ -461,6 +462,12 @@ Status set_device(int device) {
   Machine::device() = device;
   return Status::success;
 }
+Status get_device(int* device) {
+  *device = Machine::device();
+  return Status::success;
+}
+/// Sets the device as another library would, for tests.
+extern "C" VESTA_API int vesta_emulation_set_device(int device) { return int(set_device(device)); }
 Status device_synchronize() {
   Locked l;
   ++l->counters.synchronizations;

@@ -8,8 +8,10 @@
 #include <mutex>
 #include <optional>
 
+#include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/precision.h>
+#include <vesta/cuda/lib/channels_last.h>
 #include <vesta/cuda/stream.h>
 
 namespace vesta::cuda {
@@ -66,10 +68,13 @@ bool is_available() {
   return false;
 }
 
-/// Lays an operand out; plans read at addresses that are multiples of 16.
-Tensor to_channels_last(const Tensor& t) {
-  Tensor laid = contiguous(permute(t, Dims{0, 2, 3, 1}));
-  return reinterpret_cast<uintptr_t>(laid.impl()->data()) % 16 == 0 ? laid : clone(laid);
+/// Says how the layouts of a convolution's two operands are come by: backward reads again what forward did, and the
+/// weight's gradient the gradient that the input's has read.
+std::pair<LayoutUse, LayoutUse> layout_uses(Direction direction, const Tensor& first, const Tensor& second) {
+  if (direction == Direction::input_gradient) return {{true, false}, {true, true}};
+  if (direction == Direction::weight_gradient) return {{true, false}, {true, false}};
+  const bool grad = GradMode::enabled();
+  return {{false, grad && second.requires_grad()}, {false, grad && first.requires_grad()}};
 }
 
 /// Convolves with the device's handle locked; an undefined tensor, and perhaps a problem to warn of, where cuDNN
@@ -87,7 +92,8 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     choice.tensor_cores = d.dtype != DType::float32 || product_settings().convolution_allow_tf32;
     const cudnn::Plan* plan = on.plan(direction, d, choice, problem);
     if (!plan) return {};
-    const Tensor a = to_channels_last(first), b = to_channels_last(second);
+    const auto [of_first_use, of_second_use] = layout_uses(direction, first, second);
+    const Tensor a = channels_last(first, of_first_use), b = channels_last(second, of_second_use);
     const Dims sizes = direction == Direction::forward ? Dims{d.batch, v.out[0], v.out[1], d.outputs}
                        : direction == Direction::input_gradient
                            ? Dims{d.batch, v.in[0], v.in[1], d.channels}

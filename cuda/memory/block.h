@@ -34,7 +34,8 @@ struct Use {
   bool recorded = false;
 };
 
-/// Is a range of device memory. Callers read the first four members; the rest belongs to the allocator.
+/// Is a range of device memory. Callers read the first four members and own `watched`; the rest belongs to the
+/// allocator.
 template <MemDriver D>
 struct Block {
   void* data = nullptr;
@@ -54,6 +55,7 @@ struct Block {
   uint32_t stream_index = 0;  // in the StreamTable
   uint16_t bin = 0;
   BlockState state = BlockState::free;
+  bool watched = false;  // somebody wants to know when it is freed; false whenever it is
 
   uint8_t* begin() const { return static_cast<uint8_t*>(data); }
   uint8_t* end() const { return begin() + size; }

@@ -67,6 +67,16 @@ class Communicator {
   void begin() { ++flying_; }
   void end() { --flying_; }
   bool busy() const { return flying_ > 0; }
+  /// Counts one that is being queued.
+  class Busy {
+   public:
+    explicit Busy(Communicator& c) : c_(c) { c_.begin(); }
+    ~Busy() { c_.end(); }
+    Busy(const Busy&) = delete;
+
+   private:
+    Communicator& c_;
+  };
 
   cuda::Stream stream() const { return stream_; }
   nccl::Stream handle() const { return stream_.handle(); }

@@ -261,15 +261,8 @@ void Messages::State::advance(int peer, bool sends, Direction& d) {
 /// Says why a message cannot end well any more; empty while it can.
 std::string Messages::State::why_not(const Message& m, bool matched) {
   Mesh& mesh = core->mesh;
-  std::string gone;
-  for (int r = 0; r < mesh.size() && gone.empty(); ++r) {
-    if (r == mesh.rank() || (m.peer != -1 && m.peer != r)) continue;
-    gone = mesh.with(r, [&](Peer& p) {
-      const bool ended = p.state == Peer::lost || (p.state == Peer::left && !matched && m.peer != -1);
-      return ended ? mesh.gone(r, UINT64_MAX) : std::string();
-    });
-  }
-  if (!gone.empty()) {  // who failed the group counts as gone too: the next step has the reason
+  if (const std::string gone = mesh.unreachable(m.peer, matched); !gone.empty()) {
+    // Who failed the group counts as gone too: the next step has the reason.
     return mesh.aborted().empty() ? where(m) + ": " + gone + "." : std::string();
   }
   if (Clock::now() < m.deadline) return {};
@@ -378,7 +371,6 @@ void Messages::State::run() {
       works.swap(ended);
     }
     for (auto& [work, error] : works) {
-      work->release(error);
       work->finish(error);
     }
     works.clear();

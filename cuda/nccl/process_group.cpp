@@ -259,6 +259,7 @@ void NcclGroup::queue(std::vector<Operation>& ops) {
   look();
   auto comm = communicator(device, look);
   last_device_ = device;
+  const Communicator::Busy busy(*comm);
   const cuda::Stream now = current_stream(device);
   {
     StreamGuard guard(comm->stream());
@@ -313,10 +314,8 @@ void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const 
     }
   } catch (const std::exception& e) {
     if (size() == 1) core_->fail(e.what(), false);
-    work->release(std::current_exception());
     throw;
   }
-  work->release();
 }
 
 // ---- Coalescing ----

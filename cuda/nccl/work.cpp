@@ -22,6 +22,11 @@ void GroupState::abort_if_failed() noexcept {
   communicators.abort(reason);
 }
 
+NcclWork::NcclWork(const char* name, Milliseconds timeout, std::shared_ptr<GroupState> group, bool blocking)
+    : Work(name, timeout), group_(std::move(group)), blocking_(blocking) {
+  then([](Work& ended) { static_cast<NcclWork&>(ended).release(); });  // whoever ends it, wherever it was
+}
+
 void NcclWork::wait(Milliseconds timeout) {
   if (timeout.count() <= 0 && !blocking_) return order();
   try {
@@ -121,7 +126,9 @@ void NcclWork::await(const GroupCore& core, uint64_t sequence, Clock::time_point
   }
 }
 
-void NcclWork::release(std::exception_ptr error) {
+/// Lets go of everything; with an error, after the communicators' abort.
+void NcclWork::release() {
+  const std::exception_ptr error = exception();
   if (error) {
     group_->abort_if_failed();
     group_->communicators.wait_aborted();  // until then the device may still write

@@ -22,8 +22,7 @@ struct GroupState {
 class NcclWork : public Work {
  public:
   /// With `blocking`, `wait` waits on the host (barriers).
-  NcclWork(const char* name, Milliseconds timeout, std::shared_ptr<GroupState> group, bool blocking = false)
-      : Work(name, timeout), group_(std::move(group)), blocking_(blocking) {}
+  NcclWork(const char* name, Milliseconds timeout, std::shared_ptr<GroupState> group, bool blocking = false);
 
   /// Makes the current stream wait; the host goes on. With a timeout, the host waits for the end.
   void wait(Milliseconds timeout) override;
@@ -42,14 +41,13 @@ class NcclWork : public Work {
   void await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline);
   /// Tells whether the device has ended it.
   bool ended_on_device() const;
-  /// Lets go of everything; with an error, after the communicators' abort.
-  void release(std::exception_ptr error = nullptr);
   /// Waits for the end, which is near, and raises its error.
   void raise();
 
  private:
   enum State : uint8_t { pending, flying, failed };
   void order();
+  void release();
 
   const std::shared_ptr<GroupState> group_;
   const bool blocking_;

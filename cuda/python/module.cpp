@@ -3,8 +3,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <vesta/core/plug_in.h>
 #include <vesta/cuda/api.h>
 #include <vesta/multiprocessing/distributed_error.h>
+#include <vesta_build_identity.h>
 
 namespace py = pybind11;
 namespace vesta::cuda {
@@ -88,6 +90,8 @@ class OwnedEvent {
 }  // namespace
 
 PYBIND11_MODULE(_C_cuda, m) {
+  const std::string problem = other_build("vesta._C_cuda", VESTA_BUILD_IDENTITY);
+  if (!problem.empty()) throw py::import_error(problem);
   py::register_local_exception_translator([](std::exception_ptr p) {
     try {
       if (p) std::rethrow_exception(p);

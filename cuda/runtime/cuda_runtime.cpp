@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include <cuda.h>
-#include <vesta/cuda/runtime.h>
+#include <vesta/cuda/runtime_device.h>
 
 namespace vesta::cuda::rt {
 namespace {
@@ -73,6 +73,7 @@ Status device_properties(int device, DeviceProperties* to) {
 }
 
 Status set_device(int device) { return status(cudaSetDevice(device)); }
+Status get_device(int* device) { return status(cudaGetDevice(device)); }
 Status device_synchronize() {
   ++synchronizations;
   return status(cudaDeviceSynchronize());

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <utility>
 
+#include <vesta/multiprocessing/ddp/join.h>
 #include <vesta/multiprocessing/ddp/reducer.h>
 #include <vesta/multiprocessing/ddp/replicas.h>
 
@@ -56,6 +57,7 @@ class DistributedDataParallel {
       all.push_back(p);
       if (p.requires_grad()) trained.push_back(p), names.push_back(name);
     }
+    if (!all.empty()) device_ = all[0].device();
     if (options_.init_sync) {
       verify_replicas(*group_, named, "parameter", all.empty() ? Device{} : all[0].device());
       if (options_.broadcast_buffers) {
@@ -77,8 +79,12 @@ class DistributedDataParallel {
   template <class... Inputs>
   auto operator()(Inputs&&... inputs) {
     const bool recording = GradMode::enabled(), sync = recording && require_backward_grad_sync_;
+    if (joining_) say_that_there_is_input();
     if (recording) reducer_->prepare_for_forward();
-    if (options_.broadcast_buffers && require_forward_param_sync_) refresh_tensors(*group_, module_->buffers(), 0);
+    if (will_sync_buffers()) {
+      refresh_tensors(*group_, module_->buffers(), joining_ ? last_rank_that(*group_, true, device_) : 0);
+    }
+    if (joining_) sum_over_ranks(*group_, sync, device_);
     auto output = (*module_)(std::forward<Inputs>(inputs)...);
     if (recording) {
       std::vector<Tensor> tensors;
@@ -103,6 +109,39 @@ class DistributedDataParallel {
   };
   NoSync no_sync() { return NoSync(*this); }
 
+  /// Lets ranks have different numbers of inputs: made before the loop, `finish` called after it on every rank.
+  /// A rank that is done then mirrors the others' communication until they are, too; all end with the model of the
+  /// last.
+  ///
+  ///   auto join = model.join();
+  ///   for (auto& batch : mine) { ... }
+  ///   join.finish();
+  class Join {
+   public:
+    Join(DistributedDataParallel& ddp, bool divide_by_initial_world_size) : ddp_(ddp) {
+      ddp_.joining_ = true;
+      ddp_.divide_by_initial_world_size_ = divide_by_initial_world_size;
+    }
+    ~Join() { ddp_.joining_ = false; }
+    Join(const Join&) = delete;
+    void finish() {
+      bool last = true;
+      for (; sum_over_ranks(*ddp_.group_, 0, ddp_.device_) > 0; last = false) ddp_.mirror_iteration();
+      ddp_.joining_ = false;
+      const int source = last_rank_that(*ddp_.group_, last, ddp_.device_);
+      std::vector<Tensor> all = ddp_.module_->parameters();
+      if (ddp_.options_.broadcast_buffers) {
+        for (const Tensor& buffer : ddp_.module_->buffers()) all.push_back(buffer);
+      }
+      broadcast_tensors(*ddp_.group_, all, source);
+    }
+
+   private:
+    DistributedDataParallel& ddp_;
+  };
+  /// `divide_by_initial_world_size`: gradients are divided by the number of ranks, not by that of those at work.
+  Join join(bool divide_by_initial_world_size = true) { return Join(*this, divide_by_initial_world_size); }
+
   /// Does something else with each bucket than averaging it; once, before the first backward.
   void register_comm_hook(std::shared_ptr<CommHook> hook) { reducer_->register_comm_hook(std::move(hook)); }
 
@@ -113,9 +152,28 @@ class DistributedDataParallel {
   Reducer& reducer() { return *reducer_; }
 
  private:
+  bool will_sync_buffers() const {
+    return options_.broadcast_buffers && require_forward_param_sync_ && !module_->buffers().empty();
+  }
+  void say_that_there_is_input() {
+    const Tensor count = ones({1}, DType::float32, device_);
+    reducer_->set_forward_work(group_->all_reduce({count}), divide_by_initial_world_size_ ? Tensor() : count);
+  }
+  /// Does what an iteration of a rank with inputs sends.
+  void mirror_iteration() {
+    reducer_->prepare_for_forward();
+    if (will_sync_buffers()) {
+      refresh_tensors(*group_, module_->buffers(), last_rank_that(*group_, false, device_));
+    }
+    require_forward_param_sync_ = sum_over_ranks(*group_, 0, device_) != 0;
+    if (require_forward_param_sync_) reducer_->shadow_round();
+  }
+
   std::shared_ptr<Model> module_;
   ProcessGroupPtr group_;
   Options options_;
+  Device device_;
+  bool joining_ = false, divide_by_initial_world_size_ = true;
   std::shared_ptr<Reducer> reducer_;
   bool require_backward_grad_sync_ = true, require_forward_param_sync_ = true;
 };

@@ -24,6 +24,7 @@
 #include <set>
 
 #include <vesta/multiprocessing/engine.h>
+#include <vesta_build_identity.h>
 
 namespace vesta {
 namespace {
@@ -313,6 +314,10 @@ ProcessGroupPtr make_group(std::shared_ptr<Store> store, int rank, int size, con
 
 }  // namespace
 }  // namespace vesta
+
+/// States the build that this library is of (core/plug_in.h).
+extern "C" __attribute__((visibility("default"))) const char vesta_plug_in_build[];
+const char vesta_plug_in_build[] = VESTA_BUILD_IDENTITY;
 
 /// Is called by libvesta when it has loaded this library.
 extern "C" __attribute__((visibility("default"))) void vesta_plug_in() {

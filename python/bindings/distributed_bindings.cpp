@@ -246,6 +246,7 @@ void add_reduce_op(py::module_& m) {
     const ReduceOp op{ReduceOp::Kind(i)};
     c.attr(name(op)) = py::cast(op);
   }
+  c.attr("RedOpType") = c;  // PyTorch's name of the operators apart from their factor
   m.def("_make_premul_sum", [](double factor) { return ReduceOp(ReduceOp::premul_sum, factor); }, py::arg("factor"));
 }
 
@@ -265,6 +266,14 @@ ProcessGroupPtr ended_without_gil(ProcessGroupPtr group) {
 }
 
 using Group = py::class_<ProcessGroup, ProcessGroupPtr>;
+using TensorLists = std::vector<Tensors>;
+
+/// Returns the only element of a list: PyTorch's methods take a list for the devices of a process, of which it has one.
+template <class T>
+T only(std::vector<T>&& list, const char* what) {
+  VESTA_CHECK(list.size() == 1, value, what, ": expected a list of one, got ", list.size(), ".");
+  return std::move(list[0]);
+}
 
 void add_reductions(Group& c) {
   c.def(
@@ -366,6 +375,63 @@ void add_exchanges(Group& c) {
           py::arg("timeout") = py::none());
 }
 
+/// Adds the forms in which PyTorch's methods take tensors: in a list of one, and that of one tensor without a list.
+void add_list_forms(Group& c) {
+  c.def(
+       "allreduce",
+       [](ProcessGroup& g, Tensor t, ReduceOp op, const MaybeTime& timeout) {
+         return at_call_site([&] { return g.all_reduce({std::move(t)}, op, options_of(timeout)); });
+       },
+       py::arg("tensor"), py::arg("op") = ReduceOp(), py::arg("timeout") = py::none(), py::prepend())
+      .def(
+          "broadcast",
+          [](ProcessGroup& g, Tensor t, int root, const MaybeTime& timeout) {
+            return at_call_site([&] { return g.broadcast({std::move(t)}, root, options_of(timeout)); });
+          },
+          py::arg("tensor"), py::arg("root"), py::arg("timeout") = py::none(), py::prepend())
+      .def("allgather",
+           [](ProcessGroup& g, TensorLists out, Tensors in) {
+             return at_call_site(
+                 [&] { return g.all_gather(only(std::move(out), "allgather"), only(std::move(in), "allgather")); });
+           })
+      .def(
+          "reduce",
+          [](ProcessGroup& g, Tensors t, int root, ReduceOp op) {
+            return at_call_site([&] { return g.reduce(only(std::move(t), "reduce"), root, op); });
+          },
+          py::arg("tensors"), py::arg("root") = 0, py::arg("op") = ReduceOp())
+      .def(
+          "reduce_scatter",
+          [](ProcessGroup& g, Tensors out, TensorLists in, ReduceOp op) {
+            return at_call_site([&] {
+              return g.reduce_scatter(only(std::move(out), "reduce_scatter"), only(std::move(in), "reduce_scatter"),
+                                      op);
+            });
+          },
+          py::arg("outputs"), py::arg("inputs"), py::arg("op") = ReduceOp())
+      .def("gather",
+           [](ProcessGroup& g, TensorLists out, Tensors in, int root) {
+             return at_call_site([&] {
+               return g.gather(out.empty() ? Tensors() : only(std::move(out), "gather"), only(std::move(in), "gather"),
+                               root);
+             });
+           })
+      .def("scatter",
+           [](ProcessGroup& g, Tensors out, TensorLists in, int root) {
+             return at_call_site([&] {
+               return g.scatter(only(std::move(out), "scatter"),
+                                in.empty() ? Tensors() : only(std::move(in), "scatter"), root);
+             });
+           })
+      .def("send", [](ProcessGroup& g, Tensors t, int to,
+                      int tag) { return at_call_site([&] { return g.send(only(std::move(t), "send"), to, tag); }); })
+      .def("recv", [](ProcessGroup& g, Tensors t, int from,
+                      int tag) { return at_call_site([&] { return g.recv(only(std::move(t), "recv"), from, tag); }); })
+      .def("recv_anysource", [](ProcessGroup& g, Tensors t, int tag) {
+        return at_call_site([&] { return g.recv(only(std::move(t), "recv_anysource"), -1, tag); });
+      });
+}
+
 void add_groups(py::module_& m) {
   Group c(m, "ProcessGroup", py::dynamic_attr(), "Processes that work together; every call returns a Work.");
   c.def("rank", &ProcessGroup::rank)
@@ -384,6 +450,7 @@ void add_groups(py::module_& m) {
   add_reductions(c);
   add_gathers(c);
   add_exchanges(c);
+  add_list_forms(c);
   m.def(
       "_new_process_group",
       [](const std::string& backend, StorePtr store, int rank, int size, const std::string& name, Milliseconds timeout,

@@ -1,5 +1,7 @@
 // vesta._C: everything the package needs from C++.
+#include <vesta/core/plug_in.h>
 #include <vesta/core/pool.h>
+#include <vesta_build_identity.h>
 
 #include "cpp_modules.h"
 #include "ddp_bindings.h"
@@ -31,6 +33,11 @@ bool fill(PyObject* m) {
 }  // namespace vesta::python
 
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
+  const std::string problem = vesta::other_build("vesta._C", VESTA_BUILD_IDENTITY);
+  if (!problem.empty()) {
+    PyErr_SetString(PyExc_ImportError, problem.c_str());
+    return nullptr;
+  }
   PyObject* m = PyModule_Create(&vesta::python::definition);
   if (!m) return nullptr;
   bool ok = vesta::python::guarded<bool>([&] { return vesta::python::fill(m); });

@@ -36,6 +36,16 @@ def _expect_tensor(op: str, value: Any, position: int = 1) -> None:
         raise TypeError(f"{op}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
+def _expect_one_device(op: str, input: Tensor, other: Tensor) -> None:
+    """Raises where two tensors lie on two devices; numbers in tensors join any."""
+    joins = any(t.dim() == 0 and t.device.type == "cpu" for t in (input, other))
+    if input.device != other.device and not joins:
+        raise _C.DeviceError(
+            f"{op}: expected all tensors on one device, got {input.device} (input) and {other.device} (other). "
+            "Move one with .to()."
+        )
+
+
 def _extremum(name: str, whole: Any, along: Any, pair: Any, result: Any) -> Any:
     def extremum(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None, **names: Any) -> Any:
         if "axis" in names:
@@ -238,6 +248,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         raise TypeError(f"equal(): expected Tensors, got {type(wrong).__name__}.")
     if input.shape != other.shape:
         return False
+    _expect_one_device("equal", input, other)
     return bool(_ops.all(input == other))
 
 
@@ -256,6 +267,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         raise RuntimeError(f"isclose: expected one dtype, got {input.dtype} and {other.dtype}. Convert one with .to().")
     if rtol < 0 or atol < 0:
         raise RuntimeError(f"isclose: expected rtol >= 0 and atol >= 0, got {rtol} and {atol}.")
+    _expect_one_device("isclose", input, other)
     close = input == other
     if equal_nan and (input.is_floating_point() or input.is_complex()):
         close = close | (_ops.isnan(input) & _ops.isnan(other))
@@ -272,6 +284,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     """Whether all elements are close (see ``isclose``), with broadcasting."""
     _expect_tensor("allclose", input)
     _expect_tensor("allclose", other, 2)
+    _expect_one_device("allclose", input, other)
     return bool(_ops.all(isclose(input.detach(), other.detach(), rtol, atol, equal_nan)))
 
 

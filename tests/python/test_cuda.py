@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import os
 import pickle
 import subprocess
@@ -10,6 +11,7 @@ import sys
 
 import pytest
 import vesta
+import vesta.nn.functional as F
 
 pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
 
@@ -52,6 +54,48 @@ def test_devices_by_name_number_and_context() -> None:
         assert vesta.equal((a.to("cuda:1") + b).cpu(), vesta.full((3,), 2.0))
         b.copy_(a * 3)
         assert b.tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.skipif(not EMULATED, reason="the emulated device plays the other library")
+def test_a_device_that_another_library_has_set() -> None:
+    """The runtime's device is the truth: ops run on their tensors' device, and what was set is found again."""
+    other = ctypes.CDLL(os.environ["VESTA_CUDA_LIBRARY"]).vesta_emulation_set_device
+    a = vesta.arange(4.0, device="cuda:0")
+    b = vesta.arange(4.0, device="cuda:1")
+    try:
+        assert other(1) == 0 and vesta.cuda.current_device() == 1
+        assert (a * 2).tolist() == [0.0, 2.0, 4.0, 6.0] and vesta.cuda.current_device() == 1
+        assert (a * 2).device.index == 0 and (b + 1).device.index == 1
+        assert vesta.zeros(1, device="cuda").device.index == 1
+        with vesta.cuda.device(0):
+            assert other(1) == 0 and vesta.zeros(2, device="cuda").device.index == 1
+            assert (a.sum() + a.to("cuda:0").max()).item() == 9.0
+        vesta.cuda.set_device(1)  # remembered from before, and wrong by now
+        assert other(0) == 0
+        vesta.cuda.set_device(1)
+        assert vesta.cuda.current_device() == 1 and (b * b).sum().item() == 14.0
+    finally:
+        vesta.cuda.set_device(0)
+    assert vesta.zeros(1, device="cuda").device.index == 0
+
+
+def test_a_tensor_elsewhere_is_an_error_of_the_op_that_was_called() -> None:
+    """Not of one that it is made of."""
+    x, m, t = vesta.ones(4, 4).cuda(), vesta.ones(4, 4) > 0, vesta.arange(4)
+    y = x.cpu()
+    calls = {
+        "masked_fill": lambda: x.masked_fill(m, 1.0), "masked_fill_": lambda: x.masked_fill_(m, 1.0),
+        "isclose": lambda: vesta.isclose(x, y), "allclose": lambda: vesta.allclose(x, y),
+        "equal": lambda: vesta.equal(x, y),
+        "mm": lambda: x.mm(y), "bmm": lambda: x[None].bmm(y[None]), "addmm": lambda: vesta.addmm(y, x, x),
+        "stack": lambda: vesta.stack([x, y]), "clamp": lambda: x.clamp(y), "where": lambda: vesta.where(m, x, x),
+        "mse_loss": lambda: F.mse_loss(x, y), "nll_loss": lambda: F.nll_loss(x, t), "cat": lambda: vesta.cat([x, y]),
+        "linear": lambda: F.linear(x, y), "cross_entropy": lambda: F.cross_entropy(x, t), "matmul": lambda: x @ y,
+    }  # fmt: skip
+    for op, wrong in calls.items():
+        with pytest.raises(vesta.DeviceError, match=f"^{op}: expected all tensors on one device, got "):
+            wrong()
+    assert vesta.isclose(x, vesta.tensor(1.0)).all().item() and x.masked_fill(m.cuda(), vesta.tensor(2.0)).sum() == 32
 
 
 def test_numbers_and_numbers_in_tensors_join_a_device() -> None:

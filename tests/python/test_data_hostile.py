@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
 import pickle
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -327,3 +330,77 @@ def test_numbers_of_numpy_take_the_short_cut_and_truth_values_do_not() -> None:
         list(data.DataLoader(dataset, batch_sampler=[[7]]))
     with pytest.raises(TypeError, match="not iterable"):
         list(data.DataLoader(dataset, batch_sampler=[3]))
+
+
+REAPING = {
+    "ignored": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    "reaped": lambda: signal.signal(signal.SIGCHLD, lambda *_: reap()),
+}
+
+
+def reap() -> None:
+    with contextlib.suppress(OSError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+@pytest.mark.parametrize("how", REAPING)
+def test_a_program_may_reap_its_children_itself(how: str) -> None:
+    before = signal.getsignal(signal.SIGCHLD)
+    try:
+        REAPING[how]()
+        loader = forked(Made(8))
+        list(loader)
+        started = time.monotonic()
+        assert len(list(loader)) == 8
+        assert time.monotonic() - started < 2.0  # 2 s were waited for each process to be gone that was gone already
+        batches = iter(forked(Made(100, lambda i: time.sleep(0.02) or i)))
+        next(batches)
+        os.kill(batches._pool.pids[1], signal.SIGKILL)
+        with pytest.raises(WorkerError, match=r"worker 1 \(pid \d+\)"):
+            list(batches)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_a_grandchild_that_lives_on_does_not_hide_the_end_of_a_worker() -> None:
+    reader, writer = os.pipe()
+
+    def leave_a_child(index: int) -> int:
+        if index == 3:
+            if os.fork() == 0:
+                os.close(writer)
+                os.read(reader, 1)  # ends with the test
+                os._exit(0)
+            os._exit(9)
+        return index
+
+    try:
+        started = time.monotonic()
+        with pytest.raises(WorkerError, match="exited with code 9"):
+            list(forked(Made(8, leave_a_child)))
+        assert time.monotonic() - started < 10.0
+    finally:
+        os.close(writer)
+        os.close(reader)
+
+
+def test_a_program_that_ends_while_a_thread_waits_for_a_batch_says_nothing() -> None:
+    program = """
+import threading, time
+from vesta.utils import data
+
+class Slow(data.Dataset):
+    def __len__(self): return 1000
+    def __getitem__(self, index): time.sleep(0.02); return index
+
+def use():
+    for batch in data.DataLoader(Slow(), num_workers=2, multiprocessing_context="fork"): begun.set()
+
+begun = threading.Event()
+threading.Thread(target=use, daemon=True).start()
+begun.wait(30)
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -177,6 +177,41 @@ def test_init_methods(method, tmp_path):
     )
 
 
+def test_methods_of_a_group_take_lists_of_one():
+    run_ranks(
+        2,
+        """
+        dist.init_process_group()
+        world, t = dist.group.WORLD, vesta.full((2,), float(rank))
+        world.allreduce(t).wait(); assert t.tolist() == [1, 1]
+        scalar = vesta.tensor(1.0); world.allreduce(scalar).wait(); assert scalar.item() == 2
+        world.broadcast(scalar, 1).wait()
+        outs = [vesta.zeros(2) for _ in range(n)]
+        world.allgather([outs], [vesta.full((2,), float(rank))]).wait()
+        assert [o.tolist() for o in outs] == [[0, 0], [1, 1]]
+        t = vesta.ones(1); world.reduce([t], 1).wait(); assert t.item() == 1 + rank
+        world.reduce_scatter([t], [[vesta.ones(1), vesta.full((1,), 2.0)]]).wait(); assert t.item() == 2 + 2 * rank
+        world.gather([outs] if rank == 0 else [], [vesta.full((2,), 5.0 + rank)], 0).wait()
+        assert rank or outs[1].tolist() == [6, 6]
+        world.scatter([t], [[vesta.ones(1), vesta.full((1,), 3.0)]] if rank == 0 else [], 0).wait()
+        assert t.item() == 1 + 2 * rank
+        if rank == 0:
+            world.send([vesta.full((1,), 7.0)], 1, 4).wait()
+        else:
+            world.recv_anysource([t], 4).wait(); assert t.item() == 7
+        t = vesta.ones(1)
+        dist.all_reduce(t, dist._make_nccl_premul_sum(vesta.tensor(2.0 + rank))); assert t.item() == 5
+        try:
+            world.allgather([outs, outs], [t, t])
+        except vesta.ArgumentError as error:
+            assert "allgather: expected a list of one, got 2" in str(error)
+        else:
+            raise AssertionError("no error")
+        dist.destroy_process_group()
+        """,
+    )
+
+
 def test_a_timeout_of_any_length():
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, timeout=timedelta.max)
     dist.destroy_process_group()
@@ -284,7 +319,7 @@ def test_what_there_is():
     assert dist.is_backend_available("gloo") and not dist.is_backend_available("ucc")
     assert dist.Backend("GLOO") == "gloo" and dist.get_default_backend_for_device("cpu") == "gloo"
     assert issubclass(dist.DistBackendError, dist.DistError) and issubclass(dist.DistributedError, RuntimeError)
-    assert dist.ReduceOp.SUM == dist.ReduceOp(dist.ReduceOp.SUM) != dist.ReduceOp.MAX
+    assert dist.ReduceOp.SUM == dist.ReduceOp(dist.ReduceOp.SUM) == dist.ReduceOp.RedOpType.SUM != dist.ReduceOp.MAX
     assert repr(dist.ReduceOp.PREMUL_SUM) == "ReduceOp.PREMUL_SUM" and dist.reduce_op.MIN == dist.ReduceOp.MIN
     import copy
     import pickle

@@ -270,6 +270,65 @@ def test_a_message_that_does_not_come_and_one_that_nobody_takes():
     assert "has left the group" in told[2], told
 
 
+@pytest.mark.differs
+def test_ranks_that_wait_for_each_other_are_told_apart_from_slow_ones():
+    """In different groups, in a message and a collective, round a ring; while a slow rank is waited for."""
+    outputs = run_ranks(
+        3,
+        """
+        import threading
+        dist.init_process_group(timeout=timedelta(seconds=60))
+        first, second = dist.new_group(), dist.new_group()
+        ring = [dist.new_group([i, (i + 1) % n]) for i in range(n)]
+
+        def late():  # two of its waits are for rank 0, on different threads, and one ends by itself
+            try:
+                second_work = dist.all_reduce(vesta.ones(1), group=second, async_op=True)
+                second_work.wait(timedelta(seconds=6))
+            except dist.DistributedError:
+                print("waited")
+                second_work.wait()
+
+        if rank == 0:
+            time.sleep(9)
+            dist.all_reduce(vesta.ones(1), group=first)
+            dist.all_reduce(vesta.ones(1), group=second)
+        else:
+            thread = threading.Thread(target=late)
+            thread.start()
+            dist.all_reduce(vesta.ones(1), group=first)
+            thread.join()
+        dist.barrier()
+        start = time.time()
+
+        def stuck(call, group=None):
+            try:
+                call()
+            except dist.DistributedError as error:
+                print(time.time() - start < 30, str(error).replace("\\n", " "))
+
+        if rank == 0:
+            stuck(lambda: dist.all_reduce(vesta.ones(1), group=first))
+        elif rank == 1:
+            stuck(lambda: dist.all_reduce(vesta.ones(1 << 18), group=second))
+        else:
+            stuck(lambda: dist.recv(vesta.ones(1), 1))
+        """,
+    )
+    assert [out.count("waited") for out in outputs] == [0, 1, 1]
+    for rank, out in enumerate(outputs):
+        last = out.splitlines()[-1]
+        assert last.startswith("True"), outputs
+        assert "ranks wait for each other, and none can go on" in last, last
+        assert re.search(
+            r"rank 0 \(host .*\) waits in all_reduce #2 of group '1', called at .*, for rank 1 ", last
+        ), last
+        assert re.search(
+            r"rank 1 \(host .*\) waits in all_reduce #2 of group '2', called at .*, for rank 0 ", last
+        ), last
+        assert rank < 2 or "waits in recv(src=1, float32 [1])" in last, last
+
+
 def test_abort_ends_all_ranks():
     groups = make_groups(3)
     works = [g.allreduce([vesta.zeros(MANY)]) for g in groups[:2]]

@@ -129,7 +129,8 @@ def copies(dtype):
 @pytest.mark.parametrize(
     ("size", "dtypes", "schedule"),
     [(2, "DTYPES", "eager"), (2, "[vesta.float32]", "random"), (2, "[vesta.float32]", "lazy"),
-     (8, "[vesta.bool, vesta.bfloat16, vesta.int64]", "eager")],
+     (8, "[vesta.bool, vesta.bfloat16, vesta.int64]", "eager"),
+     *(pytest.param(n, "DTYPES", s, marks=pytest.mark.campaign) for n in (3, 8) for s in ("eager", "lazy", "random"))],
 )  # fmt: skip
 def test_all_collectives_agree_with_a_local_reference(size: int, dtypes: str, schedule: str) -> None:
     run(
@@ -479,6 +480,37 @@ leave()
 os.environ.pop("FAKE_NCCL", None)
 dist.destroy_process_group()
 assert (vesta.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]
+""",
+    )
+
+
+def test_what_is_under_way_when_the_group_fails_is_let_go() -> None:
+    run(
+        2,
+        """
+if rank == 1: os.environ["FAKE_NCCL"] = "hang@2"
+make()
+dist.all_reduce(vesta.ones(1, device="cuda"))
+vesta.cuda.synchronize()
+def kept():
+    gc.collect()
+    return vesta.cuda.memory_allocated()
+base = kept()
+works = [dist.all_reduce(vesta.ones(1 << 18, device="cuda"), async_op=True) for _ in range(4)]
+assert kept() - base >= 4 << 20
+futures = [w.get_future() for w in works]
+store.set(f"queued{rank}", "")
+store.wait(["queued0", "queued1"])
+if rank == 1: dist.group.WORLD.abort("enough")
+raised(vesta.cuda.synchronize, "aborted by rank 1", "enough", within=40)  # nobody wrote what was to be there
+for w, f in zip(works, futures):
+    raised(w.wait, "aborted by rank 1", "enough")
+    raised(f.wait, "aborted by rank 1", "enough")
+del futures, f
+assert kept() == base, kept() - base
+assert (vesta.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]
+leave()
+dist.destroy_process_group()
 """,
     )
 

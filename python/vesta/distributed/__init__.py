@@ -11,7 +11,7 @@ from ._collectives import _all_gather_base, _coalescing_manager, _reduce_scatter
 from ._objects import *
 from .constants import default_pg_timeout
 from .distributed_c10d import *
-from .distributed_c10d import _get_default_group
+from .distributed_c10d import _get_default_group, _make_nccl_premul_sum, _rank_not_in_group
 from .rendezvous import register_rendezvous_handler, rendezvous
 
 # Programs look for everything in distributed_c10d too.

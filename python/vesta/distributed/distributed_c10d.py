@@ -39,6 +39,7 @@ from vesta._C._distributed import (
     Store,
     TCPStore,
     Work,
+    _make_premul_sum,
     _new_process_group,
     _set_package_root,
     _why_no_backend,
@@ -93,6 +94,7 @@ __all__ = [
     "new_subgroups",
     "new_subgroups_by_enumeration",
     "reduce_op",
+    "set_timeout",
 ]
 
 _set_package_root(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
@@ -190,6 +192,11 @@ class _reduce_op:
 
 
 reduce_op = _reduce_op()
+
+
+def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
+    """Returns the operator that multiplies each rank's values by its own ``factor`` and adds them."""
+    return _make_premul_sum(float(factor))
 
 
 # ---- What there is ----

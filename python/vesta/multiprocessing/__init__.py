@@ -3,6 +3,10 @@
 Everything of ``multiprocessing`` is here under its own name. Tensors, parameters and modules that are put into a
 queue, sent through a pipe, or given to a new process are the same memory at both ends. There are no named files: memory
 belongs to the processes that hold it, and to the messages that carry it, and goes with the last of them, whoever dies.
+
+That holds for the queues, pipes and pools of this package. A tensor that goes through another transport, a
+``multiprocessing.Queue`` or a manager of the standard library, is fetched from its sender when it is unpickled: its
+sender has to live until then, and a tensor that is never fetched is kept until its sender ends.
 """
 
 # ruff: noqa: F401  (what is imported here is what the package offers)

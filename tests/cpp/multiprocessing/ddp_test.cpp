@@ -399,6 +399,50 @@ TEST_CASE("buffers are those of rank 0", "[ddp]") {
   });
 }
 
+TEST_CASE("ranks may have different numbers of inputs", "[ddp]") {
+  constexpr int kRanks = 3;
+  for (bool by_all : {true, false}) {
+    auto net = make_net();
+    net->all = true;
+    optim::SGD optimizer(net->parameters(), {.lr = 0.1});
+    for (int step = 0; step < kRanks + 1; ++step) {  // rank r has r + 2 inputs
+      Tensor loss;
+      int at_work = 0;
+      for (int rank = 0; rank < kRanks; ++rank) {
+        if (step >= rank + 2) continue;
+        const Data data = Data(step).part(rank, kRanks);
+        Tensor one = loss_of((*net)(data.x), data.y);
+        loss = loss.defined() ? loss + one : one;
+        ++at_work;
+      }
+      optimizer.zero_grad();
+      (loss / (by_all ? kRanks : at_work)).backward();
+      optimizer.step();
+    }
+    const std::vector<double> expected = values(*net);
+    on_ranks(kRanks, [&](std::shared_ptr<ThreadGroup> group) {
+      auto own = make_net(uint64_t(3 + group->rank()));
+      own->all = true;
+      DistributedDataParallel<Net> model(own, group);
+      optim::SGD of_rank(own->parameters(), {.lr = 0.1});
+      auto join = model.join(by_all);
+      for (int step = 0; step < group->rank() + 2; ++step) {
+        of_rank.zero_grad();
+        own->seen.fill_(Scalar(double(10 * step + group->rank())));
+        const Data data = Data(step).part(group->rank(), kRanks);
+        loss_of(model(data.x), data.y).backward();
+        of_rank.step();
+      }
+      join.finish();
+      expect(close(values(*own), expected));
+      expect(own->seen.item<double>() == 10 * kRanks + kRanks - 1);  // of the last rank at work
+      own->zero_grad();
+      loss_of(model(Data(9).x), Data(9).y).backward();  // without join again
+      expect(own->in->weight.grad().defined());
+    });
+  }
+}
+
 TEST_CASE("the state's names are those of the Python class", "[ddp]") {
   on_ranks(1, [&](std::shared_ptr<ThreadGroup> group) {
     DistributedDataParallel<Net> model(make_net(), group);

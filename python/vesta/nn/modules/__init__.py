@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .activation import GELU, LeakyReLU, LogSigmoid, LogSoftmax, ReLU, Sigmoid, Softmax, Softplus, Tanh
-from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
 from .container import ModuleDict, ModuleList, Sequential
 from .conv import Conv2d
 from .dropout import Dropout
@@ -46,6 +46,7 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Softplus",
+    "SyncBatchNorm",
     "Tanh",
     "Unflatten",
 ]

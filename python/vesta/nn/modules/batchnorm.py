@@ -11,7 +11,7 @@ from vesta.nn import init
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class _BatchNorm(Module):
@@ -73,15 +73,20 @@ class _BatchNorm(Module):
         if input.dim() not in self._dims:
             raise ValueError(f"expected {self._expected} input (got {input.dim()}D input)")
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Normalises ``input`` and, in training, updates the running statistics."""
-        self._check_input_dim(input)
+    def _count_batch(self) -> float:
+        """Counts a batch in training; returns its share in the running statistics."""
         momentum = 0.0 if self.momentum is None else self.momentum
-        update = self.training and self.track_running_stats
-        if update and self.num_batches_tracked is not None:
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # a plain average over all batches
                 momentum = 1.0 / float(self.num_batches_tracked)
+        return momentum
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalises ``input`` and, in training, updates the running statistics."""
+        self._check_input_dim(input)
+        momentum = self._count_batch()
+        update = self.training and self.track_running_stats
         own_statistics = self.training or (self.running_mean is None and self.running_var is None)
         keep = update or not self.training
         return F.batch_norm(
@@ -165,3 +170,119 @@ class BatchNorm3d(_BatchNorm):
     """
 
     _dims, _expected = (5,), "5D"
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization whose mean and variance are those of the batches of all processes together.
+
+    In training, with a process group, each forward gathers the ranks' statistics and each backward their gradients:
+    all ranks call it in the same order. In evaluation, or alone, it is ``BatchNorm``. Ranks may have batches of
+    different sizes, and empty ones. It works on the CPU, too. Arguments as for ``BatchNorm1d``, and ``process_group``
+    (None: the default one).
+
+    Shapes: input and output [N, C, ...].
+
+    Example::
+
+        >>> import vesta
+        >>> model = vesta.nn.Sequential(vesta.nn.Conv2d(3, 8, 3), vesta.nn.BatchNorm2d(8))
+        >>> vesta.nn.SyncBatchNorm.convert_sync_batchnorm(model)[1].num_features
+        8
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalises ``input`` with the statistics of all ranks and updates the running ones."""
+        dist = vesta.distributed
+        alone = not self.training or not dist.is_initialized() or dist.get_world_size(self.process_group) == 1
+        if alone:
+            return super().forward(input)
+        self._check_input_dim(input)
+        momentum = self._count_batch()
+        mean, var, count = self._statistics(input)
+        if self.track_running_stats:
+            with vesta.no_grad():
+                unbiased = var * (count / max(count - 1, 1))
+                for running, batch in ((self.running_mean, mean), (self.running_var, unbiased)):
+                    running.mul_(1 - momentum).add_(batch.to(running.dtype), alpha=momentum)  # type: ignore[union-attr]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        scale = 1 / (var + self.eps).sqrt()
+        if self.weight is not None:
+            scale = scale * self.weight
+        output = (input.to(mean.dtype) - mean.view(shape)) * scale.view(shape)
+        if self.bias is not None:
+            output = output + self.bias.view(shape)
+        return output.to(input.dtype)
+
+    def _statistics(self, input: Tensor) -> tuple[Tensor, Tensor, float]:
+        """Returns mean and variance of each channel over all ranks, and how many values a channel has.
+
+        Each rank sends its mean and its variance, and they are combined by their sizes (Chan, Golub, LeVeque 1979):
+        no cancellation, and one collective.
+        """
+        wide = input.float() if input.dtype in (vesta.float16, vesta.bfloat16) else input
+        channels, own = input.size(1), input.numel() // input.size(1)
+        if own:
+            rows = wide.transpose(0, 1).reshape(channels, -1)
+            mean = rows.mean(1)
+            spread = (rows - mean.view(-1, 1)).square().mean(1)
+        else:  # this rank takes part, with nothing; its gradient is zero
+            mean = spread = wide.reshape(channels, -1).sum(1)
+        number = vesta.full((1,), float(own), dtype=mean.dtype, device=mean.device)
+        from vesta.distributed.nn.functional import all_gather
+
+        parts = vesta.stack(all_gather(vesta.cat([mean, spread, number]), self.process_group))
+        counts = parts[:, -1:].detach()
+        total = float(counts.sum().item())
+        if total <= 1:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
+            )
+        share = counts / total
+        means, spreads = parts[:, :channels], parts[:, channels : 2 * channels]
+        mean = (means * share).sum(0)
+        return mean, ((spreads + (means - mean).square()) * share).sum(0), total
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Returns ``module`` with every batch normalization in it replaced, parameters and buffers kept."""
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            if module.affine:
+                result.weight, result.bias = module.weight, module.bias
+            result.running_mean, result.running_var = module.running_mean, module.running_var
+            result.num_batches_tracked = module.num_batches_tracked
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result

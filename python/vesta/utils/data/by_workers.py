@@ -176,6 +176,17 @@ class ByWorkers(Pass):
             raise
 
     def _awaited(self) -> tuple[Task, Any]:
+        """Returns the next task with its batch. Ends its thread where the program ends meanwhile: nobody listens."""
+        pool = self._pool
+        try:
+            return self._arrived()
+        except Exception:
+            ended = pool is not None and pool.is_over and self._pool is pool  # not by this
+            if ended and threading.current_thread() is not threading.main_thread():
+                raise SystemExit from None
+            raise
+
+    def _arrived(self) -> tuple[Task, Any]:
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         if self._pool is not None and self.progress.batches > 0:
             self._pool.start_another()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
@@ -17,6 +18,10 @@ __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_conv
 
 _SMALL = 1 << 10  # bytes of a batch that is not worth a block of shared memory
 _KINDS = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+default_collate_err_msg_format = _KINDS  #: PyTorch's name for it
+np_str_obj_array_pattern = re.compile(
+    r"[SaUO]"
+)  #: dtypes of NumPy whose arrays are no numbers; for programs' own functions
 
 
 class _Batch(threading.local):

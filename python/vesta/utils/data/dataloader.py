@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from vesta.utils.data.collate import default_collate, default_convert
 from vesta.utils.data.dataset import Dataset, IterableDataset
 from vesta.utils.data.information import WorkerInfo, get_worker_info
-from vesta.utils.data.iterator import InProcess
+from vesta.utils.data.iterator import InProcess, Pass
 from vesta.utils.data.pack import pack_dataset
 from vesta.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SeekableSampler, SequentialSampler
 from vesta.utils.data.state import Progress, check_state
@@ -19,6 +19,18 @@ from vesta.utils.data.state import Progress, check_state
 __all__ = ["DataLoader", "WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+
+# PyTorch's names for iterators, for programs that ask what they have.
+_BaseDataLoaderIter = Pass
+_SingleProcessDataLoaderIter = InProcess
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":
+        from vesta.utils.data.by_workers import ByWorkers
+
+        return ByWorkers
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _DatasetKind:
@@ -123,6 +135,9 @@ class DataLoader(Generic[T_co]):
         """Checks the options that say which samples come when, and makes the samplers that are missing."""
         stream = isinstance(self.dataset, IterableDataset)
         self._dataset_kind = _DatasetKind.Iterable if stream else _DatasetKind.Map
+        if stream and shuffle is not None and hasattr(self.dataset, "_set_shuffle"):  # a data pipe does it itself
+            self.dataset._set_shuffle(bool(shuffle))
+            shuffle = None
         if stream:
             _check_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:

@@ -29,6 +29,8 @@ _PAUSE = 0.25  # a tick that took so long was our own stop: what was seen before
 _QUICK = 0.01  # seconds in which workers are forked at once
 _GRACE = 0.1  # seconds in which workers end by themselves
 _END = 2.0  # seconds for a killed process to be gone
+_UNKNOWN = 255  # how a process ended that this one was not told of; the standard library's number for it
+_KNOWN = 0.4  # seconds until it must be known how a process ended
 
 #: Pools of this process; a forked child closes what it has inherited of them.
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
@@ -59,6 +61,10 @@ class _Colleague:
         except (AttributeError, OSError):  # an old kernel, or Python 3.8's; the channel's end tells as well
             self.life = -1
 
+    def is_alive(self) -> bool:
+        """Whether the process runs: ``Process.is_alive`` does not know where the program reaps its children itself."""
+        return not _shared.is_over(self.life) if self.life >= 0 else self.process.is_alive()
+
     def close(self) -> None:
         self.channel.close()
         if self.life >= 0:
@@ -76,6 +82,7 @@ class Pool:
 
     def __init__(self, job: Job, context: Any) -> None:
         self._owner = os.getpid()
+        self.is_over = False  # whether the workers were ended
         self._desk = Desk(job.workers)
         self.workers: list[_Colleague] = []
         self.pids: list[int] = []  # of all that were started
@@ -207,6 +214,8 @@ class Pool:
         Raises:
             WorkerError: a worker that owes an answer is dead or stopped.
         """
+        if self.is_over:
+            raise WorkerError("DataLoader: its workers were ended while a batch was waited for.")
         for worker in self.workers:
             if worker.backlog:
                 self._work_off(worker)
@@ -243,7 +252,8 @@ class Pool:
         except EOFError:
             dead.append(worker)
         except (OSError, RuntimeError, MemoryError) as error:  # to wait for what is lost would be for ever
-            raise WorkerError(f"DataLoader lost a batch of {self.where(worker)}: {error}") from error
+            where = self.where(worker).rstrip(",")
+            raise WorkerError(f"DataLoader lost a batch of {where}: {error}") from error
 
     def _look_for_stopped(self) -> None:
         """Gives up workers that somebody has stopped while this process went on."""
@@ -276,9 +286,9 @@ class Pool:
 
     def _died(self, worker: _Colleague) -> WorkerError:
         """Returns an error that says how a worker ended."""
-        code = _exit_code(worker.process)
+        code = _exit_code(worker)
         where = self.where(worker)
-        if code is None or code == 255:
+        if code is None or code == _UNKNOWN:
             return WorkerError(f"DataLoader {where} exited unexpectedly.")
         if code >= 0:
             return WorkerError(f"DataLoader {where} exited with code {code}; something called os._exit or sys.exit.")
@@ -295,12 +305,13 @@ class Pool:
 
     def usable(self) -> bool:
         """Whether every worker is alive."""
-        return bool(self.workers) and all(worker.process.is_alive() for worker in self.workers)
+        return bool(self.workers) and all(worker.is_alive() for worker in self.workers)
 
     def stop(self, grace: float = _GRACE) -> None:
         """Ends all workers: they are asked to, then told to, then killed. Takes at most some tenths of a second."""
         if not self.is_ours:
             return
+        self.is_over = True
         workers, self.workers = self.workers, []
         self._fork = None
         for worker in workers:
@@ -315,10 +326,9 @@ class Pool:
                     _kill(worker, act)
             left = _gone(left, _GRACE if act == signal.SIGTERM else _END)
         for worker in workers:
+            if worker not in left:
+                _forget(worker.process)
             worker.close()
-            with contextlib.suppress(ValueError, OSError):
-                worker.process.join(0 if worker in left else _END)
-                worker.process.close()
         self._desk.close()
         self._close_wake()
         _pools.discard(self)
@@ -343,6 +353,16 @@ class Pool:
             self._opening.close()
 
 
+def _forget(process: Any) -> None:
+    """Closes what is left of a process that is gone."""
+    with contextlib.suppress(ValueError, OSError):
+        if process.exitcode is None:
+            process.join(_END)
+        if process.exitcode is None:  # somebody else was told how it ended; it would be waited for until the end
+            process._popen.returncode = _UNKNOWN
+        process.close()
+
+
 def _kill(worker: _Colleague, act: int) -> None:
     if worker.life >= 0 and hasattr(signal, "pidfd_send_signal"):
         signal.pidfd_send_signal(worker.life, act)  # type: ignore[attr-defined]
@@ -355,21 +375,23 @@ def _gone(workers: list[_Colleague], seconds: float) -> list[_Colleague]:
     deadline = time.monotonic() + seconds
     left = list(workers)
     while left:
-        left = [worker for worker in left if worker.process.is_alive()]
+        left = [worker for worker in left if worker.is_alive()]
         now = time.monotonic()
         if not left or now >= deadline:
             break
         poll = select.poll()
         for worker in left:
-            poll.register(worker.process.sentinel, select.POLLIN)
+            poll.register(worker.life if worker.life >= 0 else worker.process.sentinel, select.POLLIN)
         poll.poll(1000 * min(deadline - now, _TICK))
     return left
 
 
-def _exit_code(process: Any) -> int | None:
-    """Returns how a process ended, as soon as that is known."""
-    process.join(1.0)
-    return process.exitcode
+def _exit_code(worker: _Colleague) -> int | None:
+    """Returns how a process ended, as soon as that is known; None where somebody else has asked the system first."""
+    deadline = time.monotonic() + (_KNOWN if signal.getsignal(signal.SIGCHLD) is not signal.SIG_IGN else 0.0)
+    while (code := worker.process.exitcode) is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return code
 
 
 def _is_stopped(pid: int) -> bool:

@@ -1,0 +1,227 @@
+// A cuDNN for the emulated device: the functions that cuda/lib/cudnn_graph.cpp calls, with their published meanings,
+// for graphs of one convolution. It computes by plain loops in double, over whatever strides the tensors state. Becomes
+// build/fakes/cudnn/libcudnn.so.9.
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <vesta/core/base/half.h>
+#include <vesta/cuda/lib/cudnn_abi.h>
+
+namespace {
+namespace dnn = vesta::cuda::cudnn;
+
+/// Is a descriptor: the bytes of its attributes, and the descriptors that it refers to.
+struct Descriptor {
+  int kind = 0;
+  std::map<int, std::vector<uint8_t>> values;
+  std::map<int, std::vector<std::shared_ptr<Descriptor>>> others;
+
+  template <class T>
+  std::vector<T> get(int attribute) const {
+    const auto at = values.find(attribute);
+    if (at == values.end()) return {};
+    std::vector<T> to(at->second.size() / sizeof(T));
+    std::memcpy(to.data(), at->second.data(), to.size() * sizeof(T));
+    return to;
+  }
+  const Descriptor& other(int attribute) const { return *others.at(attribute).at(0); }
+};
+using Shared = std::shared_ptr<Descriptor>;
+Shared& shared(void* raw) { return *static_cast<Shared*>(raw); }
+
+size_t bytes_of(int type) {
+  switch (type) {
+    case dnn::type_int64:
+    case dnn::type_double:
+    case dnn::type_void_ptr:
+    case dnn::type_handle: return 8;
+    case dnn::type_char: return 1;
+    default: return 4;
+  }
+}
+
+uint64_t convolutions = 0;
+void* stream_of_handle = nullptr;
+
+using Four = std::array<int64_t, 4>;
+
+/// Is one operand: sizes and strides in its own order [a, b, height, width].
+struct Operand {
+  int type = 0;
+  Four sizes{}, strides{};
+  char* data = nullptr;
+
+  Operand(const Descriptor& t, const std::map<int64_t, void*>& pointers) {
+    type = t.get<int>(dnn::tensor_data_type).at(0);
+    const auto sizes_of = t.get<int64_t>(dnn::tensor_dimensions), strides_of = t.get<int64_t>(dnn::tensor_strides);
+    for (size_t d = 0; d < 4; ++d) sizes[d] = sizes_of.at(d), strides[d] = strides_of.at(d);
+    data = static_cast<char*>(pointers.at(t.get<int64_t>(dnn::tensor_id).at(0)));
+  }
+  int64_t at(const Four& i) const {
+    return i[0] * strides[0] + i[1] * strides[1] + i[2] * strides[2] + i[3] * strides[3];
+  }
+  int64_t numel() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+};
+
+template <class F>
+void with_type(int type, F f) {
+  switch (type) {
+    case dnn::data_float: return f.template operator()<float>();
+    case dnn::data_double: return f.template operator()<double>();
+    case dnn::data_half: return f.template operator()<vesta::Half>();
+    default: return f.template operator()<vesta::BFloat16>();
+  }
+}
+
+template <class T>
+double wide(T v) {
+  if constexpr (sizeof(T) == 2) return static_cast<float>(v);
+  else return v;
+}
+
+std::vector<double> read(const Operand& o) {
+  std::vector<double> to(size_t(o.numel()));  // dense in memory, so strides address it
+  with_type(o.type, [&]<class T>() {
+    for (size_t i = 0; i < to.size(); ++i) to[i] = wide(reinterpret_cast<const T*>(o.data)[i]);
+  });
+  return to;
+}
+void write(const Operand& o, const std::vector<double>& from) {
+  with_type(o.type, [&]<class T>() {
+    for (size_t i = 0; i < from.size(); ++i) {
+      if constexpr (sizeof(T) == 2) reinterpret_cast<T*>(o.data)[i] = T(float(from[i]));
+      else reinterpret_cast<T*>(o.data)[i] = T(from[i]);
+    }
+  });
+}
+
+/// Is one queued convolution.
+struct Work {
+  int kind;
+  Operand x, w, y;
+  std::vector<int64_t> padding, stride, dilation;
+};
+
+/// Calls f(place in x, in w, in y) for every product of a convolution.
+template <class F>
+void for_products(const Work& k, F f) {
+  const int64_t depth = k.w.sizes[1], groups = k.x.sizes[1] / depth, per_group = k.w.sizes[0] / groups;
+  for (int64_t n = 0; n < k.y.sizes[0]; ++n)
+    for (int64_t o = 0; o < k.y.sizes[1]; ++o)
+      for (int64_t c = 0; c < depth; ++c)
+        for (int64_t i = 0; i < k.y.sizes[2]; ++i)
+          for (int64_t j = 0; j < k.y.sizes[3]; ++j)
+            for (int64_t p = 0; p < k.w.sizes[2]; ++p)
+              for (int64_t q = 0; q < k.w.sizes[3]; ++q) {
+                const int64_t row = i * k.stride[0] - k.padding[0] + p * k.dilation[0];
+                const int64_t column = j * k.stride[1] - k.padding[1] + q * k.dilation[1];
+                if (row < 0 || column < 0 || row >= k.x.sizes[2] || column >= k.x.sizes[3]) continue;
+                f(size_t(k.x.at({n, o / per_group * depth + c, row, column})), size_t(k.w.at({o, c, p, q})),
+                  size_t(k.y.at({n, o, i, j})));
+              }
+}
+
+void run(void* argument) {
+  const std::unique_ptr<Work> k(static_cast<Work*>(argument));
+  std::vector<double> x = read(k->x), w = read(k->w), y = read(k->y);
+  if (k->kind == dnn::operation_forward) {
+    y.assign(y.size(), 0);
+    for_products(*k, [&](size_t a, size_t b, size_t c) { y[c] += x[a] * w[b]; });
+    write(k->y, y);
+  } else if (k->kind == dnn::operation_input_gradient) {
+    x.assign(x.size(), 0);
+    for_products(*k, [&](size_t a, size_t b, size_t c) { x[a] += y[c] * w[b]; });
+    write(k->x, x);
+  } else {
+    w.assign(w.size(), 0);
+    for_products(*k, [&](size_t a, size_t b, size_t c) { w[b] += x[a] * y[c]; });
+    write(k->w, w);
+  }
+}
+
+void enqueue(void* stream, Work* k) {
+  using Enqueue = void (*)(void*, const char*, void (*)(void*), void*);
+  void* library = dlopen(std::getenv("VESTA_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
+  reinterpret_cast<Enqueue>(dlsym(library, "vesta_emulation_enqueue"))(stream, "fake_cudnn", run, k);
+  dlclose(library);
+}
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT uint64_t fake_convolutions() { return convolutions; }
+EXPORT size_t cudnnGetVersion() { return 90100; }
+EXPORT int cudnnCreate(void** handle) {
+  *handle = &convolutions;
+  return 0;
+}
+EXPORT int cudnnSetStream(void*, void* stream) {
+  stream_of_handle = stream;
+  return 0;
+}
+EXPORT const char* cudnnGetErrorString(int) { return "an error"; }
+EXPORT void cudnnGetLastErrorString(char* to, size_t size) {
+  if (size) *to = 0;
+}
+EXPORT int cudnnBackendCreateDescriptor(int kind, void** to) {
+  auto* d = new Shared(std::make_shared<Descriptor>());
+  (*d)->kind = kind;
+  *to = d;
+  return 0;
+}
+EXPORT int cudnnBackendDestroyDescriptor(void* d) {
+  delete static_cast<Shared*>(d);
+  return 0;
+}
+EXPORT int cudnnBackendFinalize(void*) { return 0; }
+EXPORT int cudnnBackendSetAttribute(void* raw, int attribute, int type, int64_t count, const void* from) {
+  Descriptor& d = *shared(raw);
+  if (type == dnn::type_descriptor) {
+    for (int64_t i = 0; i < count; ++i) d.others[attribute].push_back(shared(static_cast<void* const*>(from)[i]));
+  } else {
+    const auto* bytes = static_cast<const uint8_t*>(from);
+    d.values[attribute].assign(bytes, bytes + size_t(count) * bytes_of(type));
+  }
+  return 0;
+}
+EXPORT int cudnnBackendGetAttribute(void* raw, int attribute, int, int64_t wanted, int64_t* count, void* to) {
+  Descriptor& d = *shared(raw);
+  *count = 0;
+  if (attribute == dnn::heuristic_results) {  // one proposal: the graph itself
+    *count = 1;
+    if (wanted > 0) shared(static_cast<void**>(to)[0])->others = d.others;
+  } else if (attribute == dnn::plan_workspace) {
+    *count = 1;
+    *static_cast<int64_t*>(to) = 64;
+  }
+  return 0;
+}
+EXPORT int cudnnBackendExecute(void*, void* plan, void* pack) {
+  const Descriptor& operation =
+      shared(plan)->other(dnn::plan_config).other(dnn::heuristic_graph).other(dnn::graph_operations);
+  const auto ids = shared(pack)->get<int64_t>(dnn::pack_ids);
+  const auto addresses = shared(pack)->get<void*>(dnn::pack_pointers);
+  std::map<int64_t, void*> pointers;
+  for (size_t i = 0; i < ids.size(); ++i) pointers[ids[i]] = addresses[i];
+  const int first = operation.kind == dnn::operation_forward          ? dnn::forward_convolution
+                    : operation.kind == dnn::operation_input_gradient ? dnn::input_gradient_convolution
+                                                                      : dnn::weight_gradient_convolution;
+  // the attributes of each kind follow its convolution: forward w, x, y; input gradient w, dx, dy; the weight's dw, x,
+  // dy
+  const bool weight = operation.kind == dnn::operation_weight_gradient;
+  const int x = weight ? int(dnn::weight_gradient_x) : first + 2, w = weight ? int(dnn::weight_gradient_dw) : first + 1;
+  const Descriptor& c = operation.other(first);
+  ++convolutions;
+  enqueue(stream_of_handle,
+          new Work{operation.kind, Operand(operation.other(x), pointers), Operand(operation.other(w), pointers),
+                   Operand(operation.other(first + 3), pointers), c.get<int64_t>(dnn::convolution_pre_paddings),
+                   c.get<int64_t>(dnn::convolution_strides), c.get<int64_t>(dnn::convolution_dilations)});
+  return 0;
+}

@@ -1,0 +1,154 @@
+"""Convolutions through cuDNN, with a stand-in that computes on the emulated device: the CPU's values, and operands that
+are laid out with channels last once where a step reads them twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import vesta
+
+FAKES = Path(os.environ.get("VESTA_BUILD", "build")).resolve() / "fakes" / "cudnn"
+EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
+pytestmark = pytest.mark.skipif(
+    not EMULATED or not (FAKES / "libcudnn.so.9").exists() or not vesta.cuda.is_available(),
+    reason="needs the emulated device and the fakes",
+)
+
+PRELUDE = """
+import ctypes, os
+import numpy as np, vesta
+import vesta.cuda, vesta.nn as nn, vesta.nn.functional as F
+assert vesta.cuda.is_available()
+fake = ctypes.CDLL(os.environ["VESTA_CUDA_LIB_DIR"] + "/libcudnn.so.9")
+def made(*shape, dtype=vesta.float32, device="cuda"):
+    return vesta.tensor(np.random.default_rng(shape).standard_normal(shape)).to(dtype).to(device)
+def leaf(*shape, **kwargs):
+    return made(*shape, **kwargs).requires_grad_()
+def same(got, want, tolerance=1e-4):
+    got, want = got.detach().cpu().double().numpy(), want.detach().cpu().double().numpy()
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+def layouts():
+    c = dict(vesta._C_cuda.counters())
+    return c["layouts_made"], c["layouts_taken"]
+def kept():
+    return dict(vesta._C_cuda.counters())["layout_bytes"]
+class Count:
+    def __enter__(self):
+        self.before = layouts()
+        return self
+    def __exit__(self, *_):
+        self.made, self.taken = (b - a for a, b in zip(self.before, layouts()))
+"""
+
+
+def check(body: str, **environment: str) -> None:
+    env = {**os.environ, "VESTA_CUDA_LIB_DIR": str(FAKES), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + body], env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("schedule", ["eager", "random"])
+def test_values_and_gradients_are_the_cpus(schedule: str) -> None:
+    check(
+        """
+for dtype, tolerance in ((vesta.float32, 1e-4), (vesta.float64, 1e-10), (vesta.float16, 2e-2), (vesta.bfloat16, 1e-1)):
+    for x, w, stride, padding, dilation, groups in (
+        ((2, 4, 9, 8), (6, 4, 3, 3), 1, 1, 1, 1), ((1, 4, 7, 9), (4, 2, 3, 2), 2, 1, 1, 2),
+        ((2, 3, 8, 8), (5, 3, 1, 1), 1, 0, 1, 1), ((1, 2, 9, 9), (2, 1, 3, 3), (2, 1), (0, 2), (1, 2), 2),
+    ):
+        sides = []
+        for device in ("cpu", "cuda"):
+            leaves = [leaf(*s, dtype=dtype, device=device) for s in (x, w, (w[0],))]
+            y = F.conv2d(*leaves, stride, padding, dilation, groups)
+            y.backward(made(*y.shape, dtype=dtype, device=device))
+            sides.append([y, *(t.grad for t in leaves)])
+        for want, got in zip(*sides): same(got, want, tolerance)
+assert fake.fake_convolutions() == 4 * 4 * 3, fake.fake_convolutions()
+""",
+        VESTA_EMULATION_SCHEDULE=schedule,
+    )
+
+
+def test_a_step_lays_out_each_operand_once() -> None:
+    """Six layouts of operands in a step of a convolution are three: of input, weight and the gradient that comes."""
+    check("""
+x, w = leaf(2, 3, 8, 8), leaf(4, 3, 3, 3)
+with Count() as c:
+    y = F.conv2d(x, w, padding=1)
+    y.backward(made(2, 4, 8, 8))
+assert (c.made, c.taken) == (3, 3) and kept() == 0, (c.made, c.taken, kept())
+# a small network: the first layer's input needs no gradient
+net = nn.Sequential(
+    nn.Conv2d(1, 4, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(200, 10)
+).cuda()
+image = made(2, 1, 18, 18)
+for step in range(2):
+    with Count() as c:
+        net(image).sum().backward()
+    # one channel, or one image row, lies with channels last as it is: 1-channel operands need no copy
+    assert c.taken == 3 and kept() == 0, (c.made, c.taken, kept())
+# a block with a shortcut: its input is read by two convolutions
+a, b, s = leaf(4, 4, 3, 3), leaf(4, 4, 3, 3), leaf(4, 4, 1, 1)
+h = leaf(2, 4, 6, 6)
+with Count() as c:
+    (F.conv2d(F.conv2d(h, a, padding=1).relu(), b, padding=1) + F.conv2d(h, s)).relu().sum().backward()
+assert (c.made, c.taken) == (8, 8) and kept() == 0, (c.made, c.taken, kept())  # the 1x1 weight lies so as it is
+del net, h
+assert kept() == 0
+""")
+
+
+def test_what_is_kept_goes_with_its_memory_and_changes_with_it() -> None:
+    check("""
+x, w = leaf(2, 3, 8, 8), leaf(4, 3, 3, 3)
+y = F.conv2d(x, w, padding=1)
+assert kept() > 0
+with vesta.no_grad():
+    before = kept()
+    F.conv2d(x, w, padding=1)                    # nothing is kept that no gradient will read
+    assert kept() <= before
+del y, x, w
+assert kept() == 0                               # gone with the memory
+
+# a write in between: forward's copy is not the value that the next one must see
+x, w = made(2, 3, 8, 8), leaf(4, 3, 3, 3)
+F.conv2d(x, w, padding=1)
+with vesta.no_grad(): x.mul_(2)
+y = F.conv2d(x, w, padding=1)
+same(y, F.conv2d(made(2, 3, 8, 8).cpu() * 2, made(4, 3, 3, 3).cpu(), padding=1))
+y.sum().backward()
+want = leaf(4, 3, 3, 3, device="cpu")
+F.conv2d(made(2, 3, 8, 8).cpu() * 2, want, padding=1).sum().backward()
+same(w.grad, want.grad)
+
+# views of one memory are told apart
+base = made(4, 3, 8, 8)
+w.grad = want.grad = None
+(F.conv2d(base[:2], w, padding=1) - 3 * F.conv2d(base[2:], w, padding=1)).sum().backward()
+host = base.cpu()
+(F.conv2d(host[:2], want, padding=1) - 3 * F.conv2d(host[2:], want, padding=1)).sum().backward()
+same(w.grad, want.grad)
+""")
+
+
+def test_kept_copies_make_room_when_memory_is_short() -> None:
+    check(
+        """
+layers = [made(1, 3, 1024, 1024) for _ in range(3)]            # 12 MiB each, and as much kept
+w = leaf(1, 3, 1, 1)
+outs = [F.conv2d(x, w) for x in layers]
+assert kept() == 24 * 2**20, kept()                            # an eighth of the device: two of the three
+big = vesta.empty(int(vesta.cuda.mem_get_info()[0] + 16 * 2**20) // 4, device="cuda")  # fits only without them
+assert kept() == 0
+del big
+outs[0].sum().backward()                                       # the copy is made again
+same(w.grad.flatten(), layers[0].sum([0, 2, 3]), 1e-2)
+""",
+        VESTA_EMULATION_MEMORY="256",
+    )
