@@ -116,12 +116,12 @@ class Ranks:
                 if stream:
                     stream.close()
 
-    def wait(self) -> list[tuple[int, str, str]]:
-        """Waits for all; returns exit code, output and errors of each rank.
+    def wait(self, limit: float = LIMIT) -> list[tuple[int, str, str]]:
+        """Waits for all, at most ``limit`` seconds; returns exit code, output and errors of each rank.
 
         Nobody is asked for its exit code before all have ended: until then the others can read it in /proc.
         """
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + limit
         for process in self.processes:
             while process.returncode is None and time.monotonic() < end:
                 if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
@@ -137,10 +137,10 @@ class Ranks:
         return results
 
 
-def run_ranks(size: int, program: str, **options: Any) -> list[str]:
+def run_ranks(size: int, program: str, limit: float = LIMIT, **options: Any) -> list[str]:
     """Runs a program on some ranks, which must all succeed; returns their outputs."""
     with Ranks(size, program, **options) as ranks:
-        results = ranks.wait()
+        results = ranks.wait(limit)
     failed = [f"rank {r} ended with {code}:\n{out}\n{err}" for r, (code, out, err) in enumerate(results) if code]
     assert not failed, "\n".join(failed)  # who hung may have waited for who raised
     return [out for _, out, _ in results]

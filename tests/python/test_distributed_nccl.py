@@ -52,8 +52,8 @@ store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), None, False)
 """
 
 
-def run(size: int, program: str, **environment: str) -> list[str]:
-    return run_ranks(size, PRELUDE + program, environment={**ENVIRONMENT, **environment})
+def run(size: int, program: str, limit: float = 120, **environment: str) -> list[str]:
+    return run_ranks(size, PRELUDE + program, limit, environment={**ENVIRONMENT, **environment})
 
 
 COLLECTIVES = """
@@ -360,6 +360,7 @@ for _ in range(3000):
     time.sleep(0.01)
 assert no_more(), (first, counts())
 """.replace("ROUNDS", str(groups)),
+        limit=120 + groups,
     )
 
 
