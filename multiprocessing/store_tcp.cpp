@@ -48,6 +48,10 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options) : host_(std
   }
   wire::Fd first = take_connection(deadline_in(timeout_));
   local_address_ = wire::local_address(first.get());
+  if (wire::is_loopback(local_address_) && !wire::is_loopback(host_)) {
+    // Many a machine finds its own name at 127.0.1.1, where no other one finds it.
+    if (std::string outward = wire::outward_address(); !outward.empty()) local_address_ = std::move(outward);
+  }
   give_back(std::move(first));
   const int64_t here = greet();
   if (!options.wait_for_workers || options.num_workers <= 0 || !options.is_master) return;

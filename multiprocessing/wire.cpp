@@ -155,6 +155,28 @@ std::string local_address(int fd) {
   return getsockname(fd, reinterpret_cast<sockaddr*>(&a), &length) ? "" : numeric(a, length);
 }
 
+bool is_loopback(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+
+std::string outward_address() {
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(9);
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(9);
+  inet_pton(AF_INET, "203.0.113.1", &v4.sin_addr);  // addresses of documentation: whoever is far away
+  inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr);
+  const std::pair<const sockaddr*, socklen_t> far[] = {{reinterpret_cast<const sockaddr*>(&v4), sizeof v4},
+                                                       {reinterpret_cast<const sockaddr*>(&v6), sizeof v6}};
+  for (const auto& [address, size] : far) {
+    const Fd probe(socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!probe || connect(probe.get(), address, size)) continue;
+    const std::string found = local_address(probe.get());
+    if (!found.empty() && !is_loopback(found)) return found;
+  }
+  return {};
+}
+
 bool wait_for(int fd, short events, Clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now());

@@ -208,12 +208,20 @@ def test_a_file_that_is_none_of_a_store(tmp_path):
         FileStore(str(path), 1)
 
 
-@pytest.mark.parametrize("banner", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"])
+@pytest.mark.parametrize("banner", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"], ids=["silent", "ssh"])
 def test_somebody_else_listens_at_the_port(banner):
+    def answer(listener):
+        with listener.accept()[0] as connection:
+            connection.sendall(banner)
+            connection.recv(1 << 16)
+
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
+        thread = threading.Thread(target=answer, args=(listener,))
         if banner:
-            threading.Thread(target=lambda: listener.accept()[0].sendall(banner), daemon=True).start()
+            thread.start()
         with pytest.raises(DistNetworkError, match="does not answer as a store does: it is another program"):
             TCPStore("127.0.0.1", listener.getsockname()[1], None, False, timedelta(seconds=1))
+        if banner:
+            thread.join()

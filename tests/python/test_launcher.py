@@ -188,6 +188,22 @@ def test_machines_meet_and_number_themselves(tmp_path: Path) -> None:
     assert sorted(sizes) == ["0", "1"] and sorted(sizes.values()) == ["1", "2"]
 
 
+def test_a_name_that_leads_to_itself_is_passed_on(tmp_path: Path) -> None:
+    """Others know the name; the address behind it may be 127.0.1.1 on the machine itself."""
+    name = socket.gethostname()
+    with contextlib.suppress(OSError), Machines("--nnodes=2") as machines:
+        socket.getaddrinfo(name, None)
+        machines.common[1] = f"--rdzv-endpoint={name}:{machines.port}"
+        program = "import vesta, vesta.distributed as dist\ndist.init_process_group(); dist.barrier()\n" + SHOW
+        for _ in range(2):
+            machines.start(script(tmp_path, program))
+        done = machines.ends()
+        assert [d.returncode for d in done] == [0, 0], done
+        for d in done:
+            for values in records(d).values():
+                assert not values["MASTER_ADDR"].startswith("127."), values["MASTER_ADDR"]
+
+
 def test_as_many_machines_as_come_are_enough(tmp_path: Path) -> None:
     with Machines("--nnodes=1:4", "--rdzv-conf=last_call_timeout=2") as machines:
         for _ in range(2):
@@ -256,6 +272,24 @@ def test_a_machine_that_is_lost_is_replaced(tmp_path: Path) -> None:
         done = machines.ends()
     assert [d.returncode for d in done] == [0, -signal.SIGKILL, 0], done
     assert "whole" in done[0].stdout and "whole" in done[2].stdout
+
+
+def test_all_end_when_the_meeting_point_is_lost(tmp_path: Path) -> None:
+    with Machines("--nnodes=2", "--max-restarts=1") as machines:
+        first = machines.start(script(tmp_path, "print('up', flush=True); time.sleep(60)"))
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", machines.port), 1):
+                break
+            time.sleep(0.05)
+        second = machines.start(script(tmp_path, "print('up', flush=True); time.sleep(60)"))
+        assert second.stdout is not None
+        second.stdout.readline()
+        first.kill()
+        begin = time.monotonic()
+        done = machines.ends()
+    assert done[1].returncode == 1 and time.monotonic() - begin < 40, done
+    assert "is gone (--rdzv-endpoint); without it no round begins" in done[1].stderr, done[1].stderr
 
 
 def test_who_waits_for_other_machines_ends(tmp_path: Path) -> None:

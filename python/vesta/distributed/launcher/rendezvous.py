@@ -11,6 +11,7 @@ while it lives and looks at that of the machine after it: one that was lost is f
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import socket
 import time
@@ -99,6 +100,7 @@ class Dynamic:
         self._store: Store = PrefixStore(f"vestarun/{config.run_id}", first)
         self._round, self._index, self._count, self._next_look, self._said = -1, 0, 0, 0.0, -1
         self._beat, self._heard = b"", 0.0  # of the machine after this one
+        self._gone = False  # the store: a try to reach it would only take time
 
     def _open(self) -> tuple[bool, TCPStore]:
         """Serves the store where the endpoint is this machine's and nobody does yet; else connects to it."""
@@ -123,13 +125,19 @@ class Dynamic:
                 ) from None
 
     def _own_address(self) -> str:
-        """The address that leads to the rendezvous: others reach it, too."""
+        """The address that leads to the rendezvous: others reach it, too.
+
+        On the machine of that name it may be 127.0.1.1 (as Debian has it); the others know the name.
+        """
         for family, kind, _, _, address in socket.getaddrinfo(
             self._config.rdzv_host, self._config.rdzv_port, type=socket.SOCK_DGRAM
         ):
             with contextlib.suppress(OSError), socket.socket(family, kind) as probe:
                 probe.connect(address)
-                return probe.getsockname()[0]
+                found = probe.getsockname()[0]
+                return (
+                    found if not ipaddress.ip_address(found.partition("%")[0]).is_loopback else self._config.rdzv_host
+                )
         return self._host
 
     # ---- a round
@@ -137,6 +145,11 @@ class Dynamic:
     @contextlib.contextmanager
     def place(self, attempt: int) -> Iterator[Place]:
         """Joins a round and yields this machine's place in it when it is closed."""
+        if self._gone:
+            raise RendezvousError(
+                f"the launcher at {self._config.rdzv_host}:{self._config.rdzv_port} is gone (--rdzv-endpoint); without "
+                "it no round begins."
+            )
         self._deadline = time.monotonic() + self._config.join_timeout
         index = self._index = self._join()
         self._beat, self._heard = b"", time.monotonic()
@@ -207,6 +220,7 @@ class Dynamic:
         try:
             return self._failure() or self._lost()
         except (_DistNetworkError, _DistStoreError):
+            self._gone = True
             return f"the launcher at {self._config.rdzv_host}:{self._config.rdzv_port} is gone"
 
     def _failure(self) -> str | None:
@@ -238,6 +252,8 @@ class Dynamic:
 
     def failed(self, why: str) -> None:
         """Tells the other machines that this round is over, and opens the next one."""
+        if self._gone:
+            return
         with contextlib.suppress(_DistNetworkError, _DistStoreError):
             self._store.compare_set(f"{self._round}/failed", "", f"{self._host}: {why}")
             self._seen()
