@@ -105,6 +105,7 @@ void register_all() {
   register_conv();
   register_pool();
   register_reductions();
+  register_scan();
   register_softmax();
   register_loss();
   register_norm();

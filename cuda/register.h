@@ -8,6 +8,7 @@ void register_matmul();
 void register_conv();
 void register_pool();
 void register_reductions();
+void register_scan();
 void register_softmax();
 void register_loss();
 void register_norm();

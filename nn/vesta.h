@@ -13,4 +13,5 @@
 #include <vesta/nn/layers/container.h>
 #include <vesta/nn/layers/conv.h>
 #include <vesta/nn/layers/linear.h>
+#include <vesta/nn/layers/norm.h>
 #include <vesta/nn/optim/optim.h>

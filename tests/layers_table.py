@@ -92,6 +92,12 @@ LAYERS = [
     row("ReLU", inputs=normal(33)),
     row("Tanh", inputs=normal(33)),
     row("Sigmoid", inputs=normal(33)),
+    row("LogSigmoid", inputs=normal(33)),
+    row("Softplus", inputs=normal(33)),
+    row("Softplus", 2.0, 3.5, inputs=normal(33)),
+    row("LayerNorm", 5, inputs=normal(3, 5)),
+    row("LayerNorm", (4, 5), eps=1e-3, bias=False, inputs=normal(3, 4, 5)),
+    row("LayerNorm", 5, elementwise_affine=False, inputs=normal(2, 3, 5)),
     row("Identity", inputs=normal(3)),
     row("MaxPool2d", 2, inputs=normal(2, 3, 8, 9)),
     row("MaxPool2d", 3, stride=2, padding=1, ceil_mode=True, inputs=normal(2, 3, 8, 9)),
@@ -104,6 +110,8 @@ LAYERS = [
     row("CrossEntropyLoss", inputs=(normal(6, 5), numbers(5, 6))),
     row("CrossEntropyLoss", reduction="sum", label_smoothing=0.1, inputs=(normal(6, 5), numbers(5, 6))),
     row("CrossEntropyLoss", weight=weights, ignore_index=2, inputs=(normal(2, 5, 3), numbers(5, 2, 3))),
+    row("BCEWithLogitsLoss", inputs=(normal(6, 5), normal(6, 5))),
+    row("BCEWithLogitsLoss", weight=weights, pos_weight=weights, reduction="sum", inputs=(normal(6, 5), normal(6, 5))),
     row("Sequential", parts=LENET, inputs=normal(3, 1, 8, 8)),
 ]
 

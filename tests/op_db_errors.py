@@ -26,6 +26,41 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
     "argmin": (
         Bad(lambda v: v.argmin(v.zeros(0)), IndexError, "argmin"),
     ),
+    "var": (
+        Bad(lambda v: v.var(v.ones(2).long()), NotImplementedError, "int64"),
+        Bad(lambda v: v.var(v.ones(2), 0, 1), TypeError, "unbiased"),
+        Bad(lambda v: v.var(v.ones(2), 0, True, correction=1), TypeError, "correction"),
+        Bad(lambda v: v.ones(2).var(True, True), TypeError, "var"),
+    ),
+    "std": (
+        Bad(lambda v: v.std(v.ones(2).long()), NotImplementedError, "int64"),
+        Bad(lambda v: v.std(v.ones(2), 1), IndexError, "1"),
+    ),
+    "norm": (
+        Bad(lambda v: v.norm(v.ones(2).long()), NotImplementedError, "int64"),
+        Bad(lambda v: v.norm(v.ones(2, 2), "max"), RuntimeError, "max"),
+        Bad(lambda v: v.norm(v.ones(2, 2), "nuc"), NotImplementedError, "nuc"),
+        Bad(lambda v: v.norm(v.ones(0), float("inf")), RuntimeError, "inf"),
+        Bad(lambda v: v.norm(v.ones(2, dtype=v.float64), 2, dtype=v.float32), RuntimeError, "float64"),
+    ),
+    "cumsum": (
+        Bad(lambda v: v.cumsum(v.ones(2), 1), IndexError, "1"),
+        Bad(lambda v: v.cumsum(v.ones(2), 0, dtype=v.bool), NotImplementedError, "bool"),
+        Bad(lambda v: v.cumsum(v.ones(2)), TypeError, "dim"),
+    ),
+    "flip": (
+        Bad(lambda v: v.flip(v.ones(2, 2), [2]), IndexError, "2"),
+        Bad(lambda v: v.flip(v.ones(2, 2), [0, 0]), RuntimeError, "0"),
+    ),
+    "layer_norm": (
+        Bad(lambda v: v.nn.functional.layer_norm(v.ones(2, 3), [2]), RuntimeError, "[2, 3]"),
+        Bad(lambda v: v.nn.functional.layer_norm(v.ones(2, 3), []), RuntimeError, "normalized_shape"),
+        Bad(lambda v: v.nn.functional.layer_norm(v.ones(2, 3), [3], v.ones(2)), RuntimeError, "weight"),
+        Bad(lambda v: v.nn.functional.layer_norm(v.ones(2, 3).long(), [3]), NotImplementedError, "int64"),
+    ),
+    "binary_cross_entropy_with_logits": (
+        Bad(lambda v: v.nn.functional.binary_cross_entropy_with_logits(v.ones(2), v.ones(3)), ValueError, "[3]"),
+    ),
     "index_select": (
         Bad(lambda v: v.index_select(v.ones(3), 0, v.tensor([3])), IndexError, "3"),
         Bad(lambda v: v.index_select(v.ones(3), 1, v.tensor([0])), IndexError, "1"),

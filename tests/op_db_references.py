@@ -47,6 +47,15 @@ def gelu(x: np.ndarray, approximate: str = "none") -> np.ndarray:
     return x * special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))  # (1 + tanh z) / 2 = expit(2 z)
 
 
+def softplus(x: np.ndarray, beta: float = 1.0, threshold: float = 20.0) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
+
+
+def logsigmoid(x: np.ndarray) -> np.ndarray:
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
 def clamp(x: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:
     return np.clip(x, min, max)
 
@@ -83,6 +92,23 @@ def over(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(x, axis=None if x.ndim == 0 else dim, keepdims=keepdim)
 
     return reference
+
+
+def var(x: np.ndarray, dim: Any = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None) -> Any:
+    return np.var(x, axis=dim, keepdims=keepdim, ddof=int(unbiased) if correction is None else correction)
+
+
+def norm(x: np.ndarray, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
+    p, a = 2.0 if p == "fro" else float(p), np.abs(x)
+    if np.isinf(p):
+        return (np.max if p > 0 else np.min)(a, axis=dim, keepdims=keepdim)
+    if p == 0:
+        return np.sum(a != 0, axis=dim, keepdims=keepdim)
+    return np.sum(a**p, axis=dim, keepdims=keepdim) ** (1 / p)
+
+
+def cumsum(x: np.ndarray, dim: int) -> np.ndarray:
+    return np.cumsum(x, dim) if x.ndim else x
 
 
 def extremum(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
@@ -314,6 +340,27 @@ def batch_norm(
     return made if bias is None else made + bias.reshape(shape)
 
 
+def layer_norm(
+    x: np.ndarray, normalized_shape: tuple, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> np.ndarray:
+    """Normalizes the last dimensions by their moments (Ba et al. 2016)."""
+    dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
+    made = (x - x.mean(axis=dims, keepdims=True)) / np.sqrt(x.var(axis=dims, keepdims=True) + eps)
+    made = made if weight is None else made * weight
+    return made if bias is None else made + bias
+
+
+def normalize(x: np.ndarray, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> np.ndarray:
+    return x / np.maximum(norm(x, p, dim, True), eps)
+
+
+def binary_cross_entropy(
+    x: np.ndarray, target: np.ndarray, weight: Any = None, reduction: str = "mean", pos_weight: Any = 1.0
+) -> np.ndarray:
+    losses = -(pos_weight * target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
+    return reduced(losses if weight is None else losses * weight, 1.0, reduction)
+
+
 # ---- optimizers: three steps with the same gradient -------------------------------------------------------------
 
 STEPS = 3
@@ -369,5 +416,30 @@ def adam(
             largest = np.maximum(largest, second)
             root = np.sqrt((largest if amsgrad else second) / (1 - betas[1] ** step)) + eps
             p = p - lr * first / (1 - betas[0] ** step) / root
+        made.append(p)
+    return made
+
+
+def rmsprop(
+    params: list,
+    grads: list,
+    lr: float,
+    alpha: float = 0.99,
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    momentum: float = 0.0,
+    centered: bool = False,
+    maximize: bool = False,
+) -> list[np.ndarray]:
+    """Hinton's lecture 6e, 2012; ``centered`` subtracts the square of the mean gradient (Graves 2013)."""
+    made = []
+    for p, gradient in zip(params, grads):
+        square = mean = buffer = np.zeros_like(p)
+        for _ in range(STEPS):
+            g = (-gradient if maximize else gradient) + weight_decay * p
+            square = alpha * square + (1 - alpha) * g * g
+            mean = alpha * mean + (1 - alpha) * g
+            buffer = momentum * buffer + g / (np.sqrt(square - mean * mean if centered else square) + eps)
+            p = p - lr * buffer
         made.append(p)
     return made

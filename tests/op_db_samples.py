@@ -237,6 +237,48 @@ def batch_norm(make: Maker) -> Iterator[Sample]:
         yield call(make(*shape), mean, variance, **affine)
 
 
+def moments(make: Maker) -> Iterator[Sample]:
+    yield call(make(7))
+    yield call(make(5, 3), 0)
+    yield call(make(3, 4, 5), (0, 2), keepdim=True)
+    yield call(make(3, 4, 5), -1, False)
+    yield call(make(3, 33), 1, correction=0)
+    yield call(make(2, 5), (1,), True, True)
+    yield call(make(4, 2), correction=1.5)
+
+
+def norm(make: Maker) -> Iterator[Sample]:
+    for p in ("fro", 1, 2, 3, 1.5, 0.5, -1, -2.5):
+        yield call(make(4, 3, avoid=(0,)), p)
+        yield call(make(4, 3, avoid=(0,)), p, 1, keepdim=True)
+    for p in (0, float("inf"), float("-inf")):
+        yield call(make.distinct(3, 4), p)
+        yield call(make.distinct(3, 4), p, dim=(0,))
+    yield call(make(2, 3, 4), dim=(0, -1))
+    yield call(make(avoid=(0,)))
+
+
+def layer_norm(make: Maker) -> Iterator[Sample]:
+    for shape, last in (((4, 3), (3,)), ((2, 3, 4), (3, 4)), ((2, 3, 33), (33,))):
+        yield call(make(*shape), last)
+        yield call(make(*shape), last, make(*last, low=0.5, high=2), make(*last), 1e-3)
+
+
+def normalize(make: Maker) -> Iterator[Sample]:
+    yield call(make(3, 4, avoid=(0,)))
+    yield call(make(2, 3, 4, avoid=(0,)), 3.0, -1)
+    yield call(make(5, avoid=(0,)), p=1.0, dim=0, eps=1e-3)
+
+
+def binary_cross_entropy(make: Maker) -> Iterator[Sample]:
+    for reduction in ("mean", "sum", "none"):
+        yield call(make(3, 2), make(3, 2, low=0, high=1), reduction=reduction)
+    yield call(make(33, low=-9, high=9), make(33, low=0, high=1))
+    yield call(
+        make(3, 2), make(3, 2, low=0, high=1), weight=make(2, low=0.5, high=2), pos_weight=make(2, low=1, high=3)
+    )
+
+
 # ---- copies and factories ---------------------------------------------------------------------------------------
 
 

@@ -67,6 +67,12 @@ struct IndexSelectRule {
   }
 };
 
+struct FlipRule {
+  Dims dims;
+  static FlipRule save(const Tensor&, const Tensor&, IntList dims, Needs) { return {Dims(dims)}; }
+  Tensor operator()(const Tensor& g, Needs) const { return flip(g, dims); }
+};
+
 struct IndexAddRule {
   int64_t dim = 0;
   Saved index;
@@ -171,6 +177,7 @@ void register_index() {
   record<ops::index_tensors, IndexRule>();
   record_inplace<ops::index_put_, IndexPutRule>();
   record<ops::index_select, IndexSelectRule>();
+  record<ops::flip, FlipRule>();
   record_inplace<ops::index_add_, IndexAddRule>();
   record<ops::gather, GatherRule>();
   record_inplace<ops::scatter_add_, ScatterAddRule>();

@@ -27,6 +27,7 @@ void refuse_recording(Op<void(TensorList, A...)>& o) {
 void register_optim() {
   refuse_recording<ops::_fused_sgd_>(ops::_fused_sgd_);
   refuse_recording<ops::_fused_adam_>(ops::_fused_adam_);
+  refuse_recording<ops::_fused_rmsprop_>(ops::_fused_rmsprop_);
   refuse_recording<ops::_amp_unscale_>(ops::_amp_unscale_);
 }
 

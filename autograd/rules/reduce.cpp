@@ -23,6 +23,14 @@ struct MeanRule {
   Tensor operator()(const Tensor& g, Needs) const { return shape.spread(g / Scalar(double(shape.count()))); }
 };
 
+struct CumsumRule {
+  int64_t dim = 0;
+  static CumsumRule save(const Tensor&, const Tensor&, int64_t dim, MaybeDType, Needs) { return {dim}; }
+  Tensor operator()(const Tensor& g, Needs) const {  // element i has a part in the sums from i on
+    return g.dim() == 0 ? g : flip(cumsum(flip(g, dim), dim), dim);
+  }
+};
+
 struct ExtremumRule {
   Reduced shape;
   Saved x, y;
@@ -64,6 +72,7 @@ struct ExtremumAlongRule {
 void register_reduce() {
   record<ops::sum, SumRule>();
   record<ops::mean, MeanRule>();
+  record<ops::cumsum, CumsumRule>();
   record<ops::amax, ExtremumRule>();
   record<ops::amin, ExtremumRule>();
   record<ops::max_dim, ExtremumAlongRule>();

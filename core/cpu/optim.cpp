@@ -72,6 +72,30 @@ void adam_kernel(TensorList params, TensorList grads, TensorList m, TensorList v
   }
 }
 
+void rmsprop_kernel(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
+                    TensorList steps, double lr, double alpha, double eps, double weight_decay, double momentum,
+                    bool centered, bool maximize) {
+  constexpr const char* op = "_fused_rmsprop_";
+  check_rmsprop(params, grads, squares, means, buffers, steps, momentum, centered);
+  const RmspropStep step{lr, alpha, eps, weight_decay, momentum, centered, maximize};
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Tensor& p = params[i];
+    Tensor g = in_order_of(grads[i], p);
+    *steps[i].data_ptr<float>() += 1;
+    int64_t item = itemsize(p.dtype());
+    auto run = optim_kernels(p.dtype()).rmsprop;
+    char *pp = p.impl()->data(), *gp = g.impl()->data(), *vp = squares[i].impl()->data();
+    char *ap = centered ? means[i].impl()->data() : nullptr, *mp = momentum != 0 ? buffers[i].impl()->data() : nullptr;
+    parallel_for(p.numel(), kGrain, [&](int64_t b, int64_t e) {
+      run(pp + b * item, gp + b * item, vp + b * item, ap ? ap + b * item : nullptr, mp ? mp + b * item : nullptr,
+          e - b, step);
+    });
+    for (const Tensor* t : {&p, &squares[i], &steps[i]}) t->impl()->storage()->bump(op);
+    if (ap) means[i].impl()->storage()->bump(op);
+    if (mp) buffers[i].impl()->storage()->bump(op);
+  }
+}
+
 }  // namespace
 
 const RowKernels& row_kernels(DType d) {
@@ -87,8 +111,10 @@ void register_optim() {
   VESTA_ON_ISA(register_rows, rows, optim);
   ops::_fused_sgd_.set_kernel(DeviceType::cpu, sgd_kernel);
   ops::_fused_adam_.set_kernel(DeviceType::cpu, adam_kernel);
+  ops::_fused_rmsprop_.set_kernel(DeviceType::cpu, rmsprop_kernel);
   ops::_fused_sgd_.set_not_differentiable();
   ops::_fused_adam_.set_not_differentiable();
+  ops::_fused_rmsprop_.set_not_differentiable();
 }
 
 }  // namespace vesta::cpu

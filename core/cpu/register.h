@@ -7,6 +7,7 @@ void register_backend();
 void register_pointwise();
 void register_factories();
 void register_reductions();
+void register_scan();
 void register_softmax();
 void register_optim();
 void register_amp();
@@ -22,6 +23,7 @@ inline void register_all() {
   register_pointwise();
   register_factories();
   register_reductions();
+  register_scan();
   register_softmax();
   register_optim();
   register_amp();

@@ -32,6 +32,8 @@ struct RowKernels {
 struct OptimKernels {
   void (*sgd)(char* p, const char* g, char* momentum, int64_t n, const SgdStep&) = nullptr;
   void (*adam)(char* p, const char* g, char* m, char* v, char* vmax, int64_t n, const AdamStep&) = nullptr;
+  void (*rmsprop)(char* p, const char* g, char* square, char* mean, char* momentum, int64_t n,
+                  const RmspropStep&) = nullptr;
   /// g *= factor; returns whether every g was finite.
   bool (*unscale)(char* g, int64_t n, double factor) = nullptr;
 };

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/one_device.h>
 #include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce.h>
 
 namespace vesta {
 
@@ -229,6 +230,84 @@ Tensor sum_to_size(const Tensor& input, IntList size) {
   if (dims.empty()) return input;
   Tensor r = sum(input, MaybeDims(dims), true);
   return lead > 0 ? view(r, size) : r;
+}
+
+// ---- moments and norms ----
+
+namespace {
+
+void check_floating(const Tensor& input, const char* op) {
+  check_defined(input, op, "input");
+  VESTA_CHECK(is_differentiable(input.dtype()), not_implemented, op,
+              ": expected a floating-point or complex dtype, got ", input.dtype(), " (input). Convert with .to().");
+}
+
+/// Returns x where a sum of many of its values is safe: 16-bit floats as float32.
+Tensor widened(const Tensor& x) {
+  return x.dtype() == DType::float16 || x.dtype() == DType::bfloat16 ? x.to(DType::float32) : x;
+}
+/// Returns the dtype of |x|.
+DType real_dtype(DType d) {
+  return d == DType::complex64 ? DType::float32 : d == DType::complex128 ? DType::float64 : d;
+}
+
+/// Raises x >= 0 to a positive power below 1. At 0, where the slope is infinite, the gradient is 0, as PyTorch has it.
+Tensor root(const Tensor& x, double exponent) {
+  Tensor zero = eq(x, 0);
+  Tensor safe = where(zero, wrapped(1.0), x);
+  return where(zero, wrapped(0.0), exponent == 0.5 ? sqrt(safe) : pow(safe, wrapped(exponent)));
+}
+
+/// Sums a >= 0 to the power of p. The gradient at 0 is 0 where the slope would be infinite.
+Tensor sum_of_powers(const Tensor& a, double p, const MaybeDims& dim, bool keepdim) {
+  if (p >= 1) return sum(pow(a, wrapped(p)), dim, keepdim);
+  Tensor zero = eq(a, 0);
+  Tensor powers = pow(where(zero, wrapped(1.0), a), wrapped(p));
+  return sum(where(zero, wrapped(p < 0 ? std::numeric_limits<double>::infinity() : 0.0), powers), dim, keepdim);
+}
+
+Tensor variance(const Tensor& input, const MaybeDims& dim, double correction, bool keepdim, const char* op) {
+  check_floating(input, op);
+  Tensor x = widened(input);
+  Tensor from_mean = sub(x, mean(x, dim, true));
+  const int64_t count = reduce_shape(x, dim, keepdim, op).count;
+  Tensor squares = square(x.is_complex() ? abs(from_mean) : from_mean);
+  return true_divide(sum(squares, dim, keepdim), wrapped(std::max(0.0, double(count) - correction)));
+}
+
+}  // namespace
+
+Tensor var(const Tensor& input, const MaybeDims& dim, double correction, bool keepdim) {
+  return variance(input, dim, correction, keepdim, "var").to(real_dtype(input.dtype()));
+}
+
+Tensor std(const Tensor& input, const MaybeDims& dim, double correction, bool keepdim) {
+  return root(variance(input, dim, correction, keepdim, "std"), 0.5).to(real_dtype(input.dtype()));
+}
+
+Tensor norm(const Tensor& input, double p, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  if (auto r = autocast::redirected({autocast::Rule::none, autocast::Rule::float32_result}, norm, input, p, dim,
+                                    keepdim, dtype))
+    return *r;
+  check_floating(input, "norm");
+  const bool holds = !dtype || (promote(input.dtype(), *dtype) == *dtype && is_complex(*dtype) == input.is_complex());
+  VESTA_CHECK(holds, runtime, "norm: expected a dtype that holds ", input.dtype(), " without narrowing, got ",
+              dtype.value_or(DType::float32), " (dtype).");
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const int64_t count = reduce_shape(input, dim, keepdim, "norm").count;
+  VESTA_CHECK(count > 0 || (p >= 0 && p != infinity), runtime, "norm: expected elements for p = ", p, ", got shape ",
+              input.sizes(), " (input), which has no such norm.");
+  Tensor x = widened(dtype ? input.to(*dtype) : input), r;
+  Tensor a = p == 2 && !x.is_complex() ? x : abs(x);
+  if (p == 2) r = root(sum(square(a), dim, keepdim), 0.5);
+  else if (p == 1) r = sum(a, dim, keepdim);
+  else if (p == 0) r = sum(where(isnan(a), wrapped(1.0), sign(a)), dim, keepdim);
+  else if (p == infinity) r = amax(a, dim, keepdim);
+  else if (p == -infinity) r = amin(a, dim, keepdim);
+  else if (p > 0)
+    r = p > 1 ? root(sum_of_powers(a, p, dim, keepdim), 1 / p) : pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
+  else r = pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
+  return r.to(real_dtype(dtype.value_or(input.dtype())));
 }
 
 // ---- masks and indices ----

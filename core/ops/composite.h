@@ -25,6 +25,13 @@ inline constexpr char split[] =
 inline constexpr char chunk[] =
     "chunk(chunks, dim=0): at most that many views of equal size along dim; the last may be smaller.";
 inline constexpr char conj[] = "conj(): the complex conjugate; a real tensor itself.";
+inline constexpr char var[] =
+    "var(dim=None, *, correction=1, keepdim=False): sum(|x - mean|^2) / (count - correction) over dim; "
+    "var(dim, unbiased) takes True for correction 1, False for 0. Error: an integer input.";
+inline constexpr char std[] = "std(dim=None, *, correction=1, keepdim=False): the square root of var.";
+inline constexpr char norm[] =
+    "norm(p='fro', dim=None, keepdim=False, dtype=None): sum(|x|^p)^(1/p) over dim (everything without); 'fro' is p=2, "
+    "inf the largest |x|, -inf the smallest, 0 the count of what is not zero. Error: an integer input.";
 inline constexpr char masked_fill[] =
     "masked_fill(mask, value): value (0-d) where the bool mask, which broadcasts, is True.";
 inline constexpr char masked_fill_[] = "masked_fill_(mask, value): masked_fill in place.";

@@ -1,5 +1,6 @@
 // Ops of neural networks that are made of other ops: their gradients come from those.
 #include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/nn.h>
 #include <vesta/core/ops/one_device.h>
 #include <vesta/core/ops/ops.h>
@@ -10,6 +11,7 @@ namespace {
 // Rows of autocast's table (autocast.cpp) for composites whose parts have none.
 constexpr autocast::Rules kLower{autocast::Rule::lower, autocast::Rule::lower};
 constexpr autocast::Rules kFloat32{autocast::Rule::float32, autocast::Rule::float32};
+constexpr autocast::Rules kFloat32OnCuda{autocast::Rule::none, autocast::Rule::float32};
 
 enum class Reduce { none, mean, sum };
 
@@ -167,6 +169,79 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   VESTA_CHECK(training ? eps > 0 : eps >= 0, value, "batch_norm: expected a positive eps",
               training ? " in training" : " or 0", ", got ", eps, " (eps).");
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+}
+
+namespace {
+
+/// Checks layer_norm's arguments; returns how many elements a row has that is brought to mean 0 and variance 1.
+int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
+  check_defined(input, "layer_norm", "input");
+  VESTA_CHECK(is_float(input.dtype()), not_implemented, "layer_norm: expected a floating-point dtype, got ",
+              input.dtype(), " (input).");
+  VESTA_CHECK(!shape.empty(), runtime, "layer_norm: expected a normalized_shape of at least one dimension, got [].");
+  const int64_t lead = input.dim() - int64_t(shape.size());
+  VESTA_CHECK(lead >= 0 && std::ranges::equal(input.sizes().subspan(size_t(lead)), shape), runtime,
+              "layer_norm: expected an input of shape [*, normalized_shape], got ", input.sizes(),
+              " and normalized_shape ", shape, ".");
+  for (const Tensor* t : {&weight, &bias}) {
+    const char* which = t == &weight ? "weight" : "bias";
+    VESTA_CHECK(!t->defined() || std::ranges::equal(t->sizes(), shape), runtime, "layer_norm: expected a ", which,
+                " of the shape of normalized_shape ", shape, ", got ", t->sizes(), " (", which, ").");
+    VESTA_CHECK(!t->defined() || t->dtype() == input.dtype() || t->dtype() == DType::float32, runtime,
+                "layer_norm: expected a ", which, " of input's dtype ", input.dtype(), " or float32, got ", t->dtype(),
+                " (", which, ").");
+  }
+  check_one_device("layer_norm", {{"input", input}, {"weight", weight}, {"bias", bias}});
+  return numel_of(shape, "layer_norm");
+}
+
+}  // namespace
+
+// Rows as the channels of one image: batch normalisation in training is what they need. It computes x * scale + shift,
+// which loses the digits of a large mean, so that the mean goes first; being a constant, it has no part in gradients.
+Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+  if (auto r = autocast::redirected(kFloat32OnCuda, layer_norm, input, normalized_shape, weight, bias, eps)) return *r;
+  const int64_t n = check_layer_norm(input, normalized_shape, weight, bias);
+  const bool half = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;
+  const DType wide = half ? DType::float32 : input.dtype();
+  Tensor r = input.to(wide);
+  if (input.numel() > 0) {
+    Tensor rows = reshape(r, {1, input.numel() / n, n});
+    rows = sub(rows, mean(rows.detach(), 2, true));
+    if (n > 1) rows = std::get<0>(native_batch_norm(rows, {}, {}, {}, {}, true, 0, eps));
+    r = reshape(n > 1 ? rows : mul(rows, wrapped(0.0)), input.sizes());
+  }
+  if (weight.defined()) r = mul(r, weight.to(wide));
+  if (bias.defined()) r = add(r, bias.to(wide));
+  return r.to(input.dtype());
+}
+
+Tensor normalize(const Tensor& input, double p, const MaybeDims& dim, double eps) {
+  check_defined(input, "normalize", "input");
+  VESTA_CHECK(is_differentiable(input.dtype()), not_implemented,
+              "normalize: expected a floating-point or complex dtype, got ", input.dtype(), " (input).");
+  return true_divide(input, clamp_min(norm(input, p, dim, true), wrapped(eps)));
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight, Text reduction,
+                                        const Tensor& pos_weight) {
+  constexpr const char* op = "binary_cross_entropy_with_logits";
+  if (auto r = autocast::redirected(kFloat32OnCuda, binary_cross_entropy_with_logits, input, target, weight, reduction,
+                                    pos_weight))
+    return *r;
+  check_defined(input, op, "input");
+  check_defined(target, op, "target");
+  Reduce how = reduction_of(reduction, op);
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, op, ": Target size (", target.sizes(),
+              ") must be the same as input size (", input.sizes(), ").");
+  VESTA_CHECK(is_float(input.dtype()) && is_float(target.dtype()), not_implemented, op,
+              ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", target.dtype(), " (target).");
+  check_one_device(op, {{"input", input}, {"target", target}, {"weight", weight}, {"pos_weight", pos_weight}});
+  Tensor log_one = logsigmoid(input), rest = sub(wrapped(1.0), target);
+  if (pos_weight.defined()) log_one = mul(log_one, add(mul(sub(pos_weight, wrapped(1.0)), target), wrapped(1.0)));
+  Tensor loss = sub(mul(rest, input), log_one);
+  if (weight.defined()) loss = mul(loss, weight);
+  return reduced(loss, how);
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,

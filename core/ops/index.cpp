@@ -237,8 +237,25 @@ Tensor cat_kernel(TensorList tensors, int64_t dim) {
   return r;
 }
 
+Tensor flip_kernel(const Tensor& input, IntList dims) {
+  const uint64_t mask = dim_mask(dims, input.dim(), "flip", false);
+  Tensor r = input;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    const int64_t n = input.sizes()[size_t(d)];
+    if (!(mask >> d & 1) || n < 2) continue;
+    r = ops::index_select.kernel(r, d, ops::arange_range.kernel(n - 1, -1, -1, DType::int64, input.device()));
+  }
+  if (!r.is_same(input)) return r;
+  r = empty_tensor(input.sizes(), input.dtype(), input.device());
+  copy_values(r, input);
+  return r;
+}
+
 }  // namespace
 
-void register_index_ops() { ops::cat.set_kernel(&cat_kernel); }
+void register_index_ops() {
+  ops::cat.set_kernel(&cat_kernel);
+  ops::flip.set_kernel(&flip_kernel);
+}
 
 }  // namespace vesta

@@ -15,6 +15,7 @@ inline constexpr char index_select[] =
     "index_select(dim, index): the slices of dim at a 1-d int64 or int32 index, in [0, size). IndexError otherwise.";
 inline constexpr char index_add_[] =
     "index_add_(dim, index, source, alpha=1): adds alpha * source's slices to those of the tensor at index, in order.";
+inline constexpr char flip[] = "flip(*dims): a copy with the order of the elements turned round along each of dims.";
 inline constexpr char gather[] =
     "gather(dim, index): result[i][j] = input[index[i][j]][j] for dim 0, and so on; the result has index's shape.";
 inline constexpr char scatter_add_[] =

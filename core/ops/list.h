@@ -23,8 +23,10 @@
   UNARY(sgn, Sgn, (), ())                                  \
   UNARY(square, Square, (), ())                            \
   UNARY(sqrt, Sqrt, (), ())                                \
+  UNARY(rsqrt, Rsqrt, (), ())                              \
   UNARY(reciprocal, Reciprocal, (), ())                    \
   UNARY(floor, Floor, (), ())                              \
+  UNARY(ceil, Ceil, (), ())                                \
   UNARY(conj_physical, ConjPhysical, (), ())               \
   BINARY(add, Add, (double alpha = 1), (alpha))            \
   BINARY(sub, Sub, (double alpha = 1), (alpha))            \
@@ -39,17 +41,21 @@
 
 #define VESTA_POINTWISE_EXPLOG(UNARY, BINARY, TERNARY) \
   UNARY(exp, Exp, (), ())                              \
-  UNARY(log, Log, (), ())
+  UNARY(log, Log, (), ())                              \
+  UNARY(log1p, Log1p, (), ())
 
 #define VESTA_POINTWISE_TRIGONOMETRIC(UNARY, BINARY, TERNARY) \
   UNARY(sin, Sin, (), ())                                     \
   UNARY(cos, Cos, (), ())                                     \
-  UNARY(tanh, Tanh, (), ())
+  UNARY(tanh, Tanh, (), ())                                   \
+  BINARY(atan2, Atan2, (), ())
 
 #define VESTA_POINTWISE_ACTIVATION(UNARY, BINARY, TERNARY)                           \
   UNARY(sigmoid, Sigmoid, (), ())                                                    \
   UNARY(relu, Relu, (), ())                                                          \
   UNARY(leaky_relu, LeakyRelu, (double negative_slope = 0.01), (negative_slope))     \
+  UNARY(softplus, Softplus, (double beta = 1, double threshold = 20), (beta, threshold)) \
+  UNARY(logsigmoid, LogSigmoid, (), ())                                              \
   UNARY(erf, Erf, (), ())                                                            \
   UNARY(erfc, Erfc, (), ())                                                          \
   UNARY(gelu_erf, GeluErf, (), ())                                                   \
@@ -57,6 +63,8 @@
 
 #define VESTA_POINTWISE_COMPARE(UNARY, BINARY, TERNARY) \
   UNARY(isnan, IsNan, (), ())                           \
+  UNARY(isinf, IsInf, (), ())                           \
+  UNARY(isfinite, IsFinite, (), ())                     \
   UNARY(logical_not, LogicalNot, (), ())                \
   UNARY(bitwise_not, BitwiseNot, (), ())                \
   BINARY(eq, Eq, (), ())                                \
@@ -114,6 +122,7 @@
          (dim, keepdim, dtype))                                                                                   \
   METHOD(Tensor, mean, (const MaybeDims& dim = {}, bool keepdim = false, MaybeDType dtype = {}),                  \
          (dim, keepdim, dtype))                                                                                   \
+  METHOD(Tensor, cumsum, (int64_t dim, MaybeDType dtype = {}), (dim, dtype))                                      \
   METHOD(Tensor, amax, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim))                         \
   METHOD(Tensor, amin, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim))                         \
   METHOD(Tensor, any, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim))                          \
@@ -130,6 +139,7 @@
   METHOD(Tensor, index_select, (int64_t dim, const Tensor& index), (dim, index))                                  \
   METHOD(Tensor, index_add_, (int64_t dim, const Tensor& index, const Tensor& source, double alpha = 1),          \
          (dim, index, source, alpha))                                                                             \
+  METHOD(Tensor, flip, (IntList dims), (dims))                                                                    \
   METHOD(Tensor, gather, (int64_t dim, const Tensor& index), (dim, index))                                        \
   METHOD(Tensor, scatter_add_, (int64_t dim, const Tensor& index, const Tensor& src), (dim, index, src))          \
   METHOD(Tensor, nonzero, (), ())                                                                                 \
@@ -205,7 +215,12 @@
            TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,             \
            double weight_decay, double eps, bool amsgrad, bool maximize, bool decoupled = false),                 \
            (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,   \
-            eps, amsgrad, maximize, decoupled))
+            eps, amsgrad, maximize, decoupled))                                                                   \
+  FUNCTION(void, _fused_rmsprop_, (TensorList params, TensorList grads, TensorList square_avgs,                   \
+           TensorList grad_avgs, TensorList momentum_buffer_list, TensorList state_steps, double lr,              \
+           double alpha, double eps, double weight_decay, double momentum, bool centered, bool maximize),         \
+           (params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, lr, alpha, eps,             \
+            weight_decay, momentum, centered, maximize))
 
 #define VESTA_AMP_OPS(METHOD, FUNCTION)                                                                           \
   FUNCTION(void, _amp_unscale_, (TensorList grads, const Tensor& found_inf, const Tensor& inv_scale),             \
@@ -248,6 +263,12 @@
          (mat1, mat2, beta, alpha))                                                                                   \
   METHOD(Tensor, softmax, (int64_t dim, MaybeDType dtype = {}), (dim, dtype))                                         \
   METHOD(Tensor, log_softmax, (int64_t dim, MaybeDType dtype = {}), (dim, dtype))                                     \
+  METHOD(Tensor, var, (const MaybeDims& dim = {}, double correction = 1, bool keepdim = false),                       \
+         (dim, correction, keepdim))                                                                                  \
+  METHOD(Tensor, std, (const MaybeDims& dim = {}, double correction = 1, bool keepdim = false),                       \
+         (dim, correction, keepdim))                                                                                  \
+  METHOD(Tensor, norm, (double p = 2, const MaybeDims& dim = {}, bool keepdim = false, MaybeDType dtype = {}),        \
+         (p, dim, keepdim, dtype))                                                                                    \
   METHOD(Tensor, masked_fill, (const Tensor& mask, const Tensor& value), (mask, value))                               \
   METHOD(Tensor, masked_fill_, (const Tensor& mask, const Tensor& value), (mask, value))                              \
   METHOD(Tensor, masked_select, (const Tensor& mask), (mask))                                                         \
@@ -285,6 +306,13 @@
            const MaybeTensor& running_var, const MaybeTensor& weight = {}, const MaybeTensor& bias = {},              \
            bool training = false, double momentum = 0.1, double eps = 1e-5),                                          \
            (input, running_mean, running_var, weight, bias, training, momentum, eps))                                 \
+  FUNCTION(Tensor, layer_norm, (const Tensor& input, IntList normalized_shape, const MaybeTensor& weight = {},        \
+           const MaybeTensor& bias = {}, double eps = 1e-5), (input, normalized_shape, weight, bias, eps))            \
+  FUNCTION(Tensor, normalize, (const Tensor& input, double p = 2, const MaybeDims& dim = 1, double eps = 1e-12),      \
+           (input, p, dim, eps))                                                                                      \
+  FUNCTION(Tensor, binary_cross_entropy_with_logits, (const Tensor& input, const Tensor& target,                      \
+           const MaybeTensor& weight = {}, Text reduction = "mean", const MaybeTensor& pos_weight = {}),              \
+           (input, target, weight, reduction, pos_weight))                                                            \
   FUNCTION(Tensor, cross_entropy, (const Tensor& input, const Tensor& target, const MaybeTensor& weight = {},         \
            int64_t ignore_index = -100, Text reduction = "mean", double label_smoothing = 0),                         \
            (input, target, weight, ignore_index, reduction, label_smoothing))                                         \

@@ -53,6 +53,9 @@ inline constexpr char _fused_adam_[] =
     "_fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): one Adam step over lists "
     "of "
     "tensors, in place; decoupled=True is AdamW. state_steps are one-element float tensors, counted up here.";
+inline constexpr char _fused_rmsprop_[] =
+    "_fused_rmsprop_(params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, ...): one RMSprop step "
+    "over lists of tensors, in place. state_steps are one-element float tensors, counted up here.";
 
 inline constexpr char mm[] =
     "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
@@ -73,6 +76,15 @@ inline constexpr char batch_norm[] =
     "batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5): (x "
     "- mean) "
     "/ sqrt(var + eps) * weight + bias per channel (dimension 1); Ioffe and Szegedy 2015.";
+inline constexpr char layer_norm[] =
+    "layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5): (x - mean) / sqrt(var + eps) * weight + "
+    "bias "
+    "over the last dimensions, which are normalized_shape (Ba et al. 2016).";
+inline constexpr char normalize[] = "normalize(input, p=2, dim=1, eps=1e-12): input / max(norm(input, p, dim), eps).";
+inline constexpr char binary_cross_entropy_with_logits[] =
+    "binary_cross_entropy_with_logits(input, target, weight=None, reduction='mean', pos_weight=None): "
+    "-(pos_weight * t * log s + (1 - t) * log(1 - s)) for s = sigmoid(input), without overflow. Error: shapes that "
+    "differ.";
 inline constexpr char cross_entropy[] =
     "cross_entropy(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0): cross-entropy "
     "of "

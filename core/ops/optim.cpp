@@ -40,6 +40,16 @@ void check_state(TensorList params, TensorList list, const char* op, const char*
   }
 }
 
+void check_steps(TensorList params, TensorList steps, const char* op) {
+  VESTA_CHECK(steps.size() == params.size(), value, op, ": expected as many state_steps as params, got ", steps.size(),
+              " and ", params.size(), ".");
+  for (const Tensor& s : steps) {
+    VESTA_CHECK(s.defined() && s.numel() == 1 && s.dtype() == DType::float32, value, op,
+                ": expected state_steps of one float32 element each.");
+    check_writable(s, op);
+  }
+}
+
 }  // namespace
 
 Tensor in_order_of(const Tensor& t, const Tensor& like) {
@@ -70,13 +80,21 @@ void check_adam(TensorList params, TensorList grads, TensorList m, TensorList v,
   check_state(params, m, op, "exp_avgs");
   check_state(params, v, op, "exp_avg_sqs");
   check_state(params, top, op, "max_exp_avg_sqs");
-  VESTA_CHECK(steps.size() == params.size(), value, op, ": expected as many state_steps as params, got ", steps.size(),
-              " and ", params.size(), ".");
-  for (const Tensor& s : steps) {
-    VESTA_CHECK(s.defined() && s.numel() == 1 && s.dtype() == DType::float32, value, op,
-                ": expected state_steps of one float32 element each.");
-    check_writable(s, op);
-  }
+  check_steps(params, steps, op);
+}
+
+void check_rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
+                   TensorList steps, double momentum, bool centered) {
+  constexpr const char* op = "_fused_rmsprop_";
+  check_params(params, op);
+  check_list(params, grads, op, "grads", false);
+  check_list(params, squares, op, "square_avgs", false);
+  check_list(params, means, op, "grad_avgs", !centered);
+  check_list(params, buffers, op, "momentum_buffer_list", momentum == 0);
+  check_state(params, squares, op, "square_avgs");
+  check_state(params, means, op, "grad_avgs");
+  check_state(params, buffers, op, "momentum_buffer_list");
+  check_steps(params, steps, op);
 }
 
 }  // namespace vesta

@@ -10,6 +10,9 @@ VESTA_API void check_sgd(TensorList params, TensorList grads, TensorList buffers
 /// Checks _fused_adam_'s lists; `steps` are one float32 element each.
 VESTA_API void check_adam(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top,
                           TensorList steps, bool amsgrad);
+/// Checks _fused_rmsprop_'s lists; `means` is needed where the step is centered, `buffers` where it has momentum.
+VESTA_API void check_rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList means,
+                             TensorList buffers, TensorList steps, double momentum, bool centered);
 /// Gives `t` in the memory order of `like`; a gradient of other strides is copied.
 VESTA_API Tensor in_order_of(const Tensor& t, const Tensor& like);
 

@@ -14,5 +14,11 @@ struct AdamStep {
   double lr, beta1, beta2, weight_decay, eps, bias1, bias2_sqrt;
   bool amsgrad, maximize, decoupled;
 };
+/// Is one step of RMSprop (Hinton, Coursera lecture 6e, 2012); `centered` divides by the estimated deviation (Graves
+/// 2013).
+struct RmspropStep {
+  double lr, alpha, eps, weight_decay, momentum;
+  bool centered, maximize;
+};
 
 }  // namespace vesta

@@ -4,10 +4,10 @@
 
 namespace vesta::cuda {
 
-/// Returns the sum of the values of all threads before this one, and sets `total` to that of all; every thread of a
-/// block of `threads` takes part.
+/// Returns the sum of the values of this thread and all before it, and sets `total` to that of all; every thread of a
+/// block of `threads` takes part. The order of the additions depends on `threads` alone.
 template <int threads, class T>
-VESTA_DEVICE T block_sum_before(T value, T& total) {
+VESTA_DEVICE T block_sum_through(T value, T& total) {
   constexpr unsigned kWarps = threads / 32;
   VESTA_SHARED(T, warp_sums, kWarps);
   const unsigned lane = lane_index(), warp = warp_index();
@@ -25,7 +25,13 @@ VESTA_DEVICE T block_sum_before(T value, T& total) {
     if (w < warp) offset += warp_sums[w];
     total += warp_sums[w];
   }
-  return offset + sum - value;
+  return offset + sum;
+}
+
+/// Returns the sum of the values of all threads before this one; for integers, where taking `value` off again is exact.
+template <int threads, class T>
+VESTA_DEVICE T block_sum_before(T value, T& total) {
+  return block_sum_through<threads>(value, total) - value;
 }
 
 }  // namespace vesta::cuda

@@ -145,6 +145,41 @@ VESTA_KERNEL void adam_kernel(VESTA_CONSTANT_ARGUMENT Entries<AdamStep, capacity
   });
 }
 
+template <class T, int capacity>
+VESTA_KERNEL void rmsprop_kernel(VESTA_CONSTANT_ARGUMENT Entries<RmspropStep, capacity> a) {
+  using C = compute_of<T>;
+  const OptimEntry& e = a.at[entry_of(a.at, a.n, blockIdx.x)];
+  const RmspropStep& s = a.step;
+  const C lr = C(s.lr), decay = C(s.weight_decay), alpha = C(s.alpha), rest = C(1 - s.alpha), eps = C(s.eps),
+          momentum = C(s.momentum);
+  for_packs<T>(e, [&](int64_t i, int n, bool whole) {
+    C x[kPack], d[kPack], square[kPack], mean[kPack] = {}, v[kPack] = {};
+    load<T>(e.p, i, n, whole, x);
+    load<T>(e.g, i, n, whole, d);
+    load<T>(e.v, i, n, whole, square);
+    if (s.centered) load<T>(e.top, i, n, whole, mean);
+    if (e.m) load<T>(e.m, i, n, whole, v);
+#pragma unroll
+    for (int k = 0; k < kPack; ++k) {
+      if (s.maximize) d[k] = -d[k];
+      if (s.weight_decay != 0) d[k] = add(d[k], mul(x[k], decay));
+      square[k] = add(mul(square[k], alpha), mul(mul(d[k], d[k]), rest));
+      C below = square[k];
+      if (s.centered) {
+        mean[k] = add(mean[k], mul(sub(d[k], mean[k]), rest));
+        below = sub(below, mul(mean[k], mean[k]));
+      }
+      d[k] = quotient(d[k], add(root(below), eps));
+      if (e.m) d[k] = v[k] = add(mul(v[k], momentum), d[k]);
+      x[k] = sub(x[k], mul(d[k], lr));
+    }
+    store<T>(square, e.v, i, n, whole);
+    if (s.centered) store<T>(mean, e.top, i, n, whole);
+    if (e.m) store<T>(v, e.m, i, n, whole);
+    store<T>(x, e.p, i, n, whole);
+  });
+}
+
 VESTA_KERNEL void adam_counts_kernel(VESTA_CONSTANT_ARGUMENT AdamCounts c) {
   const unsigned i = global_index();
   if (i >= unsigned(c.n)) return;
@@ -184,6 +219,13 @@ void run_adam(const OptimEntry* entries, int n, DType dtype, const AdamStep& ste
   visit_device<kFloats>(dtype, [&]<class T>() {
     if (n <= kFew) run_entries<AdamStep, kFew>("adam", adam_kernel<T, kFew>, entries, n, step, stream);
     else run_entries<AdamStep, kOptimEntries>("adam", adam_kernel<T, kOptimEntries>, entries, n, step, stream);
+  });
+}
+
+void run_rmsprop(const OptimEntry* entries, int n, DType dtype, const RmspropStep& step, StreamHandle stream) {
+  visit_device<kFloats>(dtype, [&]<class T>() {
+    if (n <= kFew) run_entries<RmspropStep, kFew>("rmsprop", rmsprop_kernel<T, kFew>, entries, n, step, stream);
+    else run_entries<RmspropStep, kOptimEntries>("rmsprop", rmsprop_kernel<T, kOptimEntries>, entries, n, step, stream);
   });
 }
 

@@ -12,8 +12,8 @@ struct OptimEntry {
   char* p = nullptr;
   const char* g = nullptr;
   char* m = nullptr;    // momentum buffer (may be null), or Adam's mean
-  char* v = nullptr;    // Adam's mean square
-  char* top = nullptr;  // its maximum, with amsgrad
+  char* v = nullptr;    // Adam's or RMSprop's mean square
+  char* top = nullptr;  // Adam's maximum of it, with amsgrad; RMSprop's mean, when centered
   const double* corrections = nullptr;  // on the device: lr / bias1 and bias2_sqrt; null: the two below
   double step_size = 0, root = 0;
   int64_t numel = 0;
@@ -24,6 +24,7 @@ inline constexpr int kOptimEntries = 368;  // of one launch: 30 KB of a kernel's
 /// Queues a step over n entries, n <= kOptimEntries.
 void run_sgd(const OptimEntry* entries, int n, DType dtype, const SgdStep& step, StreamHandle stream);
 void run_adam(const OptimEntry* entries, int n, DType dtype, const AdamStep& step, StreamHandle stream);
+void run_rmsprop(const OptimEntry* entries, int n, DType dtype, const RmspropStep& step, StreamHandle stream);
 
 /// Is the counting of steps on the device: *steps[i] += 1, and the corrections that follow.
 struct AdamCounts {

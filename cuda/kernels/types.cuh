@@ -58,6 +58,18 @@ VESTA_COMPLEX Complex<T> sqrt(Complex<T> z) {  // Kahan's half angles: no cancel
   const T root = math::sqrt((abs(z) + math::abs(z.re)) / T(2)), other = z.im / (T(2) * root);
   return z.re >= T(0) ? Complex<T>(root, other) : Complex<T>(math::abs(other), math::copysign(root, z.im));
 }
+VESTA_COMPLEX Complex<T> rsqrt(Complex<T> z) { return Complex<T>(T(1)) / sqrt(z); }
+/// Computes log(1 + z) by core/ops/math.h's rule: its real part is log1p(x (2 + x) + y^2) / 2 where 1 + z cancels.
+VESTA_COMPLEX Complex<T> log1p(Complex<T> z) {
+  const T x = z.re, y = z.im;
+  if (!(math::abs(x) <= T(0.5) && math::abs(y) <= T(0.5))) return log(Complex<T>(x + T(1), y));
+  return {math::log1p(x * (T(2) + x) + y * y) / T(2), math::atan2(y, x + T(1))};
+}
+/// Computes e^z - 1 as expm1(x) cos y - 2 sin^2(y / 2) + i e^x sin y, which does not cancel near 0.
+VESTA_COMPLEX Complex<T> expm1(Complex<T> z) {
+  const T half_sine = math::sin(z.im / T(2));
+  return {math::expm1(z.re) * math::cos(z.im) - T(2) * half_sine * half_sine, math::exp(z.re) * math::sin(z.im)};
+}
 VESTA_COMPLEX Complex<T> sin(Complex<T> z) {
   return {math::sin(z.re) * math::cosh(z.im), math::cos(z.re) * math::sinh(z.im)};
 }

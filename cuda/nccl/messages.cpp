@@ -295,7 +295,7 @@ void Messages::State::look_at_ends() {
   };
   for (auto& [key, d] : directions) {
     for (const Message& m : d.waiting) {
-      if (broken(m, !m.sends)) return;
+      if (broken(m, !m.sends || m.calling)) return;  // whom NCCL sends to may have it, and leave
     }
   }
   for (auto at = flying.begin(); at != flying.end();) {

@@ -104,16 +104,21 @@ void count_on_device(Group& g, const AdamStep& s, StreamHandle stream) {
   g.kept.push_back(corrections);
 }
 
-void adam(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top, TensorList steps, double lr,
-          double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, bool decoupled) {
-  constexpr const char* op = "_fused_adam_";
-  check_adam(params, grads, m, v, top, steps, amsgrad);
-  check_devices(op, params, {grads, m, v, top});
+/// Raises unless each number of steps lies on the CPU or with its parameter.
+void check_step_devices(const char* op, TensorList params, TensorList steps) {
   for (size_t i = 0; i < steps.size(); ++i) {
     VESTA_CHECK(steps[i].device().type == DeviceType::cpu || steps[i].device() == params[i].device(), device, op,
                 ": expected state_steps[", i, "] on the CPU or on ", params[i].device(), ", got ", steps[i].device(),
                 ".");
   }
+}
+
+void adam(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top, TensorList steps, double lr,
+          double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize, bool decoupled) {
+  constexpr const char* op = "_fused_adam_";
+  check_adam(params, grads, m, v, top, steps, amsgrad);
+  check_devices(op, params, {grads, m, v, top});
+  check_step_devices(op, params, steps);
   const AdamStep step{lr, beta1, beta2, weight_decay, eps, 0, 0, amsgrad, maximize, decoupled};
   std::vector<Group> groups;
   for (size_t i = 0; i < params.size(); ++i) {
@@ -137,11 +142,41 @@ void adam(TensorList params, TensorList grads, TensorList m, TensorList v, Tenso
   }
 }
 
+void rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
+             TensorList steps, double lr, double alpha, double eps, double weight_decay, double momentum, bool centered,
+             bool maximize) {
+  constexpr const char* op = "_fused_rmsprop_";
+  check_rmsprop(params, grads, squares, means, buffers, steps, momentum, centered);
+  check_devices(op, params, {grads, squares, means, buffers});
+  check_step_devices(op, params, steps);
+  const RmspropStep step{lr, alpha, eps, weight_decay, momentum, centered, maximize};
+  std::vector<Group> groups;
+  for (size_t i = 0; i < params.size(); ++i) {
+    Group& group = group_of(groups, params[i]);
+    OptimEntry e = entry_of(group, params[i], grads[i]);
+    e.v = squares[i].impl()->data();
+    if (centered) e.top = means[i].impl()->data();
+    if (momentum != 0) e.m = buffers[i].impl()->data();
+    group.entries.push_back(e);
+  }
+  for (const Group& g : groups) {
+    DeviceGuard guard(g.device.index);
+    run_rmsprop(g.entries.data(), int(g.entries.size()), g.dtype, step, current_stream(g.device.index).handle());
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    ops::add(steps[i], wrapped(1.0), 1.0, Out{&steps[i], Out::inplace});  // the sum says itself that it wrote
+    for (const Tensor* t : {&params[i], &squares[i]}) t->impl()->storage()->bump(op);
+    if (centered) means[i].impl()->storage()->bump(op);
+    if (momentum != 0) buffers[i].impl()->storage()->bump(op);
+  }
+}
+
 }  // namespace
 
 void register_optim() {
   ops::_fused_sgd_.set_kernel(DeviceType::cuda, &sgd);
   ops::_fused_adam_.set_kernel(DeviceType::cuda, &adam);
+  ops::_fused_rmsprop_.set_kernel(DeviceType::cuda, &rmsprop);
 }
 
 }  // namespace vesta::cuda

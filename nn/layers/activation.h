@@ -15,7 +15,22 @@ namespace vesta::nn {
 VESTA_ACTIVATION(ReLU, relu);
 VESTA_ACTIVATION(Tanh, tanh);
 VESTA_ACTIVATION(Sigmoid, sigmoid);
+VESTA_ACTIVATION(LogSigmoid, logsigmoid);
 #undef VESTA_ACTIVATION
+
+struct SoftplusOptions {
+  double beta = 1, threshold = 20;
+};
+/// Computes log(1 + e ** (beta * x)) / beta, elementwise; x itself where beta * x > threshold.
+class VESTA_API Softplus : public Module {
+ public:
+  explicit Softplus(SoftplusOptions o = {}) : options(o) {}
+  Tensor forward(const Tensor& input) override { return softplus(input, options.beta, options.threshold); }
+  std::string kind() const override { return "Softplus"; }
+  std::string extra_repr() const override;
+  std::shared_ptr<Module> clone() const override { return copy_of(*this, options); }
+  const SoftplusOptions options;
+};
 
 /// Zeroes elements with probability p while training, scaling the rest by 1 / (1 - p).
 class VESTA_API Dropout : public Module {
@@ -44,6 +59,23 @@ class VESTA_API CrossEntropyLoss : public Module {
   std::string kind() const override { return "CrossEntropyLoss"; }
   std::shared_ptr<Module> clone() const override;
   const CrossEntropyLossOptions options;
+};
+
+struct BCEWithLogitsLossOptions {
+  Tensor weight = {};
+  std::string reduction = "mean";
+  Tensor pos_weight = {};
+};
+/// Computes the binary cross-entropy of logits against probabilities of the same shape.
+class VESTA_API BCEWithLogitsLoss : public Module {
+ public:
+  explicit BCEWithLogitsLoss(BCEWithLogitsLossOptions options = {});
+  using Module::forward;
+  Tensor forward(const Tensor& input, const Tensor& target);
+  Tensor operator()(const Tensor& input, const Tensor& target) { return forward(input, target); }
+  std::string kind() const override { return "BCEWithLogitsLoss"; }
+  std::shared_ptr<Module> clone() const override;
+  const BCEWithLogitsLossOptions options;
 };
 
 }  // namespace vesta::nn

@@ -101,4 +101,28 @@ void Adam::step() {
                decoupled_);
 }
 
+RMSprop::RMSprop(std::vector<Tensor> parameters, RMSpropOptions o) : Optimizer(std::move(parameters)), options(o) {
+  VESTA_CHECK(o.lr >= 0, value, "RMSprop: Invalid learning rate: ", o.lr, ".");
+  VESTA_CHECK(o.eps >= 0, value, "RMSprop: Invalid epsilon value: ", o.eps, ".");
+  VESTA_CHECK(o.momentum >= 0, value, "RMSprop: Invalid momentum value: ", o.momentum, ".");
+  VESTA_CHECK(o.weight_decay >= 0, value, "RMSprop: Invalid weight_decay value: ", o.weight_decay, ".");
+  VESTA_CHECK(o.alpha >= 0, value, "RMSprop: Invalid alpha value: ", o.alpha, ".");
+  NoGrad off;
+  square_ = zeros_of(parameters_);
+  if (o.centered) mean_ = zeros_of(parameters_);
+  if (o.momentum > 0) momentum_ = zeros_of(parameters_);
+  for (size_t i = 0; i < parameters_.size(); ++i) steps_.push_back(zeros(IntList(), DType::float32));
+}
+
+void RMSprop::step() {
+  NoGrad off;
+  auto which = with_grad();
+  if (which.empty()) return;
+  auto parameters = pick(parameters_, which);
+  auto some = [&](const std::vector<Tensor>& from, bool used) { return used ? pick(from, which) : TensorVector(); };
+  _fused_rmsprop_(parameters, grads_of(parameters), pick(square_, which), some(mean_, options.centered),
+                  some(momentum_, options.momentum > 0), pick(steps_, which), options.lr, options.alpha, options.eps,
+                  options.weight_decay, options.momentum, options.centered, options.maximize);
+}
+
 }  // namespace vesta::optim

@@ -1,4 +1,4 @@
-// Optimizers: SGD, Adam, AdamW; a step is one fused op over all parameters that have a gradient.
+// Optimizers: SGD, Adam, AdamW, RMSprop; a step is one fused op over all parameters that have a gradient.
 #pragma once
 #include <vesta/nn/module.h>
 
@@ -60,6 +60,21 @@ class VESTA_API AdamW : public Adam {
  public:
   AdamW(std::vector<Tensor> parameters, AdamOptions options = {.weight_decay = 1e-2})
       : Adam(std::move(parameters), options, true) {}
+};
+
+struct RMSpropOptions {
+  double lr = 1e-2, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0;
+  bool centered = false, maximize = false;
+};
+/// Divides each step by a running root mean square of the gradient (Hinton, Coursera lecture 6e, 2012).
+class VESTA_API RMSprop : public Optimizer {
+ public:
+  RMSprop(std::vector<Tensor> parameters, RMSpropOptions options);
+  void step() override;
+  RMSpropOptions options;
+
+ private:
+  std::vector<Tensor> square_, mean_, momentum_, steps_;
 };
 
 }  // namespace vesta::optim

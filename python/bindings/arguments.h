@@ -161,7 +161,7 @@ template <>
 struct Arg<MaybeDims> {
   MaybeDims value;
   Arg(const Table& t, int i, Bound& b) {
-    if (b.slot[i] && b.slot[i] != Py_None) value = MaybeDims(to_dims(t, i, b));
+    if (b.slot[i] ? b.slot[i] != Py_None : t.params[size_t(i)].has_list) value = MaybeDims(to_dims(t, i, b));
   }
   const MaybeDims& get() const { return value; }
 };

@@ -8,6 +8,7 @@
 #include <vesta/nn/layers/container.h>
 #include <vesta/nn/layers/conv.h>
 #include <vesta/nn/layers/linear.h>
+#include <vesta/nn/layers/norm.h>
 
 #include "errors.h"
 #include "type_caster.h"
@@ -57,6 +58,13 @@ void add_activations(py::module_& m) {
   add_plain<nn::ReLU>(m, "ReLU");
   add_plain<nn::Tanh>(m, "Tanh");
   add_plain<nn::Sigmoid>(m, "Sigmoid");
+  add_plain<nn::LogSigmoid>(m, "LogSigmoid");
+  m.def(
+      "Softplus",
+      [](double beta, double threshold) -> ModulePtr {
+        return nn::make<nn::Softplus>(nn::SoftplusOptions{beta, threshold});
+      },
+      py::arg("beta") = 1.0, py::arg("threshold") = 20.0);
   add_plain<nn::Identity>(m, "Identity");
   m.def("Dropout", [](double p) -> ModulePtr { return nn::make<nn::Dropout>(p); }, py::arg("p") = 0.5);
   m.def(
@@ -102,6 +110,14 @@ void add_weighted(py::module_& m) {
       },
       py::arg("num_features"), py::arg("eps") = 1e-5, py::arg("momentum") = 0.1, py::arg("affine") = true,
       py::arg("track_running_stats") = true, py::kw_only(), py::arg("bias") = true);
+  m.def(
+      "LayerNorm",
+      [](const std::variant<int64_t, std::vector<int64_t>>& shape, double eps, bool affine, bool bias) -> ModulePtr {
+        const auto* one = std::get_if<int64_t>(&shape);
+        return nn::make<nn::LayerNorm>(
+            nn::LayerNormOptions{one ? std::vector{*one} : std::get<1>(shape), eps, affine, bias});
+      },
+      py::arg("normalized_shape"), py::arg("eps") = 1e-5, py::arg("elementwise_affine") = true, py::arg("bias") = true);
 }
 
 void add_the_rest(py::module_& m) {
@@ -120,6 +136,13 @@ void add_the_rest(py::module_& m) {
            py::arg("label_smoothing") = 0.0)
       .def("__call__",
            [](nn::CrossEntropyLoss& self, const Tensor& input, const Tensor& target) { return self(input, target); });
+  py::class_<nn::BCEWithLogitsLoss, nn::Module, std::shared_ptr<nn::BCEWithLogitsLoss>>(m, "BCEWithLogitsLoss")
+      .def(py::init([](const Tensor& weight, const std::string& reduction, const Tensor& pos_weight) {
+             return nn::make<nn::BCEWithLogitsLoss>(nn::BCEWithLogitsLossOptions{weight, reduction, pos_weight});
+           }),
+           py::arg("weight") = py::none(), py::arg("reduction") = "mean", py::arg("pos_weight") = py::none())
+      .def("__call__",
+           [](nn::BCEWithLogitsLoss& self, const Tensor& input, const Tensor& target) { return self(input, target); });
 }
 
 }  // namespace

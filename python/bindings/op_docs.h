@@ -20,6 +20,7 @@
 #include <vesta/core/ops/random.h>
 #endif
 #include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/scan.h>
 #if __has_include(<vesta/core/ops/view.h>)
 #include <vesta/core/ops/view.h>
 #endif

@@ -65,7 +65,12 @@ void set_default(Param& p, std::string_view text) {
   double number = std::strtod(p.default_text.c_str(), &end);
   if (end == p.default_text.c_str()) return;
   p.real = number, p.integer = int64_t(number);
-  p.has_list = p.type == "IntList";
+  p.has_list = p.type == "IntList" || p.type == "MaybeDims";
+  // What Arg<T> could not express would be another default in Python than in C++, without a word.
+  const bool whole = p.type == "Scalar" && number == double(p.integer);
+  VESTA_CHECK(p.has_list || whole || p.type == "double" || p.type == "int64_t", not_implemented,
+              "core/ops/list.h: expected no default for a parameter of type ", p.type, ", got ", p.default_text, " (",
+              p.name, ").");
 }
 
 Param read_param(std::string_view op, std::string_view text) {

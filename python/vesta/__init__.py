@@ -20,6 +20,7 @@ _PARTS = {
     "index_tensors",
     "log_softmax_float",
     "mT",
+    "normalize",
     "max_dim",
     "min_dim",
     "slice",
@@ -84,9 +85,12 @@ from ._functions import (  # noqa: E402
     max,
     min,
     nonzero,
+    norm,
     numel,
     randint,
+    std,
     typename,
+    var,
     where,
 )
 

@@ -79,6 +79,79 @@ max = _extremum("max", _ops.amax, _ops.max_dim, _ops.maximum, _Max)
 min = _extremum("min", _ops.amin, _ops.min_dim, _ops.minimum, _Min)
 
 
+_UNSET: Any = object()
+
+
+def _moment(name: str, op: Any, what: str) -> Any:
+    def moment(
+        input: Tensor,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = _UNSET,
+        out: Any = None,
+        **names: Any,
+    ) -> Tensor:
+        _expect_tensor(name, input)
+        if "axis" in names and dim is None:
+            dim = names.pop("axis")
+        if names:
+            raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(names))!r}")
+        if isinstance(dim, bool) and unbiased is None:  # var(unbiased)
+            dim, unbiased = None, dim
+        if isinstance(dim, bool) or not (unbiased is None or isinstance(unbiased, bool)):
+            wrong = dim if isinstance(dim, bool) else unbiased
+            argument, kind = ("dim", "int or tuple of ints") if isinstance(dim, bool) else ("unbiased", "bool")
+            raise TypeError(f"{name}(): argument '{argument}' must be {kind}, not {type(wrong).__name__}")
+        if unbiased is not None and correction is not _UNSET:
+            raise TypeError(f"{name}(): expected unbiased or correction, got both (correction). Leave one out.")
+        if correction is _UNSET or correction is None:
+            correction = 1 if unbiased is None else int(unbiased)
+        return op(input, dim, correction, keepdim) if out is None else op(input, dim, correction, keepdim, out=out)
+
+    moment.__name__ = moment.__qualname__ = name
+    moment.__doc__ = (
+        f"{name}(input, dim=None, *, correction=1, keepdim=False): the {what}, sum(|x - mean|^2) / (count - correction)"
+        f", over dim, or over everything. {name}(input, dim, unbiased, keepdim=False): unbiased=True is correction=1, "
+        "False is correction=0."
+    )
+    return moment
+
+
+var = _moment("var", _ops.var, "variance")
+std = _moment("std", _ops.std, "standard deviation, the root of the variance")
+
+
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Tensor:
+    """``sum(|input| ** p) ** (1 / p)`` over ``dim``, or over everything.
+
+    Args:
+        p: a number, ``inf`` and ``-inf`` (the largest and the smallest absolute value) and 0 (the count of what is not
+            zero) included; ``"fro"`` is 2. ``"nuc"`` is not available.
+        dtype: what to compute in.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.norm(vesta.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
+    _expect_tensor("norm", input)
+    if p == "nuc":
+        raise NotImplementedError("norm: expected p='fro' or a number, got 'nuc' (p). It is not available.")
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"norm: expected p to be 'fro', 'nuc' or a number, got {p!r} (p).")
+    if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
+        raise RuntimeError(f"norm: expected at most two dimensions for p='fro', got {dim} (dim). Give a number for p.")
+    power = 2.0 if p is None or p == "fro" else p
+    if out is None:
+        return _ops.norm(input, power, dim, keepdim, dtype)
+    return _ops.norm(input, power, dim, keepdim, dtype, out=out)
+
+
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; both may be numbers. With one argument: where it holds,
     as ``nonzero(condition, as_tuple=True)``.

@@ -253,6 +253,11 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     }
 
 
+def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """``vesta.norm`` of this tensor."""
+    return _functions.norm(self, p, dim, keepdim, dtype=dtype)
+
+
 def real(self: Tensor) -> Tensor:
     """The real part; the tensor itself where it is real."""
     if self.is_complex():
@@ -273,6 +278,7 @@ def install() -> None:
         reshape_as,
         ravel,
         div_,
+        norm,
         where,
         record_stream,
         share_memory_,
@@ -286,7 +292,7 @@ def install() -> None:
     Tensor.__array_priority__ = 1000  # NumPy lets a tensor on the right-hand side decide
     Tensor.real = property(real)
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)
-    for name in ("max", "min", "nonzero", "clamp_", "equal", "isclose", "allclose"):
+    for name in ("max", "min", "nonzero", "clamp_", "equal", "isclose", "allclose", "var", "std"):
         setattr(Tensor, name, getattr(_functions, name))
     Tensor.clip_ = _functions.clamp_
     for alias, name in (("absolute", "abs"), ("negative", "neg"), ("subtract", "sub"), ("multiply", "mul")):

@@ -259,6 +259,10 @@ TEST_CASE("Steps of the optimizers, worked out by hand", "[nn][optim]") {
   near(after<optim::AdamW>(optim::AdamOptions{.lr = 0.1, .eps = 0, .weight_decay = 0.5}, 1), 0.95 - 0.1, 1.9 + 0.1);
   near(after<optim::Adam>(optim::AdamOptions{.lr = 0.1, .eps = 1, .weight_decay = 0.5}, 1), 1 - 0.1 * 1.5 / 2.5,
        2 + 0.1 * 1 / 2);
+  // RMSprop: v = g^2 / 4 after the first step, so g / sqrt(v) is 2 * sign(g); centered, v - (g / 4)^2 = 3 g^2 / 16.
+  near(after<optim::RMSprop>(optim::RMSpropOptions{.lr = 0.1, .alpha = 0.75, .eps = 0}, 1), 1 - 0.2, 2 + 0.2);
+  near(after<optim::RMSprop>(optim::RMSpropOptions{.lr = 0.1, .alpha = 0.75, .eps = 0, .centered = true}, 1),
+       1 - 0.4 / std::sqrt(3.0), 2 + 0.4 / std::sqrt(3.0));
 }
 
 TEST_CASE("An optimizer leaves parameters without gradient alone and checks its arguments", "[nn][optim]") {
@@ -283,4 +287,5 @@ TEST_CASE("An optimizer leaves parameters without gradient alone and checks its 
   CHECK_THROWS_WITH(optim::SGD({a}, {.lr = -1}), Contains("learning rate"));
   CHECK_THROWS_WITH(optim::SGD({a}, {.nesterov = true}), Contains("Nesterov"));
   CHECK_THROWS_WITH(optim::Adam({a}, {.beta1 = 1}), Contains("beta parameter at index 0"));
+  CHECK_THROWS_WITH(optim::RMSprop({a}, {.alpha = -1}), Contains("alpha"));
 }

@@ -54,12 +54,19 @@ LOSSES = {
 FLOAT32_ON_CUDA = {
     "exp": lambda x: x.exp(),
     "log": lambda x: x.log(),
+    "log1p": lambda x: x.log1p(),
+    "rsqrt": lambda x: x.rsqrt(),
     "reciprocal": lambda x: x.reciprocal(),
     "pow": lambda x: x**2,
     "pow_tensor": lambda x: vesta.pow(x, x),
     "pow_of_number": lambda x: 2**x,
     "sum": lambda x: x.sum(),
     "sum_dim": lambda x: x.sum(1),
+    "cumsum": lambda x: x.cumsum(1),
+    "norm": lambda x: x.norm(dim=1),
+    "softplus": lambda x: F.softplus(x),
+    "layer_norm": lambda x: F.layer_norm(x, (4,)),
+    "binary_cross_entropy_with_logits": lambda x: F.binary_cross_entropy_with_logits(x, x),
     "softmax": lambda x: x.softmax(1),
     "log_softmax": lambda x: F.log_softmax(x, 1),
 }
@@ -622,6 +629,7 @@ class TestCuda:
                 lambda: vesta.cat([x, y]),
                 lambda: vesta.index_put(x, [i], y),
                 lambda: vesta.scatter_add(x, 0, i, y),
+                lambda: vesta.atan2(x, y),
             ):
                 result = needs(fn)
                 assert result is None or result.dtype == f32

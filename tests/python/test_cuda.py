@@ -90,6 +90,8 @@ def test_a_tensor_elsewhere_is_an_error_of_the_op_that_was_called() -> None:
         "mm": lambda: x.mm(y), "bmm": lambda: x[None].bmm(y[None]), "addmm": lambda: vesta.addmm(y, x, x),
         "stack": lambda: vesta.stack([x, y]), "clamp": lambda: x.clamp(y), "where": lambda: vesta.where(m, x, x),
         "mse_loss": lambda: F.mse_loss(x, y), "nll_loss": lambda: F.nll_loss(x, t), "cat": lambda: vesta.cat([x, y]),
+        "layer_norm": lambda: F.layer_norm(x, (4,), y[0]),
+        "binary_cross_entropy_with_logits": lambda: F.binary_cross_entropy_with_logits(x, y),
         "linear": lambda: F.linear(x, y), "cross_entropy": lambda: F.cross_entropy(x, t), "matmul": lambda: x @ y,
     }  # fmt: skip
     for op, wrong in calls.items():

@@ -290,3 +290,38 @@ def test_errors_are_those_of_the_cpu():
         with pytest.raises(type(cpu.value)) as cuda:
             call(x.cuda())
         assert str(cuda.value) == str(cpu.value)
+
+
+SCANS = [
+    ((7,), 0),
+    ((3, 40), 1),
+    ((40, 3), 0),
+    ((5, 100), -1),
+    ((40, 4100), 0),
+    ((9000,), 0),
+    ((2, 8200, 3), 1),
+    ((), 0),
+]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS, *COMPLEX], ids=str)
+@pytest.mark.parametrize(("shape", "dim"), SCANS, ids=str)
+def test_running_sums(shape, dim, dtype):
+    """A thread per line, a block per line, and lines in pieces: exact for integers, near the CPU's else."""
+    x = draw(shape, dtype)
+    want, got = x.cumsum(dim), x.cuda().cumsum(dim)
+    if dtype in INTEGERS:
+        return exact(got, want)
+    assert got.device.type == "cuda" and got.dtype == want.dtype and got.shape == want.shape
+    size = np.cumsum(np.abs(as_numpy(x)), axis=dim) if x.dim() else np.abs(as_numpy(x))
+    bound = 64 * min(EPS[dtype], 2.0**-24) * size + 2 * EPS[dtype] * np.abs(as_numpy(want))
+    assert (np.abs(as_numpy(got.cpu()) - as_numpy(want)) <= bound).all()
+
+
+def test_running_sums_keep_infinities_where_they_are():
+    x = vesta.ones(600)
+    x[300] = float("inf")
+    got = x.cuda().cumsum(0).cpu()
+    assert got[:300].isfinite().all() and (got[300:] == float("inf")).all()
+    mixed = vesta.ones(300, 300).cuda().cumsum(0, dtype=vesta.float64)
+    assert mixed.dtype == vesta.float64 and (mixed[-1] == 300).all()

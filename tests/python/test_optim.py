@@ -67,6 +67,40 @@ def test_adam_follows_its_formula(options: dict) -> None:
     assert run(lambda p: optim.AdamW(p, **options)) == pytest.approx(expected, rel=1e-9)
 
 
+def rmsprop(
+    p: float, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, maximize=False
+) -> float:
+    """RMSprop on one number over GRADS."""
+    v = mean = b = 0.0
+    for g in GRADS:
+        g = (-g if maximize else g) + weight_decay * p
+        v = alpha * v + (1 - alpha) * g * g
+        mean = alpha * mean + (1 - alpha) * g
+        b = momentum * b + g / (math.sqrt(v - mean * mean if centered else v) + eps)
+        p -= lr * b
+    return p
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"lr": 0.1, "alpha": 0.5, "eps": 0.1}, {"weight_decay": 0.1, "momentum": 0.9}, {"centered": True},
+    {"momentum": 0.5, "centered": True, "maximize": True},
+])  # fmt: skip
+def test_rmsprop_follows_its_formula(options: dict) -> None:
+    assert run(lambda p: optim.RMSprop(p, **options)) == pytest.approx(rmsprop(1.5, **options), rel=1e-9)
+
+
+def test_rmsprop_goes_on_from_its_state() -> None:
+    """The state has PyTorch's names, and a loaded one takes the same steps."""
+    a, b = weights(1)[0], weights(1)[0]
+    first, second = (optim.RMSprop([p], momentum=0.9, centered=True, eps=0.1) for p in (a, b))
+    step_all(first)
+    assert set(first.state[a]) == {"step", "square_avg", "momentum_buffer", "grad_avg"}
+    b.data = a.data.clone()
+    second.load_state_dict(first.state_dict())
+    step_all(first, 2.0), step_all(second, 2.0)
+    assert a.tolist() == b.tolist() and second.state[b]["step"].item() == 2.0
+
+
 def weights(count: int = 3) -> list[nn.Parameter]:
     return [nn.Parameter(vesta.ones(2, 2) * (i + 1)) for i in range(count)]
 

@@ -249,6 +249,35 @@ void adam(char* pb, const char* gb, char* mb, char* vb, char* xb, int64_t n, con
 }
 
 template <class T>
+void rmsprop(char* pb, const char* gb, char* vb, char* ab, char* mb, int64_t n, const RmspropStep& s) {
+  using C = compute_t<T>;
+  T *p = reinterpret_cast<T*>(pb), *v = reinterpret_cast<T*>(vb);
+  T *average = reinterpret_cast<T*>(ab), *m = reinterpret_cast<T*>(mb);
+  const T* g = reinterpret_cast<const T*>(gb);
+  const Vec<C> lr{C(s.lr)}, decay{C(s.weight_decay)}, alpha{C(s.alpha)}, rest{C(1 - s.alpha)}, eps{C(s.eps)},
+      momentum{C(s.momentum)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    Vec<C> x = load_row<C>(p + i, w), d = load_row<C>(g + i, w);
+    if (s.maximize) d = -d;
+    if (s.weight_decay != 0) d = d + x * decay;
+    Vec<C> square = load_row<C>(v + i, w) * alpha + d * d * rest;
+    store_row<C>(square, v + i, w);
+    if (s.centered) {
+      Vec<C> mean = load_row<C>(average + i, w);
+      mean = mean + (d - mean) * rest;
+      store_row<C>(mean, average + i, w);
+      square = square - mean * mean;
+    }
+    d = d / (math::sqrt(square) + eps);
+    if (m) {
+      d = load_row<C>(m + i, w) * momentum + d;
+      store_row<C>(d, m + i, w);
+    }
+    store_row<C>(x - d * lr, p + i, w);
+  });
+}
+
+template <class T>
 bool unscale(char* gb, int64_t n, double factor) {
   using C = compute_t<T>;
   T* g = reinterpret_cast<T*>(gb);
@@ -269,7 +298,7 @@ void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTy
     int d = int(dtype_of<T>);
     rows[d] = {&softmax<T>, &softmax_gradient<T>, &logsumexp<T>,     &dot<T>,    &exp_minus<T>,
                &moments<T>, &affine<T>,           &gradient_sums<T>, &combine<T>};
-    optim[d] = {&sgd<T>, &adam<T>, &unscale<T>};
+    optim[d] = {&sgd<T>, &adam<T>, &rmsprop<T>, &unscale<T>};
   };
   one.template operator()<float>();
   one.template operator()<double>();

@@ -32,6 +32,33 @@ struct LeakyRelu {
   }
 };
 
+// Dugas et al., "Incorporating second-order functional knowledge for better option pricing", 2000.
+struct Softplus {
+  static constexpr auto doc =
+      "softplus(input, beta=1, threshold=20): log(1 + e ** (beta * x)) / beta; x itself where beta * x > threshold.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, double beta, double threshold) {
+    V u = x * lit<V>(beta);
+    return math::select(u > lit<V>(threshold), x, math::log1p(math::exp(u)) / lit<V>(beta));
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double beta, double threshold) {
+    T u = x * lit<T>(beta);
+    return math::select(u > lit<T>(threshold), g, g * math::sigmoid(u));
+  }
+};
+
+// Not log(sigmoid(x)), which is -inf for x << 0 and loses all digits for x >> 0.
+struct LogSigmoid {
+  static constexpr auto doc = "logsigmoid(input): log(1 / (1 + e ** -x)), elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x) {
+    return math::minimum(x, lit<V>(0)) - math::log1p(math::exp(-math::abs(x)));
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::sigmoid(-x); }
+};
+
 struct Erf {
   static constexpr auto doc =
       "erf(input): the error function 2 / sqrt(pi) * integral of e ** -t^2 from 0 to x, elementwise.";

@@ -7,6 +7,13 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
 
+/// Holds what steps of one operand share: the gradient is 0 wherever there is one.
+struct Flat {
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
+};
+
 struct Neg {
   static constexpr auto doc = "neg(input): -x, elementwise.";
   static constexpr auto accepts = kNumbers;
@@ -22,13 +29,10 @@ struct Abs {
   template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::sgn(x); }
 };
 
-struct Sign {
+struct Sign : Flat {
   static constexpr auto doc = "sign(input): -1, 0 or 1, elementwise; 0 for NaN.";
   static constexpr auto accepts = kReals | kBool;
   template <class V> VESTA_HD static V forward(V x) { return math::sign(x); }
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
 };
 
 struct Sgn {
@@ -56,6 +60,13 @@ struct Sqrt {
   template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g / math::conj(y + y); }
 };
 
+struct Rsqrt {
+  static constexpr auto doc = "rsqrt(input): 1 / sqrt(x), elementwise; NaN for x < 0.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::rsqrt(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * lit<T>(-0.5) * math::conj(y * y * y); }
+};
+
 struct Reciprocal {
   static constexpr auto doc = "reciprocal(input): 1 / x, elementwise.";
   static constexpr auto accepts = kFloats | kComplexes;
@@ -63,13 +74,16 @@ struct Reciprocal {
   template <class T> VESTA_HD static T backward(T g, Unused, T y) { return -g * math::conj(y * y); }
 };
 
-struct Floor {
+struct Floor : Flat {
   static constexpr auto doc = "floor(input): the largest integer <= x, elementwise.";
   static constexpr auto accepts = kReals;
   template <class V> VESTA_HD static V forward(V x) { return math::floor(x); }
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused) {
-    return math::select(g != g, lit<T>(0), lit<T>(0));
-  }
+};
+
+struct Ceil : Flat {
+  static constexpr auto doc = "ceil(input): the smallest integer >= x, elementwise.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V x) { return math::ceil(x); }
 };
 
 struct ConjPhysical {

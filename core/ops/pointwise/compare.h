@@ -25,6 +25,14 @@ struct IsNan : Logical {
   static constexpr auto doc = "isnan(input): whether x is NaN, elementwise.";
   template <class V> VESTA_HD static auto forward(V x) { return x != x; }
 };
+struct IsInf : Logical {
+  static constexpr auto doc = "isinf(input): whether x is infinite, of either sign, elementwise.";
+  template <class V> VESTA_HD static auto forward(V x) { return math::isinf(x); }
+};
+struct IsFinite : Logical {
+  static constexpr auto doc = "isfinite(input): whether x is neither infinite nor NaN, elementwise.";
+  template <class V> VESTA_HD static auto forward(V x) { return math::isfinite(x); }
+};
 struct Eq : Logical {
   static constexpr auto doc = "eq(input, other): x == y, elementwise with broadcasting.";
   template <class V> VESTA_HD static auto forward(V a, V b) { return a == b; }

@@ -20,5 +20,12 @@ struct Log {
   template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g / math::conj(x); }
 };
 
+struct Log1p {
+  static constexpr auto doc = "log1p(input): log(1 + x), accurate near 0, elementwise; NaN for x < -1, -inf for -1.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::log1p(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g / math::conj(x + lit<T>(1)); }
+};
+
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def

@@ -13,25 +13,34 @@ from vesta._C import _nn
 
 __all__ = [
     "batch_norm",
+    "binary_cross_entropy_with_logits",
     "conv2d",
     "cross_entropy",
     "dropout",
     "embedding",
     "gelu",
+    "layer_norm",
     "leaky_relu",
     "linear",
     "log_softmax",
+    "logsigmoid",
     "max_pool2d",
     "mse_loss",
     "nll_loss",
+    "normalize",
     "relu",
     "sigmoid",
     "softmax",
+    "softplus",
     "tanh",
 ]
 
 linear = _nn.linear
 gelu = _nn.gelu
+softplus = _nn.softplus
+logsigmoid = _nn.logsigmoid
+layer_norm = _nn.layer_norm
+normalize = _nn.normalize
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -311,3 +320,32 @@ def mse_loss(
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
     return _nn.mse_loss(input, target, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """-(target * log s + (1 - target) * log(1 - s)) for s = sigmoid(input), averaged: the loss of yes or no, without
+    overflow.
+
+    Args:
+        input, target: of the same shape; targets are probabilities.
+        weight: a factor for each element, broadcast.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        pos_weight: a factor for the first term, broadcast.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.binary_cross_entropy_with_logits(vesta.zeros(2), vesta.tensor([0.0, 1.0]))
+        tensor(0.6931)
+    """
+    if size_average is not None or reduce is not None:
+        reduction = _reduction(size_average, reduce, reduction)
+    return _nn.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)

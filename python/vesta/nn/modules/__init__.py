@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from .activation import GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
+from .activation import GELU, LeakyReLU, LogSigmoid, LogSoftmax, ReLU, Sigmoid, Softmax, Softplus, Tanh
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm
 from .container import ModuleDict, ModuleList, Sequential
 from .conv import Conv2d
 from .dropout import Dropout
 from .flatten import Flatten, Unflatten
+from .layernorm import LayerNorm
 from .linear import Identity, Linear
-from .loss import CrossEntropyLoss, MSELoss, NLLLoss
+from .loss import BCEWithLogitsLoss, CrossEntropyLoss, MSELoss, NLLLoss
 from .module import Module
 from .parameter_container import ParameterDict, ParameterList
 from .pooling import MaxPool2d
 from .sparse import Embedding
 
 __all__ = [
+    "BCEWithLogitsLoss",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
@@ -26,8 +28,10 @@ __all__ = [
     "Flatten",
     "GELU",
     "Identity",
+    "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
     "MaxPool2d",
@@ -41,6 +45,7 @@ __all__ = [
     "Sequential",
     "Sigmoid",
     "Softmax",
+    "Softplus",
     "SyncBatchNorm",
     "Tanh",
     "Unflatten",

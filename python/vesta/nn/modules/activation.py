@@ -6,7 +6,7 @@ from vesta import Tensor
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
 
-__all__ = ["GELU", "LeakyReLU", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Tanh"]
+__all__ = ["GELU", "LeakyReLU", "LogSigmoid", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Softplus", "Tanh"]
 
 
 class ReLU(Module):
@@ -117,6 +117,49 @@ class Sigmoid(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Returns sigmoid(input)."""
         return F.sigmoid(input)
+
+
+class LogSigmoid(Module):
+    """log(1 / (1 + exp(-x))), elementwise; any shape.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.LogSigmoid()(vesta.zeros(2))
+        tensor([-0.6931, -0.6931])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Returns logsigmoid(input)."""
+        return F.logsigmoid(input)
+
+
+class Softplus(Module):
+    """log(1 + exp(beta * x)) / beta, elementwise: a smooth max(x, 0); any shape.
+
+    Args:
+        beta: how sharp the bend is.
+        threshold: where beta * x lies above it, the result is x itself.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.Softplus()(vesta.tensor([0.0, 30.0]))
+        tensor([ 0.6931, 30.0000])
+    """
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Returns softplus(input)."""
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        """Returns the constructor's arguments."""
+        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Softmax(Module):

@@ -6,7 +6,7 @@ from vesta import Tensor
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
 
-__all__ = ["CrossEntropyLoss", "MSELoss", "NLLLoss"]
+__all__ = ["BCEWithLogitsLoss", "CrossEntropyLoss", "MSELoss", "NLLLoss"]
 
 
 class _Loss(Module):
@@ -129,4 +129,43 @@ class CrossEntropyLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
+        )
+
+
+class BCEWithLogitsLoss(_Loss):
+    """-(target * log s + (1 - target) * log(1 - s)) for s = sigmoid(input), averaged: the loss of yes or no.
+
+    Args:
+        weight: a factor for each element, broadcast.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        pos_weight: a factor for the first term, broadcast.
+
+    Shapes: input and target alike; the result is 0-d, or of their shape for ``"none"``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.BCEWithLogitsLoss()(vesta.zeros(2), vesta.tensor([0.0, 1.0]))
+        tensor(0.6931)
+    """
+
+    weight: Tensor | None
+    pos_weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Returns the loss."""
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
         )

@@ -1,0 +1,88 @@
+// Running sums along a dimension, one element after the other, in a type wide enough that rounding does not add up:
+// double for float32, float for 16-bit floats. Threads share lines, never one line.
+#include <vesta/core/ops/scan.h>
+
+#include <algorithm>
+
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::cpu {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements a thread takes at a time
+constexpr int kLines = 8;          // that go on together
+
+/// Maps an element to what its running sum is kept in; integers wrap around.
+template <class T>
+struct Sum {
+  using type = std::conditional_t<std::is_integral_v<T>, uint64_t, float>;
+};
+template <>
+struct Sum<float> {
+  using type = double;
+};
+template <>
+struct Sum<double> {
+  using type = double;
+};
+template <class R>
+struct Sum<std::complex<R>> {
+  using type = std::complex<double>;
+};
+
+template <class S, class T>
+S widened(T v) {
+  if constexpr (is_complex(dtype_of<T>)) return S(v.real(), v.imag());
+  else return S(v);
+}
+template <class T, class S>
+T narrowed(S v) {
+  if constexpr (is_complex(dtype_of<T>)) return T(typename T::value_type(v.real()), typename T::value_type(v.imag()));
+  else return T(v);
+}
+
+/// Adds up `width` lines whose first elements are `across` apart and whose elements are `next` apart. Several at once,
+/// because an addition waits for the one before it.
+template <int width, class T>
+void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) {
+  using S = typename Sum<T>::type;
+  S sums[width] = {};
+  for (int64_t i = 0; i < length; ++i, x += next, y += next) {
+    for (int k = 0; k < width; ++k) {
+      sums[k] += widened<S>(x[k * across]);
+      y[k * across] = narrowed<T>(sums[k]);
+    }
+  }
+}
+
+Tensor cumsum_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  const ScanPlan plan = scan_plan(input, dim, dtype, "cumsum");
+  Tensor r = empty_tensor(plan.input.sizes(), plan.input.dtype());
+  if (r.numel() == 0) return r;
+  const int64_t length = plan.length, inner = plan.inner, across = inner == 1 ? length : 1;
+  const int64_t together = inner == 1 ? plan.outer : inner;  // lines that are `across` apart
+  const int64_t groups = (together + kLines - 1) / kLines, sets = plan.outer * inner / together;
+  visit<kNumbers>(r.dtype(), [&]<class T>() {
+    const T* x = plan.input.data_ptr<T>();
+    T* y = r.data_ptr<T>();
+    parallel_for(sets * groups, std::max<int64_t>(1, kGrain / (length * kLines)), [&](int64_t b, int64_t e) {
+      for (int64_t g = b; g < e; ++g) {
+        int64_t line = g % groups * kLines, at = g / groups * length * inner + line * across;
+        if (together - line >= kLines) {
+          scan_lines<kLines>(x + at, y + at, length, inner, across);
+        } else {
+          for (; line < together; ++line, at += across) scan_lines<1>(x + at, y + at, length, inner, across);
+        }
+      }
+    });
+  });
+  return r;
+}
+
+}  // namespace
+
+void register_scan() { ops::cumsum.set_kernel(DeviceType::cpu, cumsum_kernel); }
+
+}  // namespace vesta::cpu

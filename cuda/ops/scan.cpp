@@ -1,0 +1,54 @@
+// Running sums: lines that are short or many have a thread each, others a block for each piece of them. The totals of
+// pieces are scanned in turn, and become what the pieces start from.
+#include <vesta/core/ops/scan.h>
+
+#include <vesta/core/ops/ops.h>
+#include <vesta/cuda/kernels/scan.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+/// Returns the dtype of totals.
+DType sum_dtype(DType d) {
+  return !is_differentiable(d) ? DType::int64 : d == DType::float64 ? d : DType::float32;
+}
+
+void scan(ScanLaunch l, Device device) {
+  if (scans_lines(l)) return run_scan_lines(l);
+  const int64_t pieces = scan_pieces(l.length);
+  if (pieces == 1) return run_scan_pieces(l);
+  Tensor totals = empty_tensor({{l.outer, pieces, l.inner}}, sum_dtype(l.dtype), device);
+  ScanLaunch first = l, second = l;
+  first.out = nullptr, first.totals = totals.data_ptr();
+  run_scan_pieces(first);
+  second.dtype = totals.dtype(), second.length = pieces;
+  second.in = second.out = totals.data_ptr();
+  scan(second, device);
+  l.offsets = totals.data_ptr();
+  run_scan_pieces(l);
+}
+
+Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  OperandDevice device(input);
+  const ScanPlan plan = scan_plan(input, dim, dtype, "cumsum");
+  Tensor r = empty_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
+  if (r.numel() == 0) return r;
+  ScanLaunch l;
+  l.dtype = r.dtype(), l.stream = device.stream();
+  l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner;
+  if (is_complex(r.dtype())) {  // both parts are lines of their own
+    l.dtype = r.dtype() == DType::complex64 ? DType::float32 : DType::float64;
+    l.inner *= 2;
+  }
+  l.in = plan.input.data_ptr(), l.out = r.data_ptr();
+  scan(l, input.device());
+  return r;
+}
+
+}  // namespace
+
+void register_scan() { ops::cumsum.set_kernel(DeviceType::cuda, &cumsum); }
+
+}  // namespace vesta::cuda
