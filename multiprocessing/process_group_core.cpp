@@ -366,8 +366,8 @@ std::string GroupCore::report(uint64_t sequence) {
                 p.calls ? text("#", p.calls, p.last_call.empty() ? "" : " ", p.last_call) : "none");
     }
     if (silent) {
-      r += text(late ? "," : "", " gives no sign of life since ",
-                double(std::chrono::duration_cast<Milliseconds>(quiet).count() / 100) / 10, " s: stopped or cut off");
+      const int64_t tenths = std::chrono::duration_cast<Milliseconds>(quiet).count() / 100;
+      r += text(late ? "," : "", " gives no sign of life since ", double(tenths) / 10, " s: stopped or cut off");
     }
     r += ".";
   }

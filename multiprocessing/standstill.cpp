@@ -206,7 +206,7 @@ std::optional<std::pair<std::string, std::vector<std::shared_ptr<GroupCore>>>> S
   }
   // Those in which this rank waits come last: as soon as they fail its threads go on, and may leave the others.
   const std::vector<Wait>& own = found.at(who_).waits;
-  std::ranges::stable_partition(concerned, [&](const auto& group) {
+  std::stable_partition(concerned.begin(), concerned.end(), [&](const auto& group) {
     return std::ranges::none_of(own, [&](const Wait& w) { return w.group == group->name; });
   });
   return std::make_pair(std::move(told), std::move(concerned));

@@ -404,3 +404,8 @@ begun.wait(30)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_part_of_a_batch_cannot_be_prefetched() -> None:
+    with pytest.raises(TypeError, match="prefetch_factor option should be an integer, got float"):
+        data.DataLoader([1], num_workers=1, prefetch_factor=1.5)  # type: ignore[arg-type]

@@ -156,6 +156,8 @@ def test_workers_that_cannot_start_are_an_error_of_every_task(capfd: pytest.Capt
         for _ in range(2):
             error = error_of(pool.apply_async(same, (1,)))
             assert type(error) is mp.ProcessExitedException and "when it started" in str(error)
+        many = pool.map_async(same, range(3000), 1)  # more failures than a pipe takes
+        assert type(error_of(many)) is mp.ProcessExitedException
     assert "cannot start" in capfd.readouterr().err
 
 

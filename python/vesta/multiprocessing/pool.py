@@ -11,6 +11,7 @@ end without a noted task the pool therefore looks for tasks that nobody has.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import gc
 import multiprocessing.pool
@@ -34,6 +35,7 @@ _HEAD = struct.Struct("=2q")  # job, and which task of it; what follows is a pic
 _NOTHING, _STARTING = -1, -2  # instead of a job: no task, or none yet
 _LOST = -3  # instead of a job: a failure that the pool has found
 _SEARCH = 0.25  # seconds between two looks for tasks that nobody has
+_PAUSE = 0.02  # seconds without a task after which none is on its way
 _PATIENCE = 5.0  # seconds to put a failure into the queue of results
 
 
@@ -91,6 +93,14 @@ class _Tasks(_Queue):
         self.place[1] = head[1]
         self.place[0] = head[0]
 
+    def drop(self, seconds: float) -> None:
+        """Takes tasks that nobody will do out of the way of those behind them."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self._reader.poll(_PAUSE):
+            message = self._reader.recv_message(0.0)
+            if message is not None:
+                message.close()
+
     def get(self) -> Any:
         """Takes a task; one that cannot be unpickled fails here and now."""
         if self.place[0] == _STARTING:
@@ -110,6 +120,7 @@ class _Results(_Queue):
         super().__init__(ctx=ctx)
         self.place: Any = None
         self.tasks: Any = None  # the pool's end of the other way
+        self._lost: collections.deque[Any] = collections.deque()  # tasks that fail next, with their failures
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
@@ -132,20 +143,22 @@ class _Results(_Queue):
     def get(self) -> Any:
         """Takes the next result, or failure, of a task that is still waited for."""
         while True:
+            while self._lost:
+                head, failure = self._lost.popleft()
+                if head in self.tasks.open:
+                    self.tasks.open.discard(head)
+                    return (*head, (False, failure))
             head, outcome, error = self._receive()
             if head[0] == _NOTHING:
                 return None
             if head[0] == _LOST:
                 tasks, failure = outcome
-                for task in tasks[1:]:  # one at a time: the others queue up again
-                    self.lose([task], failure)
-                head, outcome = tuple(tasks[0]), (False, failure)
-                if head not in self.tasks.open:
-                    continue
-            elif error is not None:
-                outcome = False, error
+                self._lost.extend((tuple(task), failure) for task in tasks)
+                continue
+            if head not in self.tasks.open:
+                continue  # it has failed meanwhile
             self.tasks.open.discard(head)
-            return (*head, outcome)
+            return (*head, outcome if error is None else (False, error))
 
 
 def _tellable(error: Any) -> Any:
@@ -199,6 +212,8 @@ class _Hiring:
             self._results.lose([(job, number)], _died(worker, "while it had a task"))
         elif job == _STARTING and worker.exitcode != 0:
             time.sleep(_SEARCH)  # its successor may fail as quickly
+            if self._tasks.open:
+                self._tasks.drop(4 * _SEARCH)
             if waiting := list(self._tasks.open):
                 self._results.lose(waiting, _died(worker, "before its first task, when it started"))
         elif worker.exitcode != 0 and self._tasks.open and self._searching is None:

@@ -284,6 +284,8 @@ def _checked_prefetch(num_workers: Any, timeout: float, prefetch: Any, persisten
             "prefetch_factor option could only be specified in multiprocessing."
             "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
         )
+    if prefetch is not None and not isinstance(prefetch, int):
+        raise TypeError(f"prefetch_factor option should be an integer, got {type(prefetch).__name__}")
     if num_workers > 0 and prefetch is None:
         prefetch = 2
     elif prefetch is not None and prefetch < 0:
