@@ -141,8 +141,7 @@ class VESTA_API Node : public pool::Pooled {
   NodeHooks& ensure_hooks();
 
   // Building: called once, before anybody else sees the node.
-  /// Says that apply() needs tensors which the first run without retain_graph releases.
-  void set_keeps_state(bool on) { keeps_state_ = on; }
+  /// Tells whether apply() needs tensors which the first run without retain_graph releases.
   bool keeps_state() const { return keeps_state_; }
   /// Makes room for n edges.
   void set_num_edges(size_t n) {

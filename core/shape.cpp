@@ -78,6 +78,11 @@ int64_t wrap_dim(int64_t dim, int64_t ndim, const char* op) {
   return dim < 0 ? dim + n : dim;
 }
 
+int64_t existing_dim(int64_t dim, int64_t ndim, const char* op) {
+  VESTA_CHECK(ndim > 0, index, op, ": Dimension specified as ", dim, " but tensor has no dimensions");
+  return wrap_dim(dim, ndim, op);
+}
+
 uint64_t dim_mask(IntSpan dims, int64_t ndim, const char* op, bool empty_is_all) {
   if (dims.empty()) return empty_is_all ? ~uint64_t(0) >> (64 - std::max<int64_t>(ndim, 1)) : 0;
   uint64_t mask = 0;

@@ -35,6 +35,8 @@ VESTA_API bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
 VESTA_API Dims broadcast_shapes(IntSpan a, IntSpan b, const char* op);
 /// Maps a dimension in [-ndim, ndim) to [0, ndim); a 0-d tensor has one dimension here, as in PyTorch. IndexError.
 VESTA_API int64_t wrap_dim(int64_t dim, int64_t ndim, const char* op);
+/// Is wrap_dim for a dimension whose size is asked for: a 0-d tensor has none here. IndexError.
+VESTA_API int64_t existing_dim(int64_t dim, int64_t ndim, const char* op);
 /// Maps a list of dimensions to a bit mask; an empty list means all. Raises on repetition.
 VESTA_API uint64_t dim_mask(IntSpan dims, int64_t ndim, const char* op, bool empty_is_all = true);
 /// Replaces one -1 in `sizes` so that the product is `numel`; raises when there is no such number.

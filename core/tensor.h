@@ -58,8 +58,8 @@ class VESTA_API Tensor {
 
   IntSpan sizes() const { return impl_->sizes(); }
   IntSpan strides() const { return impl_->strides(); }
-  int64_t size(int64_t dim) const { return sizes()[size_t(wrap_dim(dim, this->dim(), "size"))]; }
-  int64_t stride(int64_t dim) const { return strides()[size_t(wrap_dim(dim, this->dim(), "stride"))]; }
+  int64_t size(int64_t dim) const { return sizes()[size_t(existing_dim(dim, this->dim(), "size"))]; }
+  int64_t stride(int64_t dim) const { return strides()[size_t(existing_dim(dim, this->dim(), "stride"))]; }
   int64_t dim() const { return impl_->ndim(); }
   int64_t numel() const { return impl_->numel(); }
   int64_t storage_offset() const { return impl_->offset(); }

@@ -117,7 +117,6 @@ class Op<R(A...)> : public OpBase {
     differentiable = false;
     present &= uint8_t(~bit(Layer::autograd));
   }
-  bool has_kernel(DeviceType d) const { return kernels_[int(d)] != nullptr; }
   bool has_rule() const { return layers_[unsigned(Layer::autograd)] != nullptr; }
 
  private:

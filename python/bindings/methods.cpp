@@ -18,20 +18,14 @@ const Tensor& self_of(Bound& b) { return unwrap(b.slot[0]); }
   };                                                                                  \
   PyObject* Struct::run([[maybe_unused]] const Table& t, Bound& b)
 
-/// Refuses to ask a tensor without dimensions for one: 0 and -1 are allowed where a reduction takes them.
-const Tensor& with_dims(const Tensor& self, int64_t dim) {
-  VESTA_CHECK(self.dim() > 0, index, "Dimension specified as ", dim, " but tensor has no dimensions");
-  return self;
-}
-
 VESTA_METHOD(Size, "size", "(MaybeInt dim = {})", "The sizes, or the size of one dimension.") {
   Arg<MaybeInt> dim(t, 1, b);
-  if (dim.get()) return PyLong_FromLongLong(with_dims(self_of(b), *dim.get()).size(*dim.get()));
+  if (dim.get()) return PyLong_FromLongLong(self_of(b).size(*dim.get()));
   return wrap_sizes(self_of(b).sizes());
 }
 VESTA_METHOD(Stride, "stride", "(MaybeInt dim = {})", "The strides in elements, or that of one dimension.") {
   Arg<MaybeInt> dim(t, 1, b);
-  if (dim.get()) return PyLong_FromLongLong(with_dims(self_of(b), *dim.get()).stride(*dim.get()));
+  if (dim.get()) return PyLong_FromLongLong(self_of(b).stride(*dim.get()));
   Ref tuple(PyTuple_New(Py_ssize_t(self_of(b).dim())));
   for (size_t i = 0; tuple && i < size_t(self_of(b).dim()); ++i) {
     PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), checked(PyLong_FromLongLong(self_of(b).strides()[i])));

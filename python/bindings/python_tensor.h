@@ -55,7 +55,6 @@ class Ref {
     return *this;
   }
   ~Ref() { Py_XDECREF(p_); }
-  static Ref borrow(PyObject* p) { return Ref(Py_XNewRef_(p)); }
   PyObject* get() const { return p_; }
   PyObject* release() {
     PyObject* p = p_;
@@ -65,10 +64,6 @@ class Ref {
   explicit operator bool() const { return p_ != nullptr; }
 
  private:
-  static PyObject* Py_XNewRef_(PyObject* p) {
-    Py_XINCREF(p);
-    return p;
-  }
   PyObject* p_ = nullptr;
 };
 

@@ -129,6 +129,14 @@ TEST_CASE("diagonals and strided views", "[view]") {
   REQUIRE(cause_of([&] { (void)x.as_strided({INT64_MAX}, {INT64_MAX}); }) == Cause::value);
 }
 
+TEST_CASE("a tensor without dimensions has no size", "[view]") {
+  const Tensor x = full({}, 3);
+  for (int64_t dim : {0, -1, 1}) {
+    REQUIRE(cause_of([&] { (void)x.size(dim); }) == Cause::index);
+    REQUIRE(cause_of([&] { (void)x.stride(dim); }) == Cause::index);
+  }
+}
+
 TEST_CASE("a missing tensor is a clear error", "[view]") {
   REQUIRE(cause_of([&] { (void)Tensor().view(3); }) == Cause::type);
   REQUIRE(cause_of([&] { (void)Tensor().reshape(3); }) == Cause::type);
