@@ -11,9 +11,7 @@ namespace vesta::cuda {
 namespace {
 
 /// Returns the dtype of totals.
-DType sum_dtype(DType d) {
-  return !is_differentiable(d) ? DType::int64 : d == DType::float64 ? d : DType::float32;
-}
+DType sum_dtype(DType d) { return !is_differentiable(d) ? DType::int64 : d == DType::float64 ? d : DType::float32; }
 
 void scan(ScanLaunch l, Device device) {
   if (scans_lines(l)) return run_scan_lines(l);
