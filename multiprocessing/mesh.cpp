@@ -431,7 +431,7 @@ void Mesh::take_in(int rank, std::vector<MeshMessage>& came) {
       case Topic::abort:
         if (aborted_.empty()) aborted_ = std::move(m.body);
         is_aborted_ = true;
-        if (p.state == Peer::here) p.state = Peer::left, p.left_after = 0;
+        if (p.state == Peer::here) p.state = Peer::left, p.left_after = 0, p.gave_up = true;
         break;
       case Topic::bye:
         if (p.state == Peer::here) p.state = Peer::left;
@@ -527,6 +527,7 @@ std::string Mesh::gone(int rank, uint64_t number) const {
   if (p.state == Peer::lost) {
     return text(who(rank), " died", p.end.empty() ? "" : ": ", p.end);
   }
+  if (p.gave_up) return text(who(rank), " has left the group, which has failed: ", aborted_);
   if (p.state == Peer::left && p.left_after < number) {
     return text(who(rank), " has left the group after its operation #", p.left_after);
   }

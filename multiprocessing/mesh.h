@@ -34,6 +34,7 @@ struct Peer {
   State state = here;
   std::string end;  // how it was lost: "killed by signal 9 (SIGKILL)"
   uint64_t left_after = 0;  // the last operation it gave before it left
+  bool gave_up = false;  // left because the group has failed, and told why
   bool silent = false;  // its side of the connection has ended
   bool saw_bye = false;  // it knows that we left, or we have answered its goodbye
   bool ready = false;  // it has all its connections, the engine's too
