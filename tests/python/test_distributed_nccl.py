@@ -31,9 +31,12 @@ def values(r, shape=(5,), dtype=vesta.float32):
     whole = np.random.default_rng(r).integers(0, 4, shape)
     whole = whole + 1j * np.random.default_rng(r + 99).integers(0, 4, shape) if dtype.is_complex else whole
     return vesta.tensor(whole).to(dtype)
-def same(got, want, what):
+def same(got, want, what, rounds=False):
     assert got.is_cuda and got.dtype == want.dtype and got.shape == want.shape, what
-    assert got.cpu().tolist() == want.tolist(), (what, got.cpu(), want)
+    # Reductions of more than two floating values round in an order of their own; all else is exact.
+    rounds = rounds and n > 2 and (want.is_floating_point() or want.is_complex())
+    np.testing.assert_allclose(np.array(got.cpu().tolist()), np.array(want.tolist()), err_msg=str(what),
+                               rtol=n * vesta.finfo(want.dtype).eps if rounds else 0)
 def raised(call, *words, within=None):
     start = time.monotonic()
     try:
@@ -69,7 +72,7 @@ def reference(op, dtype, shape):
     each = [values(r, shape, dtype) for r in range(n)]
     if dtype == vesta.bool:
         return vesta.tensor(BOOLS[op]([t.numpy() for t in each], axis=0))
-    wide = vesta.complex128 if dtype.is_complex else vesta.float64
+    wide = vesta.complex128 if dtype.is_complex else vesta.float64 if dtype.is_floating_point else vesta.int64
     return vesta.tensor(np.asarray(NUMBERS[op]([t.to(wide).numpy() for t in each]))).to(dtype)
 def known(op, dtype):
     if dtype == vesta.int16: return False
@@ -82,16 +85,16 @@ def reductions(dtype, op):
     want = reference(op, dtype, shape)
     t = values(rank, shape, dtype).cuda()
     dist.all_reduce(t, op)
-    same(t, want, ("all_reduce", op, dtype))
+    same(t, want, ("all_reduce", op, dtype), True)
     t = values(rank, shape, dtype).cuda()
     dist.reduce(t, n - 1, op)
-    same(t, want if rank == n - 1 else values(rank, shape, dtype), ("reduce", op, dtype))
+    same(t, want if rank == n - 1 else values(rank, shape, dtype), ("reduce", op, dtype), True)
     out = vesta.zeros(3, dtype=dtype, device="cuda")
     dist.reduce_scatter_tensor(out, values(rank, shape, dtype).cuda(), op)
-    same(out, want[rank], ("reduce_scatter_tensor", op, dtype))
+    same(out, want[rank], ("reduce_scatter_tensor", op, dtype), True)
     out = vesta.zeros(3, dtype=dtype, device="cuda")
     dist.reduce_scatter(out, list(values(rank, shape, dtype).cuda().unbind(0)), op)
-    same(out, want[rank], ("reduce_scatter", op, dtype))
+    same(out, want[rank], ("reduce_scatter", op, dtype), True)
 def copies(dtype):
     mine, each = values(rank, (2, 3), dtype), [values(r, (2, 3), dtype) for r in range(n)]
     t = mine.cuda()
@@ -149,7 +152,7 @@ for dtype in {dtypes}:
 for dtype in (vesta.float16, vesta.float32, vesta.float64, vesta.complex64):
     t = values(rank, (4,), dtype).cuda()
     dist.all_reduce(t, vesta._C._distributed._make_premul_sum(0.5 * (rank + 1)))
-    same(t, sum((values(r, (4,), dtype) * (0.5 * (r + 1)) for r in range(n))).to(dtype), ("premul", dtype))
+    same(t, sum((values(r, (4,), dtype) * (0.5 * (r + 1)) for r in range(n))).to(dtype), ("premul", dtype), True)
 dist.barrier()
 dist.destroy_process_group()
 """,
