@@ -14,7 +14,7 @@ VESTA_API std::string why_no_device();
 /// Returns this thread's current device, 0 at first. It is the runtime's: another library's cudaSetDevice counts.
 VESTA_API int current_device();
 /// Makes `device` current for this thread. Error(device) for a number that does not exist. A device that is current
-/// already costs no call.
+/// already costs one question to the runtime, none to the driver.
 VESTA_API void set_current_device(int device);
 /// Describes a device; asked once.
 VESTA_API const DeviceProperties& properties(int device);

@@ -432,7 +432,8 @@ Wait GroupCore::wait_of(const std::string& call, const std::function<bool(int, c
   for (int r = 0; r < mesh.size(); ++r) {
     const Peer& p = mesh.peer(r);
     if (r == mesh.rank() || p.state != Peer::here || !is_absent(r, p)) continue;
-    const uint64_t epoch = p.stand.empty() ? 0 : wire::Reader(p.stand).get<uint64_t>();  // 0: not known yet
+    const bool known = p.stand.size() >= sizeof(uint64_t);
+    const uint64_t epoch = known ? wire::Reader(p.stand).get<uint64_t>() : 0;  // 0: it has said nothing yet
     wait.absent.push_back({world_rank(r), epoch});
   }
   return wait;
@@ -461,9 +462,13 @@ void GroupCore::look_at_stands() {
   if (!self_) return;
   for (int r = 0; r < mesh.size(); ++r) {
     if (r == mesh.rank()) continue;
-    const std::string bytes = mesh.with(r, [](Peer& p) { return p.state == Peer::here ? p.stand : std::string(); });
-    const bool fresh = mesh.with(r, [](Peer& p) { return Clock::now() - p.heard < kSilent; });
-    if (!bytes.empty() && fresh) self_->learn(world_rank(r), Stand::decode(bytes));
+    const std::string bytes = mesh.with(
+        r, [](Peer& p) { return p.state == Peer::here && Clock::now() - p.heard < kSilent ? p.stand : std::string(); });
+    if (bytes.empty()) continue;
+    try {
+      self_->learn(world_rank(r), Stand::decode(bytes));
+    } catch (const DistributedError&) {  // garbage; nobody catches it on the monitor's thread
+    }
   }
   const auto found = self_->standstill();
   if (!found) return;

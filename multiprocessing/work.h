@@ -45,8 +45,7 @@ class VESTA_API Work {
   /// Returns the number of the operation within its group.
   uint64_t sequence_number() const { return sequence_; }
   /// Calls `f` once when the operation ends, on the thread that ends it; at once where it has ended. What `f` throws is
-  /// dropped. Of several, the first given is called first, and all before
-  /// `wait` returns.
+  /// dropped. Of several, the first given is called first, and all before `wait` returns.
   void then(Callback f);
 
   // For those who implement process groups.

@@ -18,8 +18,6 @@ using Tensors = std::vector<Tensor>;
 using NoGil = py::call_guard<py::gil_scoped_release>;
 using MaybeTime = std::optional<Milliseconds>;
 
-// ---- Ctrl-C: who waits asks Python's signal handlers ----
-
 // ---- Call sites: the first frame outside the package ----
 
 std::string& package_root() {

@@ -19,9 +19,8 @@ __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_conv
 _SMALL = 1 << 10  # bytes of a batch that is not worth a block of shared memory
 _KINDS = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 default_collate_err_msg_format = _KINDS  #: PyTorch's name for it
-np_str_obj_array_pattern = re.compile(
-    r"[SaUO]"
-)  #: dtypes of NumPy whose arrays are no numbers; for programs' own functions
+#: Dtypes of NumPy whose arrays are no numbers; for programs' own functions.
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 
 class _Batch(threading.local):

@@ -82,9 +82,7 @@ class MapFetcher:
 
     def _made(self, task: Task) -> Any:
         if self._direct is not None and _are_numbers(task.indices):
-            with contextlib.suppress(
-                IndexError
-            ):  # -1 is the last one to a dataset; one that is not there is named below
+            with contextlib.suppress(IndexError):  # -1 is the last one to a dataset; what is not there is named below
                 return self._direct(task.indices)
         dataset, position = self._dataset, task.start
         seed = _no_seed if self.plain else self._seeds.seed
