@@ -31,7 +31,12 @@
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd {
 namespace {
@@ -410,7 +415,7 @@ void check_nan(const Node& node, const GradList& grads) {
   for (size_t i = 0; i < grads.size(); ++i) {
     if (!grads[i].defined()) continue;
     NoGrad off;
-    VESTA_CHECK(!isnan(grads[i]).any().item<bool>(), runtime, node.name(), ": Function '", node.name(),
+    VESTA_CHECK(!any(isnan(grads[i])).item<bool>(), runtime, node.name(), ": Function '", node.name(),
                 "' returned nan values in its ", i, "th output.");
   }
 }
@@ -584,10 +589,10 @@ Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype) {
     for (size_t d = 0; d < r.sizes().size(); ++d) {
       if (d < lead || (sizes[d - lead] == 1 && r.sizes()[d] != 1)) dims.push_back(int64_t(d));
     }
-    if (!dims.empty()) r = r.sum(MaybeDims(dims), true);
-    if (lead) r = r.view(IntList(sizes));
+    if (!dims.empty()) r = sum(r, MaybeDims(dims), true);
+    if (lead) r = view(r, IntList(sizes));
   }
-  return r.dtype() == dtype ? r : r.to_copy(dtype);  // of a complex number, a real one keeps the real part
+  return r.dtype() == dtype ? r : _to_copy(r, dtype);  // of a complex number, a real one keeps the real part
 }
 
 }  // namespace vesta::autograd

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/factory.h>
 
 namespace vesta::autograd {
 namespace {

@@ -4,7 +4,8 @@
 #include <mutex>
 #include <thread>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
 
 namespace vesta::autograd {
 
@@ -161,10 +162,10 @@ GradList AccumulateGrad::apply(GradList grads, Needs) {
   {
     std::lock_guard lock(m.lock);
     if (m.grad.defined()) {
-      if (GradMode::enabled()) m.grad = m.grad + g;
+      if (GradMode::enabled()) m.grad = add(m.grad, g);
       else ops::add(m.grad, g, 1, Out{&m.grad, Out::inplace});
     } else if (GradMode::enabled()) {
-      m.grad = g.clone();
+      m.grad = vesta::clone(g);
     } else if (const Tensor& target = chosen.defined() ? chosen : target_; target.defined()) {
       copy_into(target, g, "AccumulateGrad");
       m.grad = target;

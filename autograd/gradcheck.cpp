@@ -4,7 +4,14 @@
 
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/grad_meta.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/trigonometric.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd {
 namespace {
@@ -14,7 +21,7 @@ double number_at(const Tensor& t, int64_t i) { return static_cast<const double*>
 int64_t numbers_in(const Tensor& t) { return t.numel() * (t.is_complex() ? 2 : 1); }
 
 Tensor as_wide(const Tensor& t) {
-  return t.detach().to(t.is_complex() ? DType::complex128 : DType::float64).contiguous();
+  return contiguous(t.detach().to(t.is_complex() ? DType::complex128 : DType::float64));
 }
 
 /// Returns leaves like the inputs, in memory of their own.
@@ -27,7 +34,7 @@ std::vector<Tensor> fresh_leaves(const std::vector<Tensor>& inputs) {
     }
     VESTA_CHECK(t.dtype() == DType::float64 || t.dtype() == DType::complex128, value,
                 "gradcheck: expected inputs of float64 or complex128, got ", t.dtype(), ". Use .to(float64).");
-    Tensor leaf = t.detach().contiguous().clone();
+    Tensor leaf = clone(contiguous(t.detach()));
     set_requires_grad(leaf, true);
     r.push_back(leaf);
   }
@@ -40,7 +47,7 @@ Tensor shifted(const CheckedFunction& f, const std::vector<Tensor>& leaves, cons
   double& x = static_cast<double*>(leaf.data_ptr())[i];
   const double old = x;
   x = old + by;
-  Tensor y = as_wide(f(leaves)).clone();
+  Tensor y = clone(as_wide(f(leaves)));
   x = old;
   return y;
 }
@@ -88,7 +95,7 @@ bool gradgradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs, 
   Tensor direction;
   {
     NoGrad off;
-    Tensor steps = arange_range(1, double(y.numel()) + 1, 1, DType::float64).reshape(y.sizes());
+    Tensor steps = reshape(arange(1, double(y.numel()) + 1, 1, DType::float64), y.sizes());
     direction = sin(steps).to(y.dtype());  // any direction without structure
   }
   set_requires_grad(direction, true);
@@ -104,7 +111,7 @@ bool gradgradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs, 
     std::vector<Tensor> g = vesta::grad({out}, wanted, {in.back()}, true, true, true);
     std::vector<Tensor> flat;
     for (size_t i = 0; i < g.size(); ++i) {
-      if (g[i].defined()) flat.push_back(g[i].reshape(-1));
+      if (g[i].defined()) flat.push_back(reshape(g[i], -1));
     }
     return cat(flat);
   };

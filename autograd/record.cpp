@@ -95,7 +95,7 @@ Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const do
   if (is_differentiable(self.dtype())) {
     node = intrusive_ptr<PointwiseNode>(new PointwiseNode(rule, params, wanted));
     for (int k = 0; k < info.inputs; ++k) {
-      if (node->uses_input(k)) node->save(k, Saved(same_memory(*in[k], self) ? in[k]->clone() : *in[k]));
+      if (node->uses_input(k)) node->save(k, Saved(same_memory(*in[k], self) ? clone(*in[k]) : *in[k]));
     }
   }
   {

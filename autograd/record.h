@@ -23,7 +23,8 @@
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/saved.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/pointwise_traits.h>
 
 namespace vesta::autograd {

@@ -39,7 +39,8 @@
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/rules/as_strided.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 
 namespace vesta::autograd {
 namespace {
@@ -92,16 +93,16 @@ class CopySlices final : public Node {
         write_->name(), ", which wrote to a view.");
     Tensor buffer = zeros(rules::extent(base_, view_), dtype_, device_);
     Tensor whole = rules::geometry_of(buffer, base_, rules::first(base_, view_));
-    whole.copy_(grads[0]);
+    copy_(whole, grads[0]);
     Tensor part = rules::geometry_of(buffer, view_, rules::first(base_, view_));
     GradList inner;
     {
       RunningNode running(write_.get());
-      inner = write_->apply(GradList(part.clone()), needs);
+      inner = write_->apply(GradList(clone(part)), needs);
     }
     inner.grow(std::max(edges().size(), size_t(1)));
-    if (inner[0].defined()) part.copy_(reduce_to(inner[0], view_.sizes, dtype_));
-    else part.fill_(0);
+    if (inner[0].defined()) copy_(part, reduce_to(inner[0], view_.sizes, dtype_));
+    else fill_(part, 0);
     inner[0] = std::move(whole);
     return inner;
   }

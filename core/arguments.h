@@ -3,13 +3,14 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <vesta/core/base/small_vector.h>
+#include <vesta/core/parameter.h>
+#include <vesta/core/scalar.h>
 
 namespace vesta {
-
-class Tensor;
 
 /// Views a list of integers: accepts `{2, 3}`, one number, Dims, a vector or a span. Valid during the call only.
 class IntList : public IntSpan {
@@ -22,13 +23,14 @@ class IntList : public IntSpan {
   IntList(const int64_t& one) : IntSpan(&one, 1) {}
 };
 
-/// Is a list of dimensions or none: `sum()` and `sum({0, 1})` and `sum(1)`. Keeps its own copy.
+/// A list of dimensions or none: `sum()` and `sum({0, 1})` and `sum(1)`. Keeps its own copy.
 class MaybeDims {
  public:
   MaybeDims() = default;
   MaybeDims(std::nullopt_t) {}
-  MaybeDims(int64_t one) : given_(true), dims_{one} {}
-  MaybeDims(int one) : MaybeDims(int64_t(one)) {}
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)  // a flag is no dimension
+  MaybeDims(T one) : given_(true), dims_{int64_t(one)} {}
   MaybeDims(std::initializer_list<int64_t> l) : given_(true), dims_(l) {}
   MaybeDims(IntSpan s) : given_(true), dims_(s) {}
   MaybeDims(const Dims& d) : given_(true), dims_(d) {}
@@ -50,7 +52,83 @@ class TensorList : public std::span<const Tensor> {
   TensorList(std::initializer_list<Tensor> l);
 };
 
-/// Is where an op writes: fresh memory, a tensor given as out=, or its own first operand.
+/// A list of tensors in which entries may be undefined: the indices of `x[:, i]`.
+using MaybeTensorList = TensorList;
+
+/// A tensor or none: Python's None. Views a tensor; valid during the call only.
+class MaybeTensor {
+ public:
+  MaybeTensor() = default;
+  MaybeTensor(std::nullopt_t) {}
+  MaybeTensor(const Tensor& t) : tensor_(&t) {}
+  bool defined() const;
+  explicit operator bool() const { return defined(); }
+  /// Returns the tensor; an undefined one where there is none.
+  const Tensor& operator*() const;
+  const Tensor* operator->() const { return &**this; }
+  operator const Tensor&() const { return **this; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+};
+
+/// A tensor or a number in a tensor's place: `add(x, 2)`, `where(c, x, 0.0)`. Valid during the call only.
+class VESTA_API Operand {
+ public:
+  Operand(const Tensor& t) : tensor_(&t) {}
+  Operand(Scalar number);
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Operand(T number) : Operand(Scalar(number)) {}
+  Operand(complex128 number) : Operand(Scalar(number)) {}
+  ~Operand();
+  Operand(const Operand&) = delete;
+  operator const Tensor&() const { return *tensor_; }
+
+ protected:
+  Operand() = default;
+  const Tensor* tensor_ = nullptr;
+
+ private:
+  alignas(void*) unsigned char own_[sizeof(void*)];  // the tensor made of a number
+};
+
+/// An Operand or none: `clamp(x, {}, 1)`.
+class VESTA_API MaybeOperand {
+ public:
+  MaybeOperand() = default;
+  MaybeOperand(std::nullopt_t) {}
+  MaybeOperand(const Tensor& t) : tensor_(t) {}
+  template <class T>
+    requires(std::is_arithmetic_v<T> || std::same_as<T, Scalar> || std::same_as<T, complex128>)
+  MaybeOperand(T number) : number_(std::in_place, Scalar(number)) {}
+  operator MaybeTensor() const { return number_ ? MaybeTensor(static_cast<const Tensor&>(*number_)) : tensor_; }
+
+ private:
+  MaybeTensor tensor_;
+  std::optional<Operand> number_;
+};
+
+/// Exactly a bool, where a number would mean something else: var(x, true) and var(x, 1).
+class Flag {
+ public:
+  template <std::same_as<bool> T>
+  Flag(T on) : on_(on) {}
+  operator bool() const { return on_; }
+
+ private:
+  bool on_;
+};
+
+/// A text where the number 0 would mean something else: conv2d's padding.
+class Word : public std::string_view {
+ public:
+  Word(std::string_view text) : std::string_view(text) {}
+  template <size_t n>
+  Word(const char (&text)[n]) : std::string_view(text, n - 1) {}
+};
+
+/// Where an op writes: fresh memory, a tensor given as out=, or its own first operand.
 struct Out {
   enum Kind : uint8_t { fresh, given, inplace };
   const Tensor* tensor = nullptr;

@@ -4,11 +4,12 @@
 
 #include <vesta/core/autograd_port.h>
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
 
 namespace vesta {
 
 AutogradPort autograd_port;
+const Tensor kNoTensor;
 
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
   int64_t n = numel_of(sizes, "empty");
@@ -84,7 +85,7 @@ Tensor Tensor::detach() const {  // an alias(), but for the base
   return r;
 }
 
-Tensor Tensor::to(DType d) const { return d == dtype() ? *this : to_copy(d); }
-Tensor Tensor::to(Device d) const { return settled(d) == device() ? *this : to_copy(std::nullopt, d); }
+Tensor Tensor::to(DType d) const { return d == dtype() ? *this : _to_copy(*this, d); }
+Tensor Tensor::to(Device d) const { return settled(d) == device() ? *this : _to_copy(*this, std::nullopt, d); }
 
 }  // namespace vesta

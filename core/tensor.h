@@ -1,11 +1,19 @@
-// Tensor: the handle everybody holds. Methods of ops come from the roll call (core/ops/list.h).
+// Tensor: the handle everybody holds. Methods of ops come from the op lists (core/ops/lists).
+//
+// Note [A tensor that knows no op]
+// Kernels, allocators, process groups and the like compile with VESTA_TENSOR_WITHOUT_OPS: they see the same class
+// without the methods of ops, and include core/ops/TOPIC.h for the few ops they call. So a new op rebuilds what uses
+// its topic and what calls methods, and nothing below. The macro belongs to whole targets (CMakeLists.txt); layout and
+// linkage do not depend on it, as std::string's do not on the language standard that decides which members it shows.
+// Rejected: a base class without methods (PyTorch's TensorBase), which kernels, lists of tensors and results would have
+// to be spelled with and converted from.
 #pragma once
 #include <iosfwd>
 #include <string>
 #include <tuple>
+#include <variant>
 
 #include <vesta/core/arguments.h>
-#include <vesta/core/ops/list.h>
 #include <vesta/core/scalar.h>
 #include <vesta/core/tensor_impl.h>
 
@@ -21,30 +29,22 @@ using MaybeText = std::optional<std::string_view>;
 using TensorPair = std::tuple<Tensor, Tensor>;
 using TensorTriple = std::tuple<Tensor, Tensor, Tensor>;
 using TensorVector = std::vector<Tensor>;
-using MaybeTensor = Tensor;  // may be undefined: Python's None
+using MaybeDouble = std::optional<double>;
+using MaybeBool = std::optional<bool>;
+using TensorOrTensors = std::variant<Tensor, TensorVector>;
 using Text = std::string_view;
+}  // namespace vesta
+
+#ifndef VESTA_TENSOR_WITHOUT_OPS
+#include <vesta/core/ops/methods.h>
+#endif
+
+namespace vesta {
 
 /// Makes a 0-d tensor of a Python-like number; it takes part in promotion weakly.
 VESTA_API Tensor wrapped(Scalar value);
 
-namespace ops {
-// A tag per op, and the calls that the methods below are written with; defined in <vesta/core/ops/ops.h>.
-namespace tag {
-#define VESTA_X_POINTWISE(name, ...) struct name;
-#define VESTA_X_STRUCTURED(R, name, params, args) struct name;
-VESTA_POINTWISE(VESTA_X_POINTWISE, VESTA_X_POINTWISE, VESTA_X_POINTWISE)
-VESTA_STRUCTURED(VESTA_X_STRUCTURED, VESTA_X_STRUCTURED)
-VESTA_COMPOSITE(VESTA_X_STRUCTURED, VESTA_X_STRUCTURED)
-#undef VESTA_X_POINTWISE
-#undef VESTA_X_STRUCTURED
-}  // namespace tag
-template <class Tag, class R, class... A>
-R call(const A&... a);
-template <class Tag, class... A>
-void call_inplace(const A&... a);
-}  // namespace ops
-
-/// Is a reference-counted handle to a tensor; a default-constructed one is undefined (Python's None).
+/// A reference-counted handle to a tensor; a default-constructed one is undefined (Python's None).
 class VESTA_API Tensor {
  public:
   Tensor() = default;
@@ -106,29 +106,11 @@ class VESTA_API Tensor {
   Tensor to(DType dtype) const;
   Tensor to(Device device) const;
 
-  // Methods of the roll call: `x.exp()`, `x.exp_()`, `x.sum({0, 1})`. In-place methods return the tensor itself.
-  // Their bodies find the op in <vesta/core/ops/ops.h>, which a file that calls them includes.
-#define VESTA_X_UNARY(name, Struct, params, args)                                                             \
-  Tensor name params const { return ops::call<ops::tag::name, Tensor>(*this VESTA_COMMA args); }              \
-  const Tensor& name##_ params const {                                                                        \
-    ops::call_inplace<ops::tag::name>(*this VESTA_COMMA args);                                                \
-    return *this;                                                                                             \
-  }
-#define VESTA_X_BINARY(name, Struct, params, args)                                                            \
-  VESTA_X_UNARY(name, Struct, (const Tensor& other VESTA_COMMA params), (other VESTA_COMMA args))             \
-  VESTA_X_UNARY(name, Struct, (Scalar other VESTA_COMMA params), (wrapped(other) VESTA_COMMA args))
-#define VESTA_X_TERNARY(name, Struct, first, second, third)
-#define VESTA_X_METHOD(R, name, params, args) \
-  R name params const { return ops::call<ops::tag::name, R>(*this VESTA_COMMA args); }
-#define VESTA_X_FUNCTION(R, name, params, args)
-  VESTA_POINTWISE(VESTA_X_UNARY, VESTA_X_BINARY, VESTA_X_TERNARY)
-  VESTA_STRUCTURED(VESTA_X_METHOD, VESTA_X_FUNCTION)
-  VESTA_COMPOSITE(VESTA_X_METHOD, VESTA_X_FUNCTION)
-#undef VESTA_X_UNARY
-#undef VESTA_X_BINARY
-#undef VESTA_X_TERNARY
-#undef VESTA_X_METHOD
-#undef VESTA_X_FUNCTION
+#ifndef VESTA_TENSOR_WITHOUT_OPS
+  // A method per op: `x.exp()`, `x.exp_()`, `x.sum({0, 1})`. In-place methods return the tensor itself. Their bodies
+  // find the op in <vesta/core/ops/ops.h>, which a file that calls them includes.
+  VESTA_TENSOR_METHODS
+#endif
 
  private:
   intrusive_ptr<TensorImpl> impl_;
@@ -139,30 +121,23 @@ namespace vesta {
 inline TensorList::TensorList(const std::vector<Tensor>& v) : Span(v) {}
 inline TensorList::TensorList(std::initializer_list<Tensor> l) : Span(l.begin(), l.size()) {}
 
+/// The tensor that is none.
+extern VESTA_API const Tensor kNoTensor;
+inline bool MaybeTensor::defined() const { return tensor_ && tensor_->defined(); }
+inline const Tensor& MaybeTensor::operator*() const { return tensor_ ? *tensor_ : kNoTensor; }
+
+static_assert(sizeof(Tensor) == sizeof(void*), "Operand keeps one in its own bytes");
+inline Operand::Operand(Scalar number) { tensor_ = new (own_) Tensor(wrapped(number)); }
+inline Operand::~Operand() {
+  if (static_cast<const void*>(tensor_) == own_) tensor_->~Tensor();
+}
+
 /// Makes an uninitialised contiguous tensor.
 VESTA_API Tensor empty_tensor(IntSpan sizes, DType dtype, Device device = {});
 /// Makes an uninitialised tensor with the given strides, which must be non-overlapping and dense.
 VESTA_API Tensor empty_tensor_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device = {});
 /// Makes an alias of `t`'s memory with its own geometry, without history: what every view op returns.
 VESTA_API Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, const char* op);
-
-// Operators are the ops of the same meaning; a number on either side is wrapped().
-#define VESTA_OPERATOR(sign, op)                                                                         \
-  inline Tensor operator sign(const Tensor& a, const Tensor& b) { return a.op(b); }                      \
-  inline Tensor operator sign(const Tensor& a, Scalar b) { return a.op(b); }                             \
-  inline Tensor operator sign(Scalar a, const Tensor& b) { return wrapped(a).op(b); }
-VESTA_OPERATOR(+, add)
-VESTA_OPERATOR(-, sub)
-VESTA_OPERATOR(*, mul)
-VESTA_OPERATOR(/, true_divide)
-VESTA_OPERATOR(==, eq)
-VESTA_OPERATOR(!=, ne)
-VESTA_OPERATOR(<, lt)
-VESTA_OPERATOR(<=, le)
-VESTA_OPERATOR(>, gt)
-VESTA_OPERATOR(>=, ge)
-#undef VESTA_OPERATOR
-inline Tensor operator-(const Tensor& a) { return a.neg(); }
 
 /// Prints as Python's repr does.
 VESTA_API std::string repr(const Tensor& t);

@@ -2,8 +2,15 @@
 
 #include <cstring>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/pointwise_table.h>
+#include <vesta/core/ops/select.h>
 #include <vesta/core/ops/strided_iter.h>
+#include <vesta/core/ops/topics.h>
+#include <vesta/core/ops/trigonometric.h>
 #include <vesta/cuda/stream.h>
 
 namespace vesta::cuda {
@@ -130,19 +137,15 @@ void run_plan(const PointwisePlan& plan) {
 
 void register_pointwise() {
   register_conversions();
-#define VESTA_X_COUNT(...) +1
-#define VESTA_X_ENTER(name, ...) enter(ops::name.info, kernels[at++]);
 #define VESTA_X(topic, LIST)                                                     \
   {                                                                              \
-    PointwiseKernels kernels[0 LIST(VESTA_X_COUNT, VESTA_X_COUNT, VESTA_X_COUNT)]; \
+    PointwiseInfo* const infos[] = {VESTA_POINTWISE_INFOS(LIST)};                \
+    PointwiseKernels kernels[std::size(infos)];                                  \
     kernels_of_##topic(kernels);                                                 \
-    int at = 0;                                                                  \
-    LIST(VESTA_X_ENTER, VESTA_X_ENTER, VESTA_X_ENTER)                            \
+    for (size_t i = 0; i < std::size(infos); ++i) enter(*infos[i], kernels[i]);  \
   }
   VESTA_POINTWISE_TOPICS(VESTA_X)
 #undef VESTA_X
-#undef VESTA_X_ENTER
-#undef VESTA_X_COUNT
 }
 
 }  // namespace vesta::cuda

@@ -1,7 +1,10 @@
 // HostGroup: the collectives, for tensors in host memory. Each says what travels; small values go through
 // Call::exchange, large ones through the engine. Tensors that are strided or on a device are copied to and fro.
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/multiprocessing/collective_checks.h>
 #include <vesta/multiprocessing/process_group_core.h>
 #include <vesta/multiprocessing/process_group_messages.h>
@@ -23,10 +26,10 @@ struct Staged {
     if (plain.is_contiguous() && plain.device().type == DeviceType::cpu) return {plain, plain};
     if (!filled) return {plain, empty_tensor(plain.sizes(), plain.dtype())};
     Tensor host = plain.device().type == DeviceType::cpu ? plain : plain.to(Device(DeviceType::cpu));
-    return {plain, host.contiguous()};
+    return {plain, contiguous(host)};
   }
   void give_back() const {
-    if (!user.is_same(host)) user.copy_(host);
+    if (!user.is_same(host)) copy_(user, host);
   }
 };
 
@@ -220,7 +223,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
   Staged in = Staged::of(tensor, true);
   return start(std::move(f), kWhat, o, {tensor}, [=, n = size(), me = rank()](Call& call) {
     Tensor t = in.host;
-    if (me != root && t.is_same(in.user)) t = t.clone();  // the engine and the factor write into it
+    if (me != root && t.is_same(in.user)) t = clone(t);  // the engine and the factor write into it
     const size_t count = size_t(t.numel());
     if (op.kind == ReduceOp::premul_sum) multiply(t.data_ptr(), count, t.dtype(), op.factor);
     if (n > 1 && small(size_t(bytes_of(t)), n)) {
@@ -345,7 +348,7 @@ WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat,
     const size_t bytes = size_t(bytes_of(out.host)), count = size_t(out.host.numel());
     Tensor mine = flat;
     if (op.kind == ReduceOp::premul_sum) {
-      mine = flat.clone();
+      mine = clone(flat);
       multiply(mine.data_ptr(), size_t(mine.numel()), mine.dtype(), op.factor);
     }
     char* base = static_cast<char*>(mine.data_ptr());
@@ -393,7 +396,7 @@ WorkPtr HostGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp o
   checks(kWhat).scattered(output, input);
   Staged out = Staged::of(output, false);
   Tensor flat = Staged::of(input, true).host;
-  if (flat.impl()->storage().get() == out.host.impl()->storage().get()) flat = flat.clone();  // a part of itself
+  if (flat.impl()->storage().get() == out.host.impl()->storage().get()) flat = clone(flat);  // a part of itself
   return reduce_parts(kWhat, out, flat, op, output, o);
 }
 

@@ -2,6 +2,7 @@
 // three ops are each other's gradients, so every order exists.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -26,15 +27,15 @@ struct Conv2dRule {
   }
   Grads<3> operator()(const Tensor& g, Needs needs) const {
     Tensor of_input, of_weight, of_bias;
-    if (needs[0]) of_input = conv2d_input_gradient(g, weight(), input_size, m.stride, m.padding, m.dilation, m.groups);
+    if (needs[0]) of_input = _conv2d_backward_input(g, weight(), input_size, m.stride, m.padding, m.dilation, m.groups);
     if (needs[1])
-      of_weight = conv2d_weight_gradient(g, input(), weight_size, m.stride, m.padding, m.dilation, m.groups);
+      of_weight = _conv2d_backward_weight(g, input(), weight_size, m.stride, m.padding, m.dilation, m.groups);
     if (needs[2]) of_bias = g.dim() == 4 ? g.sum({0, 2, 3}) : g.sum({1, 2});
     return {of_input, of_weight, of_bias};
   }
 };
 
-struct InputGradientRule {  // of conv2d_input_gradient(grad, weight)
+struct InputGradientRule {  // of _conv2d_backward_input(grad, weight)
   Saved grad, weight;
   Dims weight_size;
   Moves m;
@@ -45,12 +46,12 @@ struct InputGradientRule {  // of conv2d_input_gradient(grad, weight)
   Grads<2> operator()(const Tensor& g, Needs needs) const {
     Tensor of_grad, of_weight;
     if (needs[0]) of_grad = conv2d(g, weight(), {}, m.stride, m.padding, m.dilation, m.groups);
-    if (needs[1]) of_weight = conv2d_weight_gradient(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups);
+    if (needs[1]) of_weight = _conv2d_backward_weight(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups);
     return {of_grad, of_weight};
   }
 };
 
-struct WeightGradientRule {  // of conv2d_weight_gradient(grad, input)
+struct WeightGradientRule {  // of _conv2d_backward_weight(grad, input)
   Saved grad, input;
   Dims input_size;
   Moves m;
@@ -61,7 +62,7 @@ struct WeightGradientRule {  // of conv2d_weight_gradient(grad, input)
   Grads<2> operator()(const Tensor& g, Needs needs) const {
     Tensor of_grad, of_input;
     if (needs[0]) of_grad = conv2d(input(), g, {}, m.stride, m.padding, m.dilation, m.groups);
-    if (needs[1]) of_input = conv2d_input_gradient(grad(), g, input_size, m.stride, m.padding, m.dilation, m.groups);
+    if (needs[1]) of_input = _conv2d_backward_input(grad(), g, input_size, m.stride, m.padding, m.dilation, m.groups);
     return {of_grad, of_input};
   }
 };
@@ -74,11 +75,11 @@ struct MaxPoolRule {
     return {Saved(std::get<1>(r)), Dims(input.sizes())};
   }
   Tensor operator()(const GradList& g, Needs) const {
-    return g[0].defined() ? max_pool2d_gradient(g[0], indices(), input_size) : Tensor{};
+    return g[0].defined() ? _max_pool2d_backward(g[0], indices(), input_size) : Tensor{};
   }
 };
 
-struct MaxPoolGradientRule {  // reads what max_pool2d_gradient wrote to, plane by plane
+struct MaxPoolGradientRule {  // reads what _max_pool2d_backward wrote to, plane by plane
   Saved indices;
   static MaxPoolGradientRule save(const Tensor&, const Tensor&, const Tensor& indices, IntList, Needs) {
     return {Saved(indices)};
@@ -93,10 +94,10 @@ struct MaxPoolGradientRule {  // reads what max_pool2d_gradient wrote to, plane 
 
 void register_conv() {
   record<ops::conv2d, Conv2dRule>();
-  record<ops::conv2d_input_gradient, InputGradientRule>();
-  record<ops::conv2d_weight_gradient, WeightGradientRule>();
+  record<ops::_conv2d_backward_input, InputGradientRule>();
+  record<ops::_conv2d_backward_weight, WeightGradientRule>();
   record<ops::max_pool2d_with_indices, MaxPoolRule>();
-  record<ops::max_pool2d_gradient, MaxPoolGradientRule>();
+  record<ops::_max_pool2d_backward, MaxPoolGradientRule>();
 }
 
 }  // namespace vesta::autograd::rules

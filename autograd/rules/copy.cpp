@@ -1,7 +1,8 @@
 // Copies, casts and fills.
 #include <vesta/autograd/record.h>
-#include <vesta/autograd/rules/rules.h>
 #include <vesta/autograd/rules/overwritten.h>
+#include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -28,7 +29,7 @@ struct CopyRule {
 
 void register_copy() {
   record<ops::clone, CloneRule>();
-  record<ops::to_copy, ToCopyRule>();
+  record<ops::_to_copy, ToCopyRule>();
   record_inplace<ops::copy_, CopyRule>();
   record_inplace<ops::fill_, OverwrittenRule>();
 }

@@ -1,6 +1,7 @@
 // Indexing: reading from places has writing to those places as its gradient, and the other way round.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -49,7 +50,7 @@ struct IndexPutRule {
       self = g.clone();
       self.index_put_(at, zeros({}, g.dtype(), g.device()), false);
     }
-    return {self, needs[1] ? g.index_tensors(at) : Tensor{}};
+    return {self, needs[1] ? g._index(at) : Tensor{}};
   }
 };
 
@@ -174,7 +175,7 @@ struct EmbeddingRule {
 }  // namespace
 
 void register_index() {
-  record<ops::index_tensors, IndexRule>();
+  record<ops::_index, IndexRule>();
   record_inplace<ops::index_put_, IndexPutRule>();
   record<ops::index_select, IndexSelectRule>();
   record<ops::flip, FlipRule>();
@@ -183,7 +184,6 @@ void register_index() {
   record_inplace<ops::scatter_add_, ScatterAddRule>();
   record<ops::cat, CatRule>();
   record<ops::embedding, EmbeddingRule>();
-  ops::nonzero.set_not_differentiable();
 }
 
 }  // namespace vesta::autograd::rules

@@ -1,6 +1,7 @@
 // Cross-entropy of logits and class numbers.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -18,7 +19,7 @@ struct CrossEntropyRule {
   }
   Tensor operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
-    return cross_entropy_gradient(g[0], input(), target(), weight(), logsumexp(), ignore_index, smoothing);
+    return _cross_entropy_backward(g[0], input(), target(), weight(), logsumexp(), ignore_index, smoothing);
   }
 };
 
@@ -36,14 +37,14 @@ Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, cons
     if (weight.defined()) goal = goal * weight;
     goal = where(counted.unsqueeze(1), goal, wrapped(0.0));
   }
-  return g.unsqueeze(1) * (softmax_float(input, 1) * sum(goal, 1, true) - goal);
+  return g.unsqueeze(1) * (_softmax(input, 1) * sum(goal, 1, true) - goal);
 }
 
 }  // namespace
 
 void register_loss() {
-  record<ops::cross_entropy_rows, CrossEntropyRule>();
-  record_composite<ops::cross_entropy_gradient, &cross_entropy_gradient_formula>();
+  record<ops::_cross_entropy, CrossEntropyRule>();
+  record_composite<ops::_cross_entropy_backward, &cross_entropy_gradient_formula>();
 }
 
 }  // namespace vesta::autograd::rules

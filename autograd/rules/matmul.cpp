@@ -2,6 +2,7 @@
 // were broadcast are summed by the engine.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {

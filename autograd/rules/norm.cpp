@@ -1,6 +1,7 @@
 // Batch normalisation (Ioffe and Szegedy 2015).
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -15,7 +16,7 @@ struct BatchNormRule {
   }
   Grads<3> operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
-    auto [x, w, b] = batch_norm_gradient(g[0], input(), weight(), mean(), invstd(), training);
+    auto [x, w, b] = _batch_norm_backward(g[0], input(), weight(), mean(), invstd(), training);
     return {x, w, b};
   }
 };
@@ -52,7 +53,7 @@ TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, c
 
 void register_norm() {
   record<ops::native_batch_norm, BatchNormRule>();
-  record_composite<ops::batch_norm_gradient, &batch_norm_gradient_formula>();
+  record_composite<ops::_batch_norm_backward, &batch_norm_gradient_formula>();
 }
 
 }  // namespace vesta::autograd::rules

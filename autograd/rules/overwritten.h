@@ -1,6 +1,7 @@
 // The rule of ops that overwrite their argument by something that does not depend on it.
 #pragma once
 #include <vesta/autograd/record.h>
+#include <vesta/core/ops/factory.h>
 
 namespace vesta::autograd::rules {
 

@@ -3,6 +3,7 @@
 
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/pointwise/activation.h>
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/core/ops/pointwise/compare.h>
@@ -13,8 +14,17 @@
 namespace vesta::autograd::rules {
 
 void register_pointwise() {
-#define VESTA_X(name, Struct, ...) record_pointwise<ops::name, def::Struct>();
-  VESTA_POINTWISE(VESTA_X, VESTA_X, VESTA_X)
+#define VESTA_RECORD(kind, ...) VESTA_LINE_##kind(VESTA_RECORD, __VA_ARGS__)
+#define VESTA_RECORD_POINTWISE(name, Struct, ...) record_pointwise<ops::name, def::Struct>();
+#define VESTA_RECORD_OP(...)
+#define VESTA_RECORD_TWIN(...)
+#define VESTA_RECORD_COPIED(...)
+#define VESTA_RECORD_IN(...)
+#define VESTA_RECORD_FORM(...)
+#define VESTA_RECORD_PYTHON_FORM(...)
+#define VESTA_RECORD_ALIAS(...)
+#define VESTA_X(topic, LIST) LIST(VESTA_RECORD)
+  VESTA_POINTWISE_TOPICS(VESTA_X)
 #undef VESTA_X
 }
 

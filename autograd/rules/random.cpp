@@ -1,7 +1,8 @@
 // Random numbers: draws do not depend on what they overwrite; dropout scales what it kept.
 #include <vesta/autograd/record.h>
-#include <vesta/autograd/rules/rules.h>
 #include <vesta/autograd/rules/overwritten.h>
+#include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -24,7 +25,7 @@ struct DropoutRule {
 void register_random() {
   record_inplace<ops::uniform_, OverwrittenRule>();
   record_inplace<ops::normal_, OverwrittenRule>();
-  record_inplace<ops::random_, OverwrittenRule>();
+  record_inplace<ops::_random_, OverwrittenRule>();
   record_inplace<ops::bernoulli_, OverwrittenRule>();
   record<ops::bernoulli, OverwrittenRule>();
   record<ops::native_dropout, DropoutRule>();

@@ -3,6 +3,7 @@
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/keep_dims.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -70,17 +71,13 @@ struct ExtremumAlongRule {
 }  // namespace
 
 void register_reduce() {
-  record<ops::sum, SumRule>();
-  record<ops::mean, MeanRule>();
+  record<ops::sum_dim, SumRule>();
+  record<ops::mean_dim, MeanRule>();
   record<ops::cumsum, CumsumRule>();
   record<ops::amax, ExtremumRule>();
   record<ops::amin, ExtremumRule>();
   record<ops::max_dim, ExtremumAlongRule>();
   record<ops::min_dim, ExtremumAlongRule>();
-  ops::any.set_not_differentiable();
-  ops::all.set_not_differentiable();
-  ops::argmax.set_not_differentiable();
-  ops::argmin.set_not_differentiable();
 }
 
 }  // namespace vesta::autograd::rules

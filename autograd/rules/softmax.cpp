@@ -1,7 +1,8 @@
 // Softmax and log-softmax. With y = softmax(x): dx = y (g - sum(g y)); with y = log_softmax(x): dx = g - e^y sum(g).
-// Both come from the fused op softmax_gradient, whose own gradient is that of the formula.
+// Both come from the fused op _softmax_backward, whose own gradient is that of the formula.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
@@ -11,7 +12,7 @@ struct SoftmaxRule {
   Saved y;
   int64_t dim = 0;
   static SoftmaxRule save(const Tensor& y, const Tensor&, int64_t dim, Needs) { return {Saved::result(y), dim}; }
-  Tensor operator()(const Tensor& g, Needs) const { return softmax_gradient(g, y(), dim, log); }
+  Tensor operator()(const Tensor& g, Needs) const { return _softmax_backward(g, y(), dim, log); }
 };
 
 Tensor softmax_gradient_formula(const Tensor& g, const Tensor& y, int64_t dim, bool log) {
@@ -22,9 +23,9 @@ Tensor softmax_gradient_formula(const Tensor& g, const Tensor& y, int64_t dim, b
 }  // namespace
 
 void register_softmax() {
-  record<ops::softmax_float, SoftmaxRule<false>>();
-  record<ops::log_softmax_float, SoftmaxRule<true>>();
-  record_composite<ops::softmax_gradient, &softmax_gradient_formula>();
+  record<ops::_softmax, SoftmaxRule<false>>();
+  record<ops::_log_softmax, SoftmaxRule<true>>();
+  record_composite<ops::_softmax_backward, &softmax_gradient_formula>();
 }
 
 }  // namespace vesta::autograd::rules

@@ -7,7 +7,8 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/optim.h>
 
 namespace vesta::cpu {
 namespace {
@@ -57,8 +58,6 @@ void update_kernel(const Tensor& scale, const Tensor& growth_tracker, const Tens
 void register_amp() {
   ops::_amp_unscale_.set_kernel(DeviceType::cpu, unscale_kernel);
   ops::_amp_update_scale_.set_kernel(DeviceType::cpu, update_kernel);
-  ops::_amp_unscale_.set_not_differentiable();
-  ops::_amp_update_scale_.set_not_differentiable();
 }
 
 }  // namespace vesta::cpu

@@ -12,10 +12,17 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/walker.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/pointwise_table.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/topics.h>
+#include <vesta/core/ops/trigonometric.h>
 
 VESTA_DECLARE_ON_ISA(void register_convert(vesta::cpu::Convert (&table)[vesta::kNumDTypes][vesta::kNumDTypes]))
-#define VESTA_X(topic, LIST) VESTA_DECLARE_ON_ISA(void register_##topic())
+#define VESTA_X(topic, LIST) VESTA_DECLARE_ON_ISA(void loops_of_##topic(vesta::PointwiseLoops* to))
 VESTA_POINTWISE_TOPICS(VESTA_X)
 #undef VESTA_X
 
@@ -163,11 +170,27 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
+namespace {
+void enter(PointwiseInfo& info, const PointwiseLoops& loops) {
+  for (int variant = 0; variant < 4; ++variant) {
+    for (int d = 0; d < kNumDTypes; ++d) {
+      info.kernels[int(DeviceType::cpu)][variant][d] = reinterpret_cast<AnyKernel>(loops.at[variant][d]);
+    }
+  }
+}
+}  // namespace
+
 Convert convert(DType from, DType to) { return conversions[int(from)][int(to)]; }
 
 void register_pointwise() {
   VESTA_ON_ISA(register_convert, conversions);
-#define VESTA_X(topic, LIST) VESTA_ON_ISA(register_##topic);
+#define VESTA_X(topic, LIST)                                                         \
+  {                                                                                  \
+    PointwiseInfo* const infos[] = {VESTA_POINTWISE_INFOS(LIST)};                    \
+    PointwiseLoops loops[std::size(infos)];                                          \
+    VESTA_ON_ISA(loops_of_##topic, loops);                                           \
+    for (size_t i = 0; i < std::size(infos); ++i) enter(*infos[i], loops[i]);        \
+  }
   VESTA_POINTWISE_TOPICS(VESTA_X)
 #undef VESTA_X
 }

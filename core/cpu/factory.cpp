@@ -5,7 +5,6 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/ops.h>
 
 namespace vesta::cpu {
 namespace {
@@ -65,7 +64,7 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, MaybeDType dtype, Maybe
 }  // namespace
 
 void register_factories() {
-  ops::arange_range.set_kernel(DeviceType::cpu, &arange);
+  ops::arange_start_step.set_kernel(DeviceType::cpu, &arange);
   ops::linspace.set_kernel(DeviceType::cpu, &linspace);
 }
 

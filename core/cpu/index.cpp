@@ -15,7 +15,6 @@
 #include <vesta/core/cpu/walker.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/index.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
@@ -228,7 +227,7 @@ void Grid::run(bool write, double alpha, bool add) {
   });
 }
 
-Tensor index_tensors(const Tensor& input, TensorList indices) {
+Tensor _index(const Tensor& input, TensorList indices) {
   IndexPlan plan = index_plan(input, indices, "index");
   Tensor r = empty_tensor(plan.result_sizes, input.dtype());
   Grid g(input, r);
@@ -285,7 +284,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   return self;
 }
 
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t) {
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
   check_defined(indices, "embedding", "indices");
   VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
               " dimensions (weight).");
@@ -325,7 +324,7 @@ void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op)
   });
 }
 
-Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   int64_t d = check_gather(input, dim, index);
   Tensor places = index.numel() ? index_as_int64(index, "gather", "index") : index;  // an empty one: of any dtype
   int64_t item = itemsize(input.dtype()), stride = input.dim() ? input.strides()[size_t(d)] * item : 0;
@@ -451,7 +450,7 @@ Tensor nonzero(const Tensor& input) {
 
 void register_indexing() {
   VESTA_ON_ISA(register_index, kernels);
-  ops::index_tensors.set_kernel(DeviceType::cpu, &index_tensors);
+  ops::_index.set_kernel(DeviceType::cpu, &_index);
   ops::index_put_.set_kernel(DeviceType::cpu, &index_put_);
   ops::index_select.set_kernel(DeviceType::cpu, &index_select);
   ops::index_add_.set_kernel(DeviceType::cpu, &index_add_);
@@ -459,7 +458,6 @@ void register_indexing() {
   ops::gather.set_kernel(DeviceType::cpu, &gather);
   ops::scatter_add_.set_kernel(DeviceType::cpu, &scatter_add_);
   ops::nonzero.set_kernel(DeviceType::cpu, &nonzero);
-  ops::nonzero.set_not_differentiable();
 }
 
 }  // namespace vesta::cpu

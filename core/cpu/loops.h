@@ -4,7 +4,8 @@
 // Body and tail run the same vector code on full and partial loads, so a value does not depend on where it lies.
 #pragma once
 #include <vesta/core/cpu/simd.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/lines.h>
+#include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/pointwise_traits.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -104,20 +105,19 @@ struct GradientLoop {
   }
 };
 
-/// Enters the loops of struct D into its op's record.
-template <class D, class Op>
-void register_loops(Op& op) {
-  using A = traits::Arity<typename Op::Signature>;
-  auto& kernels = op.info.kernels[int(DeviceType::cpu)];
+/// Enters the loops of struct D, which A counts the operands of, into its op's table.
+template <class D, class A>
+void enter(PointwiseLoops& to) {
+  auto& kernels = to.at;
   auto forward = [&]<DType d>() {
     if constexpr (D::accepts.has(d)) {
-      kernels[0][int(d)] = reinterpret_cast<AnyKernel>(&ForwardLoop<D, type_of<d>, A::inputs, A::params>::run);
+      kernels[0][int(d)] = (&ForwardLoop<D, type_of<d>, A::inputs, A::params>::run);
     }
   };
   auto gradient = [&]<DType d, int i>() {
     using G = traits::Gradient<D, A::inputs, A::params, i>;
     if constexpr (is_float(d) && D::accepts.has(d) && G::exists && !G::is_pass && !traits::mask_first<D>()) {
-      kernels[1 + i][int(d)] = reinterpret_cast<AnyKernel>(&GradientLoop<D, type_of<d>, A::inputs, A::params, i>::run);
+      kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, A::params, i>::run);
     }
   };
   auto one = [&]<DType d>() {
@@ -133,9 +133,24 @@ void register_loops(Op& op) {
 #undef VESTA_X
 }
 
-#define VESTA_X_LOOPS(name, Struct, ...) register_loops<def::Struct>(ops::name);
-/// Defines register_TOPIC(), which enters the loops of a topic's ops.
-#define VESTA_REGISTER_TOPIC(topic, LIST) \
-  void register_##topic() { LIST(VESTA_X_LOOPS, VESTA_X_LOOPS, VESTA_X_LOOPS) }
+#define VESTA_LOOPS(kind, ...) VESTA_LINE_##kind(VESTA_LOOPS, __VA_ARGS__)
+#define VESTA_LOOPS_POINTWISE(name, Struct, params, ...)                     \
+  {                                                                         \
+    struct Signature { static void call params; };                          \
+    enter<def::Struct, traits::Arity<decltype(Signature::call)>>(to[at++]); \
+  }
+#define VESTA_LOOPS_OP(...)
+#define VESTA_LOOPS_TWIN(...)
+#define VESTA_LOOPS_COPIED(...)
+#define VESTA_LOOPS_IN(...)
+#define VESTA_LOOPS_FORM(...)
+#define VESTA_LOOPS_PYTHON_FORM(...)
+#define VESTA_LOOPS_ALIAS(...)
+/// Defines loops_of_TOPIC(to), which fills `to` in the order of the topic's pointwise lines.
+#define VESTA_CPU_TOPIC(topic, LIST)          \
+  void loops_of_##topic(PointwiseLoops* to) { \
+    int at = 0;                               \
+    LIST(VESTA_LOOPS)                         \
+  }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

@@ -1,8 +1,8 @@
 // Matrix products of tensors: the products of core/ops/matmul.h by gemm.h.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/matmul.h>
-#include <vesta/core/ops/ops.h>
 
 namespace vesta::cpu {
 namespace {
@@ -45,13 +45,13 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   return c;
 }
 
-Tensor linear_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias) {
   check_linear(input, weight, bias);
   Tensor x = input;
   const Product p = linear_product(x, weight);
   Tensor y = empty_tensor(p.sizes, input.dtype(), input.device());
   if (!y.numel()) return y;
-  Tensor b = bias.defined() ? contiguous(bias) : bias;
+  Tensor b = bias.defined() ? contiguous(bias) : Tensor();
   Gemm g = gemm_of(p, x, weight, y);
   g.bias = b.defined() ? b.impl()->data() : nullptr;
   gemm(elem_of(input.dtype(), "linear"), g);

@@ -6,8 +6,10 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/nn_checks.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/norm.h>
 
 namespace vesta::cpu {
 namespace {
@@ -29,8 +31,8 @@ void set_at(const Tensor& t, int64_t i, double v) {
   visit<kFloats>(t.dtype(), [&]<class T>() { *reinterpret_cast<T*>(p) = T(static_cast<compute_t<T>>(v)); });
 }
 
-TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                               const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
+TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                               MaybeTensor running_mean, MaybeTensor running_var, bool training, double momentum,
                                double eps) {
   const bool update = batch_norm_shape(input, weight, bias, running_mean, running_var, training).update;
   Tensor x = contiguous(input);
@@ -76,8 +78,8 @@ TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const 
         }
       });
   if (update) {
-    running_mean.impl()->storage()->bump("batch_norm");
-    running_var.impl()->storage()->bump("batch_norm");
+    running_mean->impl()->storage()->bump("batch_norm");
+    running_var->impl()->storage()->bump("batch_norm");
   }
   return {y, mean, invstd};
 }
@@ -85,7 +87,7 @@ TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const 
 // With x^ = (x - mean) * invstd and m elements a channel:
 //   d bias = sum g,  d weight = sum g x^,
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& weight,
+TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight,
                                         const Tensor& mean, const Tensor& invstd, bool training) {
   Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
   Runs runs(x);
@@ -120,7 +122,7 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
 
 void register_norm() {
   ops::native_batch_norm.set_kernel(DeviceType::cpu, batch_norm_kernel);
-  ops::batch_norm_gradient.set_kernel(DeviceType::cpu, batch_norm_gradient_kernel);
+  ops::_batch_norm_backward.set_kernel(DeviceType::cpu, batch_norm_gradient_kernel);
 }
 
 }  // namespace vesta::cpu

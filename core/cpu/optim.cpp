@@ -5,8 +5,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/nn.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/optim.h>
 
 VESTA_DECLARE_ON_ISA(void register_rows(vesta::cpu::RowKernels (&)[vesta::kNumDTypes],
@@ -112,9 +111,6 @@ void register_optim() {
   ops::_fused_sgd_.set_kernel(DeviceType::cpu, sgd_kernel);
   ops::_fused_adam_.set_kernel(DeviceType::cpu, adam_kernel);
   ops::_fused_rmsprop_.set_kernel(DeviceType::cpu, rmsprop_kernel);
-  ops::_fused_sgd_.set_not_differentiable();
-  ops::_fused_adam_.set_not_differentiable();
-  ops::_fused_rmsprop_.set_not_differentiable();
 }
 
 }  // namespace vesta::cpu

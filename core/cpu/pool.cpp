@@ -3,8 +3,10 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/nn.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/conv.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::cpu {
 namespace {
@@ -89,8 +91,8 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 }
 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
-  constexpr const char* op = "max_pool2d_gradient";
-  check_max_pool2d_gradient(grad, indices, input_size);
+  constexpr const char* op = "_max_pool2d_backward";
+  check_max_pool2d_backward(grad, indices, input_size);
   Tensor g = contiguous(grad), at = contiguous(indices), gx = zeros(input_size, grad.dtype());
   const int64_t out = grad.size(-1) * grad.size(-2), in = gx.size(-1) * gx.size(-2);
   if (g.numel() == 0) return gx;
@@ -116,7 +118,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 
 void register_pool() {
   ops::max_pool2d_with_indices.set_kernel(DeviceType::cpu, max_pool_kernel);
-  ops::max_pool2d_gradient.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
+  ops::_max_pool2d_backward.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
 }
 
 }  // namespace vesta::cpu

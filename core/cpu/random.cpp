@@ -12,7 +12,6 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/random.h>
 
 VESTA_DECLARE_ON_ISA(void register_random(vesta::cpu::RandomKernels (&table)[vesta::kNumDTypes]))
@@ -190,7 +189,7 @@ void register_randoms() {
   VESTA_ON_ISA(register_random, kernels);
   ops::uniform_.set_kernel(DeviceType::cpu, &uniform_);
   ops::normal_.set_kernel(DeviceType::cpu, &normal_);
-  ops::random_.set_kernel(DeviceType::cpu, &random_);
+  ops::_random_.set_kernel(DeviceType::cpu, &random_);
   ops::bernoulli_.set_kernel(DeviceType::cpu, &bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::cpu, &bernoulli);
   ops::native_dropout.set_kernel(DeviceType::cpu, &native_dropout);

@@ -12,8 +12,11 @@
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/reduce_checks.h>
+#include <vesta/core/ops/view.h>
 
 VESTA_DECLARE_ON_ISA(
     void register_reduce(vesta::cpu::ReduceKernels (&table)[vesta::cpu::kNumReductions][vesta::kNumDTypes]))
@@ -170,7 +173,7 @@ Tensor reduce(Reduction op, const Tensor& x, const ReduceShape& shape) {
   return out;
 }
 
-Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : to_copy(t, d); }
+Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : _to_copy(t, d); }
 
 Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   const SumTypes types = sum_types(input.dtype(), dtype);
@@ -289,12 +292,12 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
 void register_reductions() {
   VESTA_ON_ISA(register_reduce, kernels);
   constexpr auto cpu = DeviceType::cpu;
-  ops::sum.set_kernel(cpu, sum_kernel);
-  ops::mean.set_kernel(cpu, mean_kernel);
+  ops::sum_dim.set_kernel(cpu, sum_kernel);
+  ops::mean_dim.set_kernel(cpu, mean_kernel);
   ops::amax.set_kernel(cpu, extremum_kernel<Reduction::max>);
   ops::amin.set_kernel(cpu, extremum_kernel<Reduction::min>);
-  ops::any.set_kernel(cpu, logical_kernel<Reduction::any>);
-  ops::all.set_kernel(cpu, logical_kernel<Reduction::all>);
+  ops::any_dims.set_kernel(cpu, logical_kernel<Reduction::any>);
+  ops::all_dims.set_kernel(cpu, logical_kernel<Reduction::all>);
   ops::max_dim.set_kernel(cpu, extremum_dim_kernel<Reduction::max>);
   ops::min_dim.set_kernel(cpu, extremum_dim_kernel<Reduction::min>);
   ops::argmax.set_kernel(cpu, arg_kernel<Reduction::max>);

@@ -11,7 +11,7 @@ namespace vesta::cpu {
 struct RowKernels {
   void (*softmax)(const char* x, char* y, int64_t n, bool log) = nullptr;
   /// gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
-  void (*softmax_gradient)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
+  void (*_softmax_backward)(const char* g, const char* y, char* gx, int64_t n, bool log) = nullptr;
   /// Returns log(sum(exp(x))); `sum` gets sum(w * x) (w may be null: ones) for label smoothing.
   double (*logsumexp)(const char* x, int64_t n) = nullptr;
   double (*dot)(const char* x, const char* w, int64_t n) = nullptr;

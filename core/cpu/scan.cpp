@@ -6,7 +6,7 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce.h>
 
 namespace vesta::cpu {
 namespace {

@@ -4,8 +4,12 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/nn_checks.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::cpu {
 namespace {
@@ -17,7 +21,7 @@ int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kGrain / std::ma
 /// Runs `row(x row, y row, n)` along `dim`: over contiguous memory, the dimension moved last where it is not.
 template <class F>
 Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op, F row) {
-  check_float(x, op);
+  check_floating(x, op);
   int64_t d = wrap_dim(dim, x.dim(), op);
   bool last = x.dim() == 0 || d == x.dim() - 1;
   auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
@@ -37,15 +41,15 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
 
 template <bool log>
 Tensor softmax_kernel(const Tensor& x, int64_t dim) {
-  check_float(x, log ? "log_softmax" : "softmax");
+  check_floating(x, log ? "log_softmax" : "softmax");
   auto f = row_kernels(x.dtype()).softmax;
   return along(x, {}, dim, log ? "log_softmax" : "softmax",
                [f](const char* a, const char*, char* y, int64_t n) { f(a, y, n, log); });
 }
 
 Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
-  auto f = row_kernels(output.dtype()).softmax_gradient;
-  return along(grad, output, dim, "softmax_gradient",
+  auto f = row_kernels(output.dtype())._softmax_backward;
+  return along(grad, output, dim, "_softmax_backward",
                [f, log](const char* g, const char* y, char* gx, int64_t n) { f(g, y, gx, n, log); });
 }
 
@@ -74,12 +78,12 @@ double weight_at(const Tensor& w, int64_t c) {
 
 // Loss of a row with class t, weights w and smoothing e (Szegedy et al. 2016):
 //   (1 - e) * w[t] * (lse - x[t]) + e / C * sum_j w[j] * (lse - x[j])
-TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore,
+TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
                                 double smoothing) {
   check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
-  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : weight;
+  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : Tensor();
   Tensor loss = empty_tensor({&rows, 1}, input.dtype(), input.device()), lse = empty_tensor({&rows, 1}, DType::float64);
   const RowKernels& k = row_kernels(input.dtype());
   visit<kFloats>(input.dtype(), [&]<class T>() {
@@ -103,10 +107,10 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const
 }
 
 Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target,
-                                     const Tensor& weight, const Tensor& lse, int64_t ignore, double smoothing) {
+                                     MaybeTensor weight, const Tensor& lse, int64_t ignore, double smoothing) {
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
-  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : weight, g = contiguous(grad);
+  Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : Tensor(), g = contiguous(grad);
   Tensor gx = empty_tensor(input.sizes(), input.dtype(), input.device());
   const RowKernels& k = row_kernels(input.dtype());
   visit<kFloats>(input.dtype(), [&]<class T>() {
@@ -135,11 +139,11 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
 
 void register_softmax() {
   constexpr auto cpu = DeviceType::cpu;
-  ops::softmax_float.set_kernel(cpu, softmax_kernel<false>);
-  ops::log_softmax_float.set_kernel(cpu, softmax_kernel<true>);
-  ops::softmax_gradient.set_kernel(cpu, softmax_gradient_kernel);
-  ops::cross_entropy_rows.set_kernel(cpu, cross_entropy_kernel);
-  ops::cross_entropy_gradient.set_kernel(cpu, cross_entropy_gradient_kernel);
+  ops::_softmax.set_kernel(cpu, softmax_kernel<false>);
+  ops::_log_softmax.set_kernel(cpu, softmax_kernel<true>);
+  ops::_softmax_backward.set_kernel(cpu, softmax_gradient_kernel);
+  ops::_cross_entropy.set_kernel(cpu, cross_entropy_kernel);
+  ops::_cross_entropy_backward.set_kernel(cpu, cross_entropy_gradient_kernel);
 }
 
 }  // namespace vesta::cpu

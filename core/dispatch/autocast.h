@@ -1,8 +1,7 @@
 // Autocast: while it is on, an op casts its floating-point operands to the dtype that suits it. A layer of its own,
 // above autograd, so that the casts are recorded and gradients come back in the dtype of what was cast.
 //
-// The table of which op casts to what is core/ops/autocast.cpp. A composite that needs a row of its own (mse_loss: its
-// parts have none) asks `redirected` first.
+// Which op casts to what stands in its line of the op list: casts(on the CPU, on CUDA).
 //
 // Note [Casts of weights are cached]
 // A float32 leaf that requires grad is cast to the lower dtype once per step, however often it is used: the cast is
@@ -20,22 +19,6 @@
 namespace vesta {
 
 namespace autocast {
-
-/// Says what an op does with its floating-point operands on the mode's device (float64 is never touched).
-enum class Rule : uint8_t {
-  none,  // leaves them alone
-  lower,  // casts to the mode's dtype: products and convolutions
-  float32,  // casts to float32: where 16 bits overflow or lose too much
-  float32_result,  // asks for a float32 result unless the caller gave a dtype
-  widest,  // casts to float32 where their dtypes differ
-};
-
-/// Is a row of the table: PyTorch's lists differ from device to device.
-struct Rules {
-  Rule cpu = Rule::none;
-  Rule cuda = Rule::none;
-  Rule of(DeviceType d) const { return d == DeviceType::cpu ? cpu : d == DeviceType::cuda ? cuda : Rule::none; }
-};
 
 /// Is the mode of one device type.
 struct Mode {
@@ -133,6 +116,15 @@ struct Held<const Tensor&> {
   const Tensor& get() const { return cast_to.defined() ? cast_to : original; }
 };
 template <>
+struct Held<MaybeTensor> {
+  MaybeTensor original;
+  Tensor cast_to;
+  Held(MaybeTensor t, const Call& c) : original(t) {
+    if (t.defined() && c.wants(*t)) cast_to = cast(*t, c.dtype, c.rule == Rule::lower);
+  }
+  MaybeTensor get() const { return cast_to.defined() ? MaybeTensor(cast_to) : original; }
+};
+template <>
 struct Held<TensorList> {
   TensorList list;
   std::vector<Tensor> cast_to;
@@ -155,19 +147,34 @@ struct Held<MaybeDType> {
   MaybeDType get() const { return value; }
 };
 
+/// Finds the device type of a call: the first operand's that is not the CPU.
+inline void find_device(DeviceType& type, const Tensor& t) {
+  if (t.defined() && t.device().type != DeviceType::cpu) type = t.device().type;
+}
+inline void find_device(DeviceType& type, const TensorList& l) {
+  for (const Tensor& t : l) find_device(type, t);
+}
+inline void find_device(DeviceType&, const Out&) {}
+template <dispatch::Plain T>
+void find_device(DeviceType&, const T&) {}
+template <class... A>
+DeviceType device_of(const A&... a) {
+  DeviceType type = DeviceType::cpu;
+  (find_device(type, a), ...);
+  return type;
+}
+
 inline bool writes(const Out& o) { return o.kind != Out::fresh; }
 inline bool writes(const auto&) { return false; }
 
 /// Finds out what is to be done with a call's arguments.
 template <class... A>
-Call inspect(Rules rules, const A&... a) {
-  dispatch::DeviceOf d;
-  (d.see(a), ...);
+Call inspect(const Schema& schema, const A&... a) {
   Call c;
-  c.device = d.type;
-  const Mode m = mode(d.type);
+  c.device = device_of(a...);
+  const Mode m = mode(c.device);
   if (!m.enabled || (writes(a) || ...)) return c;
-  c.rule = rules.of(d.type);
+  c.rule = c.device == DeviceType::cpu ? schema.on_cpu : c.device == DeviceType::cuda ? schema.on_cuda : Rule::none;
   if (c.rule == Rule::none) return c;
   (c.see(a), ...);
   if (c.rule == Rule::lower) c.dtype = m.dtype;
@@ -183,36 +190,14 @@ auto with_casts(const Call& c, std::tuple<P...>*, const F& f, const A&... a) {
   return std::apply([&](const auto&... h) { return f(h.get()...); }, held);
 }
 
-/// Is what stands in the autocast slot of an op.
-template <auto& op, Rules rules, class R, class... A>
+/// Stands in the autocast slot of an op.
+template <auto& op, class R, class... A>
 R call(A... a) {
-  const Call c = inspect(rules, a...);
+  const Call c = inspect(*op.schema, a...);
   return with_casts(c, static_cast<std::tuple<A...>*>(nullptr), op, a...);
 }
 
-template <auto& op, Rules rules, class R, class... A>
-void install(Op<R(A...)>& o) {
-  o.set_layer(Layer::autocast, &call<op, rules, R, A...>);
-}
-
 }  // namespace casting
-
-/// Enters a row of the table into an op's autocast slot.
-template <auto& op, Rules rules>
-void enter() {
-  casting::install<op, rules>(op);
-}
-
-/// Runs a composite again with its arguments cast by `rules`, where autocast is on and has a say; else gives nothing
-/// and the composite goes on.
-template <class R, class... P, class... A>
-std::optional<R> redirected(Rules rules, R (*composite)(P...), const A&... a) {
-  if (!active()) [[likely]]
-    return std::nullopt;
-  const casting::Call c = casting::inspect(rules, a...);
-  if (c.rule == Rule::none) return std::nullopt;
-  return casting::with_casts(c, static_cast<std::tuple<P...>*>(nullptr), composite, a...);
-}
 
 }  // namespace autocast
 

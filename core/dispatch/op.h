@@ -5,26 +5,48 @@
 //
 // Note [The default is refusal]
 // Every op has its autograd bit present from the start. A null slot raises when an operand wants recording; an op
-// without a gradient must say so (set_not_differentiable). A null kernel raises too. Forgetting is never silent.
+// without a gradient must say so (no_gradient in its line). A null kernel raises too. Forgetting is never silent.
+//
+// Note [A composite is an op with a default body]
+// A composite's body, made of other ops, stands in for the kernel of every device, and its autograd bit is not present:
+// the parts record themselves. A kernel that is entered for a device makes the bit present; without a gradient rule of
+// its own the op then decomposes into its body where something records, and runs the kernel where nothing does.
 #pragma once
 #include <array>
 #include <bit>
+#include <span>
 
+#include <vesta/core/dispatch/layer.h>
+#include <vesta/core/dispatch/schema.h>
 #include <vesta/core/tensor.h>
 
 namespace vesta {
 
-/// Is the part of an op that does not depend on its signature.
+class Generator;
+
+namespace dispatch {
+/// A tensor among the arguments of a call, and the number of the parameter it stands in.
+struct Given {
+  const Tensor* tensor;
+  int parameter;
+  bool in_list;
+};
+}  // namespace dispatch
+
+/// The part of an op that does not depend on its signature.
 struct OpBase {
-  const char* name;
-  uint8_t present = bit(Layer::autograd);
-  bool differentiable = true;
-  constexpr explicit OpBase(const char* n) : name(n) {}
+  const Schema* schema;
+  const char* name;  // the schema's
+  uint8_t present;
+  constexpr explicit OpBase(const Schema& s, bool has_body)
+      : schema(&s), name(s.name), present(s.differentiable && !has_body ? bit(Layer::autograd) : uint8_t(0)) {}
   [[noreturn]] VESTA_API void refuse_layer(Layer l) const;
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
   /// Loads the backend of a device if that was not done; raises where there is none.
   VESTA_API void load_device(DeviceType d) const;
-  [[noreturn]] VESTA_API void refuse_undefined() const;
+  /// Checks arguments of which one is missing or which lie on several devices: raises with the names of the arguments
+  /// unless the schema allows it. Returns the device type of the call: the first that is not the CPU.
+  VESTA_API DeviceType settle_device(std::span<const dispatch::Given> given) const;
 };
 
 namespace dispatch {
@@ -42,86 +64,146 @@ concept Plain =
     std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, IntList> ||
     std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
     std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> ||
-    std::is_same_v<T, DType> || std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text>;
+    std::is_same_v<T, MaybeDouble> || std::is_same_v<T, MaybeBool> || std::is_same_v<T, DType> ||
+    std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text> ||
+    std::is_same_v<T, Word>;
 template <Plain T>
 constexpr uint8_t bits(const T&) {
   return 0;
 }
 
-/// Tells whether a call's first argument is a tensor that is missing (Python's None): no op has an optional first
-/// tensor.
-inline bool lacks_first(const Tensor& t, const auto&...) { return !t.defined(); }
-inline bool lacks_first(const auto&...) { return false; }
-
-/// Finds the device a call belongs to: the first that is not the CPU, so that 0-d CPU operands may join.
-struct DeviceOf {
-  DeviceType type = DeviceType::cpu;
+/// The devices of a call's arguments: whether all are present and on one device, and which.
+struct Devices {
+  static constexpr unsigned kNone = ~0u;
+  unsigned first = kNone;  // type and index of the tensors' device
+  bool odd = false;        // a tensor is missing, or lies on another device
+  DeviceType asked = DeviceType::cpu;  // by a parameter
   void see(const Tensor& t) {
-    if (t.defined() && t.device().type != DeviceType::cpu) type = t.device().type;
+    if (!t.impl()) {
+      odd = true;
+      return;
+    }
+    const Device d = t.impl()->device();
+    const unsigned code = unsigned(d.type) << 8 | uint8_t(d.index);
+    odd = odd | (first != kNone && code != first);
+    first = code;
+  }
+  void see(const MaybeTensor& t) {
+    if (t.defined()) see(*t);
   }
   void see(const TensorList& l) {
     for (const Tensor& t : l) see(t);
   }
   void see(const MaybeDevice& d) {
-    if (d) type = d->type;
+    if (d) asked = d->type;
   }
-  void see(const Device& d) { type = d.type; }
-  void see(const Out&) {}
+  void see(const Device& d) { asked = d.type; }
   template <Plain T>
     requires(!std::is_same_v<T, MaybeDevice> && !std::is_same_v<T, Device>)
   void see(const T&) {}
+};
+
+/// Collects the tensors of a call, for the way where something is odd.
+struct Collect {
+  std::vector<Given>& to;
+  int parameter = 0;
+  void see(const Tensor& t) { to.push_back({&t, parameter++, false}); }
+  void see(const MaybeTensor& t) {
+    if (t.defined()) to.push_back({&*t, parameter, false});
+    ++parameter;
+  }
+  void see(const TensorList& l) {
+    for (const Tensor& t : l) to.push_back({&t, parameter, true});
+    ++parameter;
+  }
+  template <Plain T>
+  void see(const T&) {
+    ++parameter;
+  }
 };
 }  // namespace dispatch
 
 template <class Signature>
 class Op;
 
-/// Is an op of signature R(A...); objects live in namespace vesta::ops, one per line of the roll call.
+/// An op of signature R(A...). Objects live in namespace vesta::ops, one per line of the op list that makes one.
 template <class R, class... A>
 class Op<R(A...)> : public OpBase {
  public:
   using Fn = R (*)(A...);
   using Signature = R(A...);
-  constexpr explicit Op(const char* n) : OpBase(n) {}
+  constexpr explicit Op(const Schema& s, Fn body = nullptr, Fn casts = nullptr) : OpBase(s, body != nullptr) {
+    body_ = body;
+    kernels_.fill(body);
+    if (casts) {
+      layers_[unsigned(Layer::autocast)] = casts;
+      present |= bit(Layer::autocast);
+    }
+  }
 
   R operator()(A... a) const {
     uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) & present;
     if (active) [[unlikely]] {
       Layer l = Layer(7 - std::countl_zero(active));
       if (Fn f = layers_[unsigned(l)]) return f(static_cast<A>(a)...);
-      refuse_layer(l);
+      if (!body_) refuse_layer(l);
+      device_of(a...);
+      return body_(static_cast<A>(a)...);
     }
     return kernel(static_cast<A>(a)...);
   }
   /// Calls the kernel of the operands' device, below every layer.
   R kernel(A... a) const {
-    if (dispatch::lacks_first(a...)) [[unlikely]]
-      refuse_undefined();
-    dispatch::DeviceOf d;
-    (d.see(a), ...);
-    if (Fn f = kernels_[int(d.type)]) [[likely]]
+    const DeviceType d = device_of(a...);
+    if (Fn f = kernels_[int(d)]) [[likely]]
       return f(static_cast<A>(a)...);
-    load_device(d.type);
-    if (Fn f = kernels_[int(d.type)]) return f(static_cast<A>(a)...);
-    refuse_device(d.type);
+    load_device(d);
+    if (Fn f = kernels_[int(d)]) return f(static_cast<A>(a)...);
+    refuse_device(d);
   }
   void set_layer(Layer l, Fn f) {
     layers_[unsigned(l)] = f;
     present |= bit(l);
   }
-  void set_kernel(DeviceType d, Fn f) { kernels_[int(d)] = f; }
-  /// Registers one function for all devices: an op whose kernel is made of geometry only (views).
-  void set_kernel(Fn f) { kernels_.fill(f); }
-  /// Declares that results carry no gradient; recording passes over this op.
-  void set_not_differentiable() {
-    differentiable = false;
-    present &= uint8_t(~bit(Layer::autograd));
+  /// Enters the kernel of a device. A composite without a gradient rule runs it only where nothing is recorded.
+  void set_kernel(DeviceType d, Fn f) {
+    kernels_[int(d)] = f;
+    if (body_ && schema->differentiable) present |= bit(Layer::autograd);
   }
+  /// Enters one function for all devices: an op whose kernel is made of geometry only (views).
+  constexpr void set_kernel(Fn f) { kernels_.fill(f); }
   bool has_rule() const { return layers_[unsigned(Layer::autograd)] != nullptr; }
+  /// Returns the default body; null for an op that is no composite.
+  Fn body() const { return body_; }
 
  private:
+  // A pointwise op (it has an Out) checks its operands itself and has one kernel for all devices.
+  static constexpr bool kPointwise = (std::is_same_v<A, Out> || ...);
+
+  DeviceType device_of(const std::remove_cvref_t<A>&... a) const {
+    if constexpr (kPointwise) {
+      return DeviceType::cpu;
+    } else {
+      dispatch::Devices d;
+      (d.see(a), ...);
+      if (d.odd) [[unlikely]] {
+        const DeviceType settled = settle(a...);
+        return d.asked != DeviceType::cpu ? d.asked : settled;
+      }
+      if (d.asked != DeviceType::cpu || d.first == dispatch::Devices::kNone) return d.asked;
+      return DeviceType(d.first >> 8);
+    }
+  }
+  [[gnu::noinline]] DeviceType settle(const std::remove_cvref_t<A>&... a) const {
+    std::vector<dispatch::Given> given;
+    dispatch::Collect collect{given};
+    (collect.see(a), ...);
+    return settle_device(given);
+  }
+
   std::array<Fn, kNumDeviceTypes> kernels_{};
   std::array<Fn, kNumLayers> layers_{};
+  Fn body_ = nullptr;
 };
 
 }  // namespace vesta

@@ -1,32 +1,35 @@
 // Composites: every function here calls other ops only, and so has their gradients on every device.
-#include <vesta/core/ops/composite.h>
-
 #include <algorithm>
 #include <limits>
 
-#include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
-#include <vesta/core/ops/one_device.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
 
 // ---- pointwise ----
 
-Tensor div(const Tensor& input, const Tensor& other, MaybeText rounding_mode) {
-  if (!rounding_mode) return true_divide(input, other);
+Tensor div_Tensor_mode_composite(const Tensor& input, const Tensor& other, MaybeText rounding_mode) {
+  if (!rounding_mode) return div(input, other);
   if (*rounding_mode == "floor") return floor_divide(input, other);
   VESTA_CHECK(*rounding_mode == "trunc", value,
               "div: expected rounding_mode to be one of None, 'trunc', or 'floor', got '", *rounding_mode, "'.");
-  return trunc_divide(input, other);
+  return _trunc_divide(input, other);
 }
 
 namespace {
 
 /// Brings a number that bounds an integer tensor into the range of its dtype; raises where nothing could satisfy it.
-MaybeTensor bound_within(const Tensor& input, const MaybeTensor& bound, bool lower) {
+Tensor bound_within(const Tensor& input, const Tensor& bound, bool lower) {
   if (!bound.defined() || !bound.impl()->wrapped_number || bound.dtype() != DType::int64 ||
       !is_integral(input.dtype())) {
     return bound;
@@ -43,10 +46,8 @@ MaybeTensor bound_within(const Tensor& input, const MaybeTensor& bound, bool low
 
 }  // namespace
 
-Tensor clamp(const Tensor& input, const MaybeTensor& min, const MaybeTensor& max) {
-  check_defined(input, "clamp", "input");
+Tensor clamp_composite(const Tensor& input, MaybeTensor min, MaybeTensor max) {
   VESTA_CHECK(min.defined() || max.defined(), value, "clamp: At least one of 'min' or 'max' must not be None.");
-  check_one_device("clamp", {{"input", input}, {"min", min}, {"max", max}});
   Tensor low = bound_within(input, min, true), high = bound_within(input, max, false);
   const auto is_tensor = [](const Tensor& bound) { return bound.defined() && !bound.impl()->wrapped_number; };
   if (is_float(input.dtype()) && (is_tensor(low) || is_tensor(high))) {  // equal values share the gradient
@@ -55,36 +56,32 @@ Tensor clamp(const Tensor& input, const MaybeTensor& min, const MaybeTensor& max
   }
   if (!high.defined()) return clamp_min(input, low);
   if (!low.defined()) return clamp_max(input, high);
-  return clamp_between(input, low, high);
+  return _clamp_between(input, low, high);
 }
 
-Tensor gelu(const Tensor& input, Text approximate) {
-  check_defined(input, "gelu", "input");
+Tensor gelu_composite(const Tensor& input, Text approximate) {
   VESTA_CHECK(is_float(input.dtype()), not_implemented, "gelu: expected a floating-point dtype, got ", input.dtype(),
               ".");
-  if (approximate == "tanh") return gelu_tanh(input);
+  if (approximate == "tanh") return _gelu_tanh(input);
   VESTA_CHECK(approximate == "none", value, "gelu: expected approximate to be 'none' or 'tanh', got '", approximate,
               "'.");
-  return gelu_erf(input);
+  return _gelu_erf(input);
 }
 
-Tensor conj(const Tensor& input) {
-  check_defined(input, "conj", "input");
+Tensor conj_composite(const Tensor& input) {
   return input.is_complex() ? conj_physical(input) : input;
 }
 
 // ---- shape ----
 
-Tensor reshape(const Tensor& input, IntList shape) {
-  check_defined(input, "reshape", "input");
+Tensor reshape_composite(const Tensor& input, IntList shape) {
   if (input.is_contiguous()) return view(input, shape);
   Dims sizes = infer_size(shape, input.numel(), "reshape");
   if (view_strides(input.sizes(), input.strides(), sizes)) return view(input, sizes);
   return view(clone(input, "contiguous_format"), sizes);
 }
 
-Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
-  check_defined(input, "flatten", "input");
+Tensor flatten_composite(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   int64_t start = wrap_dim(start_dim, input.dim(), "flatten"), end = wrap_dim(end_dim, input.dim(), "flatten");
   VESTA_CHECK(start <= end, runtime, "flatten: start_dim cannot come after end_dim, got ", start_dim, " and ", end_dim,
               ".");
@@ -101,26 +98,29 @@ Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   return reshape(input, sizes);
 }
 
-Tensor t(const Tensor& input) {
-  check_defined(input, "t", "input");
+Tensor t_composite(const Tensor& input) {
   VESTA_CHECK(input.dim() <= 2, runtime, "t: expected a tensor with <= 2 dimensions, but self is ", input.dim(), "D.");
   return transpose(input, 0, input.dim() < 2 ? 0 : 1);
 }
 
-Tensor mT(const Tensor& input) {
-  check_defined(input, "mT", "input");
+Tensor mT_composite(const Tensor& input) {
   VESTA_CHECK(input.dim() >= 2, runtime, "mT: only supported on matrices or batches of matrices. Got ", input.dim(),
               "-D tensor.");
   return transpose(input, -2, -1);
 }
 
-Tensor contiguous(const Tensor& input) {
-  check_defined(input, "contiguous", "input");
-  return input.is_contiguous() ? input : clone(input, "contiguous_format");
+Tensor ravel_composite(const Tensor& input) { return reshape(contiguous(input), -1); }
+Tensor view_as_composite(const Tensor& input, const Tensor& other) { return view(input, other.sizes()); }
+Tensor expand_as_composite(const Tensor& input, const Tensor& other) { return expand(input, other.sizes()); }
+Tensor reshape_as_composite(const Tensor& input, const Tensor& other) { return reshape(input, other.sizes()); }
+
+Tensor contiguous_composite(const Tensor& input, Text memory_format) {
+  if (memory_format == "preserve_format") return input;
+  if (memory_format == "contiguous_format" ? input.is_contiguous() : lies_in(input, memory_format)) return input;
+  return clone(input, memory_format);
 }
 
-Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
-  check_defined(input, "narrow", "input");
+Tensor narrow_composite(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   VESTA_CHECK(input.dim() > 0, runtime, "narrow: cannot be applied to a 0-dim tensor.");
   VESTA_CHECK(length >= 0, runtime, "narrow: length must be non-negative, got ", length, ".");
   int64_t d = wrap_dim(dim, input.dim(), "narrow"), n = input.sizes()[size_t(d)];
@@ -132,8 +132,14 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   return slice(input, d, start, start + length, 1);
 }
 
-TensorVector unbind(const Tensor& input, int64_t dim) {
-  check_defined(input, "unbind", "input");
+Tensor narrow_Tensor_composite(const Tensor& input, int64_t dim, const Tensor& start, int64_t length) {
+  VESTA_CHECK(start.dim() == 0 && is_integral(start.dtype()) && start.dtype() != DType::bool_, runtime,
+              "narrow: start must be an 0-dim integral Tensor, got shape ", start.sizes(), " of ", start.dtype(),
+              " (start).");
+  return narrow(input, dim, start.item<int64_t>(), length);
+}
+
+TensorVector unbind_composite(const Tensor& input, int64_t dim) {
   VESTA_CHECK(input.dim() > 0, runtime, "unbind: Dimension specified as ", dim, " but tensor has no dimensions.");
   int64_t d = wrap_dim(dim, input.dim(), "unbind");
   TensorVector r;
@@ -155,8 +161,7 @@ TensorVector pieces(const Tensor& input, int64_t d, int64_t size) {
 
 }  // namespace
 
-TensorVector split(const Tensor& input, IntList split_size, int64_t dim) {
-  check_defined(input, "split", "input");
+TensorVector split_composite(const Tensor& input, IntList split_size, int64_t dim) {
   VESTA_CHECK(input.dim() > 0, runtime, "split: expects at least a 1-dimensional tensor.");
   int64_t d = wrap_dim(dim, input.dim(), "split"), n = input.sizes()[size_t(d)];
   if (split_size.size() == 1) {
@@ -184,8 +189,7 @@ TensorVector split(const Tensor& input, IntList split_size, int64_t dim) {
   return r;
 }
 
-TensorVector chunk(const Tensor& input, int64_t chunks, int64_t dim) {
-  check_defined(input, "chunk", "input");
+TensorVector chunk_composite(const Tensor& input, int64_t chunks, int64_t dim) {
   VESTA_CHECK(input.dim() > 0, runtime, "chunk: expects at least a 1-dimensional tensor.");
   VESTA_CHECK(chunks > 0, runtime, "chunk: expects `chunks` to be greater than 0, got: ", chunks, ".");
   int64_t d = wrap_dim(dim, input.dim(), "chunk"), n = input.sizes()[size_t(d)];
@@ -197,11 +201,10 @@ TensorVector chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   return pieces(input, d, n / chunks + (n % chunks != 0));
 }
 
-Tensor stack(TensorList tensors, int64_t dim) {
+Tensor stack_composite(TensorList tensors, int64_t dim) {
   VESTA_CHECK(!tensors.empty(), runtime, "stack: expects a non-empty list of tensors.");
   TensorVector list;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    check_defined(tensors[i], "stack", "tensors");
     VESTA_CHECK(std::ranges::equal(tensors[i].sizes(), tensors[0].sizes()), runtime,
                 "stack: expects each tensor to be equal size, but got ", tensors[0].sizes(), " at entry 0 and ",
                 tensors[i].sizes(), " at entry ", i, ".");
@@ -213,8 +216,7 @@ Tensor stack(TensorList tensors, int64_t dim) {
   return cat(list, wrap_dim(dim, tensors[0].dim() + 1, "stack"));
 }
 
-Tensor sum_to_size(const Tensor& input, IntList size) {
-  check_defined(input, "sum_to_size", "input");
+Tensor sum_to_size_composite(const Tensor& input, IntList size) {
   const int64_t lead = input.dim() - int64_t(size.size());
   bool expandable = lead >= 0;
   Dims dims;
@@ -235,12 +237,6 @@ Tensor sum_to_size(const Tensor& input, IntList size) {
 // ---- moments and norms ----
 
 namespace {
-
-void check_floating(const Tensor& input, const char* op) {
-  check_defined(input, op, "input");
-  VESTA_CHECK(is_differentiable(input.dtype()), not_implemented, op,
-              ": expected a floating-point or complex dtype, got ", input.dtype(), " (input). Convert with .to().");
-}
 
 /// Returns x where a sum of many of its values is safe: 16-bit floats as float32.
 Tensor widened(const Tensor& x) {
@@ -266,30 +262,27 @@ Tensor sum_of_powers(const Tensor& a, double p, const MaybeDims& dim, bool keepd
   return sum(where(zero, wrapped(p < 0 ? std::numeric_limits<double>::infinity() : 0.0), powers), dim, keepdim);
 }
 
-Tensor variance(const Tensor& input, const MaybeDims& dim, double correction, bool keepdim, const char* op) {
-  check_floating(input, op);
+Tensor variance(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim, const char* op) {
+  check_floating_or_complex(input, op);
   Tensor x = widened(input);
   Tensor from_mean = sub(x, mean(x, dim, true));
   const int64_t count = reduce_shape(x, dim, keepdim, op).count;
   Tensor squares = square(x.is_complex() ? abs(from_mean) : from_mean);
-  return true_divide(sum(squares, dim, keepdim), wrapped(std::max(0.0, double(count) - correction)));
+  return div(sum(squares, dim, keepdim), wrapped(std::max(0.0, double(count) - correction.value_or(1).to<double>(op))));
 }
 
 }  // namespace
 
-Tensor var(const Tensor& input, const MaybeDims& dim, double correction, bool keepdim) {
+Tensor var_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
   return variance(input, dim, correction, keepdim, "var").to(real_dtype(input.dtype()));
 }
 
-Tensor std(const Tensor& input, const MaybeDims& dim, double correction, bool keepdim) {
+Tensor std_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
   return root(variance(input, dim, correction, keepdim, "std"), 0.5).to(real_dtype(input.dtype()));
 }
 
-Tensor norm(const Tensor& input, double p, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
-  if (auto r = autocast::redirected({autocast::Rule::none, autocast::Rule::float32_result}, norm, input, p, dim,
-                                    keepdim, dtype))
-    return *r;
-  check_floating(input, "norm");
+Tensor norm_composite(const Tensor& input, double p, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  check_floating_or_complex(input, "norm");
   const bool holds = !dtype || (promote(input.dtype(), *dtype) == *dtype && is_complex(*dtype) == input.is_complex());
   VESTA_CHECK(holds, runtime, "norm: expected a dtype that holds ", input.dtype(), " without narrowing, got ",
               dtype.value_or(DType::float32), " (dtype).");
@@ -310,65 +303,107 @@ Tensor norm(const Tensor& input, double p, const MaybeDims& dim, bool keepdim, M
   return r.to(real_dtype(dtype.value_or(input.dtype())));
 }
 
+Tensor max_composite(const Tensor& input) {
+  VESTA_CHECK(input.numel() > 0, runtime,
+              "max: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+              "'dim' argument.");
+  return amax(input);
+}
+Tensor min_composite(const Tensor& input) {
+  VESTA_CHECK(input.numel() > 0, runtime,
+              "min: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+              "'dim' argument.");
+  return amin(input);
+}
+Tensor max_other_composite(const Tensor& input, const Tensor& other) { return maximum(input, other); }
+Tensor min_other_composite(const Tensor& input, const Tensor& other) { return minimum(input, other); }
+
 // ---- masks and indices ----
 
 namespace {
 
 /// Makes masked_fill's value one of the tensor's dtype; a number must fit it.
-Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& value, const char* op) {
-  check_defined(input, op, "input");
-  check_defined(mask, op, "mask");
-  check_defined(value, op, "value");
-  check_one_device(op, {{"input", input}, {"mask", mask}, {"value", value}});
-  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, op, ": expected a bool mask, got ", mask.dtype(), " (mask).");
-  VESTA_CHECK(value.dim() == 0, runtime, op, ": expected a 0-dimensional value tensor, got one with ", value.dim(),
-              " dimension(s) (value).");
+Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& value) {
+  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_fill: expected a bool mask, got ", mask.dtype(),
+              " (mask).");
+  VESTA_CHECK(value.dim() == 0, runtime, "masked_fill: expected a 0-dimensional value tensor, got one with ",
+              value.dim(), " dimension(s) (value).");
   if (!value.impl()->wrapped_number) return value.to(input.dtype());
   Tensor r = empty_tensor({}, input.dtype());
-  fill_values(r, value.item(), op);
+  fill_values(r, value.item(), "masked_fill");
   return r;
 }
 
 }  // namespace
 
-Tensor masked_fill(const Tensor& input, const Tensor& mask, const Tensor& value) {
-  Tensor v = fill_value_of(input, mask, value, "masked_fill");
-  return where(mask, v, input);
+Tensor masked_fill_composite(const Tensor& input, const Tensor& mask, const Tensor& value) {
+  return where(mask, fill_value_of(input, mask, value), input);
 }
 
-Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Tensor& value) {
-  Tensor v = fill_value_of(input, mask, value, "masked_fill_");
-  return copy_(input, where(mask, v, input), false);
-}
-
-Tensor masked_select(const Tensor& input, const Tensor& mask) {
-  check_defined(input, "masked_select", "input");
-  check_defined(mask, "masked_select", "mask");
+Tensor masked_select_composite(const Tensor& input, const Tensor& mask) {
   VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_select: expected a bool mask, got ", mask.dtype(),
               " (mask).");
   Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_select");
-  if (shape.empty()) return index_tensors(view(input, 1), {view(mask, 1)});
-  return index_tensors(expand(input, shape), {expand(mask, shape)});
+  if (shape.empty()) return _index(view(input, 1), {view(mask, 1)});
+  return _index(expand(input, shape), {expand(mask, shape)});
 }
 
-Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
+Tensor index_add_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, double alpha) {
   return index_add_(clone(input), dim, index, source, alpha);
 }
-// Autocast's row (autocast.cpp) for composites that write into a copy: the parts may not change its dtype.
-static constexpr autocast::Rules kWidestOnCuda{autocast::Rule::none, autocast::Rule::widest};
 
-Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
-  if (auto r = autocast::redirected(kWidestOnCuda, index_put, input, indices, values, accumulate)) return *r;
+Tensor index_put_composite(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
   return index_put_(clone(input), indices, values, accumulate);
 }
-Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  if (auto r = autocast::redirected(kWidestOnCuda, scatter_add, input, dim, index, src)) return *r;
+Tensor scatter_add_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
   return scatter_add_(clone(input), dim, index, src);
+}
+
+TensorOrTensors _nonzero(const Tensor& input, bool as_tuple) {
+  if (!as_tuple) return nonzero(input);
+  return unbind(nonzero(input.dim() == 0 ? view(input, 1) : input), 1);
+}
+TensorVector where_condition_composite(const Tensor& condition) {
+  return std::get<TensorVector>(_nonzero(condition, true));
+}
+
+// ---- closeness ----
+
+bool equal_composite(const Tensor& input, const Tensor& other) {
+  return std::ranges::equal(input.sizes(), other.sizes()) && all(eq(input, other)).item<bool>();
+}
+
+Tensor isclose_composite(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  VESTA_CHECK(input.dtype() == other.dtype(), runtime, "isclose: expected one dtype, got ", input.dtype(), " and ",
+              other.dtype(), ". Convert one with .to().");
+  VESTA_CHECK(rtol >= 0 && atol >= 0, runtime, "isclose: expected rtol >= 0 and atol >= 0, got ", rtol, " and ", atol,
+              ".");
+  NoGrad off;
+  Tensor close = eq(input, other);
+  const bool fractions = is_differentiable(input.dtype());
+  if (equal_nan && fractions) close = logical_or(close, logical_and(isnan(input), isnan(other)));
+  if (input.dtype() == DType::bool_ || (rtol == 0 && atol == 0)) return close;
+  const Tensor a = fractions ? input : input.to(DType::float64), b = other.to(a.dtype());
+  const Tensor allowed = add(mul(abs(b), rtol), atol);
+  const auto finite = [](const Tensor& x) { return eq(abs(sub(x, x)), 0); };  // infinite tolerances say nothing
+  const Tensor near = logical_and(le(abs(sub(a, b)), allowed), logical_and(finite(a), finite(b)));
+  return logical_or(close, near);
+}
+
+bool allclose_composite(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return all(isclose(input, other, rtol, atol, equal_nan)).item<bool>();
 }
 
 // ---- values ----
 
-Tensor zero_(const Tensor& input) { return fill_(input, 0); }
+Tensor fill_Tensor__composite(const Tensor& input, const Tensor& value) {
+  VESTA_CHECK(value.dim() == 0, runtime, "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",
+              value.dim(), " dimensions.");
+  return copy_(input, value);
+}
+
+
+Tensor zero__composite(const Tensor& input) { return fill_(input, 0); }
 
 namespace {
 
@@ -380,60 +415,60 @@ IntList checked(IntList size, DType dtype, const char* op) {
 
 }  // namespace
 
-Tensor zeros(IntList size, MaybeDType dtype, MaybeDevice device) {
+Tensor zeros_composite(IntList size, MaybeDType dtype, MaybeDevice device) {
   DType d = dtype.value_or(default_dtype());
   return full(checked(size, d, "zeros"), 0, d, device);
 }
-Tensor ones(IntList size, MaybeDType dtype, MaybeDevice device) {
+Tensor ones_composite(IntList size, MaybeDType dtype, MaybeDevice device) {
   DType d = dtype.value_or(default_dtype());
   return full(checked(size, d, "ones"), 1, d, device);
 }
-Tensor rand(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+Tensor rand_composite(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
   DType d = dtype.value_or(default_dtype());
   return uniform_(empty(checked(size, d, "rand"), d, device), 0, 1, generator);
 }
-Tensor randn(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+Tensor randn_composite(IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
   DType d = dtype.value_or(default_dtype());
   return normal_(empty(checked(size, d, "randn"), d, device), 0, 1, generator);
 }
-Tensor randint(int64_t low, int64_t high, IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+Tensor bernoulli_p_composite(const Tensor& input, double p, Generator* generator) {
+  return bernoulli_(empty_like(input), p, generator);
+}
+Tensor randint_low_composite(int64_t low, int64_t high, IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
   DType d = dtype.value_or(DType::int64);
   VESTA_CHECK(low < high, value, "randint: expected low < high, got low=", low, " and high=", high, ".");
   return random_(empty(checked(size, d, "randint"), d, device), low, high, generator);
 }
 
-Tensor empty_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
-  check_defined(input, "empty_like", "input");
+Tensor empty_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
   return empty_preserving(input, dtype.value_or(input.dtype()), device.value_or(input.device()));
 }
-Tensor full_like(const Tensor& input, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
+Tensor full_like_composite(const Tensor& input, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
   return fill_(empty_like(input, dtype, device), fill_value);
 }
-Tensor zeros_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+Tensor zeros_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
   return full_like(input, 0, dtype, device);
 }
-Tensor ones_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+Tensor ones_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
   return full_like(input, 1, dtype, device);
 }
-Tensor rand_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+Tensor rand_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
   return uniform_(empty_like(input, dtype, device), 0, 1, nullptr);
 }
-Tensor randn_like(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
+Tensor randn_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
   return normal_(empty_like(input, dtype, device), 0, 1, nullptr);
 }
 
-Tensor new_empty(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
-  check_defined(input, "new_empty", "input");
+Tensor new_empty_composite(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
   return empty(size, dtype.value_or(input.dtype()), device.value_or(input.device()));
 }
-Tensor new_full(const Tensor& input, IntList size, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
-  check_defined(input, "new_full", "input");
+Tensor new_full_composite(const Tensor& input, IntList size, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
   return full(size, fill_value, dtype.value_or(input.dtype()), device.value_or(input.device()));
 }
-Tensor new_zeros(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
+Tensor new_zeros_composite(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
   return new_full(input, size, 0, dtype, device);
 }
-Tensor new_ones(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
+Tensor new_ones_composite(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
   return new_full(input, size, 1, dtype, device);
 }
 

@@ -1,17 +1,25 @@
 // Ops of neural networks that are made of other ops: their gradients come from those.
+#include <algorithm>
+
 #include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/nn.h>
-#include <vesta/core/ops/one_device.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
 namespace {
-
-// Rows of autocast's table (autocast.cpp) for composites whose parts have none.
-constexpr autocast::Rules kLower{autocast::Rule::lower, autocast::Rule::lower};
-constexpr autocast::Rules kFloat32{autocast::Rule::float32, autocast::Rule::float32};
-constexpr autocast::Rules kFloat32OnCuda{autocast::Rule::none, autocast::Rule::float32};
 
 enum class Reduce { none, mean, sum };
 
@@ -65,13 +73,13 @@ Tensor class_loss(const Tensor& rows_loss, const Rows& rows, const Tensor& weigh
   NoGrad off;
   bool plain = !weight.defined();
   if (plain && rows.target.device().type == DeviceType::cpu) {  // a count on the host, where that needs no wait
-    Tensor counted = ne(rows.target, ignore_index).sum();
+    Tensor counted = sum(ne(rows.target, ignore_index));
     EnableGrad on;
-    return true_divide(sum(rows_loss), Scalar(double(counted.item<int64_t>())));
+    return div(sum(rows_loss), Scalar(double(counted.item<int64_t>())));
   }
   Tensor total = sum(row_weights(rows.target, weight, ignore_index, rows_loss.dtype()));
   EnableGrad on;
-  return true_divide(sum(rows_loss), total);
+  return div(sum(rows_loss), total);
 }
 
 /// Cross-entropy against probabilities of the input's shape.
@@ -89,7 +97,7 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tenso
   if (r == Reduce::none) return loss;
   Tensor total = sum(loss);
   return r == Reduce::sum ? total
-                          : true_divide(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
+                          : div(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
 }
 
 }  // namespace
@@ -105,29 +113,22 @@ void check_matrices(const Tensor& a, const Tensor& b, const char* op) {
               b.sizes(), " (", a.sizes()[1], " vs ", b.sizes()[0], ").");
   check_numbers(a, op);
 }
-void check_floating(const Tensor& t, const char* op) {
-  VESTA_CHECK(is_float(t.dtype()), type, op, ": expected a floating-point dtype, got ", t.dtype(), " (input).");
-}
 }  // namespace
 
-Tensor mm(const Tensor& a, const Tensor& b) {
+Tensor mm_composite(const Tensor& a, const Tensor& b) {
   check_matrices(a, b, "mm");
-  check_one_device("mm", {{"input", a}, {"mat2", b}});
   return matmul(a, b);
 }
 
-Tensor bmm(const Tensor& a, const Tensor& b) {
+Tensor bmm_composite(const Tensor& a, const Tensor& b) {
   VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
               "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
   check_numbers(a, "bmm");
-  check_one_device("bmm", {{"input", a}, {"mat2", b}});
   return matmul(a, b);
 }
 
-Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
-  if (auto r = autocast::redirected(kLower, addmm, input, mat1, mat2, beta, alpha)) return *r;
+Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
   check_matrices(mat1, mat2, "addmm");
-  check_one_device("addmm", {{"input", input}, {"mat1", mat1}, {"mat2", mat2}});
   const bool whole = !is_differentiable(mat1.dtype());
   VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
               "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ",
@@ -141,31 +142,54 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double
   return add(product, input, beta);
 }
 
-Tensor softmax(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  if (!dtype) return softmax_float(input, dim);
+Tensor softmax_composite(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  if (!dtype) return _softmax(input, dim);
   autocast::Pause as_asked;
-  return softmax_float(input.to(*dtype), dim);
+  return _softmax(input.to(*dtype), dim);
 }
 
-Tensor log_softmax(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  if (!dtype) return log_softmax_float(input, dim);
+Tensor log_softmax_composite(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  if (!dtype) return _log_softmax(input, dim);
   autocast::Pause as_asked;
-  return log_softmax_float(input.to(*dtype), dim);
+  return _log_softmax(input.to(*dtype), dim);
 }
 
-Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, Word padding,
+                                IntList dilation, int64_t groups) {
+  if (padding == "valid") return conv2d(input, weight, bias, stride, 0, dilation, groups);
+  VESTA_CHECK(padding == "same", value, "conv2d: expected padding 'valid', 'same' or integers, got '", padding,
+              "' (padding).");
+  VESTA_CHECK(std::ranges::all_of(stride, [](int64_t s) { return s == 1; }), runtime,
+              "conv2d: padding='same' is not supported for strided convolutions.");
+  VESTA_CHECK(weight.dim() == 4, value, "conv2d: expected a 4-d weight [out, in / groups, kh, kw], got ",
+              weight.sizes(), ".");
+  const auto steps = pair_of(dilation, "conv2d", "dilation");
+  Dims both, total;
+  for (size_t d = 0; d < 2; ++d) {
+    total.push_back(steps[d] * (weight.sizes()[d + 2] - 1));
+    both.push_back((total[d] + 1) / 2);
+  }
+  // An odd total goes on the far side. The op pads both sides alike: take one more there and drop what it added.
+  Tensor r = conv2d(input, weight, bias, stride, both, dilation, groups);
+  for (int64_t d = 0; d < 2; ++d) {
+    if (total[size_t(d)] % 2) r = narrow(r, d - 2, 1, r.size(d - 2) - 1);
+  }
+  return r;
+}
+
+Tensor max_pool2d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
                   bool ceil_mode) {
   return std::get<0>(max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-Tensor dropout(const Tensor& input, double p, bool training) {
+Tensor _dropout_composite(const Tensor& input, double p, bool training) {
   VESTA_CHECK(p >= 0 && p <= 1, value, "dropout: dropout probability has to be between 0 and 1, but got ", p, ".");
   if (!training || p == 0 || input.numel() == 0) return input;
   return std::get<0>(native_dropout(input, p, true));
 }
 
-Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-                  const Tensor& bias, bool training, double momentum, double eps) {
+Tensor batch_norm_composite(const Tensor& input, MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor weight,
+                            MaybeTensor bias, bool training, double momentum, double eps) {
   VESTA_CHECK(training ? eps > 0 : eps >= 0, value, "batch_norm: expected a positive eps",
               training ? " in training" : " or 0", ", got ", eps, " (eps).");
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
@@ -175,7 +199,6 @@ namespace {
 
 /// Checks layer_norm's arguments; returns how many elements a row has that is brought to mean 0 and variance 1.
 int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
-  check_defined(input, "layer_norm", "input");
   VESTA_CHECK(is_float(input.dtype()), not_implemented, "layer_norm: expected a floating-point dtype, got ",
               input.dtype(), " (input).");
   VESTA_CHECK(!shape.empty(), runtime, "layer_norm: expected a normalized_shape of at least one dimension, got [].");
@@ -191,7 +214,6 @@ int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weigh
                 "layer_norm: expected a ", which, " of input's dtype ", input.dtype(), " or float32, got ", t->dtype(),
                 " (", which, ").");
   }
-  check_one_device("layer_norm", {{"input", input}, {"weight", weight}, {"bias", bias}});
   return numel_of(shape, "layer_norm");
 }
 
@@ -199,8 +221,8 @@ int64_t check_layer_norm(const Tensor& input, IntSpan shape, const Tensor& weigh
 
 // Rows as the channels of one image: batch normalisation in training is what they need. It computes x * scale + shift,
 // which loses the digits of a large mean, so that the mean goes first; being a constant, it has no part in gradients.
-Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
-  if (auto r = autocast::redirected(kFloat32OnCuda, layer_norm, input, normalized_shape, weight, bias, eps)) return *r;
+Tensor layer_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
+                            double eps) {
   const int64_t n = check_layer_norm(input, normalized_shape, weight, bias);
   const bool half = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;
   const DType wide = half ? DType::float32 : input.dtype();
@@ -211,58 +233,47 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
     if (n > 1) rows = std::get<0>(native_batch_norm(rows, {}, {}, {}, {}, true, 0, eps));
     r = reshape(n > 1 ? rows : mul(rows, wrapped(0.0)), input.sizes());
   }
-  if (weight.defined()) r = mul(r, weight.to(wide));
-  if (bias.defined()) r = add(r, bias.to(wide));
+  if (weight.defined()) r = mul(r, weight->to(wide));
+  if (bias.defined()) r = add(r, bias->to(wide));
   return r.to(input.dtype());
 }
 
-Tensor normalize(const Tensor& input, double p, const MaybeDims& dim, double eps) {
-  check_defined(input, "normalize", "input");
+Tensor normalize_composite(const Tensor& input, double p, IntList dim, double eps) {
   VESTA_CHECK(is_differentiable(input.dtype()), not_implemented,
               "normalize: expected a floating-point or complex dtype, got ", input.dtype(), " (input).");
-  return true_divide(input, clamp_min(norm(input, p, dim, true), wrapped(eps)));
+  return div(input, clamp_min(norm(input, p, MaybeDims(IntSpan(dim)), true), wrapped(eps)));
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight, Text reduction,
-                                        const Tensor& pos_weight) {
+Tensor binary_cross_entropy_with_logits_composite(const Tensor& input, const Tensor& target, MaybeTensor weight,
+                                                  Text reduction, MaybeTensor pos_weight) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
-  if (auto r = autocast::redirected(kFloat32OnCuda, binary_cross_entropy_with_logits, input, target, weight, reduction,
-                                    pos_weight))
-    return *r;
-  check_defined(input, op, "input");
-  check_defined(target, op, "target");
   Reduce how = reduction_of(reduction, op);
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, op, ": Target size (", target.sizes(),
               ") must be the same as input size (", input.sizes(), ").");
   VESTA_CHECK(is_float(input.dtype()) && is_float(target.dtype()), not_implemented, op,
               ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", target.dtype(), " (target).");
-  check_one_device(op, {{"input", input}, {"target", target}, {"weight", weight}, {"pos_weight", pos_weight}});
   Tensor log_one = logsigmoid(input), rest = sub(wrapped(1.0), target);
-  if (pos_weight.defined()) log_one = mul(log_one, add(mul(sub(pos_weight, wrapped(1.0)), target), wrapped(1.0)));
+  if (pos_weight.defined()) log_one = mul(log_one, add(mul(sub(*pos_weight, wrapped(1.0)), target), wrapped(1.0)));
   Tensor loss = sub(mul(rest, input), log_one);
-  if (weight.defined()) loss = mul(loss, weight);
+  if (weight.defined()) loss = mul(loss, *weight);
   return reduced(loss, how);
 }
 
-Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
-                     Text reduction, double label_smoothing) {
-  if (auto r = autocast::redirected(kFloat32, cross_entropy, input, target, weight, ignore_index, reduction,
-                                    label_smoothing))
-    return *r;
+Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
+                               Text reduction, double label_smoothing) {
   Reduce r = reduction_of(reduction, "cross_entropy");
   if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
     return soft_cross_entropy(input, target, weight, r, label_smoothing);
   }
   Rows rows(input, target, "cross_entropy");
-  Tensor loss = std::get<0>(cross_entropy_rows(rows.input, rows.target, weight, ignore_index, label_smoothing));
+  Tensor loss = std::get<0>(_cross_entropy(rows.input, rows.target, weight, ignore_index, label_smoothing));
   return class_loss(loss, rows, weight, ignore_index, r);
 }
 
-Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index, Text reduction) {
-  if (auto r = autocast::redirected(kFloat32, nll_loss, input, target, weight, ignore_index, reduction)) return *r;
+Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
+                          Text reduction) {
   Reduce r = reduction_of(reduction, "nll_loss");
   check_floating(input, "nll_loss");
-  check_one_device("nll_loss", {{"input", input}, {"target", target}, {"weight", weight}});
   Rows rows(input, target, "nll_loss");
   check_class_target(rows.input, rows.target, weight, "nll_loss");
   Tensor counted = ne(rows.target, ignore_index);
@@ -279,15 +290,13 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   return class_loss(loss, rows, weight, ignore_index, r);
 }
 
-Tensor mse_loss(const Tensor& input, const Tensor& target, Text reduction) {
-  if (auto r = autocast::redirected(kFloat32, mse_loss, input, target, reduction)) return *r;
+Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {
   Reduce r = reduction_of(reduction, "mse_loss");
   VESTA_CHECK(is_differentiable(input.dtype()) && is_differentiable(target.dtype()), type,
               "mse_loss: expected floating-point dtypes, got ", input.dtype(), " and ", target.dtype(), ".");
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value,
               "mse_loss: expected input and target of the same shape, got ", input.sizes(), " and ", target.sizes(),
               ". Reshape one; broadcasting here is nearly always a mistake.");
-  check_one_device("mse_loss", {{"input", input}, {"target", target}});
   return reduced(square(sub(input, target)), r);
 }
 

@@ -1,14 +1,19 @@
 #include <vesta/core/ops/copy.h>
 
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/copy.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/strided_iter.h>
 
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_COPY)
 
 namespace {
 
@@ -46,6 +51,14 @@ Dims strides_in(Text memory_format, IntSpan sizes, const char* op) {
   Dims strides = contiguous_strides(last);
   std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
   return strides;
+}
+
+bool lies_in(const Tensor& t, Text memory_format) {
+  const Dims want = strides_in(memory_format, t.sizes(), "contiguous");
+  for (size_t d = 0; d < want.size(); ++d) {
+    if (t.sizes()[d] != 1 && t.strides()[d] != want[d] && t.numel() != 0) return false;
+  }
+  return true;
 }
 
 void copy_values(const Tensor& to, const Tensor& from) {
@@ -119,7 +132,7 @@ void record_stream(const Tensor& t, uint32_t stream) {
 namespace copy_ops {
 namespace {
 
-Tensor to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
+Tensor _to_copy(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
   Device d = settled(device.value_or(t.device()));
   backend(d.type);  // says so where there is no such device
   Tensor r = empty_preserving(t, dtype.value_or(t.dtype()), d);
@@ -156,9 +169,17 @@ Tensor fill_(const Tensor& t, Scalar value) {
 }  // namespace
 }  // namespace copy_ops
 
+Tensor write_result(const Tensor& to, const Tensor& result, const char* op) {
+  VESTA_CHECK(can_cast(result.dtype(), to.dtype()), runtime, op, ": result type ", result.dtype(),
+              " can't be cast to the desired output type ", to.dtype(), ".");
+  VESTA_CHECK(std::ranges::equal(result.sizes(), to.sizes()), runtime, op, ": output with shape ", to.sizes(),
+              " doesn't match the broadcast shape ", result.sizes(), ".");
+  return ops::copy_(to, result, false);
+}
+
 void register_copy_ops() {
   ops::clone.set_kernel(&copy_ops::clone);
-  ops::to_copy.set_kernel(&copy_ops::to_copy);
+  ops::_to_copy.set_kernel(&copy_ops::_to_copy);
   ops::copy_.set_kernel(&copy_ops::copy_);
   ops::fill_.set_kernel(&copy_ops::fill_);
 }

@@ -1,12 +1,16 @@
 #include <vesta/core/ops/factory.h>
 
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/factory.h>
+
 #include <cmath>
 
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/register.h>
 
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_FACTORY)
 
 DType dtype_of_value(Scalar value) {
   if (value.dtype() == DType::bool_ || value.dtype() == DType::int64) return value.dtype();
@@ -47,10 +51,6 @@ DType linspace_dtype(Scalar start, Scalar end, int64_t steps, MaybeDType dtype) 
   return d;
 }
 
-Tensor arange(Scalar end, MaybeDType dtype, MaybeDevice device) { return arange_range(0, end, 1, dtype, device); }
-Tensor arange(Scalar start, Scalar end, Scalar step, MaybeDType dtype, MaybeDevice device) {
-  return arange_range(start, end, step, dtype, device);
-}
 
 namespace factory_ops {
 namespace {
@@ -67,12 +67,12 @@ Tensor full(IntList size, Scalar value, MaybeDType dtype, MaybeDevice device) {
   return r;
 }
 
-Tensor eye(int64_t n, MaybeInt m, MaybeDType dtype, MaybeDevice device) {
+Tensor eye(int64_t n, int64_t m, MaybeDType dtype, MaybeDevice device) {
   VESTA_CHECK(n >= 0, runtime, "eye: n must be greater or equal to 0, got ", n, ".");
-  VESTA_CHECK(m.value_or(n) >= 0, runtime, "eye: m must be greater or equal to 0, got ", *m, ".");
-  Tensor r = factory_ops::full({n, m.value_or(n)}, 0, dtype.value_or(default_dtype()), device);
-  int64_t length = std::min(n, m.value_or(n));
-  fill_values(alias(r, {{length}}, {{m.value_or(n) + 1}}, 0, "eye"), 1, "eye");
+  VESTA_CHECK(m >= 0, runtime, "eye: m must be greater or equal to 0, got ", m, ".");
+  Tensor r = factory_ops::full({n, m}, 0, dtype.value_or(default_dtype()), device);
+  int64_t length = std::min(n, m);
+  fill_values(alias(r, {{length}}, {{m + 1}}, 0, "eye"), 1, "eye");
   return r;
 }
 
@@ -82,7 +82,7 @@ Tensor eye(int64_t n, MaybeInt m, MaybeDType dtype, MaybeDevice device) {
 void register_factory_ops() {
   ops::empty.set_kernel(&factory_ops::empty);
   ops::full.set_kernel(&factory_ops::full);
-  ops::eye.set_kernel(&factory_ops::eye);
+  ops::eye_m.set_kernel(&factory_ops::eye);
 }
 
 }  // namespace vesta

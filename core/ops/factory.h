@@ -1,37 +1,11 @@
 // Factories: tensors out of nothing, by rules of dtype and shape that all devices share.
 #pragma once
-#include <vesta/core/tensor.h>
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/factory.h>
 
 namespace vesta {
 
-namespace doc {
-inline constexpr char empty[] = "empty(*size, dtype=None, device=None): uninitialised memory of that shape.";
-inline constexpr char full[] =
-    "full(size, fill_value, dtype=None, device=None): every element fill_value; the dtype follows the value: bool, "
-    "int64, the default floating type or its complex type.";
-inline constexpr char arange_range[] =
-    "arange(start=0, end, step=1, dtype=None, device=None): start, start + step, ... before end; int64 for integers, "
-    "else the default floating type. ceil((end - start) / step) elements.";
-inline constexpr char linspace[] =
-    "linspace(start, end, steps, dtype=None, device=None): steps evenly spaced values from start to end, both "
-    "included.";
-inline constexpr char eye[] =
-    "eye(n, m=n, dtype=None, device=None): [n, m] with ones on the diagonal, zeros elsewhere.";
-inline constexpr char zeros[] = "zeros(*size, dtype=None, device=None): every element 0.";
-inline constexpr char ones[] = "ones(*size, dtype=None, device=None): every element 1.";
-inline constexpr char empty_like[] =
-    "empty_like(input, dtype=None, device=None): uninitialised, of input's shape, strides, dtype and device.";
-inline constexpr char zeros_like[] = "zeros_like(input, dtype=None, device=None): zeros of input's shape.";
-inline constexpr char ones_like[] = "ones_like(input, dtype=None, device=None): ones of input's shape.";
-inline constexpr char full_like[] =
-    "full_like(input, fill_value, dtype=None, device=None): fill_value in input's shape.";
-inline constexpr char new_empty[] =
-    "new_empty(size, dtype=None, device=None): uninitialised, of the tensor's dtype and device.";
-inline constexpr char new_zeros[] = "new_zeros(size, dtype=None, device=None): zeros of the tensor's dtype and device.";
-inline constexpr char new_ones[] = "new_ones(size, dtype=None, device=None): ones of the tensor's dtype and device.";
-inline constexpr char new_full[] =
-    "new_full(size, fill_value, dtype=None, device=None): fill_value in the tensor's dtype and on its device.";
-}  // namespace doc
+VESTA_DECLARE_OPS(VESTA_OPS_FACTORY)
 
 /// Returns the dtype a factory takes from a number: bool, int64, the default floating type or its complex type.
 VESTA_API DType dtype_of_value(Scalar value);
@@ -45,10 +19,5 @@ struct ArangePlan {
 VESTA_API ArangePlan arange_plan(Scalar start, Scalar end, Scalar step, MaybeDType dtype);
 /// Checks linspace's number of steps and settles its dtype.
 VESTA_API DType linspace_dtype(Scalar start, Scalar end, int64_t steps, MaybeDType dtype);
-
-/// Returns 0, 1, ... before `end`.
-VESTA_API Tensor arange(Scalar end, MaybeDType dtype = {}, MaybeDevice device = {});
-/// Returns start, start + step, ... before `end`.
-VESTA_API Tensor arange(Scalar start, Scalar end, Scalar step = 1, MaybeDType dtype = {}, MaybeDevice device = {});
 
 }  // namespace vesta

@@ -1,13 +1,20 @@
 #include <vesta/core/ops/index.h>
 
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/index.h>
+
 #include <algorithm>
 
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_INDEX)
+
 namespace {
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::bool_ || t.dtype() == DType::uint8; }
@@ -173,7 +180,7 @@ Tensor check_put_values(const Tensor& self, const IndexPlan& plan, const Tensor&
   }
   VESTA_CHECK(fits, runtime, "shape mismatch: value tensor of shape ", values.sizes(),
               " cannot be broadcast to indexing result of shape ", IntSpan(plan.result_sizes));
-  return ops::expand.kernel(values, plan.result_sizes);
+  return ops::expand.kernel(values, plan.result_sizes, false);
 }
 
 bool steps_regularly(const Tensor& result, const IndexPlan& plan) {
@@ -243,7 +250,7 @@ Tensor flip_kernel(const Tensor& input, IntList dims) {
   for (int64_t d = 0; d < input.dim(); ++d) {
     const int64_t n = input.sizes()[size_t(d)];
     if (!(mask >> d & 1) || n < 2) continue;
-    r = ops::index_select.kernel(r, d, ops::arange_range.kernel(n - 1, -1, -1, DType::int64, input.device()));
+    r = ops::index_select.kernel(r, d, ops::arange_start_step.kernel(n - 1, -1, -1, DType::int64, input.device()));
   }
   if (!r.is_same(input)) return r;
   r = empty_tensor(input.sizes(), input.dtype(), input.device());

@@ -1,35 +1,14 @@
 // Ops that read or write at places given by other tensors, and cat. Geometry and checks here; devices move the rows.
 #pragma once
-#include <vesta/core/tensor.h>
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/index.h>
 
 namespace vesta {
 
-namespace doc {
-inline constexpr char index_tensors[] =
-    "index_tensors(indices): advanced indexing, x[i, j, ...]: one integer or mask tensor (or None) per dimension; they "
-    "broadcast together. Their dimensions replace the indexed ones, in front where those are not adjacent.";
-inline constexpr char index_put_[] =
-    "index_put_(indices, values, accumulate=False): x[indices] = values, or += where accumulate is True (in order of "
-    "the indices). values must have the tensor's dtype and broadcast. Of equal places the last one wins.";
-inline constexpr char index_select[] =
-    "index_select(dim, index): the slices of dim at a 1-d int64 or int32 index, in [0, size). IndexError otherwise.";
-inline constexpr char index_add_[] =
-    "index_add_(dim, index, source, alpha=1): adds alpha * source's slices to those of the tensor at index, in order.";
-inline constexpr char flip[] = "flip(*dims): a copy with the order of the elements turned round along each of dims.";
-inline constexpr char gather[] =
-    "gather(dim, index): result[i][j] = input[index[i][j]][j] for dim 0, and so on; the result has index's shape.";
-inline constexpr char scatter_add_[] =
-    "scatter_add_(dim, index, src): self[index[i][j]][j] += src[i][j] for dim 0, and so on; in order along dim.";
-inline constexpr char nonzero[] =
-    "nonzero(): int64 [count, ndim], the indices of the elements that are not zero, in order.";
-inline constexpr char cat[] =
-    "cat(tensors, dim=0): joins tensors along dim; all other sizes must agree, dtypes are promoted. Empty 1-d tensors "
-    "are skipped.";
-inline constexpr char embedding[] =
-    "embedding(weight, indices, padding_idx=-1): rows of weight [rows, columns] at int64 or int32 indices of any "
-    "shape; "
-    "the result is [*indices.shape, columns]. IndexError out of [0, rows).";
-}  // namespace doc
+/// Returns nonzero(input), or its columns as a tuple: what nonzero(as_tuple=...) gives.
+VESTA_API TensorOrTensors _nonzero(const Tensor& input, bool as_tuple);
+
+VESTA_DECLARE_OPS(VESTA_OPS_INDEX)
 
 /// Is advanced indexing after masks have become indices and all of them one shape.
 struct IndexPlan {

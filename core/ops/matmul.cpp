@@ -1,9 +1,14 @@
 #include <vesta/core/ops/matmul.h>
 
 #include <vesta/core/dtype_set.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/matmul.h>
 
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_MATMUL)
+
 namespace {
 
 void check_pair(const Tensor& a, const Tensor& b, const char* op) {

@@ -1,8 +1,11 @@
 // Matrix products and linear layers as every device sees them: checks, broadcasting, and strides.
 #pragma once
-#include <vesta/core/tensor.h>
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/matmul.h>
 
 namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_MATMUL)
 
 /// Describes one batch dimension of a product: `size` products, and the step of each operand in elements (0
 /// broadcasts).

@@ -1,43 +1,29 @@
-// The ops as C++ sees them: `vesta::exp(x)` calls the object `vesta::ops::exp`. All of it follows from the roll call.
+// The ops as C++ sees them: `vesta::exp(x)` calls the object `vesta::ops::exp`. All of it follows from the op list. A
+// file that needs a few ops includes their topics instead.
 #pragma once
-#include <vesta/core/ops/stamp.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/conv.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/optim.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/trigonometric.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
 
-VESTA_POINTWISE_DECLARE(VESTA_POINTWISE)
-VESTA_OPS_DECLARE(VESTA_STRUCTURED)
-
-// Composites are functions and nothing else, defined in composite*.cpp.
-namespace ops::sig {
-VESTA_COMPOSITE(VESTA_X_SIGNATURE_METHOD, VESTA_X_SIGNATURE_FUNCTION)
-}
-#define VESTA_X_COMPOSITE_METHOD(R, name, params, args) VESTA_API R name(const Tensor& input VESTA_COMMA params);
-#define VESTA_X_COMPOSITE(R, name, params, args) VESTA_API R name params;
-VESTA_COMPOSITE(VESTA_X_COMPOSITE_METHOD, VESTA_X_COMPOSITE)
-#undef VESTA_X_COMPOSITE_METHOD
-#undef VESTA_X_COMPOSITE
-
+#ifndef VESTA_TENSOR_WITHOUT_OPS
 namespace ops {
-// What a method of Tensor resolves to: run(...) for every op, inplace(...) for the pointwise ones.
-template <class Tag>
-struct Invoke;
-#define VESTA_X_POINTWISE(name_, ...)                                                                   \
-  template <>                                                                                           \
-  struct Invoke<tag::name_> {                                                                           \
-    static auto run(const auto&... a) { return ops::name_(a..., Out{}); }                               \
-    static void inplace(const Tensor& self, const auto&... a) { ops::name_(self, a..., Out{&self, Out::inplace}); } \
-  };
-#define VESTA_X_STRUCTURED(R, name_, params, args)                    \
-  template <>                                                         \
-  struct Invoke<tag::name_> {                                         \
-    static R run(const auto&... a) { return ::vesta::name_(a...); }   \
-  };
-VESTA_POINTWISE(VESTA_X_POINTWISE, VESTA_X_POINTWISE, VESTA_X_POINTWISE)
-VESTA_STRUCTURED(VESTA_X_STRUCTURED, VESTA_X_STRUCTURED)
-VESTA_COMPOSITE(VESTA_X_STRUCTURED, VESTA_X_STRUCTURED)
-#undef VESTA_X_POINTWISE
-#undef VESTA_X_STRUCTURED
-
 template <class Tag, class R, class... A>
 R call(const A&... a) {
   return Invoke<Tag>::run(a...);
@@ -47,5 +33,24 @@ void call_inplace(const A&... a) {
   Invoke<Tag>::inplace(a...);
 }
 }  // namespace ops
+#endif
+
+// Operators are the ops of the same meaning; a number on either side is wrapped().
+#define VESTA_OPERATOR(sign, op)                                                                          \
+  inline Tensor operator sign(const Tensor& a, const Tensor& b) { return op(a, b); }                      \
+  inline Tensor operator sign(const Tensor& a, Scalar b) { return op(a, wrapped(b)); }                    \
+  inline Tensor operator sign(Scalar a, const Tensor& b) { return op(wrapped(a), b); }
+VESTA_OPERATOR(+, add)
+VESTA_OPERATOR(-, sub)
+VESTA_OPERATOR(*, mul)
+VESTA_OPERATOR(/, div)
+VESTA_OPERATOR(==, eq)
+VESTA_OPERATOR(!=, ne)
+VESTA_OPERATOR(<, lt)
+VESTA_OPERATOR(<=, le)
+VESTA_OPERATOR(>, gt)
+VESTA_OPERATOR(>=, ge)
+#undef VESTA_OPERATOR
+inline Tensor operator-(const Tensor& a) { return neg(a); }
 
 }  // namespace vesta

@@ -1,10 +1,16 @@
 #include <vesta/core/ops/optim.h>
 
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/optim.h>
+
 #include <algorithm>
 
 #include <vesta/core/ops/pointwise.h>
 
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_OPTIM)
+
 namespace {
 
 /// Checks one list against the parameters: same length (or empty where that is allowed), shapes, dtypes, dense memory.

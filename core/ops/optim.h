@@ -1,9 +1,12 @@
 // Fused optimizer steps: what all devices check and prepare.
 #pragma once
 #include <vesta/core/ops/optim_step.h>
-#include <vesta/core/tensor.h>
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/optim.h>
 
 namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_OPTIM)
 
 /// Checks _fused_sgd_'s lists: lengths, shapes, dtypes, dense memory that may be written.
 VESTA_API void check_sgd(TensorList params, TensorList grads, TensorList buffers, double momentum);

@@ -180,7 +180,8 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   Call call(info.name, info.inputs);
   Promotion promotion;
   for (int i = 0; i < info.inputs; ++i) {
-    VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (argument ", i + 1, ").");
+    VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (",
+                parameters_of(info.schema->parameters)[size_t(i)].name, ").");
     call.in_[i] = *in[i];
     if (info.mask_first && i == 0) {
       VESTA_CHECK(in[0]->dtype() == DType::bool_, type, info.name, ": expected condition to be a boolean tensor, got ",

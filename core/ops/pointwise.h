@@ -18,10 +18,15 @@ struct LoopArgs {
 /// A CPU kernel of a pointwise op. Other devices keep their own function type behind the same pointer.
 using Loop = void (*)(const LoopArgs&);
 using AnyKernel = void (*)();
+/// The CPU kernels of one op: [variant][dtype], as PointwiseInfo::kernels; null where there is none.
+struct PointwiseLoops {
+  Loop at[4][kNumDTypes] = {};
+};
 
 /// Describes a pointwise op at run time. Variant 0 is forward, variant 1 + i the gradient of input i.
 struct PointwiseInfo {
-  const char* name = "";
+  const Schema* schema = nullptr;
+  const char* name = "";  // the schema's
   uint8_t inputs = 1;
   uint8_t params = 0;
   DTypeSet accepts;
@@ -29,7 +34,6 @@ struct PointwiseInfo {
   bool integers_to_float = false;  // integer inputs compute in the default float type
   bool bool_to_int64 = false;  // bool inputs compute in int64
   bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
-  bool differentiable = true;
   bool pass[3] = {};  // the gradient of input i is g
   uint8_t uses[3] = {};  // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
   void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
@@ -41,7 +45,11 @@ struct PointwiseInfo {
 template <class Signature>
 struct PointwiseOp : Op<Signature> {
   PointwiseInfo info;
-  constexpr explicit PointwiseOp(const char* n) : Op<Signature>(n) { info.name = n; }
+  constexpr PointwiseOp(const Schema& s, const PointwiseInfo& i, typename Op<Signature>::Fn kernel,
+                        typename Op<Signature>::Fn casts)
+      : Op<Signature>(s, nullptr, casts), info(i) {
+    this->set_kernel(kernel);
+  }
 };
 
 /// Is what a device gets to run: geometry after broadcasting and coalescing, dimension 0 innermost.

@@ -1,8 +1,9 @@
 // Checks of pointwise ops that look at values: integers have no infinity to divide into.
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/core/ops/promotion.h>
+#include <vesta/core/ops/reduce.h>
 
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {
@@ -17,7 +18,7 @@ void check_integer_divisor(const Tensor* const* in, const double*) {
     return;
   }
   NoGrad off;
-  const Tensor zero = eq(divisor, 0).any();
+  const Tensor zero = any(eq(divisor, 0));
   if (divisor.device().type == DeviceType::cpu) VESTA_CHECK(!zero.item<bool>(), runtime, kMessage);
   else backend(divisor.device().type).raise_later(static_cast<const bool*>(zero.data_ptr()), kMessage, zero.device());
 }

@@ -19,10 +19,9 @@
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/core/ops/math.h>
+#include <vesta/core/parameter.h>
 
 namespace vesta {
-
-class Tensor;
 
 /// Stands for an operand that a gradient does not need.
 struct Unused {};

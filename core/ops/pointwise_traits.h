@@ -12,12 +12,12 @@ namespace vesta::traits {
 /// Is the type that signatures are probed with; bodies are never instantiated for it.
 struct Probe {};
 
-/// Counts the parameters (doubles) of a pointwise op's signature, and its tensors.
+/// Counts the operands of a pointwise op's signature (references) and its parameters (doubles).
 template <class Signature>
 struct Arity;
 template <class R, class... A>
 struct Arity<R(A...)> {
-  static constexpr int inputs = (int(std::is_same_v<A, const Tensor&>) + ...);
+  static constexpr int inputs = (int(std::is_reference_v<A>) + ...);
   static constexpr int params = (int(std::is_same_v<A, double>) + ...);
 };
 

@@ -1,9 +1,14 @@
 #include <vesta/core/ops/random.h>
 
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/random.h>
+
 #include <cmath>
 #include <limits>
 
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_RANDOM)
 
 void check_uniform(const Tensor& t, double from, double to) {
   VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, "uniform_: expected a floating-point dtype, got ",

@@ -4,32 +4,12 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/core/random.h>
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/random.h>
 
 namespace vesta {
 
-namespace doc {
-inline constexpr char uniform_[] = "uniform_(from=0, to=1, generator=None): fills with uniform numbers in [from, to).";
-inline constexpr char normal_[] =
-    "normal_(mean=0, std=1, generator=None): fills with normal numbers; complex ones have variance std**2 in total.";
-inline constexpr char random_[] =
-    "random_(from=0, to=None, generator=None): fills with integers in [from, to), random_(to) in [0, to); without "
-    "bounds "
-    "all non-negative ones of the dtype, or up to 2**digits for a floating type.";
-inline constexpr char bernoulli_[] = "bernoulli_(p=0.5, generator=None): fills with 1 with probability p, else 0.";
-inline constexpr char bernoulli[] = "bernoulli(generator=None): 1 with the probability that each element says, else 0.";
-inline constexpr char native_dropout[] =
-    "native_dropout(input, p, train): (input / (1 - p) where kept, else 0; the bool mask of the kept). Each element is "
-    "kept with probability 1 - p; all are where train is False.";
-inline constexpr char randperm[] =
-    "randperm(n, generator=None, dtype=int64, device=None): a random order of 0 to n - 1.";
-inline constexpr char rand[] = "rand(*size, generator=None, dtype=None, device=None): uniform numbers in [0, 1).";
-inline constexpr char randn[] =
-    "randn(*size, generator=None, dtype=None, device=None): numbers of the normal distribution.";
-inline constexpr char randint[] =
-    "randint(low=0, high, size, generator=None, dtype=int64, device=None): integers in [low, high).";
-inline constexpr char rand_like[] = "rand_like(input, dtype=None, device=None): rand of input's shape.";
-inline constexpr char randn_like[] = "randn_like(input, dtype=None, device=None): randn of input's shape.";
-}  // namespace doc
+VESTA_DECLARE_OPS(VESTA_OPS_RANDOM)
 
 /// Checks uniform_'s bounds against the dtype.
 VESTA_API void check_uniform(const Tensor& t, double from, double to);

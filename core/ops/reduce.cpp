@@ -1,6 +1,11 @@
 #include <vesta/core/ops/reduce.h>
 
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/reduce.h>
+
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_REDUCE)
 
 ReduceShape reduce_shape(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op) {
   ReduceShape r{dim_mask(dim ? IntSpan(*dim) : IntSpan(), input.dim(), op), 1, {}};

@@ -1,6 +1,6 @@
 #include <vesta/core/ops/reduce_checks.h>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/compare.h>
 
 namespace vesta {
 

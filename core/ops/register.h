@@ -1,25 +1,20 @@
-// Enters into the Op objects what is the same on every device. Called once, by vesta::initialize().
+// Enters into the Op objects what is the same on every device: ops made of geometry, of allocation, or of the device's
+// Backend port alone. Called once, by vesta::initialize().
 #pragma once
 
 namespace vesta {
 
-void register_pointwise_ops();
-// Ops made of geometry, of allocation, or of the device's Backend port alone.
 void register_view_ops();
 void register_copy_ops();
 void register_factory_ops();
 void register_index_ops();
-// The rows of autocast's table.
-void register_autocast();
 
 /// Registers all of the above.
 inline void register_ops() {
-  register_pointwise_ops();
   register_view_ops();
   register_copy_ops();
   register_factory_ops();
   register_index_ops();
-  register_autocast();
 }
 
 }  // namespace vesta

@@ -1,6 +1,6 @@
 #include <vesta/core/ops/scan.h>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
 
 namespace vesta {
 

@@ -4,12 +4,6 @@
 
 namespace vesta {
 
-namespace doc {
-inline constexpr char cumsum[] =
-    "cumsum(input, dim, *, dtype=None): the sums of the first 1, 2, ... elements along dim; of input's shape. Integers "
-    "and bool sum in int64. Error: a dimension out of range, dtype bool.";
-}  // namespace doc
-
 /// Is a scan after its checks: a contiguous input of the result's dtype, [outer, length, inner].
 struct ScanPlan {
   Tensor input;

@@ -1,10 +1,12 @@
-// Subscripts: a chain of views for integers, slices, None and `...`, then one index_tensors or index_put_ for the rest.
+// Subscripts: a chain of views for integers, slices, None and `...`, then one _index or index_put_ for the rest.
 #include <vesta/core/index.h>
 
 #include <algorithm>
 
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
 namespace {
@@ -145,7 +147,7 @@ Tensor get_index(const Tensor& t, std::span<const Index> at) {
     if (at[0].kind == Index::Kind::slice) return slice(t, 0, at[0].slice.start, at[0].slice.stop, at[0].slice.step);
   }
   Subscripts s(t, at);
-  if (!s.is_view()) return index_tensors(s.view(), s.indices());
+  if (!s.is_view()) return _index(s.view(), s.indices());
   return s.view().is_same(t) ? expand(t, t.sizes()) : s.view();  // x[...] is a new tensor too
 }
 

@@ -1,13 +1,18 @@
 // Geometry: every function computes sizes, strides and an offset, and ends in alias(), which checks the extent.
 #include <vesta/core/ops/view.h>
 
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/view.h>
+
 #include <algorithm>
 #include <utility>
 
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/ops/select.h>
 
 namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_VIEW)
 
 SliceBounds slice_bounds(int64_t size, MaybeInt start, MaybeInt end, int64_t step, const char* op) {
   VESTA_CHECK(step > 0, value, op, ": expected a step greater than zero, got ", step, " (step).");
@@ -59,7 +64,7 @@ Tensor transpose(const Tensor& t, int64_t dim0, int64_t dim1) {
   return alias(t, sizes, strides, t.storage_offset(), "transpose");
 }
 
-Tensor expand(const Tensor& t, IntList size) {
+Tensor expand(const Tensor& t, IntList size, bool) {
   const int64_t n = int64_t(size.size()), lead = n - t.dim();
   VESTA_CHECK(lead >= 0, runtime, "expand: the number of sizes provided (", n,
               ") must be greater or equal to the number of dimensions in the tensor (", t.dim(), "), whose sizes are ",
@@ -167,7 +172,7 @@ void register_view_ops() {
   ops::permute.set_kernel(&view_ops::permute);
   ops::transpose.set_kernel(&view_ops::transpose);
   ops::expand.set_kernel(&view_ops::expand);
-  ops::squeeze.set_kernel(&view_ops::squeeze);
+  ops::_squeeze.set_kernel(&view_ops::squeeze);
   ops::unsqueeze.set_kernel(&view_ops::unsqueeze);
   ops::select.set_kernel(&view_ops::select);
   ops::slice.set_kernel(&view_ops::slice);

@@ -1,11 +1,12 @@
 // The topic with the most ops: each of three files compiles the kernels of some dtypes.
+#include <vesta/core/ops/lists/arithmetic.h>
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
 void kernels_of_arithmetic_half(PointwiseKernels* to);
 void kernels_of_arithmetic_integer(PointwiseKernels* to);
-VESTA_CUDA_TOPIC_PART(arithmetic_wide, VESTA_POINTWISE_ARITHMETIC,
+VESTA_CUDA_TOPIC_PART(arithmetic_wide, VESTA_OPS_ARITHMETIC,
                       set_of(DType::float32) | set_of(DType::float64) | kComplexes)
 
 void kernels_of_arithmetic(PointwiseKernels* to) {

@@ -1,6 +1,7 @@
+#include <vesta/core/ops/lists/arithmetic.h>
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC_PART(arithmetic_half, VESTA_POINTWISE_ARITHMETIC, set_of(DType::float16) | set_of(DType::bfloat16))
+VESTA_CUDA_TOPIC_PART(arithmetic_half, VESTA_OPS_ARITHMETIC, set_of(DType::float16) | set_of(DType::bfloat16))
 }  // namespace vesta::cuda

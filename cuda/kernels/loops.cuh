@@ -3,7 +3,7 @@
 #pragma once
 #include <cstring>
 
-#include <vesta/core/ops/list.h>
+#include <vesta/core/ops/lines.h>
 #include <vesta/core/ops/pointwise_traits.h>
 #include <vesta/cuda/kernels/pointwise.h>
 #include <vesta/cuda/kernels/types.cuh>
@@ -222,30 +222,27 @@ void enter(PointwiseKernels& k) {
 #undef VESTA_X
 }
 
-/// Counts the parameters of a roll call's `(double slope = 0.01)`, written as a lambda's parameter list.
-template <class L, class... A>
-constexpr int count_params(void (L::*)(A...) const) {
-  return int(sizeof...(A));
-}
-
-#define VESTA_X_ENTER_UNARY(name, Struct, params, args)                                              \
-  {                                                                                                  \
-    [[maybe_unused]] auto signature = [] params {};                                                  \
-    enter<part, def::Struct, 1, count_params(&decltype(signature)::operator())>(to[at++]);           \
+#define VESTA_ENTER(kind, ...) VESTA_LINE_##kind(VESTA_ENTER, __VA_ARGS__)
+#define VESTA_ENTER_POINTWISE(name, Struct, params, ...)         \
+  {                                                             \
+    struct Signature { static void call params; };              \
+    using Counts = traits::Arity<decltype(Signature::call)>;    \
+    enter<part, def::Struct, Counts::inputs, Counts::params>(to[at++]); \
   }
-#define VESTA_X_ENTER_BINARY(name, Struct, params, args)                                             \
-  {                                                                                                  \
-    [[maybe_unused]] auto signature = [] params {};                                                  \
-    enter<part, def::Struct, 2, count_params(&decltype(signature)::operator())>(to[at++]);           \
-  }
-#define VESTA_X_ENTER_TERNARY(name, Struct, ...) enter<part, def::Struct, 3, 0>(to[at++]);
-/// Defines kernels_of_NAME(to), which fills `to` in the order of the roll call, for the dtypes of SET: a large topic is
-/// compiled in several files (no file may take nvcc over 30 s).
-#define VESTA_CUDA_TOPIC_PART(name, LIST, SET)                                     \
-  void kernels_of_##name(PointwiseKernels* to) {                                   \
-    constexpr DTypeSet part = SET;                                                 \
-    int at = 0;                                                                    \
-    LIST(VESTA_X_ENTER_UNARY, VESTA_X_ENTER_BINARY, VESTA_X_ENTER_TERNARY)         \
+#define VESTA_ENTER_OP(...)
+#define VESTA_ENTER_TWIN(...)
+#define VESTA_ENTER_COPIED(...)
+#define VESTA_ENTER_IN(...)
+#define VESTA_ENTER_FORM(...)
+#define VESTA_ENTER_PYTHON_FORM(...)
+#define VESTA_ENTER_ALIAS(...)
+/// Defines kernels_of_NAME(to), which fills `to` in the order of the topic's pointwise lines, for the dtypes of SET: a
+/// large topic is compiled in several files (no file may take nvcc over 30 s).
+#define VESTA_CUDA_TOPIC_PART(name, LIST, SET)   \
+  void kernels_of_##name(PointwiseKernels* to) { \
+    constexpr DTypeSet part = SET;               \
+    int at = 0;                                  \
+    LIST(VESTA_ENTER)                            \
   }
 #define VESTA_CUDA_TOPIC(topic, LIST) VESTA_CUDA_TOPIC_PART(topic, LIST, kAllTypes)
 

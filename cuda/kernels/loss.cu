@@ -136,7 +136,7 @@ void cross_entropy(const CrossEntropyLaunch& l) {
                           l.packed,
                           l.fault,
                           "cross_entropy"};
-      if (l.grad) launch_block("cross_entropy_gradient", cross_entropy_gradient_kernel<T, Row, Team>, shape, a);
+      if (l.grad) launch_block("_cross_entropy_backward", cross_entropy_gradient_kernel<T, Row, Team>, shape, a);
       else launch_block("cross_entropy", cross_entropy_kernel<T, Row, Team>, shape, a);
     };
     with_rows<T>(uint64_t(l.rows), l.classes, l.stream, run);

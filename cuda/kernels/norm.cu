@@ -217,9 +217,9 @@ void batch_norm(const BatchNormLaunch& l) {
   if (l.channels == 0) return;
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     if (l.grad) {
-      launch_block("batch_norm_gradient", gradient_sums_kernel<T>, sums, a);
-      launch_block("batch_norm_gradient", gradient_statistics_kernel, channels, a);
-      if (elements) launch_independent("batch_norm_gradient", map_kernel<T, true>, all, a);
+      launch_block("_batch_norm_backward", gradient_sums_kernel<T>, sums, a);
+      launch_block("_batch_norm_backward", gradient_statistics_kernel, channels, a);
+      if (elements) launch_independent("_batch_norm_backward", map_kernel<T, true>, all, a);
       return;
     }
     if (l.training) launch_block("batch_norm", moments_kernel<T>, sums, a);

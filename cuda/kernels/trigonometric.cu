@@ -1,6 +1,7 @@
+#include <vesta/core/ops/lists/trigonometric.h>
 #include <vesta/core/ops/pointwise/trigonometric.h>
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC(trigonometric, VESTA_POINTWISE_TRIGONOMETRIC)
+VESTA_CUDA_TOPIC(trigonometric, VESTA_OPS_TRIGONOMETRIC)
 }

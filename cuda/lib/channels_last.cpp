@@ -7,7 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/allocator.h>
 
 namespace vesta::cuda {

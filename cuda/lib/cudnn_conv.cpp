@@ -9,7 +9,8 @@
 #include <optional>
 
 #include <vesta/core/dispatch/layer.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/core/precision.h>
 #include <vesta/cuda/lib/channels_last.h>
 #include <vesta/cuda/stream.h>

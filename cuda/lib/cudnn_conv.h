@@ -1,7 +1,7 @@
 // Convolutions by cuDNN. It is fastest with channels last, so operands are laid out so on the way in and results on the
 // way out; nobody outside sees it.
 #pragma once
-#include <vesta/core/ops/nn.h>
+#include <vesta/core/ops/conv.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
 
 namespace vesta::cuda {

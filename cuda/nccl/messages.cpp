@@ -3,7 +3,8 @@
 #include <list>
 #include <map>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/select.h>
 
 namespace vesta::cuda::nccl {
 namespace {
@@ -112,7 +113,7 @@ Message Messages::State::message(Collective what, const Tensor& t, int peer, int
 WorkPtr Messages::send(const Tensor& t, int to, int tag, Milliseconds timeout) {
   State& s = *state_;
   Message m = s.message(Collective::send, t, to, tag, timeout);
-  m.memory = m.user.contiguous();
+  m.memory = contiguous(m.user);
   m.start.record(m.called_on);
   m.work->keep({t, m.memory});
   const std::string head = wire::Writer().put(int32_t(tag)).put(std::string_view(m.print.encode())).take();
@@ -248,7 +249,7 @@ void Messages::State::advance(int peer, bool sends, Direction& d) {
     if (!d.comm->settled()) return;
     if (!m.user.is_same(m.memory) && !sends) {
       StreamGuard guard(d.comm->stream());
-      m.user.copy_(m.memory);
+      copy_(m.user, m.memory);
     }
     m.user = m.memory = Tensor();  // the Work has the user's, until `wait`, which may return from here on
     Event end;

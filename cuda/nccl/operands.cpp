@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/nccl/nccl_library.h>
 
@@ -95,11 +95,11 @@ Operator::~Operator() {
 
 void Operand::prepare() {
   if (memory.defined()) return;
-  memory = reads ? user.contiguous() : empty_tensor(user.sizes(), user.dtype(), user.device());
+  memory = reads ? contiguous(user) : empty_tensor(user.sizes(), user.dtype(), user.device());
 }
 
 void Operand::finish() const {
-  if (writes && !user.is_same(memory)) user.copy_(memory);
+  if (writes && !user.is_same(memory)) copy_(user, memory);
 }
 
 namespace {

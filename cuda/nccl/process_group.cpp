@@ -15,7 +15,8 @@
 
 #include <map>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/nccl/messages.h>
 #include <vesta/cuda/nccl/operands.h>
 #include <vesta/cuda/register.h>
@@ -396,7 +397,7 @@ WorkPtr NcclGroup::reduce_scatter(Tensor output, std::vector<Tensor> inputs, Red
   p.operands.push_back(output_of(output));
   p.before = [n = size()](Operation& p) {
     p.flat = flat_of(n, p.outputs[0]);
-    for (int i = 0; i < n; ++i) p.flat.select(0, i).copy_(p.inputs[size_t(i)].detach());
+    for (int i = 0; i < n; ++i) copy_(select(p.flat, 0, i), p.inputs[size_t(i)].detach());
   };
   p.call = [r](Operation& p, Comm c, nccl::Stream s) { reduce_parts(r, p.flat.data_ptr(), p.operands[0], c, s); };
   p.inputs = std::move(inputs);
@@ -450,7 +451,7 @@ WorkPtr NcclGroup::all_gather(std::vector<Tensor> outputs, Tensor input, const C
     check(functions().all_gather(x.data(), p.flat.data_ptr(), x.bytes(), uint8, c, s), "ncclAllGather", c);
   };
   p.after = [n = size()](Operation& p) {
-    for (int i = 0; i < n; ++i) p.outputs[size_t(i)].detach().copy_(p.flat.select(0, i));
+    for (int i = 0; i < n; ++i) copy_(p.outputs[size_t(i)].detach(), select(p.flat, 0, i));
   };
   return start(std::move(p), kWhat, o);
 }
@@ -489,7 +490,7 @@ WorkPtr NcclGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, c
     }
   };
   p.after = [root, me = rank()](Operation& p) {
-    if (me == root) p.operands[size_t(me) + 1].memory.copy_(p.operands[0].memory);
+    if (me == root) copy_(p.operands[size_t(me) + 1].memory, p.operands[0].memory);
   };
   return start(std::move(p), kWhat, o);
 }
@@ -513,7 +514,7 @@ WorkPtr NcclGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
     }
   };
   p.after = [root, me = rank()](Operation& p) {
-    if (me == root) p.operands[0].memory.copy_(p.operands[size_t(me) + 1].memory);
+    if (me == root) copy_(p.operands[0].memory, p.operands[size_t(me) + 1].memory);
   };
   return start(std::move(p), kWhat, o);
 }

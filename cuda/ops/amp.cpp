@@ -1,7 +1,8 @@
 // Gradient scaling on CUDA: the host's half. Lists go to the device in batches, one launch each; nothing waits.
 #include <vesta/core/ops/amp.h>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/optim.h>
 #include <vesta/cuda/kernels/amp.h>
 #include <vesta/cuda/register.h>
 #include <vesta/cuda/stream.h>

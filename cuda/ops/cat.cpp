@@ -2,7 +2,6 @@
 // outer dimensions), one by one where its layout or dtype is another.
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/index.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/cuda/kernels/cat.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>

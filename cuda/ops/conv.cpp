@@ -1,8 +1,9 @@
 // Convolutions by cuDNN where it is there and takes them, by the plain kernels otherwise.
 #include <algorithm>
 
-#include <vesta/core/ops/nn.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/conv.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/conv.h>
 #include <vesta/cuda/lib/cudnn_conv.h>
 #include <vesta/cuda/ops/operands.h>
@@ -41,21 +42,21 @@ Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window2
   return convolve(direction, {l.dtype, l.batch, l.channels, l.outputs, l.groups, w}, first, second);
 }
 
-Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
                      IntList dilation, int64_t groups) {
   constexpr const char* op = "conv2d";
   if (input.dim() == 3)
     return squeeze(conv2d_kernel(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0);
-  check_one_device(op, {&input, &weight, &bias});
+  check_one_device(op, {&input, &weight, &*bias});
   const Window2d w = check_conv2d(input, weight, bias, stride, padding, dilation, groups);
   const OperandDevice device(input);
   ConvLaunch l = launch_of(op, input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
   if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight); y.defined()) {
-    return bias.defined() ? y.add_(contiguous(bias).view({l.outputs, 1, 1})) : y;
+    return bias.defined() ? add_to(y, view(contiguous(bias), {l.outputs, 1, 1})) : y;
   }
   Tensor y = empty_tensor(Dims{l.batch, l.outputs, w.out[0], w.out[1]}, input.dtype(), input.device());
   if (!y.numel()) return y;
-  Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : bias;
+  Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
   l.image = input.impl()->data(), set_strides(l.image_strides, input);
   l.weight = k.impl()->data(), l.result = y.impl()->data();
   if (b.defined()) l.bias = b.impl()->data();
@@ -65,14 +66,14 @@ Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, const Tensor& bi
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
                              IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "conv2d_input_gradient";
+  constexpr const char* op = "_conv2d_backward_input";
   if (grad.dim() == 3) {
     Dims sizes{1};
     for (int64_t s : input_size) sizes.push_back(s);
     return squeeze(input_gradient_kernel(unsqueeze(grad, 0), weight, sizes, stride, padding, dilation, groups), 0);
   }
   check_one_device(op, {&grad, &weight});
-  const Window2d w = check_conv2d_input_gradient(grad, weight, input_size, stride, padding, dilation, groups);
+  const Window2d w = check_conv2d_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
   if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad); gx.defined()) return gx;
@@ -87,13 +88,13 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
 
 Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
                               IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "conv2d_weight_gradient";
+  constexpr const char* op = "_conv2d_backward_weight";
   if (grad.dim() == 3) {
     return weight_gradient_kernel(unsqueeze(grad, 0), unsqueeze(input, 0), weight_size, stride, padding, dilation,
                                   groups);
   }
   check_one_device(op, {&grad, &input});
-  const Window2d w = check_conv2d_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups);
+  const Window2d w = check_conv2d_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());
   if (Tensor gw = by_library(cudnn::Direction::weight_gradient, l, w, input, grad); gw.defined()) return gw;
@@ -115,8 +116,8 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
 
 void register_conv() {
   ops::conv2d.set_kernel(DeviceType::cuda, conv2d_kernel);
-  ops::conv2d_input_gradient.set_kernel(DeviceType::cuda, input_gradient_kernel);
-  ops::conv2d_weight_gradient.set_kernel(DeviceType::cuda, weight_gradient_kernel);
+  ops::_conv2d_backward_input.set_kernel(DeviceType::cuda, input_gradient_kernel);
+  ops::_conv2d_backward_weight.set_kernel(DeviceType::cuda, weight_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -2,7 +2,6 @@
 #include <vesta/core/ops/factory.h>
 
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/cuda/kernels/factory.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
@@ -62,7 +61,7 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, MaybeDType dtype, Maybe
 }  // namespace
 
 void register_factory() {
-  ops::arange_range.set_kernel(DeviceType::cuda, &arange);
+  ops::arange_start_step.set_kernel(DeviceType::cuda, &arange);
   ops::linspace.set_kernel(DeviceType::cuda, &linspace);
 }
 

@@ -9,9 +9,9 @@
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/index.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/index.h>
 #include <vesta/cuda/kernels/radix_sort.h>
@@ -241,7 +241,7 @@ TensorVector on_device_of(const Tensor& self, TensorList indices, const char* op
     VESTA_CHECK(t.device().type == DeviceType::cpu, device, op,
                 ": expected indices on the CPU or on the indexed tensor's device ", self.device(), ", got ", t.device(),
                 " (index ", r.size(), "). Move it with .to().");
-    r.push_back(ops::to_copy.kernel(t, {}, self.device(), false));
+    r.push_back(ops::_to_copy.kernel(t, {}, self.device(), false));
   }
   return r;
 }
@@ -261,7 +261,7 @@ Tensor contiguous_copy(const Tensor& t) {
   return r;
 }
 
-Tensor index_tensors(const Tensor& input, TensorList given) {
+Tensor _index(const Tensor& input, TensorList given) {
   const TensorVector indices = on_device_of(input, given, "index");
   IndexPlan plan = index_plan(input, indices, "index");
   Tensor r = empty_tensor(plan.result_sizes, input.dtype(), input.device());
@@ -276,7 +276,7 @@ Tensor index_put_(const Tensor& self, TensorList given, const Tensor& values, bo
   const TensorVector indices = on_device_of(self, given, "index_put_");
   Tensor from = values;  // a number may lie on the CPU
   if (values.device() != self.device() && values.device().type == DeviceType::cpu && values.dim() == 0) {
-    from = ops::to_copy.kernel(values, {}, self.device(), false);
+    from = ops::_to_copy.kernel(values, {}, self.device(), false);
   }
   VESTA_CHECK(from.device() == self.device(), device, "index_put_: expected all tensors on one device, got ",
               self.device(), " (argument 1) and ", from.device(), " (argument 3). Move one with .to().");
@@ -322,7 +322,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   return self;
 }
 
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t) {
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
   check_defined(indices, "embedding", "indices");
   VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
               " dimensions (weight).");
@@ -368,7 +368,7 @@ ElementMoves element_moves(const char* op, int64_t dim, const Tensor& self, cons
   return m;
 }
 
-Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   int64_t d = check_gather(input, dim, index);
   check_one_device("gather", {&input, &index});
   Tensor places = index_as_int64(index, "gather", "index");
@@ -456,7 +456,7 @@ Tensor nonzero(const Tensor& input) {
 }  // namespace
 
 void register_index() {
-  ops::index_tensors.set_kernel(DeviceType::cuda, &index_tensors);
+  ops::_index.set_kernel(DeviceType::cuda, &_index);
   ops::index_put_.set_kernel(DeviceType::cuda, &index_put_);
   ops::index_select.set_kernel(DeviceType::cuda, &index_select);
   ops::index_add_.set_kernel(DeviceType::cuda, &index_add_);

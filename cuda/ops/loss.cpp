@@ -2,10 +2,11 @@
 // waits.
 #include <vesta/cuda/kernels/loss.h>
 
-#include <vesta/core/ops/nn_checks.h>
-#include <vesta/core/ops/ops.h>
-#include <vesta/cuda/fault.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/loss.h>
 #include <vesta/cuda/device.h>
+#include <vesta/cuda/fault.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/ops/row_packs.h>
 #include <vesta/cuda/register.h>
@@ -19,7 +20,7 @@ struct Operands {
   CrossEntropyLaunch launch;
   Operands(const Tensor& input, const Tensor& numbers, const Tensor& weights, int64_t ignore, double smoothing)
       : x(contiguous(input)),
-        target(contiguous(numbers.dtype() == DType::int64 ? numbers : to_copy(numbers, DType::int64))),
+        target(contiguous(numbers.dtype() == DType::int64 ? numbers : _to_copy(numbers, DType::int64))),
         weight(weights.defined() ? contiguous(weights) : weights) {
     launch.stream = stream_of(x), launch.dtype = x.dtype();
     launch.x = x.impl()->data(), launch.target = target.data_ptr<int64_t>();
@@ -30,9 +31,9 @@ struct Operands {
   }
 };
 
-TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore,
+TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore,
                                 double smoothing) {
-  check_one_device("cross_entropy", {&input, &target, &weight});
+  check_one_device("cross_entropy", {&input, &target, &*weight});
   check_cross_entropy(input, target, weight, smoothing);
   DeviceGuard guard(input.device().index);
   Operands operands(input, target, weight, ignore, smoothing);
@@ -47,13 +48,13 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, const
 }
 
 Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target,
-                                     const Tensor& weight, const Tensor& lse, int64_t ignore, double smoothing) {
-  check_one_device("cross_entropy_gradient", {&grad, &input, &target, &weight, &lse});
+                                     MaybeTensor weight, const Tensor& lse, int64_t ignore, double smoothing) {
+  check_one_device("_cross_entropy_backward", {&grad, &input, &target, &*weight, &lse});
   check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0];
-  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value, "cross_entropy_gradient: expected grad of ",
+  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value, "_cross_entropy_backward: expected grad of ",
               rows, " ", input.dtype(), " numbers, got ", grad.sizes(), " of ", grad.dtype(), ".");
-  VESTA_CHECK(lse.numel() == rows && lse.dtype() == DType::float64, value, "cross_entropy_gradient: expected ", rows,
+  VESTA_CHECK(lse.numel() == rows && lse.dtype() == DType::float64, value, "_cross_entropy_backward: expected ", rows,
               " float64 numbers in logsumexp, got ", lse.sizes(), " of ", lse.dtype(), ".");
   DeviceGuard guard(input.device().index);
   Operands operands(input, target, weight, ignore, smoothing);
@@ -70,8 +71,8 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
 }  // namespace
 
 void register_loss() {
-  ops::cross_entropy_rows.set_kernel(DeviceType::cuda, cross_entropy_kernel);
-  ops::cross_entropy_gradient.set_kernel(DeviceType::cuda, cross_entropy_gradient_kernel);
+  ops::_cross_entropy.set_kernel(DeviceType::cuda, cross_entropy_kernel);
+  ops::_cross_entropy_backward.set_kernel(DeviceType::cuda, cross_entropy_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -2,7 +2,8 @@
 // the plain kernels otherwise.
 #include <vesta/core/ops/matmul.h>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/matmul.h>
 #include <vesta/cuda/lib/cublas_lt.h>
 #include <vesta/cuda/ops/operands.h>
@@ -122,20 +123,20 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   return c;
 }
 
-Tensor linear_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  check_one_device("linear", {&input, &weight, &bias});
+Tensor linear_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias) {
+  check_one_device("linear", {&input, &weight, &*bias});
   check_linear(input, weight, bias);
   const OperandDevice device(input);
   Tensor x = input;
   const Product p = linear_product(x, weight);
   Tensor y = empty_tensor(p.sizes, input.dtype(), input.device());
   if (!y.numel()) return y;
-  Tensor b = bias.defined() ? contiguous(bias) : bias;
+  Tensor b = bias.defined() ? contiguous(bias) : Tensor();
   if (wants_library(p, y)) {
     Tensor rows = left_of(p).ld ? x : contiguous(x), columns = right_of(p).ld ? weight : contiguous(weight);
     const bool fused = b.defined() && gemm_takes_bias(y.dtype());
     if (by_library(linear_product(rows, columns), rows, columns, y, fused ? b : Tensor{}, device)) {
-      return b.defined() && !fused ? y.add_(b.dim() == 1 && weight.dim() == 1 ? squeeze(b, 0) : b) : y;
+      return b.defined() && !fused ? add_to(y, b.dim() == 1 && weight.dim() == 1 ? squeeze(b, 0) : b) : y;
     }
   }
   ProductLaunch l = launch_of("linear", p, x, weight, y, device.stream());

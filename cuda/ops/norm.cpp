@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include <vesta/core/ops/nn_checks.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/norm.h>
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/ops/row_packs.h>
@@ -42,10 +43,10 @@ struct Launch {
   }
 };
 
-TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                               const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
+TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias,
+                               MaybeTensor running_mean, MaybeTensor running_var, bool training, double momentum,
                                double eps) {
-  check_one_device("batch_norm", {&input, &weight, &bias, &running_mean, &running_var});
+  check_one_device("batch_norm", {&input, &*weight, &*bias, &*running_mean, &*running_var});
   const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
   DeviceGuard guard(input.device().index);
   Tensor x = contiguous(input), y = empty_tensor(x.sizes(), x.dtype(), x.device());
@@ -61,17 +62,17 @@ TensorTriple batch_norm_kernel(const Tensor& input, const Tensor& weight, const 
   l.packed = rows_fit_packs(kPackColumns, l.dtype, {l.x, l.y});
   batch_norm(l);
   if (shape.update) {
-    running_mean.impl()->storage()->bump("batch_norm");
-    running_var.impl()->storage()->bump("batch_norm");
+    running_mean->impl()->storage()->bump("batch_norm");
+    running_var->impl()->storage()->bump("batch_norm");
   }
   return {y, mean, invstd};
 }
 
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& weight,
+TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight,
                                         const Tensor& mean, const Tensor& invstd, bool training) {
-  check_one_device("batch_norm_gradient", {&grad, &input, &weight, &mean, &invstd});
+  check_one_device("_batch_norm_backward", {&grad, &input, &*weight, &mean, &invstd});
   DeviceGuard guard(input.device().index);
-  Tensor x = contiguous(input), g = contiguous(grad.dtype() == x.dtype() ? grad : to_copy(grad, x.dtype()));
+  Tensor x = contiguous(input), g = contiguous(grad.dtype() == x.dtype() ? grad : _to_copy(grad, x.dtype()));
   const BatchNormShape shape(x);
   Tensor gx = empty_tensor(x.sizes(), x.dtype(), x.device());
   Tensor gw = empty_tensor({&shape.channels, 1}, mean.dtype(), x.device());
@@ -90,7 +91,7 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
 
 void register_norm() {
   ops::native_batch_norm.set_kernel(DeviceType::cuda, batch_norm_kernel);
-  ops::batch_norm_gradient.set_kernel(DeviceType::cuda, batch_norm_gradient_kernel);
+  ops::_batch_norm_backward.set_kernel(DeviceType::cuda, batch_norm_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

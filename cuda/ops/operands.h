@@ -2,6 +2,7 @@
 #pragma once
 #include <initializer_list>
 
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/tensor.h>
 #include <vesta/cuda/stream.h>
 
@@ -35,5 +36,8 @@ class OperandDevice {
 
 /// Returns the current stream of a tensor's device, as kernels take it.
 inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index).handle(); }
+
+/// Adds `t`, which broadcasts, to `to` in place; returns that.
+inline Tensor add_to(const Tensor& to, const Tensor& t) { return ops::add(to, t, 1, Out{&to, Out::inplace}); }
 
 }  // namespace vesta::cuda

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/cuda/kernels/optim.h>
 #include <vesta/cuda/ops/operands.h>

@@ -1,6 +1,7 @@
 // Max pooling and its gradient.
-#include <vesta/core/ops/nn.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/conv.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/pool.h>
 #include <vesta/cuda/ops/operands.h>
@@ -34,9 +35,9 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 }
 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
-  constexpr const char* op = "max_pool2d_gradient";
+  constexpr const char* op = "_max_pool2d_backward";
   check_one_device(op, {&grad, &indices});
-  check_max_pool2d_gradient(grad, indices, input_size);
+  check_max_pool2d_backward(grad, indices, input_size);
   const OperandDevice device(grad);
   Tensor g = contiguous(grad), at = contiguous(indices);
   Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
@@ -60,7 +61,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 
 void register_pool() {
   ops::max_pool2d_with_indices.set_kernel(DeviceType::cuda, max_pool_kernel);
-  ops::max_pool2d_gradient.set_kernel(DeviceType::cuda, max_pool_gradient_kernel);
+  ops::_max_pool2d_backward.set_kernel(DeviceType::cuda, max_pool_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/radix_sort.h>
 #include <vesta/cuda/kernels/random.h>
@@ -144,7 +143,7 @@ Tensor randperm(int64_t n, Generator* generator, MaybeDType dtype, MaybeDevice d
 void register_random() {
   ops::uniform_.set_kernel(DeviceType::cuda, &uniform_);
   ops::normal_.set_kernel(DeviceType::cuda, &normal_);
-  ops::random_.set_kernel(DeviceType::cuda, &random_);
+  ops::_random_.set_kernel(DeviceType::cuda, &random_);
   ops::bernoulli_.set_kernel(DeviceType::cuda, &bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::cuda, &bernoulli);
   ops::native_dropout.set_kernel(DeviceType::cuda, &native_dropout);

@@ -9,10 +9,12 @@
 // the next stream), and a number of pieces that depends on the GPU (another GPU would give other bits).
 #include <algorithm>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/reduce_checks.h>
-#include <vesta/cuda/kernels/reduce.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
+#include <vesta/cuda/kernels/reduce.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
 
@@ -188,7 +190,7 @@ ReduceStage stage_of(Tensor& x, uint64_t mask, Reduction op, const char* name) {
   return s;
 }
 
-Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : to_copy(t, d); }
+Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : _to_copy(t, d); }
 
 /// Is a large input whose results lie side by side in memory, but not in the order of the result: it is reduced in
 /// memory's order, and the results, which are few beside it, are brought into theirs.
@@ -319,12 +321,12 @@ Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
 
 void register_reductions() {
   constexpr auto cuda = DeviceType::cuda;
-  ops::sum.set_kernel(cuda, sum_kernel);
-  ops::mean.set_kernel(cuda, mean_kernel);
+  ops::sum_dim.set_kernel(cuda, sum_kernel);
+  ops::mean_dim.set_kernel(cuda, mean_kernel);
   ops::amax.set_kernel(cuda, extremum_kernel<Reduction::maximum>);
   ops::amin.set_kernel(cuda, extremum_kernel<Reduction::minimum>);
-  ops::any.set_kernel(cuda, logical_kernel<Reduction::any>);
-  ops::all.set_kernel(cuda, logical_kernel<Reduction::all>);
+  ops::any_dims.set_kernel(cuda, logical_kernel<Reduction::any>);
+  ops::all_dims.set_kernel(cuda, logical_kernel<Reduction::all>);
   ops::max_dim.set_kernel(cuda, extremum_dim_kernel<Reduction::argmax>);
   ops::min_dim.set_kernel(cuda, extremum_dim_kernel<Reduction::argmin>);
   ops::argmax.set_kernel(cuda, arg_kernel<Reduction::argmax>);

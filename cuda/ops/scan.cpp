@@ -2,7 +2,7 @@
 // pieces are scanned in turn, and become what the pieces start from.
 #include <vesta/core/ops/scan.h>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/cuda/kernels/scan.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>

@@ -1,8 +1,10 @@
 // Softmax along a dimension: over rows, the dimension moved last where it is not.
 #include <vesta/cuda/kernels/softmax.h>
 
-#include <vesta/core/ops/nn_checks.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/ops/row_packs.h>
@@ -13,7 +15,7 @@ namespace {
 
 /// Runs softmax over `x`, or over `grad` and the output `x` the gradient.
 Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const char* op) {
-  check_float(x, op);
+  check_floating(x, op);
   DeviceGuard guard(x.device().index);
   const int64_t d = wrap_dim(dim, x.dim(), op);
   const bool last = x.dim() == 0 || d == x.dim() - 1;
@@ -38,20 +40,20 @@ Tensor softmax_kernel(const Tensor& x, int64_t dim) {
 }
 
 Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t dim, bool log) {
-  check_one_device("softmax_gradient", {&grad, &output});
+  check_one_device("_softmax_backward", {&grad, &output});
   VESTA_CHECK(std::ranges::equal(grad.sizes(), output.sizes()) && grad.dtype() == output.dtype(), value,
-              "softmax_gradient: expected grad of the output's shape and dtype, got ", grad.sizes(), " ", grad.dtype(),
+              "_softmax_backward: expected grad of the output's shape and dtype, got ", grad.sizes(), " ", grad.dtype(),
               " and ", output.sizes(), " ", output.dtype(), ".");
-  return along(output, grad, dim, log, "softmax_gradient");
+  return along(output, grad, dim, log, "_softmax_backward");
 }
 
 }  // namespace
 
 void register_softmax() {
   constexpr auto cuda = DeviceType::cuda;
-  ops::softmax_float.set_kernel(cuda, softmax_kernel<false>);
-  ops::log_softmax_float.set_kernel(cuda, softmax_kernel<true>);
-  ops::softmax_gradient.set_kernel(cuda, softmax_gradient_kernel);
+  ops::_softmax.set_kernel(cuda, softmax_kernel<false>);
+  ops::_log_softmax.set_kernel(cuda, softmax_kernel<true>);
+  ops::_softmax_backward.set_kernel(cuda, softmax_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -29,7 +29,7 @@ class BuiltinHook final : public CommHook {
     Tensor sent = bucket.buffer();
     if (which_ == BuiltinCommHook::fp16_compress) sent = sent.to(DType::float16);
     if (which_ == BuiltinCommHook::bf16_compress) sent = sent.to(DType::bfloat16);
-    sent.true_divide_(double(group_->size()));  // first: the sum of many float16 may not fit
+    sent.div_(double(group_->size()));  // first: the sum of many float16 may not fit
     return std::make_shared<Reduced>(group_->all_reduce({sent}), sent);
   }
 

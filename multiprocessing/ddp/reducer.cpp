@@ -369,7 +369,7 @@ void Reducer::send(size_t b) {
                 "communication hook: expected a future of the reduced bucket, got none.");
     return;
   }
-  if (divide_by_ != 1) bucket.flat().true_divide_(divide_by_);
+  if (divide_by_ != 1) bucket.flat().div_(divide_by_);
   send.work = group_->all_reduce({bucket.flat()});
 }
 

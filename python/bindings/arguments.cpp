@@ -4,22 +4,10 @@
 
 #include "dtype_device.h"
 #include "generator.h"
+#include "memory_format.h"
 
 namespace vesta::python {
 namespace {
-
-const char* expected_of(const Param& p) {
-  if (p.type == "Tensor" || p.type == "MaybeTensor") return p.number_allowed ? "Tensor or number" : "Tensor";
-  if (p.type == "IntList" || p.type == "MaybeDims") return "tuple of ints";
-  if (p.type == "int64_t" || p.type == "MaybeInt") return "int";
-  if (p.type == "double") return "float";
-  if (p.type == "Scalar" || p.type == "MaybeScalar") return "Number";
-  if (p.type == "MaybeDType") return "vesta.dtype";
-  if (p.type == "MaybeDevice") return "vesta.device";
-  if (p.type == "TensorList") return "tuple of Tensors";
-  if (p.type == "Text" || p.type == "MaybeText") return "str";
-  return p.type.c_str();
-}
 
 /// Raises for a missing argument, naming all that are missing.
 [[noreturn]] void missing(const Table& t, const Bound& b) {
@@ -55,7 +43,27 @@ void wrong_type(const Table& t, int i, const char* expected, PyObject* given) {
              expected, given == Py_None ? "NoneType" : Py_TYPE(given)->tp_name);
 }
 
-void Bound::bind_names(const Table& t, PyObject* const* values, PyObject* names) {
+const char* expected_of(const Param& p) {
+  switch (p.kind) {
+    case Kind::tensor: return "Tensor";
+    case Kind::operand: return "Tensor or number";
+    case Kind::tensors:
+    case Kind::maybe_tensors: return "tuple of Tensors";
+    case Kind::integer: return "int";
+    case Kind::integers: return "tuple of ints";
+    case Kind::real: return "float";
+    case Kind::number:
+    case Kind::number_as_real: return "Number";
+    case Kind::boolean: return "bool";
+    case Kind::dtype: return "vesta.dtype";
+    case Kind::device: return "vesta.device";
+    case Kind::text: return "str";
+    case Kind::generator: return "vesta.Generator";
+    default: return "object";
+  }
+}
+
+bool Bound::bind_names(const Table& t, PyObject* const* values, PyObject* names, bool raise) {
   for (Py_ssize_t k = 0, n = PyTuple_GET_SIZE(names); k < n; ++k) {
     PyObject* name = PyTuple_GET_ITEM(names, k);
     int at = -1;
@@ -65,13 +73,18 @@ void Bound::bind_names(const Table& t, PyObject* const* values, PyObject* names)
     for (int e = 0; e < kExtras && at < 0; ++e) {
       if (t.has(Extra(e)) && PyUnicode_Compare(extra_key(e), name) == 0) at = t.slots() + e;
     }
-    if (at < 0) type_error("%s() got an unexpected keyword argument '%U'", t.op, name);
-    if (slot[at]) type_error("%s() got multiple values for argument '%U'", t.op, name);
+    if (at < 0 || slot[at]) {
+      if (!raise) return false;
+      if (at < 0) type_error("%s() got an unexpected keyword argument '%U'", t.op, name);
+      type_error("%s() got multiple values for argument '%U'", t.op, name);
+    }
     slot[at] = values[k];
   }
+  return true;
 }
 
-void Bound::bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+bool Bound::bind_or(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names,
+                    bool raise) {
   const int slots = t.slots();
   int at = 0;
   if (self) slot[at++] = self;
@@ -85,16 +98,75 @@ void Bound::bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize
       used = count;
     }
   }
-  if (count - used > slots - at) {
-    type_error("%s() takes %d positional argument%s but %zd %s given", t.op, slots, slots == 1 ? "" : "s",
+  if (count - used > t.positional - at) {
+    if (!raise) return false;
+    type_error("%s() takes %d positional argument%s but %zd %s given", t.op, t.positional, t.positional == 1 ? "" : "s",
                count + (self != nullptr), count + (self != nullptr) == 1 ? "was" : "were");
   }
   for (; used < count; ++used) slot[at++] = args[used];
   for (; at < slots + kExtras; ++at) slot[at] = nullptr;
-  if (names) bind_names(t, args + count, names);
+  if (names && !bind_names(t, args + count, names, raise)) return false;
   for (int i = 0; i < t.required; ++i) {
-    if (!slot[i] && t.params[size_t(i)].required) missing(t, *this);
+    if (slot[i] || !t.params[size_t(i)].required) continue;
+    if (!raise) return false;
+    missing(t, *this);
   }
+  return true;
+}
+
+namespace {
+
+bool is_number(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
+  return !std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) && std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray");
+}
+bool is_whole(PyObject* o) {
+  if (PyBool_Check(o)) return false;
+  if (is_tensor(o)) return unwrap(o).dim() == 0 && !is_differentiable(unwrap(o).dtype());
+  return is_int(o);
+}
+bool is_bool(PyObject* o) { return PyBool_Check(o) || !std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10); }
+
+bool all_of(PyObject* o, bool (*test)(PyObject*)) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
+    if (!test(PySequence_Fast_GET_ITEM(o, k))) return false;
+  }
+  return true;
+}
+
+/// Tells whether an object is of the kind that a parameter takes.
+bool accepts(const Param& p, PyObject* o) {
+  if (o == Py_None) return p.none_allowed || p.kind == Kind::object;
+  switch (p.kind) {
+    case Kind::tensor: return is_tensor(o);
+    case Kind::operand: return is_tensor(o) || is_number(o);
+    case Kind::tensors: return all_of(o, [](PyObject* item) { return is_tensor(item); });
+    case Kind::maybe_tensors: return all_of(o, [](PyObject* item) { return item == Py_None || is_tensor(item); });
+    case Kind::integer: return is_whole(o);
+    case Kind::integers: return is_whole(o) || all_of(o, is_whole);
+    case Kind::real:
+    case Kind::number:
+    case Kind::number_as_real: return is_number(o) || (is_tensor(o) && unwrap(o).dim() == 0);
+    case Kind::boolean: return is_bool(o);
+    case Kind::dtype: {
+      DType d;
+      return to_dtype(o, d);
+    }
+    case Kind::text: return PyUnicode_Check(o) || (p.name == "memory_format" && to_format(o) != Format::none);
+    case Kind::generator: return is_generator(o);
+    default: return true;
+  }
+}
+
+}  // namespace
+
+bool Bound::fits(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  if (!bind_or(t, self, args, count, names, false)) return false;
+  for (int i = self ? 1 : 0; i < t.slots(); ++i) {
+    if (slot[i] && !(i == t.varargs && rest) && !accepts(t.params[size_t(i)], slot[i])) return false;
+  }
+  return true;
 }
 
 bool number_of(PyObject* o, Scalar& number) {
@@ -127,6 +199,7 @@ bool number_of(PyObject* o, Scalar& number) {
 }
 
 int64_t to_int(const Table& t, int i, PyObject* o) {
+  if (PyBool_Check(o)) wrong_type(t, i, "int", o);
   if (!PyLong_Check(o)) {
     if (!PyIndex_Check(o)) wrong_type(t, i, "int", o);
     Ref number(PyNumber_Index(o));
@@ -174,10 +247,7 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
   }
   const Param& p = t.params[size_t(i)];
   PyObject* o = b.slot[i];
-  if (!o) {
-    if (p.has_list) dims.push_back(p.integer);
-    return dims;
-  }
+  if (!o) return p.list;
   if (PyBool_Check(o)) wrong_type(t, i, "tuple of ints", o);  // sum(x, True) means keepdim, not dimension 1
   if (is_int(o)) {
     dims.push_back(to_int(t, i, o));
@@ -200,7 +270,7 @@ Tensor to_tensor(const Table& t, int i, PyObject* o) {
   const Param& p = t.params[size_t(i)];
   if (o == Py_None && p.none_allowed) return {};
   Scalar number;
-  if (p.number_allowed && number_of(o, number)) return wrapped(number);
+  if (p.kind == Kind::operand && number_of(o, number)) return wrapped(number);
   wrong_type(t, i, expected_of(p), o);
 }
 
@@ -213,7 +283,7 @@ void to_tensors(const Table& t, int i, PyObject* o, std::vector<Tensor>& list, b
     if (is_tensor(item)) {
       list.push_back(unwrap(item));
       big = big || list.back().numel() >= kReleaseGil;
-    } else if (item == Py_None && t.params[size_t(i)].name == "indices") {
+    } else if (item == Py_None && t.params[size_t(i)].kind == Kind::maybe_tensors) {
       list.emplace_back();
     } else {
       type_error("expected Tensor as element %zd in argument %d (%s of %s()), but got %s", k, i,

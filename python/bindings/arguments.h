@@ -1,50 +1,79 @@
-// Python arguments to C++ ones. Three steps, so that what is stamped per op stays small:
+// Python arguments to C++ ones. Four steps, so that what is instantiated per op stays small:
 //
-//   Table     what an op takes, read once from the roll call's own text (names, types, defaults)
+//   Table     what one form of a function takes, read once from its schema (names, kinds, defaults)
 //   Bound     one call: which object stands for which parameter; no conversion yet, no allocation
+//   accepts   whether the objects are of the kinds that the form takes: how the form of a call is found
 //   Arg<T>    converts one object to one C++ parameter type and keeps what the parameter points at
 #pragma once
 #include <string>
 #include <vector>
+
+#include <vesta/core/dispatch/schema.h>
 
 #include "errors.h"
 #include "python_tensor.h"
 
 namespace vesta::python {
 
-/// Is what may stand besides an op's own parameters.
+/// What may stand besides an op's own parameters.
 enum Extra : uint8_t { kOut, kRequiresGrad, kPinMemory, kLayout, kMemoryFormat, kExtras };
 
-inline constexpr int kMaxSlots = 24;
+inline constexpr int kMaxSlots = 28;
 
+/// What a parameter takes, None aside.
+enum class Kind : uint8_t {
+  tensor,
+  operand,  // a tensor or a number
+  tensors,
+  maybe_tensors,  // with None among them
+  integer,
+  integers,
+  real,
+  number,
+  number_as_real,  // any real number, which C++ takes as a double
+  boolean,
+  dtype,
+  device,
+  text,
+  generator,
+  object,
+};
+
+/// One parameter of a form.
 struct Param {
   std::string name;
   std::string type;                 // as C++ spells it
   std::string default_text;         // as C++ spells it
-  PyObject* keys[3] = {};           // interned: the name, and what NumPy and PyTorch call it too
+  PyObject* keys[4] = {};           // interned: the name, and what NumPy calls it too
+  Kind kind = Kind::tensor;
   bool required = true;
+  bool keyword_only = false;
   bool none_allowed = false;        // None is a value of its own
-  bool number_allowed = false;      // a tensor parameter that also takes a Python number
   int64_t integer = 0;              // the default, by kind
   double real = 0;
   bool has_list = false;
+  Dims list;
 };
 
-/// Describes the parameters of one op.
+/// What one form of a function takes.
 struct Table {
   const char* op = "";
-  std::string signature;            // for help(): "input, dim=None, keepdim=False"
+  const Schema* schema = nullptr;   // null for a function written by hand
+  std::string signature;            // for help(): "input, dim=None, *, keepdim=False"
   std::string doc;
   const char* result = "Any";       // for stubs: the result's type in Python
+  PyTypeObject* named = nullptr;    // of a result whose parts have names
   std::vector<Param> params;
   uint8_t extras = 0;               // bit per Extra
   int required = 0;
+  int positional = 0;               // parameters that may be given by position
   int varargs = -1;                 // the parameter that also takes its list spread over the positions, or -1
-  bool has_self = false;            // the first parameter is the tensor the method belongs to
-  bool differentiable = true, method = false, inplace = false, pointwise = false;
+  bool pointwise = false;
+  bool takes_star = false;          // the signature holds a *
 
-  /// Reads the parameters as the roll call writes them; `first` are tensor operands that the roll call leaves out.
-  void read(const char* op, std::initializer_list<const char*> first, const char* params, bool pointwise);
+  void read(const Schema& schema);
+  /// Reads parameters as an op list declares them, for a function written by hand.
+  void read(const char* name, const char* params);
   int slots() const { return int(params.size()); }
   bool has(Extra e) const { return extras >> e & 1; }
 };
@@ -52,7 +81,7 @@ struct Table {
 /// Returns a parameter's default as Python writes it.
 std::string shown_default(const Param& p);
 
-/// Is one call's arguments by parameter: borrowed objects, null where the default holds.
+/// One call's arguments by parameter: borrowed objects, null where the default holds.
 struct Bound {
   PyObject* slot[kMaxSlots];        // the parameters, then the extras
   PyObject* const* rest = nullptr;  // the list that was spread over positions
@@ -61,11 +90,19 @@ struct Bound {
   PyObject* extra(const Table& t, Extra e) const { return slot[t.slots() + e]; }
 
   /// Binds; throws the TypeError Python users know. `self` is null for a function.
-  void bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names);
+  void bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+    bind_or(t, self, args, count, names, true);
+  }
+  /// Binds and checks the kinds of all arguments; false where they are not those of the form.
+  bool fits(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names);
 
  private:
-  void bind_names(const Table& t, PyObject* const* values, PyObject* names);
+  bool bind_or(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names, bool raise);
+  bool bind_names(const Table& t, PyObject* const* values, PyObject* names, bool raise);
 };
+
+/// Returns how an error message calls what a parameter takes.
+const char* expected_of(const Param& p);
 
 /// Raises "op(): argument 'name' (position i) must be X, not Y".
 [[noreturn]] void wrong_type(const Table& t, int i, const char* expected, PyObject* given);
@@ -108,6 +145,13 @@ struct Arg<Tensor> {
   const Tensor& get() const { return *p; }
 };
 
+/// An optional tensor: None is an undefined one.
+template <>
+struct Arg<MaybeTensor> : Arg<Tensor> {
+  using Arg<Tensor>::Arg;
+  MaybeTensor get() const { return *p; }
+};
+
 #define VESTA_ARG(T, member, convert, fallback)                        \
   template <>                                                          \
   struct Arg<T> {                                                      \
@@ -124,6 +168,7 @@ VESTA_ARG(int64_t, int64_t, to_int, t.params[size_t(i)].integer)
 VESTA_ARG(double, double, to_double, t.params[size_t(i)].real)
 VESTA_ARG(bool, bool, to_bool, t.params[size_t(i)].integer != 0)
 VESTA_ARG(Scalar, Scalar, to_scalar, Scalar(t.params[size_t(i)].integer))
+VESTA_ARG(Flag, bool, to_bool, false)
 VESTA_ARG(Generator*, Generator*, to_generator, nullptr)
 #undef VESTA_ARG
 
@@ -142,6 +187,8 @@ VESTA_MAYBE_ARG(MaybeScalar, to_scalar)
 VESTA_MAYBE_ARG(MaybeDType, to_dtype)
 VESTA_MAYBE_ARG(MaybeDevice, to_device)
 VESTA_MAYBE_ARG(MaybeText, to_text)
+VESTA_MAYBE_ARG(MaybeDouble, to_double)
+VESTA_MAYBE_ARG(MaybeBool, to_bool)
 #undef VESTA_MAYBE_ARG
 
 template <>
@@ -150,6 +197,11 @@ struct Arg<Text> {
   Arg(const Table& t, int i, Bound& b)
       : value(b.slot[i] ? to_text(t, i, b.slot[i]) : t.params[size_t(i)].default_text) {}
   Text get() const { return value; }
+};
+template <>
+struct Arg<Word> : Arg<Text> {
+  using Arg<Text>::Arg;
+  Word get() const { return Word(value); }
 };
 template <>
 struct Arg<IntList> {

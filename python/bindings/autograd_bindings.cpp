@@ -1,7 +1,6 @@
 // What Tensor shows of autograd, the modes, and the engine's entry points.
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/grad_meta.h>
-#include <vesta/core/ops/ops.h>
 
 #include "factories.h"
 #include "hand.h"
@@ -178,7 +177,7 @@ struct EngineGrad {
       WithoutGil open;
       result = vesta::grad(outputs, inputs, grads, retain, create, unused, zeros);
     }
-    return to_python(std::move(result));
+    return tuple_of(std::move(result));
   }
 };
 

@@ -1,7 +1,6 @@
 // x.to(...) in all its forms, x.float() and its like, x.new_tensor(...).
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/ops.h>
 
 #include "dtype_device.h"
 #include "factories.h"
@@ -17,7 +16,7 @@ Tensor convert(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool copy,
   bool other = (dtype && *dtype != t.dtype()) || (device && *device != t.device());
   if (!other && !copy) return t;
   WithoutGil open(t.numel() >= kReleaseGil || device);  // another device may make us wait
-  return other || dtype || device ? ops::to_copy(t, dtype, device, non_blocking) : t.clone();
+  return other || dtype || device ? ops::_to_copy(t, dtype, device, non_blocking) : clone(t);
 }
 
 /// Returns the memory format in slot `i`, preserve where none is given. TypeError: it is none.

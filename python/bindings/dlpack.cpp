@@ -3,7 +3,7 @@
 #include <memory>
 
 #include <vesta/core/backend.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
 
 #include "exports.h"
 #include "factories.h"
@@ -95,7 +95,7 @@ struct ToDlpack {
     }
     auto e = std::make_unique<Exported>();
     bool copy = b.slot[4] == Py_True;
-    e->tensor = copy ? t.clone() : t.detach();
+    e->tensor = copy ? clone(t) : t.detach();
     e->memory = std::make_unique<Export>(e->tensor.impl()->storage());
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
     for (int64_t s : e->tensor.strides()) e->dims.push_back(s);

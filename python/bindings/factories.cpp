@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/ops.h>
 
 #include "dtype_device.h"
 #include "hand.h"
@@ -240,7 +239,7 @@ struct ToBytes {
                         doc[] = "The elements as bytes, row by row.";
   static PyObject* run(const Table& t, Bound& b) {
     Arg<Tensor> input(t, 0, b);
-    Tensor x = input.get().contiguous();
+    Tensor x = contiguous(input.get());
     return PyBytes_FromStringAndSize(static_cast<const char*>(x.data_ptr()), Py_ssize_t(x.numel() * x.element_size()));
   }
 };
@@ -256,35 +255,6 @@ struct FromBytes {
   }
 };
 
-struct Arange {
-  static constexpr char name[] = "arange",
-                        params[] =
-                            "(Scalar start, MaybeScalar end = {}, Scalar step = 1, MaybeDType dtype = {}, "
-                            "MaybeDevice device = {}, bool requires_grad = false, object out = {}, "
-                            "object layout = {}, bool pin_memory = false)",
-                        doc[] =
-                            "arange(end) or arange(start, end, step=1): start, start + step, ... before end. int64 for "
-                            "integers, else the default floating dtype.";
-  static PyObject* run(const Table& t, Bound& b) {
-    if (!b.slot[0] && b.slot[1]) std::swap(b.slot[0], b.slot[1]);
-    if (!b.slot[0]) type_error("arange() missing 1 required positional argument: \"end\"");
-    Arg<Scalar> start(t, 0, b), step(t, 2, b);
-    Arg<MaybeScalar> end(t, 1, b);
-    Arg<MaybeDType> dtype(t, 3, b);
-    Arg<MaybeDevice> device(t, 4, b);
-    Tensor r = end.get() ? arange_range(start.get(), *end.get(), step.get(), dtype.get(), device.get())
-                         : arange_range(Scalar(0), start.get(), step.get(), dtype.get(), device.get());
-    if (b.slot[6] && b.slot[6] != Py_None) {
-      if (!is_tensor(b.slot[6])) wrong_type(t, 6, "Tensor", b.slot[6]);
-      unwrap(b.slot[6]).copy_(r);
-      return new_ref(b.slot[6]);
-    }
-    if (Arg<bool>(t, 8, b).get()) r = pin_memory(r);
-    if (Arg<bool>(t, 5, b).get()) r.set_requires_grad(true);
-    return wrap(std::move(r));
-  }
-};
-
 }  // namespace
 
 Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const char* op) {
@@ -292,7 +262,7 @@ Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const c
   if (is_tensor(data)) {
     const Tensor& from = unwrap(data);
     t = from.detach();
-    t = dtype && *dtype != from.dtype() ? t.to(*dtype) : t.clone();
+    t = dtype && *dtype != from.dtype() ? t.to(*dtype) : clone(t);
   } else if (is_array(data)) {
     t = from_array(data, false, op);
     if (dtype) t = t.to(*dtype);
@@ -328,10 +298,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
 }
 
 bool add_factories(PyObject* module) {
-  if (!add_functions<TensorFunction, AsTensor, Arange, StorageBytes, Over, ToBytes, FromBytes, MakeSubclass>(module))
+  if (!add_functions<TensorFunction, AsTensor, StorageBytes, Over, ToBytes, FromBytes, MakeSubclass>(module))
     return false;
-  Hand<Arange>::table.params[0].required = false;  // arange(end=5)
-  Hand<Arange>::table.required = 0;
   Ref f(PyObject_GetAttrString(module, "_make_subclass"));
   Ref bound(PyStaticMethod_New(f.get()));
   return add_to_tensor("_make_subclass", bound.get());

@@ -1,7 +1,7 @@
 // Custom Functions of Python as nodes of the tape. See Note [What _C._function_apply does] in
 // vesta/autograd/function.py.
 #include <vesta/autograd/function.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/factory.h>
 
 #include "factories.h"
 #include "hand.h"

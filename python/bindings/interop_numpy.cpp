@@ -2,7 +2,8 @@
 #include <cstring>
 #include <memory>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
 
 #include "dtype_device.h"
 #include "exports.h"
@@ -256,7 +257,7 @@ Tensor from_array(PyObject* array, bool share, const char* op) {
   }
   release.view = nullptr;
   Tensor t = wrap_buffer(std::move(view), dtype, op);
-  return share ? t : t.contiguous().is_same(t) ? t.clone() : t.contiguous();
+  return share ? t : t.is_contiguous() ? clone(t) : contiguous(t);
 }
 
 Tensor from_buffer(PyObject* object, const char* op) { return from_array(object, true, op); }

@@ -1,7 +1,7 @@
 #include "memory_format.h"
 
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::python {
 namespace {
@@ -12,8 +12,8 @@ constexpr std::string_view kNames[] = {"contiguous_format", "preserve_format", "
 
 bool lies_in(const Tensor& t, Format format) {
   switch (format) {
-    case Format::channels_last: return t.dim() == 4 && t.permute({0, 2, 3, 1}).is_contiguous();
-    case Format::channels_last_3d: return t.dim() == 5 && t.permute({0, 2, 3, 4, 1}).is_contiguous();
+    case Format::channels_last: return t.dim() == 4 && permute(t, {0, 2, 3, 1}).is_contiguous();
+    case Format::channels_last_3d: return t.dim() == 5 && permute(t, {0, 2, 3, 4, 1}).is_contiguous();
     default: return t.is_contiguous();
   }
 }
@@ -22,7 +22,7 @@ Tensor laid_out(const Tensor& t, Format format, const char* op) {
   if (format == Format::preserve || lies_in(t, format)) return t;
   const std::string_view name = kNames[int(format)];
   strides_in(name, t.sizes(), op);  // says so of a wrong number of dimensions, in the name of the op
-  return t.clone(name);
+  return clone(t, name);
 }
 
 }  // namespace vesta::python

@@ -1,5 +1,6 @@
 // Methods and properties of Tensor that are no ops: what it is, where it lies, its value as Python numbers.
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/view.h>
 
 #include "dtype_device.h"
 #include "factories.h"
@@ -143,15 +144,15 @@ PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
 PyObject* reversed(const Tensor& t) {
   Dims dims;
   for (int64_t i = t.dim(); i-- > 0;) dims.push_back(i);
-  return wrap(t.permute(dims));
+  return wrap(permute(t, dims));
 }
-PyObject* matrix_transposed(const Tensor& t) { return wrap(t.mT()); }
+PyObject* matrix_transposed(const Tensor& t) { return wrap(mT(t)); }
 PyObject* adjoint(const Tensor& t) {
   VESTA_CHECK(t.dim() == 2 || t.dim() == 0, runtime, "H: expected a matrix (2-D tensor), got ", t.dim(),
               " dimensions. Use mH.");
-  return wrap(t.dim() == 0 ? t.conj() : t.mT().conj());
+  return wrap(conj(t.dim() == 0 ? t : mT(t)));
 }
-PyObject* batch_adjoint(const Tensor& t) { return wrap(t.mT().conj()); }
+PyObject* batch_adjoint(const Tensor& t) { return wrap(conj(mT(t))); }
 
 PyGetSetDef properties[] = {
     {"shape", property<shape>, nullptr, "The sizes, one per dimension.", nullptr},

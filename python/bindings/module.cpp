@@ -9,6 +9,7 @@
 #include "dtype_device.h"
 #include "factories.h"
 #include "hand.h"
+#include "registry.h"
 #include "torch_function.h"
 
 namespace vesta::python {
@@ -22,7 +23,7 @@ PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "vesta._C", "The C++ side of vesta.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 bool fill(PyObject* m) {
-  return add_errors(m) && add_torch_function(m) && add_value_types(m) && add_tensor_type(m) && add_stamped(m) &&
+  return add_errors(m) && add_torch_function(m) && add_value_types(m) && add_tensor_type(m) && add_ops(m) &&
          add_methods_by_hand(m) && add_conversions(m) && add_factories(m) && add_numpy(m) && add_dlpack(m) &&
          add_random(m) && add_sample_seeds(m) && add_autograd(m) && add_functions_of_autograd(m) && add_settings(m) &&
          add_autocast(m) && add_io(m) && add_cpp_modules(m) && add_shared(m) && add_distributed(m) && add_ddp(m) &&

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/matmul.h>
 
 #include "arguments.h"
 #include "factories.h"
@@ -175,7 +177,7 @@ int add_number_slots(PyType_Slot* slots, int n) {
   add(Py_nb_add, &binary<ops::add, "__add__">);
   add(Py_nb_subtract, &binary<ops::sub, "__sub__">);
   add(Py_nb_multiply, &binary<ops::mul, "__mul__">);
-  add(Py_nb_true_divide, &binary<ops::true_divide, "__truediv__">);
+  add(Py_nb_true_divide, &binary<ops::div, "__truediv__">);
   add(Py_nb_floor_divide, &binary<ops::floor_divide, "__floordiv__">);
   add(Py_nb_remainder, &binary<ops::remainder, "__mod__">);
   add(Py_nb_power, &power);
@@ -186,7 +188,7 @@ int add_number_slots(PyType_Slot* slots, int n) {
   add(Py_nb_inplace_add, &inplace<ops::add, "__iadd__">);
   add(Py_nb_inplace_subtract, &inplace<ops::sub, "__isub__">);
   add(Py_nb_inplace_multiply, &inplace<ops::mul, "__imul__">);
-  add(Py_nb_inplace_true_divide, &inplace<ops::true_divide, "__itruediv__">);
+  add(Py_nb_inplace_true_divide, &inplace<ops::div, "__itruediv__">);
   add(Py_nb_inplace_floor_divide, &inplace<ops::floor_divide, "__ifloordiv__">);
   add(Py_nb_inplace_remainder, &inplace<ops::remainder, "__imod__">);
   add(Py_nb_inplace_power, &inplace_power);

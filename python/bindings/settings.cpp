@@ -8,7 +8,6 @@
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/base/warning.h>
 #include <vesta/core/cpu/parallel.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/precision.h>
 

@@ -1,7 +1,6 @@
 // vesta._C._shared: shared memory, channels with descriptors and the tie between processes, for vesta.multiprocessing.
 #include <pybind11/stl.h>
 
-#include <vesta/core/ops/ops.h>
 #include <vesta/multiprocessing/fd_channel.h>
 #include <vesta/multiprocessing/process_tie.h>
 #include <vesta/multiprocessing/reservation.h>

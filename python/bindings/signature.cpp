@@ -1,4 +1,4 @@
-// Reads an op's parameters as the roll call writes them in C++: "(const MaybeDims& dim = {}, bool keepdim = false)".
+// Reads one form of a function: the parameters of its schema, which stand there as C++ declares them.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -8,52 +8,62 @@
 namespace vesta::python {
 namespace {
 
-std::string_view trim(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\n')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\n')) s.remove_suffix(1);
-  return s;
-}
-
-/// Splits at the commas that stand outside of brackets.
-std::vector<std::string_view> split(std::string_view s) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= s.size(); ++i) {
-    char c = i < s.size() ? s[i] : ',';
-    depth += (c == '{' || c == '(' || c == '<') - (c == '}' || c == ')' || c == '>');
-    if (c == ',' && depth == 0) {
-      if (auto part = trim(s.substr(begin, i - begin)); !part.empty()) parts.push_back(part);
-      begin = i + 1;
-    }
-  }
-  return parts;
-}
-
 // What Python users call a parameter besides its name, for every op: NumPy's words.
 constexpr const char* kAliases[][2] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"input", "x"},
-                                       {"other", "x2"}, {"dim0", "axis0"},       {"dim1", "axis1"}};
-// PyTorch's own word for the second operand, where it is not `other`.
-constexpr const char* kOtherNames[][2] = {{"pow", "exponent"}, {"clamp_min", "min"}, {"clamp_max", "max"}};
-// Ops with tensor parameters that take a Python number, besides the operands of pointwise ops.
-constexpr const char* kTakesNumbers[][2] = {{"div", "other"},         {"clamp", "min"},          {"clamp", "max"},
-                                            {"masked_fill", "value"}, {"masked_fill_", "value"}, {"copy_", "src"},
-                                            {"index_put", "values"},  {"index_put_", "values"}};
+                                       {"input", "x1"}, {"input", "a"},          {"other", "x2"}};
 
-bool listed(const auto& table, std::string_view a, std::string_view b) {
-  return std::ranges::any_of(table, [&](const auto& row) { return row[0] == a && row[1] == b; });
-}
+struct Named {
+  std::string_view type;
+  Kind kind;
+  bool none_allowed;
+};
+// The types of parameters: X(as C++ spells it, kind, whether None is a value).
+constexpr Named kTypes[] = {{"Tensor", Kind::tensor, false},
+                            {"Operand", Kind::operand, false},
+                            {"MaybeTensor", Kind::tensor, true},
+                            {"MaybeOperand", Kind::operand, true},
+                            {"TensorList", Kind::tensors, false},
+                            {"MaybeTensorList", Kind::maybe_tensors, false},
+                            {"IntList", Kind::integers, false},
+                            {"MaybeDims", Kind::integers, true},
+                            {"int64_t", Kind::integer, false},
+                            {"MaybeInt", Kind::integer, true},
+                            {"double", Kind::real, false},
+                            {"RealScalar", Kind::number_as_real, false},
+                            {"MaybeDouble", Kind::real, true},
+                            {"bool", Kind::boolean, false},
+                            {"Flag", Kind::boolean, false},
+                            {"MaybeBool", Kind::boolean, true},
+                            {"Scalar", Kind::number, false},
+                            {"MaybeScalar", Kind::number, true},
+                            {"DType", Kind::dtype, false},
+                            {"MaybeDType", Kind::dtype, true},
+                            {"MaybeDevice", Kind::device, true},
+                            {"Text", Kind::text, false},
+                            {"Word", Kind::text, false},
+                            {"MaybeText", Kind::text, true},
+                            {"Generator", Kind::generator, true},
+                            {"object", Kind::object, true}};
 
-void set_keys(Param& p, std::string_view op) {
+void set_keys(Param& p) {
   int n = 0;
   auto add = [&](const char* s) { p.keys[n++] = PyUnicode_InternFromString(s); };
   add(p.name.c_str());
   for (auto& [name, alias] : kAliases) {
     if (p.name == name) add(alias);
   }
-  for (auto& [of, alias] : kOtherNames) {
-    if (op == of && p.name == "other") add(alias);
+}
+
+/// Reads "1", "{}" or "{-2, -1}" as a list of integers.
+void read_list(Param& p) {
+  const char* at = p.default_text.c_str();
+  at += *at == '{';
+  char* end;
+  for (long long v = std::strtoll(at, &end, 10); end != at; v = std::strtoll(at, &end, 10)) {
+    p.list.push_back(v);
+    at = end + (*end == ',');
   }
+  p.has_list = p.none_allowed ? !p.list.empty() : true;
 }
 
 void set_default(Param& p, std::string_view text) {
@@ -61,76 +71,69 @@ void set_default(Param& p, std::string_view text) {
   if (text.size() > 1 && text.front() == '"') text = text.substr(1, text.size() - 2);
   p.default_text = std::string(text);
   if (text == "true") p.integer = 1;
+  if (text == "{}" || text == "nullptr" || text == "true" || text == "false" || p.kind == Kind::text) return;
+  if (p.kind == Kind::integers) return read_list(p);
   char* end;
-  double number = std::strtod(p.default_text.c_str(), &end);
-  if (end == p.default_text.c_str()) return;
-  p.real = number, p.integer = int64_t(number);
-  p.has_list = p.type == "IntList" || p.type == "MaybeDims";
+  p.real = std::strtod(p.default_text.c_str(), &end), p.integer = int64_t(p.real);
   // What Arg<T> could not express would be another default in Python than in C++, without a word.
-  const bool whole = p.type == "Scalar" && number == double(p.integer);
-  VESTA_CHECK(p.has_list || whole || p.type == "double" || p.type == "int64_t", not_implemented,
-              "core/ops/list.h: expected no default for a parameter of type ", p.type, ", got ", p.default_text, " (",
-              p.name, ").");
+  const bool whole = p.kind == Kind::number && p.real == double(p.integer);
+  const bool real = p.kind == Kind::real || p.kind == Kind::number_as_real;
+  VESTA_CHECK(*end == 0 && (whole || real || p.kind == Kind::integer), not_implemented,
+              "op list: expected no default for a parameter of type ", p.type, ", got ", p.default_text, " (", p.name,
+              ").");
 }
 
-Param read_param(std::string_view op, std::string_view text) {
+Param read_param(const Parameter& from, const char* op) {
   Param p;
-  std::string_view given;
-  if (size_t equals = text.find('='); equals != text.npos)
-    given = trim(text.substr(equals + 1)), text = trim(text.substr(0, equals));
-  size_t name = text.find_last_of(" &*") + 1;
-  p.name = std::string(text.substr(name));
-  std::string_view type = trim(text.substr(0, name));
-  if (type.starts_with("const ")) type.remove_prefix(6);
-  while (type.ends_with('&') || type.ends_with('*')) type = trim(type.substr(0, type.size() - 1));
-  p.type = std::string(type);
-  p.none_allowed = p.type.starts_with("Maybe") || p.type == "Generator";
-  p.number_allowed = listed(kTakesNumbers, op, p.name);
-  if (!given.empty()) set_default(p, given);
-  set_keys(p, op);
+  p.name = std::string(from.name), p.type = std::string(from.type), p.keyword_only = from.keyword_only;
+  const auto* type = std::ranges::find(kTypes, from.type, &Named::type);
+  VESTA_CHECK(type != std::end(kTypes), not_implemented, op, ": expected a parameter type that Python knows, got ",
+              from.type, " (", from.name, ").");
+  p.kind = type->kind, p.none_allowed = type->none_allowed;
+  if (from.has_default) set_default(p, from.default_text);
+  set_keys(p);
   return p;
 }
 
-bool is_option(const Param& p) { return p.type == "MaybeDType" || p.type == "MaybeDevice" || p.type == "Generator"; }
+bool is_option(const Param& p) { return p.keyword_only; }
 
 }  // namespace
 
 std::string shown_default(const Param& p) {
-  std::string value = p.default_text;
-  if (value == "true" || value == "false") value = p.integer ? "True" : "False";
-  else if (p.type == "Text") value = "'" + value + "'";
-  else if (p.type == "IntList" && value == "{}") value = "()";
-  else if (value == "{}" || value == "nullptr") value = "None";
+  const std::string& value = p.default_text;
+  if (value == "true" || value == "false") return p.integer ? "True" : "False";
+  if (p.kind == Kind::text && value != "{}") return "'" + value + "'";
+  if (p.kind == Kind::integers && !p.none_allowed && value == "{}") return "()";
+  if (value == "{}" || value == "nullptr") return "None";
+  if (p.kind == Kind::integers && value.front() == '{') return "(" + value.substr(1, value.size() - 2) + ")";
   return value;
 }
 
-void Table::read(const char* name, std::initializer_list<const char*> first, const char* text, bool is_pointwise) {
+void Table::read(const Schema& s) {
+  schema = &s;
+  read(s.name, s.parameters);
+  pointwise = s.pointwise;
+  if (s.out) extras |= 1 << kOut;
+  if (s.factory) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;
+  if (s.memory_format) extras |= 1 << kMemoryFormat;
+}
+
+void Table::read(const char* name, const char* text) {
   op = name;
-  pointwise = is_pointwise;
-  for (const char* operand : first) {
-    params.push_back(read_param(op, "const Tensor& " + std::string(operand)));
-    if (is_pointwise && first.size() > 1) params.back().number_allowed = true;
-  }
-  std::string_view inside(text);
-  for (auto part : split(inside.substr(1, inside.size() - 2))) params.push_back(read_param(op, part));
-  bool dtype = false, device = false;
+  for (const Parameter& p : parameters_of(text)) params.push_back(read_param(p, name));
+  VESTA_CHECK(slots() + kExtras <= kMaxSlots, not_implemented, op, ": expected at most ", kMaxSlots - kExtras,
+              " parameters, got ", slots(), ". Raise kMaxSlots.");
+  bool starred = false;
   for (int i = 0; i < slots(); ++i) {
     const Param& p = params[size_t(i)];
     if (p.required) required = i + 1;
-    dtype = dtype || p.name == "dtype", device = device || p.name == "device";
-    bool last = std::all_of(params.begin() + i + 1, params.end(), is_option);
+    if (!p.keyword_only) positional = i + 1;
+    const bool last = std::all_of(params.begin() + i + 1, params.end(), is_option);
     if (p.type == "IntList" && last && (p.name == "size" || p.name == "dims" || p.name == "shape")) varargs = i;
-    signature += (i ? ", " : "") + p.name + (p.required ? "" : "=" + shown_default(p));
+    if (p.keyword_only && !starred) signature += i ? ", *" : "*", starred = true;
+    signature += (signature.empty() ? "" : ", ") + p.name + (p.required ? "" : "=" + shown_default(p));
   }
-  std::string_view n(name);
-  auto is = [&](const char* type) {
-    return std::ranges::any_of(params, [&](const Param& p) { return p.type == type; });
-  };
-  // A factory's values, and random ones, do not depend on a tensor's.
-  differentiable = (is("Tensor") || is("TensorList")) && !is("Generator") && !(dtype && device && n != "to_copy");
-  if (dtype && device) extras |= 1 << kRequiresGrad | 1 << kPinMemory | 1 << kLayout;
-  if (n.ends_with("_like") || n == "empty" || n == "clone" || n == "contiguous" || n == "to_copy")
-    extras |= 1 << kMemoryFormat;
+  takes_star = starred;
 }
 
 }  // namespace vesta::python

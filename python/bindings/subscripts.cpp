@@ -1,6 +1,9 @@
 // x[...] and x[...] = value: basic subscripts make a view, tensors among them gather or scatter.
 #include <vesta/core/index.h>
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/view.h>
 
 #include "arguments.h"
 #include "factories.h"

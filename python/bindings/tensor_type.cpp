@@ -3,7 +3,7 @@
 
 #include <structmember.h>
 
-#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/arithmetic.h>
 
 #include "errors.h"
 #include "graph_gc.h"

@@ -13,42 +13,10 @@ from ._C import Tensor, _ops
 
 __version__ = "0.1.0"
 
-#: Ops of the roll call that other functions are made of; they stay in ``vesta._C._ops``.
-_PARTS = {
-    "arange_range",
-    "cross_entropy_rows",
-    "index_tensors",
-    "log_softmax_float",
-    "mT",
-    "normalize",
-    "max_dim",
-    "min_dim",
-    "slice",
-    "softmax_float",
-    "to_copy",
-}
-#: Other names of ops, as PyTorch and NumPy have them; methods too.
-_ALIASES = {
-    "absolute": "abs",
-    "negative": "neg",
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "div",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "less": "lt",
-    "less_equal": "le",
-    "not_equal": "ne",
-    "clip": "clamp",
-    "concat": "cat",
-    "concatenate": "cat",
-    "swapaxes": "transpose",
-    "swapdims": "transpose",
-}
 #: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
 _LAZY = {
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "nn", "optim", "safetensors", "utils"), ""),
-    **dict.fromkeys(("distributed", "futures", "multiprocessing"), ""),
+    **dict.fromkeys(("distributed", "futures", "multiprocessing", "return_types"), ""),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
     **dict.fromkeys(("GradScaler", "autocast"), ".amp"),
@@ -64,34 +32,20 @@ _TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int",
 for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is a context manager too
     globals().pop(_name, None)
 for _name, _function in vars(_ops).items():
-    if not _name.startswith("_") and not _name.endswith("_") and _name not in _PARTS:
+    if not _name.startswith("_") and not _name.endswith("_"):
         globals()[_name] = _function
-for _alias, _name in _ALIASES.items():
-    globals()[_alias] = getattr(_ops, _name)
-    if hasattr(Tensor, _name):
-        setattr(Tensor, _alias, getattr(Tensor, _name))
-del _name, _function, _alias
+clamp_ = Tensor.clamp_
+del _name, _function
 
 from . import _tensor  # noqa: E402  (puts the methods written in Python into Tensor)
 from ._functions import (  # noqa: E402
-    allclose,
     asarray,
-    clamp_,
-    equal,
     is_complex,
     is_floating_point,
     is_tensor,
-    isclose,
-    max,
-    min,
-    nonzero,
     norm,
     numel,
-    randint,
-    std,
     typename,
-    var,
-    where,
 )
 
 _tensor.install()

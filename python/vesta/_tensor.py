@@ -136,7 +136,7 @@ def _as_class(result: Any, cls: type) -> Any:
         return result if isinstance(result, cls) else result.as_subclass(cls)
     if isinstance(result, (tuple, list)) and any(isinstance(item, Tensor) for item in result):
         items = [_as_class(item, cls) for item in result]
-        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)  # a named tuple, or any
     return result
 
 
@@ -157,40 +157,6 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
             return self.to(dtype.dtype, non_blocking=non_blocking)
         return self.to(dtype.device_type, dtype.dtype, non_blocking=non_blocking)
     return self.to(dtype, non_blocking=non_blocking)
-
-
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """``self.expand(other.size())``."""
-    return self.expand(other.shape)
-
-
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """``self.view(other.size())``."""
-    return self.view(other.shape)
-
-
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """``self.reshape(other.shape)``."""
-    return self.reshape(other.shape)
-
-
-def ravel(self: Tensor) -> Tensor:
-    """All elements in one dimension; a view where it can be."""
-    return self.reshape(-1)
-
-
-def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Divides in place; ``rounding_mode`` is None, ``"floor"`` or ``"trunc"``."""
-    if rounding_mode is None:
-        return self.true_divide_(other)
-    if rounding_mode not in ("floor", "trunc"):
-        raise RuntimeError(f"div_: expected rounding_mode None, 'floor' or 'trunc', got {rounding_mode!r}.")
-    return self.floor_divide_(other) if rounding_mode == "floor" else self.trunc_divide_(other)
-
-
-def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """The elements where ``condition`` holds, else those of ``other``."""
-    return _functions.where(condition, self, other)
 
 
 def share_memory_(self: Tensor) -> Tensor:
@@ -273,27 +239,15 @@ def install() -> None:
         __deepcopy__,
         __format__,
         __array_wrap__,
-        expand_as,
-        view_as,
-        reshape_as,
-        ravel,
-        div_,
         norm,
-        where,
         record_stream,
         share_memory_,
         is_shared,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)
-    Tensor.divide_ = div_
     Tensor.__torch_function__ = __torch_function__
     Tensor.type = type_
     Tensor.__array_priority__ = 1000  # NumPy lets a tensor on the right-hand side decide
     Tensor.real = property(real)
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)
-    for name in ("max", "min", "nonzero", "clamp_", "equal", "isclose", "allclose", "var", "std"):
-        setattr(Tensor, name, getattr(_functions, name))
-    Tensor.clip_ = _functions.clamp_
-    for alias, name in (("absolute", "abs"), ("negative", "neg"), ("subtract", "sub"), ("multiply", "mul")):
-        setattr(Tensor, f"{alias}_", getattr(Tensor, f"{name}_"))

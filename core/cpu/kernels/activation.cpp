@@ -1,6 +1,7 @@
 #include <vesta/core/cpu/loops.h>
+#include <vesta/core/ops/lists/activation.h>
 #include <vesta/core/ops/pointwise/activation.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_REGISTER_TOPIC(activation, VESTA_POINTWISE_ACTIVATION)
+VESTA_CPU_TOPIC(activation, VESTA_OPS_ACTIVATION)
 }

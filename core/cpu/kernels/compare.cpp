@@ -1,6 +1,7 @@
 #include <vesta/core/cpu/loops.h>
+#include <vesta/core/ops/lists/compare.h>
 #include <vesta/core/ops/pointwise/compare.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_REGISTER_TOPIC(compare, VESTA_POINTWISE_COMPARE)
+VESTA_CPU_TOPIC(compare, VESTA_OPS_COMPARE)
 }

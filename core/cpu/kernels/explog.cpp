@@ -1,6 +1,7 @@
 #include <vesta/core/cpu/loops.h>
+#include <vesta/core/ops/lists/explog.h>
 #include <vesta/core/ops/pointwise/explog.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_REGISTER_TOPIC(explog, VESTA_POINTWISE_EXPLOG)
+VESTA_CPU_TOPIC(explog, VESTA_OPS_EXPLOG)
 }

@@ -121,7 +121,7 @@ void softmax(const char* xb, char* yb, int64_t n, bool log) {
 }
 
 template <class T>
-void softmax_gradient(const char* gb, const char* yb, char* out, int64_t n, bool log) {
+void _softmax_backward(const char* gb, const char* yb, char* out, int64_t n, bool log) {
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *y = reinterpret_cast<const T*>(yb);
   T* gx = reinterpret_cast<T*>(out);
@@ -296,7 +296,7 @@ bool unscale(char* gb, int64_t n, double factor) {
 void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
-    rows[d] = {&softmax<T>, &softmax_gradient<T>, &logsumexp<T>,     &dot<T>,    &exp_minus<T>,
+    rows[d] = {&softmax<T>, &_softmax_backward<T>, &logsumexp<T>,     &dot<T>,    &exp_minus<T>,
                &moments<T>, &affine<T>,           &gradient_sums<T>, &combine<T>};
     optim[d] = {&sgd<T>, &adam<T>, &rmsprop<T>, &unscale<T>};
   };

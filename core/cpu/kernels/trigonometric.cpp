@@ -1,6 +1,7 @@
 #include <vesta/core/cpu/loops.h>
+#include <vesta/core/ops/lists/trigonometric.h>
 #include <vesta/core/ops/pointwise/trigonometric.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_REGISTER_TOPIC(trigonometric, VESTA_POINTWISE_TRIGONOMETRIC)
+VESTA_CPU_TOPIC(trigonometric, VESTA_OPS_TRIGONOMETRIC)
 }

@@ -80,7 +80,7 @@ struct Erfc {
 
 // Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016. Not written with erf: 1 + erf(x) cancels for x << 0.
 struct GeluErf {
-  static constexpr auto doc = "gelu_erf(input): x * P(X <= x) for a standard normal X: x / 2 * erfc(-x / sqrt(2)).";
+  static constexpr auto doc = "_gelu_erf(input): x * P(X <= x) for a standard normal X: x / 2 * erfc(-x / sqrt(2)).";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x) { return x * math::normal_cdf(x); }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) {
@@ -91,7 +91,7 @@ struct GeluErf {
 
 // The same paper's approximation; x / 2 * (1 + tanh(u)) = x * sigmoid(2 u) keeps the tail for x << 0.
 struct GeluTanh {
-  static constexpr auto doc = "gelu_tanh(input): x * sigmoid(2 u), u = sqrt(2 / pi) * (x + 0.044715 x^3).";
+  static constexpr auto doc = "_gelu_tanh(input): x * sigmoid(2 u), u = sqrt(2 / pi) * (x + 0.044715 x^3).";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x) {
     return x * math::sigmoid(lit<V>(1.5957691216057308) * (x + lit<V>(0.044715) * x * x * x));

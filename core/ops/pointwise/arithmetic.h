@@ -127,9 +127,9 @@ struct Mul {
   template <class T> VESTA_HD static T backward_b(T g, T a, Unused, Unused) { return g * math::conj(a); }
 };
 
-struct TrueDivide {
+struct Div {
   static constexpr auto doc =
-      "true_divide(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
+      "div(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
   static constexpr auto accepts = kFloats | kComplexes;
   template <class V> VESTA_HD static V forward(V a, V b) { return a / b; }
   template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g / math::conj(b); }

@@ -24,7 +24,7 @@ struct ClampMax {
 };
 
 struct ClampBetween {
-  static constexpr auto doc = "clamp_between(input, min, max): min(max(x, min), max), elementwise with broadcasting.";
+  static constexpr auto doc = "_clamp_between(input, min, max): min(max(x, min), max), elementwise with broadcasting.";
   static constexpr auto accepts = kReals;
   template <class V> VESTA_HD static V forward(V x, V low, V high) {
     return math::minimum(math::maximum(x, low), high);

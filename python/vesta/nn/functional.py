@@ -8,8 +8,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import vesta
 from vesta import Tensor
-from vesta._C import _nn
+from vesta._C import _nn, _private
 
 __all__ = [
     "batch_norm",
@@ -35,6 +36,7 @@ __all__ = [
     "tanh",
 ]
 
+conv2d = vesta.conv2d
 linear = _nn.linear
 gelu = _nn.gelu
 softplus = _nn.softplus
@@ -64,7 +66,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         >>> vesta.nn.functional.leaky_relu(vesta.tensor([-1.0, 2.0]), 0.5)
         tensor([-0.5000,  2.0000])
     """
-    return input.leaky_relu_(negative_slope) if inplace else _nn.leaky_relu(input, negative_slope)
+    return (_nn.leaky_relu_ if inplace else _nn.leaky_relu)(input, negative_slope)
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -96,12 +98,12 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
         tensor([[0.2500, 0.2500, 0.2500, 0.2500],
                 [0.2500, 0.2500, 0.2500, 0.2500]])
     """
-    return _nn.softmax(input, _implicit_dim("softmax", input.dim()) if dim is None else dim, dtype)
+    return vesta.softmax(input, _implicit_dim("softmax", input.dim()) if dim is None else dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of ``softmax(input, dim)``, without its loss of digits."""
-    return _nn.log_softmax(input, _implicit_dim("log_softmax", input.dim()) if dim is None else dim, dtype)
+    return vesta.log_softmax(input, _implicit_dim("log_softmax", input.dim()) if dim is None else dim, dtype)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -118,47 +120,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    result = _nn.dropout(input, p, training)
+    result = _private._dropout(input, p, training)
     return input.copy_(result) if inplace else result
-
-
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """2-d cross-correlation of ``input`` [N, C, H, W] with ``weight`` [O, C / groups, kH, kW], plus ``bias`` [O].
-
-    Args:
-        padding: rows and columns of zeros on each side, or ``"valid"`` (none) or ``"same"`` (output as large as input).
-
-    Example::
-
-        >>> import vesta
-        >>> vesta.nn.functional.conv2d(vesta.zeros(1, 3, 8, 8), vesta.zeros(4, 3, 3, 3), padding=1).shape
-        vesta.Size([1, 4, 8, 8])
-    """
-    if not isinstance(padding, str):
-        return _nn.conv2d(input, weight, bias, stride, padding, dilation, groups)
-    if padding == "valid":
-        return _nn.conv2d(input, weight, bias, stride, 0, dilation, groups)
-    if padding != "same":
-        raise ValueError(f"conv2d: expected padding 'valid', 'same' or integers, got {padding!r} (padding).")
-    strides = (stride, stride) if isinstance(stride, int) else tuple(stride)
-    if any(step != 1 for step in strides):
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
-    dilations = (dilation, dilation) if isinstance(dilation, int) else tuple(dilation)
-    total = [step * (size - 1) for step, size in zip(dilations, weight.shape[2:])]
-    # An odd total goes on the far side. The op pads both sides alike: take one more there and drop what it added.
-    output = _nn.conv2d(input, weight, bias, stride, [(zeros + 1) // 2 for zeros in total], dilation, groups)
-    for dim, zeros in zip((-2, -1), total):
-        if zeros % 2:
-            output = output.narrow(dim, 1, output.size(dim) - 1)
-    return output
 
 
 def max_pool2d(
@@ -182,7 +145,7 @@ def max_pool2d(
         tensor([[[[1., 1.],
                   [1., 1.]]]])
     """
-    op = _nn.max_pool2d_with_indices if return_indices else _nn.max_pool2d
+    op = _nn.max_pool2d_with_indices if return_indices else vesta.max_pool2d
     return op(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
@@ -241,7 +204,7 @@ def embedding(
     rows = weight.size(0)
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
-    return _nn.embedding(weight, input, -1 if padding_idx is None else padding_idx % rows)
+    return vesta.embedding(weight, input, -1 if padding_idx is None else padding_idx % rows)
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:

@@ -35,7 +35,7 @@ TEST_CASE("A native program computes on a CUDA device", "[cuda]") {
   }
   CHECK(cuda::device_count() >= 1);
   CHECK_FALSE(cuda::api().device_info(0).name.empty());
-  Tensor x = arange_range(0.0, 6.0, 1.0, DType::float32).view({2, 3});
+  Tensor x = arange(0.0, 6.0, 1.0, DType::float32).view({2, 3});
   Tensor there = x.to(Device("cuda"));
   CHECK(there.device() == Device(DeviceType::cuda, 0));
   there.set_requires_grad(true);
@@ -57,7 +57,7 @@ TEST_CASE("A native program computes on a CUDA device", "[cuda]") {
 
 TEST_CASE("What a kernel finds wrong is raised at the next wait, once", "[cuda]") {
   if (!have_device()) return;
-  Tensor x = arange_range(0.0, 4.0, 1.0, DType::float32).to(Device("cuda"));
+  Tensor x = arange(0.0, 4.0, 1.0, DType::float32).to(Device("cuda"));
   Tensor bad = full({1}, int64_t(9), DType::int64).to(Device("cuda"));
   Tensor picked = index_select(x, 0, bad);
   CHECK_THROWS_WITH(cuda::synchronize(), Catch::Matchers::Contains("index 9 is out of bounds"));

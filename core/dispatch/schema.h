@@ -1,0 +1,124 @@
+// Schema: what an op's line in the op list says, at run time. Everything that speaks about an op reads it: the Python
+// parser, help(), stubs, error messages, autocast, docs, profiles.
+//
+// A line ends in properties, the constants of namespace vesta::schema:
+//
+//   OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,
+//      fields("values", "indices"))
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <vesta/core/base/macros.h>
+#include <vesta/core/dtype_set.h>
+
+namespace vesta {
+
+/// Where a function stands in Python: `vesta`, a module of its own, `nn.functional`, or `vesta._C` only.
+enum class Space : uint8_t { root, linalg, fft, special, functional, hidden };
+
+namespace autocast {
+/// What an op does with its floating-point operands under autocast (float64 is never touched).
+enum class Rule : uint8_t {
+  none,            // leaves them alone
+  lower,           // casts to the mode's dtype: products and convolutions
+  float32,         // casts to float32: where 16 bits overflow or lose too much
+  float32_result,  // asks for a float32 result unless the caller gave a dtype
+  widest,          // casts to float32 where their dtypes differ
+};
+}  // namespace autocast
+
+/// The bytes and arithmetic operations of one call, for profiles.
+struct Cost {
+  double bytes = 0;
+  double operations = 0;
+};
+class OperandSizes;  // what a cost formula sees of a call
+
+/// The whole interface of one form of an op.
+struct Schema {
+  const char* name = "";         // the function's: "max"
+  const char* overload = "";     // which of its forms: "dim"; "" for the first
+  const char* parameters = "()";  // as C++ declares them, the first operand included
+  const char* result = "Tensor";  // as C++ declares it
+  const char* doc = "";
+  Space space = Space::root;
+  bool function = true;           // stands in `space`
+  bool method = false;            // and in Tensor, where the first parameter is self
+  bool pointwise = false;
+  bool inplace = false;           // a pointwise op with a method name_() too
+  bool out = false;               // takes out= in Python
+  bool composite = false;         // has a default body, made of other ops
+  bool differentiable = true;     // false: results carry no gradient
+  bool factory = false;           // takes requires_grad, pin_memory and layout
+  bool memory_format = false;     // takes memory_format, besides its parameters
+  bool any_device = false;        // operands may lie on several devices, or the kernel checks them itself
+  bool deprecated = false;        // warns once
+  std::array<const char*, 4> fields{};  // of a named result: "values", "indices"
+  autocast::Rule on_cpu = autocast::Rule::none, on_cuda = autocast::Rule::none;
+  Cost (*cost)(const OperandSizes& sizes) = nullptr;
+
+  /// Returns "max.dim", the name in schemas and profiles.
+  VESTA_API std::string full_name() const;
+};
+
+/// One parameter of a schema, as its line in the op list declares it; texts belong to the schema.
+struct Parameter {
+  std::string_view name;
+  std::string_view type;          // without const, & and *: "Tensor", "MaybeDims"
+  std::string_view default_text;  // as C++ spells it
+  bool has_default = false;
+  bool keyword_only = false;
+};
+/// Reads the parameters that a schema's text declares: "(const MaybeDims& dim = {}, bool keepdim = false)".
+VESTA_API std::vector<Parameter> parameters_of(std::string_view text);
+
+namespace schema {
+
+/// Makes a schema of what a line's kind says and of its properties, in order.
+template <class... Property>
+constexpr Schema make(Schema s, Property... property) {
+  (property(s), ...);
+  return s;
+}
+
+inline constexpr auto method = [](Schema& s) { s.method = true; };
+/// The op is a method in Python, and no function.
+inline constexpr auto tensor_only = [](Schema& s) { s.method = true, s.function = false; };
+/// The op is no method in Python, whatever C++ has.
+inline constexpr auto no_method = [](Schema& s) { s.method = false; };
+inline constexpr auto inplace = [](Schema& s) { s.inplace = true; };
+inline constexpr auto out = [](Schema& s) { s.out = true; };
+inline constexpr auto composite = [](Schema& s) { s.composite = true; };
+inline constexpr auto no_gradient = [](Schema& s) { s.differentiable = false; };
+inline constexpr auto factory = [](Schema& s) { s.factory = true, s.differentiable = false; };
+inline constexpr auto memory_format = [](Schema& s) { s.memory_format = true; };
+inline constexpr auto any_device = [](Schema& s) { s.any_device = true; };
+inline constexpr auto deprecated = [](Schema& s) { s.deprecated = true; };
+inline constexpr auto hidden = [](Schema& s) { s.space = Space::hidden, s.method = false; };
+inline constexpr auto functional = [](Schema& s) { s.space = Space::functional, s.method = false; };
+inline constexpr auto in_linalg = [](Schema& s) { s.space = Space::linalg; };
+inline constexpr auto in_fft = [](Schema& s) { s.space = Space::fft; };
+inline constexpr auto in_special = [](Schema& s) { s.space = Space::special; };
+
+/// Names the parts of a result: vesta.return_types.NAME.
+template <class... Name>
+constexpr auto fields(Name... name) {
+  return [=](Schema& s) { s.fields = {name...}; };
+}
+
+// Rules of autocast, on the CPU and on CUDA.
+inline constexpr auto none = autocast::Rule::none;
+inline constexpr auto lower = autocast::Rule::lower;
+inline constexpr auto float32 = autocast::Rule::float32;
+inline constexpr auto float32_result = autocast::Rule::float32_result;
+inline constexpr auto widest = autocast::Rule::widest;
+constexpr auto casts(vesta::autocast::Rule on_cpu, vesta::autocast::Rule on_cuda) {
+  return [=](Schema& s) { s.on_cpu = on_cpu, s.on_cuda = on_cuda; };
+}
+
+}  // namespace schema
+}  // namespace vesta

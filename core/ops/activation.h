@@ -1,0 +1,10 @@
+// Activations, and the error functions that they are made of.
+#pragma once
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/activation.h>
+
+namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_ACTIVATION)
+
+}  // namespace vesta

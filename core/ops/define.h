@@ -1,0 +1,172 @@
+// Defines the objects of an op list and their schemas, in the one source file of a topic:
+//
+//   namespace vesta {
+//   VESTA_DEFINE_OPS(VESTA_OPS_REDUCE)
+//   }
+//
+// The file includes the docs of its ops, `doc::NAME` (docs/TOPIC.h), and the structs of pointwise ones. The body of a
+// composite is a function NAME_composite of the op's own signature, in any file. Everything here is constant: nothing
+// runs when the library is loaded.
+#pragma once
+#include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/pointwise_traits.h>
+
+namespace vesta {
+
+namespace traits {
+/// Returns the run-time record of struct D.
+template <class D, int inputs, int params>
+constexpr PointwiseInfo describe(const Schema& schema) {
+  PointwiseInfo info;
+  info.schema = &schema, info.name = schema.name;
+  info.inputs = inputs, info.params = params;
+  info.accepts = D::accepts;
+  info.result = result_of<D>();
+  info.integers_to_float = integers_to_float<D>();
+  if constexpr (requires { D::bool_to_int64; }) info.bool_to_int64 = D::bool_to_int64;
+  info.mask_first = mask_first<D>();
+  if constexpr (requires { D::check; }) info.check = D::check;
+  auto gradient = [&]<int i>() {
+    using G = Gradient<D, inputs, params, i>;
+    static_assert(!is_differentiable_op<D>() || G::exists || (mask_first<D>() && i == 0),
+                  "a pointwise struct has a gradient for each input, or says differentiable = false");
+    info.pass[i] = G::is_pass;
+    info.uses[i] = G::mask;
+  };
+  if constexpr (requires { D::passes_b; }) info.pass_if[1] = D::passes_b;
+  if constexpr (is_differentiable_op<D>()) {
+    gradient.template operator()<0>();
+    if constexpr (inputs > 1) gradient.template operator()<1>();
+    if constexpr (inputs > 2) gradient.template operator()<2>();
+  }
+  return info;
+}
+}  // namespace traits
+
+namespace ops {
+
+/// The kernel of every pointwise op on every device: promotion, broadcasting and memory are the same everywhere, and
+/// the device only runs the plan.
+template <auto& op, class... A>
+Tensor run_pointwise(A... a) {
+  const Tensor* in[3] = {};
+  double params[kMaxParams] = {};
+  Out out;
+  size_t i = 0, p = 0;
+  auto see = [&](auto&& v) {
+    using V = std::remove_cvref_t<decltype(v)>;
+    if constexpr (std::is_same_v<V, Tensor>) in[i++] = &v;
+    else if constexpr (std::is_same_v<V, double>) params[p++] = v;
+    else out = v;
+  };
+  (see(a), ...);
+  return pointwise(op.info, in, params, out);
+}
+
+/// The functional twin of an in-place op: the op on a copy of its first operand.
+template <auto& inplace, class... A>
+Tensor run_on_copy(const Tensor& input, A... a) {
+  return inplace(::vesta::clone(input), static_cast<A>(a)...);
+}
+
+/// The in-place twin of an op: the op, and a copy of the result onto its first operand.
+template <auto& op, class... A>
+Tensor run_and_copy(const Tensor& input, A... a) {
+  // What the gradient saves must stay as it was: of a recorded input a copy is taken, as every in-place op does.
+  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? ::vesta::clone(input) : input;
+  return write_result(input, op(before, static_cast<A>(a)...), op.name);
+}
+
+// Functions of an op's type: these find R(A...) of an object and give the instance above.
+template <auto& op, class R, class... A>
+constexpr auto pointwise_kernel(const Op<R(A...)>*) {
+  return &run_pointwise<op, A...>;
+}
+template <auto& inplace, class... A>
+constexpr auto twin(const Op<Tensor(const Tensor&, A...)>*) {
+  return &run_on_copy<inplace, A...>;
+}
+template <auto& op, class... A>
+constexpr auto copied(const Op<Tensor(const Tensor&, A...)>*) {
+  return &run_and_copy<op, A...>;
+}
+/// Returns what stands in the autocast slot of `op`: null where its schema has no rule.
+template <auto& op, const Schema& schema, class R, class... A>
+constexpr auto casts_of(const Op<R(A...)>*) -> R (*)(A...) {
+  if constexpr (schema.on_cpu == autocast::Rule::none && schema.on_cuda == autocast::Rule::none) return nullptr;
+  else return &autocast::casting::call<op, R, A...>;
+}
+/// Returns the body of a composite; null for an op with kernels. `address` is not instantiated for those.
+template <bool composite, class Fn>
+constexpr Fn body_of(auto address) {
+  if constexpr (composite) return address(std::true_type());
+  else return nullptr;
+}
+
+}  // namespace ops
+}  // namespace vesta
+
+// ---- ops::schemas::OBJECT ----
+#define VESTA_SCHEMA(kind, ...) VESTA_LINE_##kind(VESTA_SCHEMA, __VA_ARGS__)
+#define VESTA_SCHEMA_MADE(object, base, ...)                                                                           \
+  inline constexpr Schema object = [] {                                                                                \
+    using namespace ::vesta::schema;                                                                                   \
+    return make(base __VA_OPT__(, ) __VA_ARGS__);                                                                      \
+  }();
+#define VESTA_SCHEMA_BASE(R, name_, overload_, params)                                                                 \
+  (Schema{.name = #name_, .overload = overload_, .parameters = VESTA_STRING(params), .result = #R,                     \
+          .doc = ::vesta::doc::name_})
+#define VESTA_SCHEMA_POINTWISE(name_, Struct, params, args, ...)                                                       \
+  VESTA_SCHEMA_MADE(name_,                                                                                             \
+                    (Schema{.name = #name_, .parameters = VESTA_STRING(params), .doc = ::vesta::def::Struct::doc,      \
+                            .pointwise = true, .differentiable = traits::is_differentiable_op<def::Struct>()})         \
+                        __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_SCHEMA_OP(R, object, name, overload, params, args, ...)                                                  \
+  VESTA_SCHEMA_MADE(object, VESTA_SCHEMA_BASE(R, name, overload, params) __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_SCHEMA_TWIN(...) VESTA_SCHEMA_OP(__VA_ARGS__)
+#define VESTA_SCHEMA_COPIED(source, ...) VESTA_SCHEMA_OP(__VA_ARGS__)
+#define VESTA_SCHEMA_IN(space, R, name, params, args, ...)                                                             \
+  VESTA_SCHEMA_OP(R, space##_##name, space##_##name, "", params, args __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_SCHEMA_FORM(...)
+#define VESTA_SCHEMA_PYTHON_FORM(...)
+#define VESTA_SCHEMA_ALIAS(...)
+
+// ---- OBJECT_composite: declared for every line, defined for composites ----
+#define VESTA_BODY(kind, ...) VESTA_LINE_##kind(VESTA_BODY, __VA_ARGS__)
+#define VESTA_BODY_POINTWISE(...)
+#define VESTA_BODY_OP(R, object, ...) ops::Signature<decltype(ops::sig::object::call)> object##_composite;
+#define VESTA_BODY_TWIN(...)
+#define VESTA_BODY_COPIED(...)
+#define VESTA_BODY_IN(space, R, name, ...) VESTA_BODY_OP(R, space##_##name)
+#define VESTA_BODY_FORM(...)
+#define VESTA_BODY_PYTHON_FORM(...)
+#define VESTA_BODY_ALIAS(...)
+
+// ---- the objects ----
+#define VESTA_DEFINE(kind, ...) VESTA_LINE_##kind(VESTA_DEFINE, __VA_ARGS__)
+#define VESTA_DEFINE_POINTWISE(name, Struct, ...)                                                                      \
+  constinit PointwiseOp<Signature<decltype(sig::name::call)>> name(                                                    \
+      schemas::name,                                                                                                   \
+      traits::describe<def::Struct, traits::Arity<Signature<decltype(sig::name::call)>>::inputs,                       \
+                       traits::Arity<Signature<decltype(sig::name::call)>>::params>(schemas::name),                    \
+      pointwise_kernel<name>(&name), casts_of<name, schemas::name>(&name));
+#define VESTA_DEFINE_OBJECT(object, body)                                                                              \
+  constinit Op<Signature<decltype(sig::object::call)>> object(schemas::object, body, casts_of<object, schemas::object>(&object));
+#define VESTA_DEFINE_OP(R, object, ...)                                                                                \
+  VESTA_DEFINE_OBJECT(object, (body_of<schemas::object.composite, decltype(object)::Fn>([](auto on) {                     \
+                        if constexpr (on.value) return &object##_composite;                                            \
+                      })))
+#define VESTA_DEFINE_TWIN(R, object, ...) VESTA_DEFINE_OBJECT(object, twin<object##_>(&object##_))
+#define VESTA_DEFINE_COPIED(source, R, object, ...) VESTA_DEFINE_OBJECT(object, copied<source>(&source))
+#define VESTA_DEFINE_IN(space, R, name, ...) VESTA_DEFINE_OP(R, space##_##name)
+#define VESTA_DEFINE_FORM(...)
+#define VESTA_DEFINE_PYTHON_FORM(...)
+#define VESTA_DEFINE_ALIAS(...)
+
+/// Defines the objects of a list and their schemas.
+#define VESTA_DEFINE_OPS(LIST)                                                                                         \
+  namespace ops::schemas { LIST(VESTA_SCHEMA) }                                                                        \
+  LIST(VESTA_BODY)                                                                                                     \
+  namespace ops { LIST(VESTA_DEFINE) }

@@ -1,0 +1,18 @@
+// Docs of the topic matmul: what help() and the reference show, but for pointwise ops, whose structs have theirs.
+#pragma once
+
+namespace vesta::doc {
+
+inline constexpr char matmul[] =
+    "matmul(input, other): matrix product. 1-d with 1-d gives the dot product, 2-d with 2-d the matrix product; a "
+    "1-d operand is a row (input) or a column (other); leading dimensions broadcast. Error: inner sizes or dtypes "
+    "differ.";
+inline constexpr char linear[] =
+    "linear(input, weight, bias=None): input @ weight.T + bias. input [*, in], weight [out, in], bias [out]; gives "
+    "[*, out].";
+inline constexpr char mm[] =
+    "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
+inline constexpr char bmm[] = "bmm(input, mat2): products of two batches of matrices [b, n, k] and [b, k, m].";
+inline constexpr char addmm[] = "addmm(input, mat1, mat2, *, beta=1, alpha=1): beta * input + alpha * (mat1 @ mat2).";
+
+}  // namespace vesta::doc

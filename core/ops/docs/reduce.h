@@ -1,0 +1,41 @@
+// Docs of the topic reduce: what help() and the reference show, but for pointwise ops, whose structs have theirs.
+#pragma once
+
+namespace vesta::doc {
+
+inline constexpr char sum[] =
+    "sum(input, dim=None, keepdim=False, *, dtype=None): the sum over the given dimensions (all without dim). "
+    "Integers and bool sum in int64, 16-bit floats in float32. Error: a dimension out of range or repeated.";
+inline constexpr char mean[] =
+    "mean(input, dim=None, keepdim=False, *, dtype=None): sum / count over the given dimensions. Error: an integer "
+    "input.";
+inline constexpr char cumsum[] =
+    "cumsum(input, dim, *, dtype=None): the sums of the first 1, 2, ... elements along dim; of input's shape. "
+    "Integers and bool sum in int64. Error: a dimension out of range, dtype bool.";
+inline constexpr char amax[] =
+    "amax(input, dim=None, keepdim=False): the largest value; NaN wins. Error: nothing to reduce.";
+inline constexpr char amin[] =
+    "amin(input, dim=None, keepdim=False): the smallest value; NaN wins. Error: nothing to reduce.";
+inline constexpr char any[] = "any(input, dim=None, keepdim=False): whether any element is non-zero; False for none.";
+inline constexpr char all[] = "all(input, dim=None, keepdim=False): whether all elements are non-zero; True for none.";
+inline constexpr char max[] =
+    "max(input): the largest element. max(input, dim, keepdim=False): a named tuple (values, indices) of the largest "
+    "along dim; the first of equals, NaN wins. max(input, other): elementwise, with broadcasting. Error: nothing to "
+    "reduce, a complex dtype.";
+inline constexpr char min[] =
+    "min(input): the smallest element. min(input, dim, keepdim=False): a named tuple (values, indices) of the "
+    "smallest along dim; the first of equals, NaN wins. min(input, other): elementwise, with broadcasting. Error: "
+    "nothing to reduce, a complex dtype.";
+inline constexpr char argmax[] =
+    "argmax(input, dim=None, keepdim=False): index (int64) of the largest along dim, or in the flattened input.";
+inline constexpr char argmin[] =
+    "argmin(input, dim=None, keepdim=False): index (int64) of the smallest along dim, or in the flattened input.";
+inline constexpr char var[] =
+    "var(dim=None, *, correction=1, keepdim=False): sum(|x - mean|^2) / (count - correction) over dim; var(dim, "
+    "unbiased) takes True for correction 1, False for 0. Error: an integer input.";
+inline constexpr char std[] = "std(dim=None, *, correction=1, keepdim=False): the square root of var.";
+inline constexpr char norm[] =
+    "norm(p='fro', dim=None, keepdim=False, dtype=None): sum(|x|^p)^(1/p) over dim (everything without); 'fro' is "
+    "p=2, inf the largest |x|, -inf the smallest, 0 the count of what is not zero. Error: an integer input.";
+
+}  // namespace vesta::doc

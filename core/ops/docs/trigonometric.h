@@ -1,0 +1,7 @@
+// Docs of the topic trigonometric: what help() and the reference show, but for pointwise ops, whose structs have theirs.
+#pragma once
+
+namespace vesta::doc {
+
+
+}  // namespace vesta::doc

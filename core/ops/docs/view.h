@@ -1,0 +1,50 @@
+// Docs of the topic view: what help() and the reference show, but for pointwise ops, whose structs have theirs.
+#pragma once
+
+namespace vesta::doc {
+
+inline constexpr char view[] =
+    "view(*shape): the same memory in another shape; one size may be -1. Raises where the strides do not allow it: "
+    "use reshape() then.";
+inline constexpr char permute[] = "permute(*dims): reorders the dimensions; each must be named once.";
+inline constexpr char transpose[] = "transpose(dim0, dim1): swaps two dimensions.";
+inline constexpr char expand[] =
+    "expand(*sizes): repeats dimensions of size 1 without copying; -1 keeps a size, new dimensions go in front. "
+    "Elements share memory: clone() before writing.";
+inline constexpr char _squeeze[] =
+    "squeeze(dim=None): removes all dimensions of size 1, or those of the given dimensions that have size 1.";
+inline constexpr char squeeze[] =
+    "squeeze(dim=None): removes all dimensions of size 1, or those of the given dimensions that have size 1.";
+inline constexpr char unsqueeze[] = "unsqueeze(dim): inserts a dimension of size 1 at dim, in [-ndim - 1, ndim].";
+inline constexpr char select[] =
+    "select(dim, index): the slice at one index, with dimension dim removed. IndexError out of [-size, size).";
+inline constexpr char slice[] =
+    "slice(dim=0, start=None, end=None, step=1): elements start, start + step, ... before end; bounds are clamped as "
+    "Python does, step must be positive.";
+inline constexpr char diagonal[] =
+    "diagonal(offset=0, dim1=0, dim2=1): the diagonal of two dimensions as a new last one; offset > 0 lies above.";
+inline constexpr char as_strided[] =
+    "as_strided(size, stride, storage_offset=None): any geometry, in elements, over the tensor's memory; must lie in "
+    "it.";
+inline constexpr char reshape[] = "reshape(*shape): a view where strides allow it, else a copy; one size may be -1.";
+inline constexpr char flatten[] =
+    "flatten(start_dim=0, end_dim=-1): joins the dimensions from start_dim to end_dim into one.";
+inline constexpr char ravel[] =
+    "ravel(): all elements in one dimension, row by row; the tensor itself or a view where it is contiguous, else a "
+    "copy.";
+inline constexpr char view_as[] = "view_as(other): view(other.size()).";
+inline constexpr char expand_as[] = "expand_as(other): expand(other.size()).";
+inline constexpr char reshape_as[] = "reshape_as(other): reshape(other.size()).";
+inline constexpr char t[] = "t(): the transpose of a tensor of at most two dimensions.";
+inline constexpr char mT[] = "mT: swaps the last two dimensions.";
+inline constexpr char narrow[] =
+    "narrow(dim, start, length): elements start to start + length - 1 of dimension dim, a view.";
+inline constexpr char unbind[] = "unbind(dim=0): the slices along dim, as views with dim removed.";
+inline constexpr char split[] =
+    "split(split_size, dim=0): views of pieces of that size along dim (the last may be smaller), or of the sizes "
+    "listed, which must sum to the size of dim.";
+inline constexpr char chunk[] =
+    "chunk(chunks, dim=0): at most that many views of equal size along dim; the last may be smaller.";
+inline constexpr char sum_to_size[] = "sum_to_size(*size): sums over the dimensions that were broadcast from size.";
+
+}  // namespace vesta::doc

@@ -1,0 +1,123 @@
+// What the lines of an op list become (lists/README.md): declarations and functions, objects and schemas. The library
+// does this for its own topics (TOPIC.h, TOPIC.cpp); a plug-in or a test does it for a list of its own, in namespace
+// vesta:
+//
+//   #define MY_OPS(OP) OP(POINTWISE, softsign, Softsign, (), ())
+//   VESTA_DECLARE_OPS(MY_OPS)      // vesta::softsign, softsign_out and the object vesta::ops::softsign
+//   VESTA_DEFINE_OPS(MY_OPS)       // the object and its schema, from def::Softsign: in one source file (define.h)
+//
+// Kernels come from VESTA_REGISTER_TOPIC (core/cpu/loops.h), gradients from autograd/record.h.
+#pragma once
+#include <vesta/core/ops/lines.h>
+#include <vesta/core/ops/pointwise.h>
+
+namespace vesta {
+
+namespace ops {
+/// What a parameter of a function is in its op: an operand has become a tensor.
+template <class T>
+struct OpParameter {
+  using type = T;
+};
+template <>
+struct OpParameter<const Operand&> {
+  using type = const Tensor&;
+};
+template <>
+struct OpParameter<const MaybeOperand&> {
+  using type = MaybeTensor;
+};
+template <class Function>
+struct OpSignature;
+template <class R, class... A>
+struct OpSignature<R(A...)> {
+  using type = R(typename OpParameter<A>::type...);
+};
+/// The signature of the op whose line declares `Function`.
+template <class Function>
+using Signature = typename OpSignature<Function>::type;
+
+namespace tag {}  // a type per object: what a method of Tensor finds its op by
+template <class Tag>
+struct Invoke;
+}  // namespace ops
+
+}  // namespace vesta
+
+// ---- ops::sig::OBJECT::call: the parameters, for their types only ----
+#define VESTA_SIGNATURE(kind, ...) VESTA_LINE_##kind(VESTA_SIGNATURE, __VA_ARGS__)
+#define VESTA_SIGNATURE_POINTWISE(name, Struct, params, args, ...)                                                     \
+  struct name { static Tensor call(VESTA_UNPAREN params, Out out = {}); };
+#define VESTA_SIGNATURE_OP(R, object, name, overload, params, args, ...)                                               \
+  struct object { static R call params; };
+#define VESTA_SIGNATURE_TWIN(...) VESTA_SIGNATURE_OP(__VA_ARGS__)
+#define VESTA_SIGNATURE_COPIED(source, ...) VESTA_SIGNATURE_OP(__VA_ARGS__)
+#define VESTA_SIGNATURE_IN(space, R, name, params, args, ...)                                                          \
+  VESTA_SIGNATURE_OP(R, space##_##name, space##_##name, "", params, args, __VA_ARGS__)
+#define VESTA_SIGNATURE_FORM(...)
+#define VESTA_SIGNATURE_PYTHON_FORM(...)
+#define VESTA_SIGNATURE_ALIAS(...)
+
+// ---- the objects: layers and kernels are registered with them ----
+#define VESTA_OBJECT(kind, ...) VESTA_LINE_##kind(VESTA_OBJECT, __VA_ARGS__)
+#define VESTA_OBJECT_POINTWISE(name, ...)                                                                              \
+  extern VESTA_API constinit PointwiseOp<Signature<decltype(sig::name::call)>> name;                                   \
+  namespace tag { struct name; }                                                                                       \
+  template <>                                                                                                          \
+  struct Invoke<tag::name> {                                                                                           \
+    static auto run(const auto&... a) { return ops::name(a..., Out{}); }                                               \
+    static void inplace(const Tensor& self, const auto&... a) {                                                        \
+      ops::name(self, a..., Out{&self, Out::inplace});                                                                 \
+    }                                                                                                                  \
+  };
+#define VESTA_OBJECT_OP(R, object, ...)                                                                                \
+  extern VESTA_API constinit Op<Signature<decltype(sig::object::call)>> object;                                        \
+  namespace tag { struct object; }                                                                                     \
+  template <>                                                                                                          \
+  struct Invoke<tag::object> {                                                                                         \
+    static R run(const auto&... a) { return ops::object(a...); }                                                       \
+  };
+#define VESTA_OBJECT_TWIN(...) VESTA_OBJECT_OP(__VA_ARGS__)
+#define VESTA_OBJECT_COPIED(source, ...) VESTA_OBJECT_OP(__VA_ARGS__)
+#define VESTA_OBJECT_IN(space, R, name, ...) VESTA_OBJECT_OP(R, space##_##name)
+#define VESTA_OBJECT_FORM(R, object, ...)                                                                              \
+  namespace tag { struct object; }
+#define VESTA_OBJECT_PYTHON_FORM(...)
+#define VESTA_OBJECT_ALIAS(...)
+
+// ---- the functions: overloads are overloads; `name_out(out, ...)` of a pointwise op writes to `out` ----
+#define VESTA_FUNCTION(kind, ...) VESTA_LINE_##kind(VESTA_FUNCTION, __VA_ARGS__)
+#define VESTA_FUNCTION_POINTWISE(name, Struct, params, args, ...)                                                      \
+  inline Tensor name params { return ops::name(VESTA_UNPAREN args, Out{}); }                                           \
+  inline const Tensor& name##_out(const Tensor& out VESTA_COMMA params) {                                              \
+    ops::name(VESTA_UNPAREN args, Out{&out, Out::given});                                                              \
+    return out;                                                                                                        \
+  }
+#define VESTA_FUNCTION_OP(R, object, name, overload, params, args, ...)                                                \
+  inline R name params { return ops::object args; }
+#define VESTA_FUNCTION_TWIN(...) VESTA_FUNCTION_OP(__VA_ARGS__)
+#define VESTA_FUNCTION_COPIED(source, ...) VESTA_FUNCTION_OP(__VA_ARGS__)
+#define VESTA_FUNCTION_IN(space, R, name, params, args, ...)                                                           \
+  VESTA_FUNCTION_OP(R, space##_##name, space##_##name, "", params, args)                                               \
+  namespace space { inline R name params { return ops::space##_##name args; } }
+#define VESTA_FUNCTION_FORM(R, object, name, form, params, args, call, ...)                                            \
+  inline R name params { return call; }                                                                                \
+  namespace ops {                                                                                                      \
+  template <>                                                                                                          \
+  struct Invoke<tag::object> {                                                                                         \
+    static R run(const auto&... a) { return ::vesta::name(a...); }                                                     \
+  };                                                                                                                   \
+  }
+#define VESTA_FUNCTION_PYTHON_FORM(...)
+#define VESTA_FUNCTION_ALIAS(alias, name)                                                                              \
+  inline auto alias(const auto&... a)                                                                                  \
+    requires requires { ::vesta::name(a...); }                                                                         \
+  {                                                                                                                    \
+    return ::vesta::name(a...);                                                                                        \
+  }
+
+/// Declares the ops of a list, and defines their functions.
+#define VESTA_DECLARE_OPS(LIST)                                                                                        \
+  namespace ops::sig { LIST(VESTA_SIGNATURE) }                                                                         \
+  namespace ops { LIST(VESTA_OBJECT) }                                                                                 \
+  LIST(VESTA_FUNCTION)

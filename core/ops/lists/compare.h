@@ -1,0 +1,36 @@
+// The op list, comparisons, logic and bits. See README.md.
+#pragma once
+
+#define VESTA_OPS_COMPARE(OP)                                                                                          \
+  OP(POINTWISE, isnan, IsNan, (), ())                                                                                  \
+  OP(POINTWISE, isinf, IsInf, (), ())                                                                                  \
+  OP(POINTWISE, isfinite, IsFinite, (), ())                                                                            \
+  OP(POINTWISE, logical_not, LogicalNot, (), (), inplace, out)                                                         \
+  OP(POINTWISE, bitwise_not, BitwiseNot, (), (), inplace, out)                                                         \
+  OP(POINTWISE, eq, Eq, (const Operand& other), (other), inplace, out)                                                 \
+  OP(POINTWISE, ne, Ne, (const Operand& other), (other), inplace, out)                                                 \
+  OP(POINTWISE, lt, Lt, (const Operand& other), (other), inplace, out)                                                 \
+  OP(POINTWISE, le, Le, (const Operand& other), (other), inplace, out)                                                 \
+  OP(POINTWISE, gt, Gt, (const Operand& other), (other), inplace, out)                                                 \
+  OP(POINTWISE, ge, Ge, (const Operand& other), (other), inplace, out)                                                 \
+  OP(POINTWISE, logical_and, LogicalAnd, (const Tensor& other), (other), inplace, out)                                 \
+  OP(POINTWISE, logical_or, LogicalOr, (const Tensor& other), (other), inplace, out)                                   \
+  OP(POINTWISE, logical_xor, LogicalXor, (const Tensor& other), (other), inplace, out)                                 \
+  OP(POINTWISE, bitwise_and, BitwiseAnd, (const Operand& other), (other), inplace, out)                                \
+  OP(POINTWISE, bitwise_or, BitwiseOr, (const Operand& other), (other), inplace, out)                                  \
+  OP(POINTWISE, bitwise_xor, BitwiseXor, (const Operand& other), (other), inplace, out)                                \
+  OP(FORM, Tensor, bitwise_and, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other), bitwise_and(wrapped(input), other)) \
+  OP(FORM, Tensor, bitwise_or, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other), bitwise_or(wrapped(input), other)) \
+  OP(FORM, Tensor, bitwise_xor, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other), bitwise_xor(wrapped(input), other)) \
+  OP(METHOD, bool, equal, (const Tensor& other), (other), composite, no_gradient)                                      \
+  OP(METHOD, Tensor, isclose,                                                                                          \
+     (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),                          \
+     (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
+  OP(METHOD, bool, allclose,                                                                                           \
+     (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),                          \
+     (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
+  OP(ALIAS, not_equal, ne)                                                                                             \
+  OP(ALIAS, less, lt)                                                                                                  \
+  OP(ALIAS, less_equal, le)                                                                                            \
+  OP(ALIAS, greater, gt)                                                                                               \
+  OP(ALIAS, greater_equal, ge)

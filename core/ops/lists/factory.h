@@ -1,0 +1,42 @@
+// The op list, factories: tensors out of nothing. See README.md.
+#pragma once
+
+#define VESTA_OPS_FACTORY(OP)                                                                                          \
+  OP(FUNCTION, Tensor, empty, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                      \
+     (size, dtype, device), out, factory, memory_format)                                                               \
+  OP(FUNCTION, Tensor, full,                                                                                           \
+     (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                            \
+     (size, fill_value, dtype, device), out, factory)                                                                  \
+  OP(FUNCTION_AS, Tensor, arange, start_step,                                                                          \
+     (Scalar start, Scalar end, Scalar step = 1, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                  \
+     (start, end, step, dtype, device), out, factory)                                                                  \
+  OP(FORM, Tensor, arange, end, (Scalar end, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (end, dtype, device), \
+     arange(0, end, 1, dtype, device), out, factory)                                                                   \
+  OP(FUNCTION, Tensor, linspace,                                                                                       \
+     (Scalar start, Scalar end, int64_t steps, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
+     (start, end, steps, dtype, device), out, factory)                                                                 \
+  OP(FUNCTION_AS, Tensor, eye, m, (int64_t n, int64_t m, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),          \
+     (n, m, dtype, device), out, factory)                                                                              \
+  OP(FORM, Tensor, eye, n, (int64_t n, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (n, dtype, device),        \
+     eye(n, n, dtype, device), out, factory)                                                                           \
+  OP(FUNCTION, Tensor, zeros, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                      \
+     (size, dtype, device), composite, out, factory)                                                                   \
+  OP(FUNCTION, Tensor, ones, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                       \
+     (size, dtype, device), composite, out, factory)                                                                   \
+  OP(METHOD, Tensor, empty_like, (Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (dtype, device), composite,     \
+     factory, memory_format, no_method)                                                                                \
+  OP(METHOD, Tensor, zeros_like, (Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (dtype, device), composite,     \
+     factory, memory_format, no_method)                                                                                \
+  OP(METHOD, Tensor, ones_like, (Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (dtype, device), composite,      \
+     factory, memory_format, no_method)                                                                                \
+  OP(METHOD, Tensor, full_like, (Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),               \
+     (fill_value, dtype, device), composite, factory, memory_format, no_method)                                        \
+  OP(METHOD, Tensor, new_empty, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
+     (size, dtype, device), composite, factory, tensor_only)                                                           \
+  OP(METHOD, Tensor, new_zeros, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
+     (size, dtype, device), composite, factory, tensor_only)                                                           \
+  OP(METHOD, Tensor, new_ones, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                     \
+     (size, dtype, device), composite, factory, tensor_only)                                                           \
+  OP(METHOD, Tensor, new_full,                                                                                         \
+     (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                            \
+     (size, fill_value, dtype, device), composite, factory, tensor_only)

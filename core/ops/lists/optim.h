@@ -1,0 +1,30 @@
+// The op list, fused steps of optimizers and of loss scaling. See README.md.
+#pragma once
+
+#define VESTA_OPS_OPTIM(OP)                                                                                            \
+  OP(FUNCTION, void, _fused_sgd_,                                                                                      \
+     (TensorList params, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,      \
+      double lr, double dampening, bool nesterov, bool maximize, bool is_first_step),                                  \
+     (params, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step),  \
+     hidden, no_gradient, any_device)                                                                                  \
+  OP(FUNCTION, void, _fused_adam_,                                                                                     \
+     (TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,    \
+      TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,    \
+      bool maximize, bool decoupled = false),                                                                          \
+     (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,         \
+      amsgrad, maximize, decoupled),                                                                                   \
+     hidden, no_gradient, any_device)                                                                                  \
+  OP(FUNCTION, void, _fused_rmsprop_,                                                                                  \
+     (TensorList params, TensorList grads, TensorList square_avgs, TensorList grad_avgs,                               \
+      TensorList momentum_buffer_list, TensorList state_steps, double lr, double alpha, double eps,                    \
+      double weight_decay, double momentum, bool centered, bool maximize),                                             \
+     (params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, lr, alpha, eps, weight_decay,          \
+      momentum, centered, maximize),                                                                                   \
+     hidden, no_gradient, any_device)                                                                                  \
+  OP(FUNCTION, void, _amp_unscale_, (TensorList grads, const Tensor& found_inf, const Tensor& inv_scale),              \
+     (grads, found_inf, inv_scale), hidden, no_gradient, any_device)                                                   \
+  OP(FUNCTION, void, _amp_update_scale_,                                                                               \
+     (const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf, double growth_factor,                \
+      double backoff_factor, int64_t growth_interval),                                                                 \
+     (scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval), hidden, no_gradient,          \
+     any_device)

@@ -1,0 +1,38 @@
+// The op list, views: other geometry over the same memory. See README.md.
+#pragma once
+
+#define VESTA_OPS_VIEW(OP)                                                                                             \
+  OP(METHOD, Tensor, view, (IntList size), (size), tensor_only)                                                        \
+  OP(METHOD, Tensor, permute, (IntList dims), (dims))                                                                  \
+  OP(METHOD, Tensor, transpose, (int64_t dim0, int64_t dim1), (dim0, dim1))                                            \
+  OP(METHOD, Tensor, expand, (IntList size, Kw<bool> implicit = false), (size, implicit), tensor_only)                 \
+  OP(METHOD, Tensor, _squeeze, (const MaybeDims& dim = {}), (dim), hidden)                                             \
+  OP(FORM_METHOD, Tensor, squeeze, all, (), (), _squeeze(input, {}))                                                   \
+  OP(FORM_METHOD, Tensor, squeeze, dim, (int64_t dim), (dim), _squeeze(input, dim))                                    \
+  OP(FORM_METHOD, Tensor, squeeze, dims, (IntList dim), (dim), _squeeze(input, MaybeDims(IntSpan(dim))))               \
+  OP(METHOD, Tensor, unsqueeze, (int64_t dim), (dim))                                                                  \
+  OP(METHOD, Tensor, select, (int64_t dim, int64_t index), (dim, index))                                               \
+  OP(METHOD, Tensor, slice, (int64_t dim = 0, MaybeInt start = {}, MaybeInt end = {}, int64_t step = 1),               \
+     (dim, start, end, step), hidden)                                                                                  \
+  OP(METHOD, Tensor, diagonal, (int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1), (offset, dim1, dim2))         \
+  OP(METHOD, Tensor, as_strided, (IntList size, IntList stride, MaybeInt storage_offset = {}),                         \
+     (size, stride, storage_offset))                                                                                   \
+  OP(METHOD, Tensor, reshape, (IntList shape), (shape), composite)                                                     \
+  OP(METHOD, Tensor, flatten, (int64_t start_dim = 0, int64_t end_dim = -1), (start_dim, end_dim), composite)          \
+  OP(METHOD, Tensor, ravel, (), (), composite)                                                                         \
+  OP(METHOD, Tensor, view_as, (const Tensor& other), (other), composite, tensor_only, any_device)                      \
+  OP(METHOD, Tensor, expand_as, (const Tensor& other), (other), composite, tensor_only, any_device)                    \
+  OP(METHOD, Tensor, reshape_as, (const Tensor& other), (other), composite, tensor_only, any_device)                   \
+  OP(METHOD, Tensor, t, (), (), composite)                                                                             \
+  OP(METHOD, Tensor, mT, (), (), composite, hidden)                                                                    \
+  OP(METHOD, Tensor, narrow, (int64_t dim, int64_t start, int64_t length), (dim, start, length), composite)            \
+  OP(METHOD_AS, Tensor, narrow, Tensor, (int64_t dim, const Tensor& start, int64_t length), (dim, start, length),      \
+     composite, any_device)                                                                                            \
+  OP(METHOD, TensorVector, unbind, (int64_t dim = 0), (dim), composite)                                                \
+  OP(METHOD, TensorVector, split, (IntList split_size, int64_t dim = 0), (split_size, dim), composite, tensor_only)    \
+  OP(PYTHON_FORM, TensorVector, split, function, (const Tensor& tensor, IntList split_size_or_sections, int64_t dim = 0), (tensor, split_size_or_sections, dim), \
+     split(tensor, split_size_or_sections, dim))                                                                       \
+  OP(METHOD, TensorVector, chunk, (int64_t chunks, int64_t dim = 0), (chunks, dim), composite)                         \
+  OP(METHOD, Tensor, sum_to_size, (IntList size), (size), composite, tensor_only)                                      \
+  OP(ALIAS, swapaxes, transpose)                                                                                       \
+  OP(ALIAS, swapdims, transpose)

@@ -1,0 +1,31 @@
+#include <vesta/core/ops/loss.h>
+
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/loss.h>
+
+namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_LOSS)
+
+void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op) {
+  VESTA_CHECK(input.dim() == 2 && target.dim() == 1 && input.sizes()[0] == target.sizes()[0], value, op,
+              ": Expected input [N, C] and target [N], got ", input.sizes(), " and ", target.sizes(), ".");
+  VESTA_CHECK(target.dtype() == DType::int64 || target.dtype() == DType::uint8, type, op,
+              ": expected target of int64 class numbers, got ", target.dtype(), ". Use target.long().");
+  if (!weight.defined()) return;
+  VESTA_CHECK(weight.dim() == 1 && weight.sizes()[0] == input.sizes()[1], value, op,
+              ": weight tensor should be defined either for all ", input.sizes()[1], " classes or no classes, got ",
+              weight.sizes(), ".");
+  VESTA_CHECK(weight.dtype() == input.dtype(), type, op, ": expected weight of dtype ", input.dtype(), ", got ",
+              weight.dtype(), ".");
+}
+
+void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, double smoothing) {
+  check_floating(input, "cross_entropy");
+  check_class_target(input, target, weight, "cross_entropy");
+  VESTA_CHECK(smoothing >= 0 && smoothing <= 1, value,
+              "cross_entropy: label_smoothing must be between 0.0 and 1.0. Got: ", smoothing, ".");
+}
+
+}  // namespace vesta

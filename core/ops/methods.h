@@ -1,0 +1,69 @@
+// The methods that class Tensor has of the op list; included by tensor.h alone.
+#pragma once
+#include <vesta/core/ops/lines.h>
+#include <vesta/core/ops/topics.h>
+
+namespace vesta {
+namespace ops {
+// A tag per object, and the calls that the methods are written with; defined in <vesta/core/ops/ops.h>.
+#define VESTA_TAG(kind, ...) VESTA_LINE_##kind(VESTA_TAG, __VA_ARGS__)
+#define VESTA_TAG_POINTWISE(name, ...) struct name;
+#define VESTA_TAG_OP(R, object, ...) struct object;
+#define VESTA_TAG_TWIN(R, object, ...) struct object;
+#define VESTA_TAG_COPIED(source, R, object, ...) struct object;
+#define VESTA_TAG_IN(...)
+#define VESTA_TAG_FORM(R, object, ...) struct object;
+#define VESTA_TAG_PYTHON_FORM(...)
+#define VESTA_TAG_ALIAS(...)
+#define VESTA_X(topic, LIST) LIST(VESTA_TAG)
+namespace tag {
+VESTA_TOPICS(VESTA_X)
+}
+#undef VESTA_X
+template <class Tag, class R, class... A>
+R call(const A&... a);
+template <class Tag, class... A>
+void call_inplace(const A&... a);
+}  // namespace ops
+}  // namespace vesta
+
+#define VESTA_METHOD_OF(kind, ...) VESTA_METHOD_OF_##kind(__VA_ARGS__)
+#define VESTA_METHOD_OF_POINTWISE(name, Struct, params, args, ...)                                                     \
+  Tensor name params const { return ops::call<ops::tag::name, Tensor>(*this VESTA_COMMA args); }                       \
+  const Tensor& name##_ params const {                                                                                 \
+    ops::call_inplace<ops::tag::name>(*this VESTA_COMMA args);                                                         \
+    return *this;                                                                                                      \
+  }
+#define VESTA_METHOD_OF_METHOD(R, name, params, args, ...)                                                             \
+  R name params const { return ops::call<ops::tag::name, R>(*this VESTA_COMMA args); }
+#define VESTA_METHOD_OF_METHOD_AS(R, name, overload, params, args, ...)                                                \
+  R name params const { return ops::call<ops::tag::name##_##overload, R>(*this VESTA_COMMA args); }
+#define VESTA_METHOD_OF_INPLACE(name, params, args, ...)                                                               \
+  VESTA_METHOD_OF_METHOD(Tensor, name, params, args)                                                                   \
+  VESTA_METHOD_OF_METHOD(Tensor, name##_, params, args)
+#define VESTA_METHOD_OF_METHOD_INPLACE(R, name, params, args, ...)                                                     \
+  VESTA_METHOD_OF_METHOD(R, name, params, args)                                                                        \
+  VESTA_METHOD_OF_METHOD(Tensor, name##_, params, args)
+#define VESTA_METHOD_OF_METHOD_INPLACE_AS(R, name, overload, params, args, ...)                                        \
+  VESTA_METHOD_OF_METHOD_AS(R, name, overload, params, args)                                                           \
+  Tensor name##_ params const {                                                                                        \
+    return ops::call<ops::tag::name##_##overload##_, Tensor>(*this VESTA_COMMA args);                                  \
+  }
+#define VESTA_METHOD_OF_METHOD_AS_INPLACE(name, overload, params, args, ...)                                           \
+  Tensor name##_ params const {                                                                                        \
+    return ops::call<ops::tag::name##_##overload##_, Tensor>(*this VESTA_COMMA args);                                  \
+  }
+#define VESTA_METHOD_OF_FORM_METHOD(R, name, form, params, args, call_, ...)                                           \
+  VESTA_METHOD_OF_METHOD_AS(R, name, form, params, args)
+#define VESTA_METHOD_OF_FORM_INPLACE(name, form, params, args, call_, ...)                                             \
+  VESTA_METHOD_OF_METHOD_AS_INPLACE(name, form, params, args)
+#define VESTA_METHOD_OF_POINTWISE_FUNCTION(...)
+#define VESTA_METHOD_OF_FUNCTION(...)
+#define VESTA_METHOD_OF_FUNCTION_AS(...)
+#define VESTA_METHOD_OF_IN(...)
+#define VESTA_METHOD_OF_FORM(...)
+#define VESTA_METHOD_OF_PYTHON_FORM(...)
+#define VESTA_METHOD_OF_ALIAS(...)
+
+#define VESTA_METHODS_OF_TOPIC(topic, LIST) LIST(VESTA_METHOD_OF)
+#define VESTA_TENSOR_METHODS VESTA_TOPICS(VESTA_METHODS_OF_TOPIC)

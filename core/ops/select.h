@@ -1,0 +1,10 @@
+// Choices between values: where and the clamps.
+#pragma once
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/select.h>
+
+namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_SELECT)
+
+}  // namespace vesta

@@ -1,0 +1,44 @@
+// The table of topics: what a new topic adds its two lines to. Each has lists/TOPIC.h (the lines), TOPIC.h (the
+// declarations) and TOPIC.cpp (the definitions) here, and python/bindings/ops/TOPIC.cpp.
+#pragma once
+#include <vesta/core/ops/lists/activation.h>
+#include <vesta/core/ops/lists/arithmetic.h>
+#include <vesta/core/ops/lists/compare.h>
+#include <vesta/core/ops/lists/conv.h>
+#include <vesta/core/ops/lists/copy.h>
+#include <vesta/core/ops/lists/explog.h>
+#include <vesta/core/ops/lists/factory.h>
+#include <vesta/core/ops/lists/index.h>
+#include <vesta/core/ops/lists/loss.h>
+#include <vesta/core/ops/lists/matmul.h>
+#include <vesta/core/ops/lists/norm.h>
+#include <vesta/core/ops/lists/optim.h>
+#include <vesta/core/ops/lists/random.h>
+#include <vesta/core/ops/lists/reduce.h>
+#include <vesta/core/ops/lists/select.h>
+#include <vesta/core/ops/lists/softmax.h>
+#include <vesta/core/ops/lists/trigonometric.h>
+#include <vesta/core/ops/lists/view.h>
+
+// X(topic, list): topics with pointwise structs (pointwise/TOPIC.h, and a kernel file per device), then all others.
+#define VESTA_POINTWISE_TOPICS(X)                                                                                      \
+  X(arithmetic, VESTA_OPS_ARITHMETIC)                                                                                  \
+  X(explog, VESTA_OPS_EXPLOG)                                                                                          \
+  X(trigonometric, VESTA_OPS_TRIGONOMETRIC)                                                                            \
+  X(activation, VESTA_OPS_ACTIVATION)                                                                                  \
+  X(compare, VESTA_OPS_COMPARE)                                                                                        \
+  X(select, VESTA_OPS_SELECT)
+#define VESTA_STRUCTURED_TOPICS(X)                                                                                     \
+  X(view, VESTA_OPS_VIEW)                                                                                              \
+  X(copy, VESTA_OPS_COPY)                                                                                              \
+  X(reduce, VESTA_OPS_REDUCE)                                                                                          \
+  X(index, VESTA_OPS_INDEX)                                                                                            \
+  X(factory, VESTA_OPS_FACTORY)                                                                                        \
+  X(random, VESTA_OPS_RANDOM)                                                                                          \
+  X(matmul, VESTA_OPS_MATMUL)                                                                                          \
+  X(conv, VESTA_OPS_CONV)                                                                                              \
+  X(softmax, VESTA_OPS_SOFTMAX)                                                                                        \
+  X(norm, VESTA_OPS_NORM)                                                                                              \
+  X(loss, VESTA_OPS_LOSS)                                                                                              \
+  X(optim, VESTA_OPS_OPTIM)
+#define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)

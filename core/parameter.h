@@ -1,0 +1,15 @@
+// What the parameters of an op list are spelled with and device code must know; all other types are in arguments.h.
+#pragma once
+
+namespace vesta {
+
+class Tensor;
+class Operand;  // a tensor or a number: arguments.h
+
+/// The type T of a parameter that Python takes by keyword only, as all that follow it.
+template <class T>
+using Kw = T;
+/// A double that PyTorch declares as a number of any kind.
+using RealScalar = double;
+
+}  // namespace vesta

@@ -1,0 +1,312 @@
+#include "callable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/promotion.h>
+#include <vesta/core/ops/strided_iter.h>
+
+#include "dtype_device.h"
+#include "memory_format.h"
+#include "op_bindings.h"
+#include "torch_function.h"
+
+namespace vesta::python {
+namespace {
+
+// ---- __torch_function__ ----
+
+bool any_overrides(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  if (self && overrides_in(self)) return true;
+  Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
+  for (Py_ssize_t i = 0; i < all; ++i) {
+    if (overrides_in(args[i])) return true;
+  }
+  return false;
+}
+
+PyObject* hand_over(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                    PyObject* names) {
+  Py_ssize_t first = self ? 1 : 0;
+  Ref tuple(PyTuple_New(count + first)), kwargs(names ? PyDict_New() : nullptr);
+  if (!tuple || (names && !kwargs)) return nullptr;
+  if (self) PyTuple_SET_ITEM(tuple.get(), 0, new_ref(self));
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.get(), first + i, new_ref(args[i]));
+  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+    if (PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(names, i), args[count + i]) < 0) return nullptr;
+  }
+  return call_override(callable.object, tuple.get(), kwargs.get());
+}
+
+// ---- what stands besides an op's own parameters ----
+
+/// Returns the memory format that the result is to have; preserve where none is given.
+Format check_extras(const Table& t, const Bound& b) {
+  PyObject* o = b.extra(t, kLayout);
+  if (o && o != Py_None && !is_layout(o))
+    type_error("%s(): argument 'layout' must be vesta.layout, not %s", t.op, Py_TYPE(o)->tp_name);
+  o = b.extra(t, kMemoryFormat);
+  if (!o || o == Py_None) return Format::preserve;
+  Format f = to_format(o);
+  if (f == Format::none)
+    type_error("%s(): argument 'memory_format' must be vesta.memory_format, not %s", t.op, Py_TYPE(o)->tp_name);
+  return f;
+}
+
+/// Tells whether an extra of that name is True. TypeError: it is no bool.
+bool is_set(const Table& t, PyObject* o, const char* name) {
+  if (!o || o == Py_None) return false;
+  if (!PyBool_Check(o) && std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) != 0) {
+    type_error("%s(): argument '%s' must be bool, not %s", t.op, name, Py_TYPE(o)->tp_name);
+  }
+  return PyObject_IsTrue(o) == 1;
+}
+
+/// Writes a computed result to the tensor given as out=, by PyTorch's rules.
+void write_out(const Table& t, PyObject* out, PyObject* result) {
+  if (!is_tensor(out)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(out)->tp_name);
+  const Tensor &to = unwrap(out), &from = unwrap(result);
+  VESTA_CHECK(!GradMode::enabled() || !(from.requires_grad() || to.requires_grad()), runtime, t.op,
+              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+              "requires grad.");
+  VESTA_CHECK(can_cast(from.dtype(), to.dtype()), type, t.op, ": result type ", from.dtype(),
+              " can't be cast to the desired output type ", to.dtype(), ".");
+  VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),
+              ".");
+  if (!std::ranges::equal(to.sizes(), from.sizes())) {
+    VESTA_CHECK(to.numel() == 0 && to.impl()->storage()->resizable(), value, t.op, ": expected out of shape ",
+                from.sizes(), ", got ", to.sizes(), ". An out tensor is resized only when it is empty.");
+    resize_tensor(to, from.sizes());
+  }
+  NoGrad off;
+  copy_into(to, from, t.op);
+}
+
+PyObject* write_outs(const Table& t, PyObject* out, Ref result) {
+  if (!PyTuple_Check(result.get())) {
+    write_out(t, out, result.get());
+    return new_ref(out);
+  }
+  Py_ssize_t n = PyTuple_GET_SIZE(result.get());
+  if ((!PyTuple_Check(out) && !PyList_Check(out)) || PySequence_Fast_GET_SIZE(out) != n) {
+    type_error("%s(): argument 'out' must be a tuple of %zd Tensors, not %s", t.op, n, Py_TYPE(out)->tp_name);
+  }
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    write_out(t, PySequence_Fast_GET_ITEM(out, i), PyTuple_GET_ITEM(result.get(), i));
+  }
+  return new_ref(out);
+}
+
+/// Tells whether a list parameter asks for much memory: then the fill is worth letting go of the GIL.
+bool asks_for_much(const Table& t, const Bound& b) {
+  if (t.varargs != 0) return false;
+  int64_t n = 1;
+  auto see = [&](PyObject* o) {
+    int64_t v = PyLong_Check(o) ? PyLong_AsLongLong(o) : 1;
+    if (v == -1 && PyErr_Occurred()) PyErr_Clear();
+    if (v > 0 && n < kReleaseGil) n = v >= kReleaseGil ? v : n * v;
+  };
+  for (Py_ssize_t i = 0; i < b.rest_count; ++i) see(b.rest[i]);
+  if (PyObject* o = b.slot[0]; o && !b.rest && (PyTuple_Check(o) || PyList_Check(o))) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) see(PySequence_Fast_GET_ITEM(o, i));
+  }
+  return n >= kReleaseGil;
+}
+
+/// Computes what is then written to out=; such a call names its dtype, so that autocast has no say in it.
+PyObject* thin_with_out(const Table& t, Thin thin, Bound& b) {
+  autocast::Pause as_asked;
+  return thin(t, b, Out{});
+}
+
+/// Runs a function with what stands besides its parameters.
+PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
+  const Format format = check_extras(t, b);
+  const bool pinned = is_set(t, b.extra(t, kPinMemory), "pin_memory");
+  const bool recorded = is_set(t, b.extra(t, kRequiresGrad), "requires_grad");
+  PyObject* out = b.extra(t, kOut);
+  if (out == Py_None) out = nullptr;
+  if (out && t.pointwise) {
+    if (!is_tensor(out)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(out)->tp_name);
+    return thin(t, b, Out{&unwrap(out), Out::given});
+  }
+  Ref r(out ? thin_with_out(t, thin, b) : thin(t, b, Out{}));
+  if (!r) return nullptr;
+  if (out) r = Ref(write_outs(t, out, std::move(r)));
+  if (format != Format::preserve && !out && !lies_in(unwrap(r.get()), format)) {
+    r = Ref(wrap(laid_out(unwrap(r.get()), format, t.op)));
+  }
+  if (pinned) {
+    VESTA_CHECK(!out, value, t.op, ": expected pin_memory=False with out=, which has its memory, got True.");
+    r = Ref(wrap(pin_memory(unwrap(r.get()))));
+  }
+  if (recorded) unwrap(r.get()).set_requires_grad(true);
+  return r.release();
+}
+
+// ---- forms ----
+
+/// Says once per form that it is deprecated, and what to write instead.
+void warn_deprecated(const Callable& callable, const Table& t) {
+  static std::vector<const Table*> warned;
+  if (std::ranges::find(warned, &t) != warned.end()) return;
+  warned.push_back(&t);
+  std::string text = "This overload of " + callable.name + " is deprecated:\n\t" + callable.name + "(" + t.signature +
+                     ")\nConsider using one of the following signatures instead:";
+  for (const Form& f : callable.forms) {
+    if (!f.table->schema || !f.table->schema->deprecated) text += "\n\t" + callable.name + "(" + f.table->signature + ")";
+  }
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw_current();
+}
+
+PyObject* run(const Callable& callable, const Form& form, Bound& b, PyObject* self, PyObject* names) {
+  const Table& t = *form.table;
+  if (t.schema && t.schema->deprecated) [[unlikely]]
+    warn_deprecated(callable, t);
+  if (form.inplace) return form.thin(t, b, Out{&unwrap(self ? self : b.slot[0]), Out::inplace});
+  if (!t.extras) return form.thin(t, b, Out{});
+  if (names) return run_with_extras(t, form.thin, b);
+  b.big = asks_for_much(t, b);
+  return form.thin(t, b, Out{});
+}
+
+std::string given_types(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  std::string text;
+  auto add = [&](PyObject* o) { text += (text.empty() ? "" : ", ") + std::string(Py_TYPE(o)->tp_name); };
+  if (self) add(self);
+  for (Py_ssize_t i = 0; i < count; ++i) add(args[i]);
+  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+    add(args[count + i]);
+    text.insert(text.rfind(", ") == text.npos ? 0 : text.rfind(", ") + 2,
+                std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i))) + "=");
+  }
+  return text;
+}
+
+std::string shown(const Callable& callable, const Table& t) {
+  std::string text = "\n * " + callable.name + "(";
+  bool starred = false;
+  for (const Param& p : t.params) {
+    if (text.back() != '(') text += ", ";
+    if (p.keyword_only && !starred) text += "*, ", starred = true;
+    text += std::string(expected_of(p)) + " " + p.name + (p.required ? "" : " = " + shown_default(p));
+  }
+  return text + ")";
+}
+
+/// Raises a TypeError for arguments that no form takes: of the only form that is not deprecated in its own words.
+[[noreturn]] void refuse(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                         PyObject* names) {
+  std::vector<const Form*> current;
+  for (const Form& f : callable.forms) {
+    if (!f.table->schema->deprecated) current.push_back(&f);
+  }
+  if (current.size() == 1) {
+    Bound b;
+    b.bind(*current[0]->table, self, args, count, names);
+    Ref result(run(callable, *current[0], b, self, names));  // a conversion of an argument raises
+    if (!result) throw_current();
+  }
+  std::string text = callable.name + "() received an invalid combination of arguments - got (" +
+                     given_types(self, args, count, names) + "), but expected one of:";
+  for (const Form* f : current) text += shown(callable, *f->table);
+  type_error("%s", text.c_str());
+}
+
+/// Builds the text that help() splits into signature and docstring; a method's first parameter is shown as self.
+const char* help_text(const Callable& callable, bool method) {
+  const Table& t = *callable.forms[0].table;
+  std::string text;
+  if (callable.forms.size() == 1) {
+    std::string more;
+    if (t.has(kOut) && !method) more += ", out=None";
+    if (t.has(kRequiresGrad)) more += ", requires_grad=False, pin_memory=False, layout=None";
+    if (t.has(kMemoryFormat)) more += ", memory_format=None";
+    const size_t first = t.params.empty() ? 0 : t.params[0].name.size();
+    std::string shown = method ? "$self" + t.signature.substr(first) : t.signature;
+    if (!more.empty()) shown += t.takes_star ? more : (shown.empty() ? "*" : ", *") + more;
+    text = callable.name + "(" + shown + ")\n--\n\n";
+  }
+  std::string doc;
+  for (const Form& f : callable.forms) {
+    if (doc.empty()) doc = f.table->doc;
+  }
+  return (new std::string(text + doc))->c_str();  // lives as long as the interpreter
+}
+
+PyObject* to_tuple(std::span<Tensor> list) {
+  Ref tuple(PyTuple_New(Py_ssize_t(list.size())));
+  for (size_t i = 0; tuple && i < list.size(); ++i) {
+    PyObject* o = wrap(std::move(list[i]));
+    if (!o) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), o);
+  }
+  return tuple.release();
+}
+
+PyObject* to_named(PyTypeObject* type, std::span<Tensor> list) {
+  Ref r(PyStructSequence_New(type));
+  for (size_t i = 0; r && i < list.size(); ++i) {
+    PyObject* o = wrap(std::move(list[i]));
+    if (!o) return nullptr;
+    PyStructSequence_SetItem(r.get(), Py_ssize_t(i), o);
+  }
+  return r.release();
+}
+
+}  // namespace
+
+PyObject* to_python(const Table& t, TensorPair pair) {
+  Tensor list[] = {std::move(std::get<0>(pair)), std::move(std::get<1>(pair))};
+  return t.named ? to_named(t.named, list) : to_tuple(list);
+}
+PyObject* to_python(const Table& t, TensorTriple triple) {
+  Tensor list[] = {std::move(std::get<0>(triple)), std::move(std::get<1>(triple)), std::move(std::get<2>(triple))};
+  return t.named ? to_named(t.named, list) : to_tuple(list);
+}
+PyObject* to_python(const Table&, TensorVector list) { return to_tuple(list); }
+PyObject* to_python(const Table& t, TensorOrTensors either) {
+  if (auto* one = std::get_if<Tensor>(&either)) return wrap(std::move(*one));
+  return to_python(t, std::move(std::get<TensorVector>(either)));
+}
+
+PyObject* tuple_of(std::vector<Tensor> list) { return to_tuple(list); }
+
+PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count,
+               PyObject* names) noexcept {
+  try {
+    if (torch_function_seen && any_overrides(self, args, count, names)) [[unlikely]] {
+      return hand_over(callable, self, args, count, names);
+    }
+    if (callable.forms.size() == 1) [[likely]] {
+      Bound b;
+      b.bind(*callable.forms[0].table, self, args, count, names);
+      return run(callable, callable.forms[0], b, self, names);
+    }
+    for (const Form& form : callable.forms) {
+      Bound b;
+      if (b.fits(*form.table, self, args, count, names)) return run(callable, form, b, self, names);
+    }
+    refuse(callable, self, args, count, names);
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+}
+
+bool add_function(PyObject* module, Callable& callable, PyCFunction entry) {
+  static PyObject* module_name = PyUnicode_InternFromString("vesta");
+  auto* def = new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS, help_text(callable, false)};
+  callable.object = PyCFunction_NewEx(def, nullptr, module_name);
+  return callable.object && PyModule_AddObject(module, callable.name.c_str(), new_ref(callable.object)) == 0;
+}
+
+bool add_method(Callable& callable, PyCFunction entry) {
+  auto* def = new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS, help_text(callable, true)};
+  callable.object = PyDescr_NewMethod(tensor_type, def);
+  return callable.object && add_to_tensor(callable.name.c_str(), callable.object);
+}
+
+}  // namespace vesta::python

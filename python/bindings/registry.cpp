@@ -1,0 +1,244 @@
+#include "registry.h"
+
+#include <structmember.h>
+
+#include <vesta/core/ops/topics.h>
+
+#include "op_bindings.h"
+
+namespace vesta::python {
+
+#define VESTA_X(topic, LIST) void bind_##topic(Binder& binder);
+VESTA_TOPICS(VESTA_X)
+#undef VESTA_X
+
+namespace {
+
+constexpr const char* kModules[] = {"_ops", "_linalg", "_fft", "_special", "_nn", "_private"};
+constexpr const char* kPrefixes[] = {"", "linalg_", "fft_", "special_", "", ""};
+
+/// The forms of all ops, for the registry; and the aliases of a name.
+std::vector<const Table*>& tables() {
+  static std::vector<const Table*> all;
+  return all;
+}
+std::map<std::string, std::vector<std::string>>& aliases() {
+  static std::map<std::string, std::vector<std::string>> all;
+  return all;
+}
+
+/// Returns the name in its module: "qr" of "linalg_qr".
+std::string name_in_space(const Schema& s) {
+  const std::string name = s.name, prefix = kPrefixes[int(s.space)];
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+// ---- named results ----
+
+PyObject* named_repr(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  std::string text = std::string(type->tp_name) + "(";
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
+    Ref value(PyObject_Repr(PyTuple_GET_ITEM(o, i)));
+    const char* shown = value ? PyUnicode_AsUTF8(value.get()) : nullptr;
+    if (!shown) return nullptr;
+    text += std::string(i ? ",\n" : "\n") + type->tp_members[i].name + "=" + shown;
+  }
+  text += ")";
+  return PyUnicode_FromStringAndSize(text.data(), Py_ssize_t(text.size()));
+}
+
+/// Makes the type vesta.return_types.NAME, once per name.
+PyTypeObject* named_type(const std::string& name, const Schema& s) {
+  static std::map<std::string, PyTypeObject*> types;
+  PyTypeObject*& type = types[name];
+  if (type) return type;
+  auto* fields = new PyStructSequence_Field[s.fields.size() + 1]();
+  int count = 0;
+  for (const char* field : s.fields) {
+    if (field) fields[count++] = {field, nullptr};
+  }
+  auto* full = new std::string("vesta.return_types." + name);
+  PyStructSequence_Desc description{full->c_str(), "A named result.", fields, count};
+  type = PyStructSequence_NewType(&description);
+  if (!type) throw_current();
+  type->tp_repr = named_repr;
+  PyType_Modified(type);
+  return type;
+}
+
+/// Returns how a result is annotated.
+const char* python_type(const Table& t) {
+  const std::string_view r = t.schema->result;
+  if (r == "void") return "None";
+  if (r == "bool") return "bool";
+  if (r == "TensorPair") return "tuple[Tensor, Tensor]";
+  if (r == "TensorTriple") return "tuple[Tensor, Tensor, Tensor]";
+  if (r == "TensorVector") return "tuple[Tensor, ...]";
+  if (r == "TensorOrTensors") return "Tensor | tuple[Tensor, ...]";
+  return "Tensor";
+}
+
+Table* make_table(const Schema& s) {
+  auto* t = new Table;  // lives as long as the interpreter
+  t->read(s);
+  t->doc = s.doc;
+  t->result = python_type(*t);
+  if (s.fields[0]) t->named = named_type(s.name, s);
+  tables().push_back(t);
+  return t;
+}
+
+// ---- what _registry() tells ----
+
+std::string shown_type(const Param& p) {
+  std::string text = [&] {
+    switch (p.kind) {
+      case Kind::tensor:
+      case Kind::operand: return "Tensor";
+      case Kind::tensors: return "Tensor[]";
+      case Kind::maybe_tensors: return "Tensor?[]";
+      case Kind::integer: return "int";
+      case Kind::integers: return "int[]";
+      case Kind::real: return "float";
+      case Kind::number:
+      case Kind::number_as_real: return "Scalar";
+      case Kind::boolean: return "bool";
+      case Kind::dtype: return "dtype";
+      case Kind::device: return "device";
+      case Kind::text: return p.name == "memory_format" ? "memory_format" : "str";
+      case Kind::generator: return "Generator";
+      default: return "any";
+    }
+  }();
+  return p.none_allowed ? text + "?" : text;
+}
+
+PyObject* text_object(const std::string& s) { return checked(PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size()))); }
+
+Ref parameters(const Table& t) {
+  Ref list(checked(PyList_New(0)));
+  for (const Param& p : t.params) {
+    Ref text(p.required ? new_ref(Py_None) : text_object(shown_default(p)));
+    Ref entry(checked(Py_BuildValue("{s:s,s:s,s:O,s:O,s:O}", "name", p.name.c_str(), "type", shown_type(p).c_str(),
+                                    "default", text.get(), "keyword_only", p.keyword_only ? Py_True : Py_False,
+                                    "number", p.kind == Kind::operand ? Py_True : Py_False)));
+    checked(PyList_Append(list.get(), entry.get()));
+  }
+  return list;
+}
+
+PyObject* describe(const Table& t) {
+  const Schema& s = *t.schema;
+  static constexpr const char* kSpaces[] = {"", "linalg", "fft", "special", "nn", "private"};
+  Ref params = parameters(t), names(checked(PyList_New(0))), parts(checked(PyList_New(0)));
+  for (const std::string& alias : aliases()[s.name]) {
+    Ref text(text_object(alias));
+    checked(PyList_Append(names.get(), text.get()));
+  }
+  for (const char* field : s.fields) {
+    if (!field) continue;
+    Ref text(text_object(field));
+    checked(PyList_Append(parts.get(), text.get()));
+  }
+  auto flag = [](bool on) { return on ? Py_True : Py_False; };
+  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s}", "name",
+                       name_in_space(s).c_str(), "overload", s.overload, "space", kSpaces[int(s.space)], "kind",
+                       s.pointwise ? "pointwise" : s.composite ? "composite" : "op", "doc", t.doc.c_str(), "function",
+                       flag(s.function), "method", flag(s.method), "inplace", flag(s.inplace), "out", flag(s.out),
+                       "factory", flag(s.factory), "memory_format", flag(s.memory_format), "deprecated",
+                       flag(s.deprecated), "differentiable", flag(s.differentiable), "aliases", names.get(),
+                       "parameters", params.get(), "fields", parts.get(), "returns", t.result, "signature",
+                       t.signature.c_str());
+}
+
+PyObject* registry_object(PyObject*, PyObject*) {
+  return guarded([] {
+    Ref list(checked(PyList_New(0)));
+    for (const Table* t : tables()) {
+      Ref entry(checked(describe(*t)));
+      checked(PyList_Append(list.get(), entry.get()));
+    }
+    return list.release();
+  });
+}
+PyMethodDef registry_method[] = {{"_registry", registry_object, METH_NOARGS,
+                                  "_registry($module, /)\n--\n\nThe op list: a dict per form of an op, with its name, "
+                                  "overload, space, parameters, result and properties."},
+                                 {nullptr, nullptr, 0, nullptr}};
+
+PyObject* add_module(PyObject* to, const char* name) {
+  PyObject* module = checked(PyModule_New((std::string("vesta._C.") + name).c_str()));
+  checked(PyModule_AddObject(to, name, module));
+  return module;
+}
+
+}  // namespace
+
+void Binder::add_form(std::map<std::string, Slot>& to, const std::string& name, const Slot& slot, Form form) {
+  auto [at, fresh] = to.try_emplace(name, slot);
+  if (fresh) at->second.callable->name = name;
+  std::vector<Form>& forms = at->second.callable->forms;
+  auto deprecated = [](const Form& f) { return f.table->schema->deprecated; };
+  auto place = forms.end();
+  if (!deprecated(form)) place = std::find_if(forms.begin(), forms.end(), deprecated);
+  forms.insert(place, form);
+}
+
+void Binder::add(const Schema& s, Thin thin, const Added& entries) {
+  const Form form{make_table(s), thin, false}, inplace{form.table, thin, true};
+  const std::string name = name_in_space(s);
+  if (s.function) add_form(functions_[int(s.space)], name, entries.function, form);
+  if (s.method) add_form(methods_, name, entries.method, form);
+  if (s.inplace) {
+    if (s.space == Space::functional) add_form(functions_[int(s.space)], name + "_", entries.inplace_function, inplace);
+    else add_form(methods_, name + "_", entries.inplace, inplace);
+  }
+}
+
+void Binder::add_alias(const char* alias, const char* name, const Added& entries) {
+  aliases()[name].push_back(alias);
+  auto copy = [](std::map<std::string, Slot>& in, const std::string& from, const std::string& to, const Slot& slot) {
+    const auto found = in.find(from);
+    if (found == in.end()) return;
+    *slot.callable = Callable{to, nullptr, found->second.callable->forms};
+    in.emplace(to, slot);
+  };
+  copy(functions_[0], name, alias, entries.function);
+  copy(methods_, name, alias, entries.method);
+  copy(methods_, std::string(name) + "_", std::string(alias) + "_", entries.inplace);
+}
+
+bool Binder::finish(PyObject* module) {
+  for (int space = 0; space < 6; ++space) {
+    PyObject* to = add_module(module, kModules[space]);
+    for (auto& [name, slot] : functions_[space]) {
+      if (!add_function(to, *slot.callable, slot.entry)) return false;
+      // What the package's own Python calls: vesta._C._fused_adam_.
+      if (space == int(Space::hidden) && name[0] == '_') {
+        checked(PyModule_AddObject(module, name.c_str(), new_ref(slot.callable->object)));
+      }
+    }
+  }
+  for (auto& [name, slot] : methods_) {
+    if (!add_method(*slot.callable, slot.entry)) return false;
+  }
+  return true;
+}
+
+bool add_ops(PyObject* module) {
+  Binder binder;
+#define VESTA_X(topic, LIST) bind_##topic(binder);
+  VESTA_TOPICS(VESTA_X)
+#undef VESTA_X
+  if (!binder.finish(module)) return false;
+  PyObject* results = add_module(module, "_return_types");
+  for (const Table* t : tables()) {
+    if (!t->named) continue;
+    auto* type = reinterpret_cast<PyObject*>(t->named);
+    checked(PyModule_AddObject(results, t->schema->name, new_ref(type)));
+  }
+  return PyModule_AddFunctions(module, registry_method) == 0;
+}
+
+}  // namespace vesta::python

@@ -1,0 +1,5 @@
+"""Named results of ops: ``vesta.max(x, 0)`` is a ``vesta.return_types.max`` with ``values`` and ``indices``."""
+
+from ._C import _return_types
+
+globals().update({name: value for name, value in vars(_return_types).items() if not name.startswith("_")})
