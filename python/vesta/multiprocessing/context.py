@@ -6,7 +6,7 @@ import multiprocessing
 from multiprocessing import context
 from typing import Any
 
-from . import connection, process
+from . import connection, process, start_methods
 
 __all__ = ["DefaultContext", "get_context"]
 
@@ -16,11 +16,7 @@ class _Sharing:
 
     def get_context(self, method: str | None = None) -> Any:
         """The context of a start method; without one, this context."""
-        if method is None:
-            return self
-        if method not in _contexts:
-            raise ValueError(f"cannot find context for {method!r}")
-        return _contexts[method]
+        return self if method is None else start_methods.context_of(method)
 
     def Pipe(self, duplex: bool = True) -> tuple[connection.Connection, connection.Connection]:
         """Two connected ends; with ``duplex=False`` the first only receives."""
@@ -82,7 +78,7 @@ class DefaultContext(_Sharing, context.BaseContext):
 
     def get_context(self, method: str | None = None) -> Any:
         """The context of a start method; without one, of the method that is set."""
-        return super().get_context(method or multiprocessing.get_start_method())
+        return start_methods.context_of(method or None)
 
     def get_start_method(self, allow_none: bool = False) -> str | None:
         """The start method that is set."""
@@ -97,6 +93,7 @@ class DefaultContext(_Sharing, context.BaseContext):
         return multiprocessing.get_all_start_methods()
 
 
-_contexts = {"fork": ForkContext(), "spawn": SpawnContext(), "forkserver": ForkServerContext()}
+for _context in (ForkContext(), SpawnContext(), ForkServerContext()):
+    start_methods.enter(_context.get_start_method(), _context)
 default = DefaultContext()
 get_context = default.get_context

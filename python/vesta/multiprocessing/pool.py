@@ -26,8 +26,9 @@ import vesta
 from vesta._C import _shared
 
 from . import reductions
+from .exceptions import ProcessExitedException
 from .queue import SimpleQueue
-from .spawn import ProcessExitedException
+from .start_methods import context_of
 
 __all__ = ["Pool"]
 
@@ -270,9 +271,7 @@ class Pool(multiprocessing.pool.Pool):
         maxtasksperchild: int | None = None,
         context: Any = None,
     ) -> None:
-        from .context import default
-
-        super().__init__(processes, initializer, initargs, maxtasksperchild, context or default.get_context())
+        super().__init__(processes, initializer, initargs, maxtasksperchild, context or context_of())
 
     def _setup_queues(self) -> None:
         self._inqueue, self._outqueue = _Tasks(ctx=self._ctx), _Results(ctx=self._ctx)

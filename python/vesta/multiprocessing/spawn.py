@@ -14,6 +14,7 @@ from typing import Any
 
 from .connection import Connection, Pipe
 from .context import get_context
+from .exceptions import ProcessException, ProcessExitedException, ProcessRaisedException
 
 __all__ = [
     "ProcessContext",
@@ -27,40 +28,6 @@ __all__ = [
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"  # accepted: children here start without waiting for one another
 _LAST_PATIENCE = 30.0  # seconds that a process has to end after SIGTERM
-
-
-class ProcessException(Exception):
-    """The base of what a failed process raises in its parent.
-
-    Args:
-        msg: what happened.
-        error_index: which of the processes it was.
-        error_pid: its process id.
-    """
-
-    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
-        super().__init__(msg)
-        self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.msg, self.error_index, self.error_pid)
-
-
-class ProcessRaisedException(ProcessException):
-    """The function raised; the message holds the traceback."""
-
-
-class ProcessExitedException(ProcessException):
-    """A process ended by a signal (``signal_name``) or with a status that is not 0 (``exit_code``)."""
-
-    def __init__(
-        self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
-    ) -> None:
-        super().__init__(msg, error_index, error_pid)
-        self.exit_code, self.signal_name = exit_code, signal_name
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
 
 
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], report: Connection) -> None:
