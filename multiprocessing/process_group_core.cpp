@@ -97,7 +97,7 @@ void Call::compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string
                               true));
 }
 
-void Call::run_engine(const std::function<void(Engine&)>& work) {
+void Call::run_engine(const std::function<void()>& work) {
   {
     std::lock_guard lock(core_.mutex_);
     core_.in_engine_ = &print_;
@@ -112,13 +112,13 @@ void Call::run_engine(const std::function<void(Engine&)>& work) {
     }
   } done{core_};
   try {
-    work(*core_.engine);
+    work();
   } catch (const std::exception& e) {
     core_.give_reason(core_.title(print_, sequence_), e.what(), print_.site);
   }
 }
 
-void Call::bulk(const std::function<void(Engine&)>& work) {
+void Call::bulk(const std::function<void()>& work) {
   Mesh& mesh = core_.mesh;
   const int next = (mesh.rank() + 1) % mesh.size(), before = (mesh.rank() + mesh.size() - 1) % mesh.size();
   if (core_.unchecked) return run_engine(work);
@@ -170,7 +170,7 @@ void GroupCore::start(const std::function<std::unique_ptr<Engine>(const Meeting&
       return body;
     });
   };
-  if (mesh.size() > 1) engine = factory(m);
+  if (mesh.size() > 1) engine_ = factory(m);
   mesh.send_to_all(Topic::ready, 0, {});
   watch(shared_from_this(), mesh);
   thread_ = std::thread([self = shared_from_this()] { self->loop(); });
@@ -268,7 +268,7 @@ void GroupCore::end_thread() {
   }
   unwatch(this);
   if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
-  if (engine) engine->abort();
+  if (engine_) engine_->abort();
 }
 
 std::string GroupCore::call_of(const Fingerprint& f, uint64_t sequence) const {
@@ -287,7 +287,7 @@ std::string GroupCore::fail(const std::string& reason, bool tell_others) {
     failed_ = true;
   }
   if (tell_others) mesh.abort(reason);
-  if (engine) engine->abort();
+  if (engine_) engine_->abort();
   mesh.wake();
   changed_.notify_all();
   return reason;

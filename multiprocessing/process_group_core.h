@@ -35,10 +35,10 @@ class VESTA_API Call {
   /// Sends each rank the bytes that `to(rank)` gives, with the fingerprint, and returns what each rank sent (its own
   /// place stays empty). Ends when all have called the same thing.
   std::vector<std::string> exchange(const std::function<std::string_view(int rank)>& to);
-  /// Lets the engine work; the fingerprint goes round the ring meanwhile.
-  void bulk(const std::function<void(Engine&)>& work);
-  /// Lets the engine work where the fingerprints were exchanged already.
-  void run_engine(const std::function<void(Engine&)>& work);
+  /// Runs `work`, in which the engine works; the fingerprint goes round the ring meanwhile.
+  void bulk(const std::function<void()>& work);
+  /// Runs `work` where the fingerprints were exchanged already.
+  void run_engine(const std::function<void()>& work);
   /// Writes how many bytes this rank sends to another and expects from it, for `compare_sizes` there.
   static std::string sizes(uint64_t sent, uint64_t expected);
   /// Fails the group unless what `rank` wrote at the beginning of `theirs` fits; leaves the rest there.
@@ -63,7 +63,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   GroupCore(std::string backend, std::string name, Store& store, int rank, int size, Milliseconds timeout);
   ~GroupCore() override;
 
-  /// Connects the engine and starts thread and monitor.
+  /// Connects the engine (none in a group of one rank) and starts thread and monitor.
   void start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& engine, Milliseconds timeout);
   /// Lets the group take part in finding a standstill: `ranks` are the members' numbers in the world.
   void join_world(std::vector<int> ranks);
@@ -103,7 +103,6 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
 
   Mesh mesh;
   const bool unchecked;  // compares nothing, to measure what comparing costs
-  std::unique_ptr<Engine> engine;
   const std::string name;
   uint64_t given() const { return given_; }
   /// Tells whether operations are under way.
@@ -130,6 +129,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   std::string world_rank(int rank) const;
   std::string message(const Fingerprint& mine, uint64_t sequence, int rank, const Fingerprint& theirs);
 
+  std::unique_ptr<Engine> engine_;
   std::mutex mutex_;  // of everything below
   std::condition_variable changed_;
   std::deque<Task> queue_;

@@ -3,6 +3,7 @@
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/multiprocessing/collective_checks.h>
+#include <vesta/multiprocessing/host_engine.h>
 #include <vesta/multiprocessing/process_group_core.h>
 #include <vesta/multiprocessing/process_group_messages.h>
 #include <vesta/multiprocessing/reduction.h>
@@ -93,17 +94,29 @@ class Packed {
   std::vector<Staged> parts_;
 };
 
+/// Starts a group's core and returns its engine, which the core owns; null in a group of one rank.
+HostEngine* start_core(GroupCore& core, HostEngineFactory factory, const GroupOptions& o) {
+  std::vector<int> world = o.ranks;
+  for (int r = 0; world.size() < size_t(core.mesh.size()); ++r) world.push_back(r);
+  core.join_world(std::move(world));
+  HostEngine* engine = nullptr;
+  auto make = [&](const Meeting& m) {
+    auto made = factory(m);
+    engine = made.get();
+    return made;
+  };
+  core.start(make, o.timeout);
+  return engine;
+}
+
 class HostGroup : public ProcessGroup {
  public:
-  HostGroup(const std::string& backend, EngineFactory engine, Store& store, int rank, int size, const GroupOptions& o)
+  HostGroup(const std::string& backend, HostEngineFactory factory, Store& store, int rank, int size,
+            const GroupOptions& o)
       : ProcessGroup(o.name, backend, rank, size, o.timeout),
         core_(std::make_shared<GroupCore>(backend, o.name, store, rank, size, o.timeout)),
-        messages_(core_) {
-    std::vector<int> world = o.ranks;
-    for (int r = 0; world.size() < size_t(size); ++r) world.push_back(r);
-    core_->join_world(std::move(world));
-    core_->start(engine, o.timeout);
-  }
+        engine_(start_core(*core_, factory, o)),
+        messages_(core_, engine_) {}
   ~HostGroup() override {
     try {
       HostGroup::shutdown();
@@ -164,6 +177,7 @@ class HostGroup : public ProcessGroup {
                          std::vector<Tensor> outputs, std::function<void()> afterwards, const CallOptions& o);
 
   std::shared_ptr<GroupCore> core_;
+  HostEngine* const engine_;  // the core's
   Messages messages_;
 };
 
@@ -174,7 +188,7 @@ WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const Ca
   std::vector<Staged> parts = staged(tensors, true);
   const Reduction r = reduction(op, tensors[0].dtype());
   return start(std::move(f), kWhat, o, std::move(tensors),
-               [op, r, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
+               [op, r, n = size(), me = rank(), engine = engine_, parts = std::move(parts)](Call& call) mutable {
                  Packed packed(std::move(parts));
                  const Tensor& whole = packed.whole;
                  const size_t count = size_t(whole.numel());
@@ -182,7 +196,7 @@ WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const Ca
                  if (n > 1 && small(size_t(bytes_of(whole)), n)) {
                    combine_in_order(whole, call.exchange([&](int) { return view_of(whole); }), me, r);
                  } else if (n > 1) {
-                   call.bulk([&](Engine& e) { e.all_reduce(whole.data_ptr(), count, r, call.tag()); });
+                   call.bulk([&] { engine->all_reduce(whole.data_ptr(), count, r, call.tag()); });
                  }
                  if (op.kind == ReduceOp::avg) divide(whole.data_ptr(), count, whole.dtype(), n);
                  packed.give_back();
@@ -196,7 +210,7 @@ WorkPtr HostGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOp
   Fingerprint f = Fingerprint::of(tensors, root);
   std::vector<Staged> parts = staged(tensors, rank() == root);
   return start(std::move(f), kWhat, o, std::move(tensors),
-               [root, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
+               [root, n = size(), me = rank(), engine = engine_, parts = std::move(parts)](Call& call) mutable {
                  if (n == 1) return;
                  Packed packed(std::move(parts));
                  const Tensor& whole = packed.whole;
@@ -205,7 +219,7 @@ WorkPtr HostGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOp
                    auto got = call.exchange([&](int) { return me == root ? view_of(whole) : std::string_view(); });
                    if (me != root) std::memcpy(whole.data_ptr(), got[size_t(root)].data(), bytes);
                  } else {
-                   call.bulk([&](Engine& e) { e.broadcast(whole.data_ptr(), bytes, root, call.tag()); });
+                   call.bulk([&] { engine->broadcast(whole.data_ptr(), bytes, root, call.tag()); });
                  }
                  if (me != root) packed.give_back();
                });
@@ -218,7 +232,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
   Fingerprint f = Fingerprint::of({tensor}, op, root);
   const Reduction r = reduction(op, tensor.dtype());
   Staged in = Staged::of(tensor, true);
-  return start(std::move(f), kWhat, o, {tensor}, [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), kWhat, o, {tensor}, [=, n = size(), me = rank(), engine = engine_](Call& call) {
     Tensor t = in.host;
     if (me != root && t.is_same(in.user)) t = t.clone();  // the engine and the factor write into it
     const size_t count = size_t(t.numel());
@@ -227,7 +241,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
       auto got = call.exchange([&](int to) { return to == root ? view_of(t) : std::string_view(); });
       if (me == root) combine_in_order(t, got, me, r);
     } else if (n > 1) {
-      call.bulk([&](Engine& e) { e.reduce(t.data_ptr(), count, r, root, call.tag()); });
+      call.bulk([&] { engine->reduce(t.data_ptr(), count, r, root, call.tag()); });
     }
     if (me != root) return;
     if (op.kind == ReduceOp::avg) divide(t.data_ptr(), count, t.dtype(), n);
@@ -247,7 +261,7 @@ WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Sta
   }
   Staged out;
   if (output.defined()) out = Staged::of(output, false);
-  return start(std::move(f), what, o, std::move(results), [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), what, o, std::move(results), [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const Tensor& t = in.host;
     const size_t bytes = size_t(bytes_of(t));
     const bool eager = small(bytes, n);
@@ -263,7 +277,7 @@ WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Sta
         std::memmove(place(r), int(r) == me ? t.data_ptr() : got[r].data(), bytes);
       }
     } else {
-      call.bulk([&](Engine& e) { e.all_gather(t.data_ptr(), block.data_ptr(), bytes, call.tag()); });
+      call.bulk([&] { engine->all_gather(t.data_ptr(), block.data_ptr(), bytes, call.tag()); });
       for (size_t r = 0; r < outputs.size(); ++r) {
         std::memcpy(place(r), static_cast<char*>(block.data_ptr()) + r * bytes, bytes);
       }
@@ -293,7 +307,7 @@ WorkPtr HostGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, c
   Fingerprint f = Fingerprint::of({input}, root);
   std::vector<Staged> outs = staged(outputs, false);
   Staged in = Staged::of(input, true);
-  return start(std::move(f), kWhat, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), kWhat, o, std::move(outputs), [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const Tensor& t = in.host;
     const size_t bytes = size_t(bytes_of(t));
     auto fill = [&](size_t r, const void* from) {
@@ -306,7 +320,7 @@ WorkPtr HostGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, c
       return;
     }
     Tensor block = scratch(me == root ? t.numel() * n : 0, t.dtype());
-    call.bulk([&](Engine& e) { e.gather(t.data_ptr(), block.data_ptr(), bytes, root, call.tag()); });
+    call.bulk([&] { engine->gather(t.data_ptr(), block.data_ptr(), bytes, root, call.tag()); });
     for (size_t r = 0; r < outs.size(); ++r) fill(r, static_cast<char*>(block.data_ptr()) + r * bytes);
   });
 }
@@ -319,7 +333,7 @@ WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
   Fingerprint f = Fingerprint::of({output}, root);
   std::vector<Staged> ins = staged(inputs, true);
   Staged out = Staged::of(output, false);
-  return start(std::move(f), kWhat, o, {output}, [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), kWhat, o, {output}, [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const size_t bytes = size_t(bytes_of(out.host));
     if (small(bytes, n) || n == 1) {
       auto got = call.exchange([&](int to) { return me == root ? view_of(ins[size_t(to)].host) : ""; });
@@ -330,7 +344,7 @@ WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
       for (size_t r = 0; r < ins.size(); ++r) {
         std::memcpy(static_cast<char*>(block.data_ptr()) + r * bytes, ins[r].host.data_ptr(), bytes);
       }
-      call.bulk([&](Engine& e) { e.scatter(block.data_ptr(), out.host.data_ptr(), bytes, root, call.tag()); });
+      call.bulk([&] { engine->scatter(block.data_ptr(), out.host.data_ptr(), bytes, root, call.tag()); });
     }
     out.give_back();
   });
@@ -341,7 +355,7 @@ WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat,
                                 const CallOptions& o) {
   Fingerprint f = Fingerprint::of({output}, op);
   const Reduction r = reduction(op, output.dtype());
-  return start(std::move(f), what, o, {output}, [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), what, o, {output}, [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const size_t bytes = size_t(bytes_of(out.host)), count = size_t(out.host.numel());
     Tensor mine = flat;
     if (op.kind == ReduceOp::premul_sum) {
@@ -361,7 +375,7 @@ WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat,
         to_receive.push_back({static_cast<char*>(block.data_ptr()) + i * bytes, bytes});
       }
       const std::vector<uint64_t> slots(static_cast<size_t>(n), call.tag());
-      call.bulk([&](Engine& e) { e.exchange(to_send, to_receive, slots); });
+      call.bulk([&] { engine->exchange(to_send, to_receive, slots); });
     }
     auto from = [&](size_t i) -> const void* {
       if (int(i) == me) return base + i * bytes;
@@ -402,7 +416,7 @@ WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Pa
                                   std::vector<Part> to_receive, std::vector<Tensor> outputs,
                                   std::function<void()> afterwards, const CallOptions& o) {
   checks(what).to_itself(to_send[size_t(rank())].bytes, to_receive[size_t(rank())].bytes);
-  return start(std::move(f), what, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), what, o, std::move(outputs), [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const size_t self = size_t(me);
     std::vector<std::string> out(static_cast<size_t>(n));
     for (size_t r = 0; r < size_t(n); ++r) {
@@ -424,7 +438,7 @@ WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Pa
       if (sent > kEagerBytes) large_out[r] = to_send[r], any = true;
     }
     if (to_send[self].bytes) std::memmove(to_receive[self].data, to_send[self].data, to_send[self].bytes);
-    if (any) call.run_engine([&](Engine& e) { e.exchange(large_out, large_in, slots); });
+    if (any) call.run_engine([&] { engine->exchange(large_out, large_in, slots); });
     if (afterwards) afterwards();
   });
 }
@@ -472,7 +486,7 @@ WorkPtr HostGroup::all_to_all_single(Tensor output, Tensor input, std::vector<in
 
 }  // namespace
 
-ProcessGroupPtr new_host_group(const std::string& backend, EngineFactory engine, StorePtr store, int rank, int size,
+ProcessGroupPtr new_host_group(const std::string& backend, HostEngineFactory engine, StorePtr store, int rank, int size,
                                const GroupOptions& options) {
   PrefixStore keys(options.name, std::move(store));
   auto group = std::make_shared<HostGroup>(backend, engine, keys, rank, size, options);

@@ -29,7 +29,7 @@ struct Sending {
   int to;
   uint64_t number;
   Tensor host;
-  std::unique_ptr<Engine::Transfer> transfer;
+  std::unique_ptr<HostEngine::Transfer> transfer;
   Fingerprint print;
   Clock::time_point deadline;
   WorkPtr work;
@@ -42,8 +42,8 @@ std::exception_ptr error_of(const std::string& message) {
 }  // namespace
 
 struct Messages::State : std::enable_shared_from_this<State> {
-  explicit State(std::shared_ptr<GroupCore> c)
-      : core(std::move(c)), sent(size_t(core->mesh.size())), heads(size_t(core->mesh.size())) {}
+  State(std::shared_ptr<GroupCore> c, HostEngine* e)
+      : core(std::move(c)), engine(e), sent(size_t(core->mesh.size())), heads(size_t(core->mesh.size())) {}
 
   void start();
   void run();
@@ -57,6 +57,7 @@ struct Messages::State : std::enable_shared_from_this<State> {
   std::string why_over(const Fingerprint& f, int with, Clock::time_point deadline, Milliseconds timeout);
 
   std::shared_ptr<GroupCore> core;
+  HostEngine* const engine;  // the core's
   std::mutex mutex;  // of everything below
   std::vector<uint64_t> sent;
   std::vector<std::deque<Head>> heads;
@@ -69,7 +70,8 @@ struct Messages::State : std::enable_shared_from_this<State> {
   std::thread thread;
 };
 
-Messages::Messages(std::shared_ptr<GroupCore> core) : state_(std::make_shared<State>(std::move(core))) {}
+Messages::Messages(std::shared_ptr<GroupCore> core, HostEngine* engine)
+    : state_(std::make_shared<State>(std::move(core), engine)) {}
 Messages::~Messages() { stop(); }
 
 void Messages::State::start() {
@@ -104,7 +106,7 @@ WorkPtr Messages::send(Tensor host, int to, int tag, Milliseconds timeout) {
   }
   work->set_outputs({host});
   mesh.send(to, Topic::message, number, head);
-  auto transfer = s.core->engine->send(host.data_ptr(), bytes, to, kSlot | number);
+  auto transfer = s.engine->send(host.data_ptr(), bytes, to, kSlot | number);
   s.sendings.push_back({to, number, host, std::move(transfer), std::move(f), deadline_in(timeout), work});
   s.start();
   lock.unlock();
@@ -220,7 +222,7 @@ void Messages::State::deliver(Receive r, int from, Head head) {
     } else if (head.eager) {
       std::memcpy(r.host.data_ptr(), head.values.data(), bytes);
     } else {
-      core->engine->receive(r.host.data_ptr(), bytes, from, kSlot | head.number)->wait();
+      engine->receive(r.host.data_ptr(), bytes, from, kSlot | head.number)->wait();
     }
     if (!error) r.arrived();
   } catch (const std::exception& e) {

@@ -7,13 +7,15 @@
 #include <list>
 #include <map>
 
+#include <vesta/multiprocessing/host_engine.h>
 #include <vesta/multiprocessing/process_group_core.h>
 
 namespace vesta {
 
 class Messages {
  public:
-  explicit Messages(std::shared_ptr<GroupCore> core);
+  /// `engine` carries the large ones; it belongs to `core`.
+  Messages(std::shared_ptr<GroupCore> core, HostEngine* engine);
   ~Messages();
   /// Sends a contiguous tensor of host memory. A small one is done at once.
   WorkPtr send(Tensor host, int to, int tag, Milliseconds timeout);

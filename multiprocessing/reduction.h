@@ -1,6 +1,6 @@
 // Elementwise reductions of all dtypes, for engines. Internal to multiprocessing.
 #pragma once
-#include <vesta/multiprocessing/engine.h>
+#include <vesta/multiprocessing/host_engine.h>
 
 namespace vesta {
 

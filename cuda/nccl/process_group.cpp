@@ -24,38 +24,26 @@
 namespace vesta::cuda::nccl {
 namespace {
 
-/// Is what a group's thread and monitor see of NCCL: something that can be ended. It moves no bytes of the host.
+/// What a group's thread and monitor see of NCCL: something that can be ended.
 class NcclEngine final : public Engine {
  public:
-  /// Agrees on a text that no other group of this name and store has: keys of one that failed may still be there.
-  NcclEngine(const Meeting& m, std::shared_ptr<GroupState> group) : group_(std::move(group)) {
-    if (m.rank != 0) {
-      token = m.read(0);
-      return;
-    }
-    uint64_t random = 0;
-    if (getrandom(&random, sizeof random, 0) != sizeof random) fail(Cause::runtime, "nccl: no randomness.");
-    token = std::to_string(random);
-    m.publish(token);
-  }
-  std::string token;
-
-  void all_reduce(void*, size_t, const Reduction&, uint32_t) override { none(); }
-  void broadcast(void*, size_t, int, uint32_t) override { none(); }
-  void reduce(void*, size_t, const Reduction&, int, uint32_t) override { none(); }
-  void all_gather(const void*, void*, size_t, uint32_t) override { none(); }
-  void gather(const void*, void*, size_t, int, uint32_t) override { none(); }
-  void scatter(const void*, void*, size_t, int, uint32_t) override { none(); }
-  void exchange(std::span<const Part>, std::span<const Part>, std::span<const uint64_t>) override { none(); }
-  std::unique_ptr<Transfer> send(void*, size_t, int, uint64_t) override { none(); }
-  std::unique_ptr<Transfer> receive(void*, size_t, int, uint64_t) override { none(); }
+  explicit NcclEngine(std::shared_ptr<GroupState> group) : group_(std::move(group)) {}
   /// Aborts the communicators of a group that has failed; of one that has not, they are closed when it has left.
   void abort() noexcept override { group_->abort_if_failed(); }
 
  private:
-  [[noreturn]] static void none() { fail(Cause::runtime, "nccl: no operation on host memory."); }
   const std::shared_ptr<GroupState> group_;
 };
+
+/// Agrees on a text that no other group of this name and store has: keys of one that failed may still be there.
+std::string agree_on_token(const Meeting& m) {
+  if (m.rank != 0) return m.read(0);
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof random, 0) != sizeof random) fail(Cause::runtime, "nccl: no randomness.");
+  const std::string token = std::to_string(random);
+  m.publish(token);
+  return token;
+}
 
 /// Is what this rank sends to each other and expects from it, in bytes; empty where all know that anyway.
 struct PairSizes {
@@ -147,10 +135,11 @@ NcclGroup::NcclGroup(StorePtr store, int rank, int size, const GroupOptions& o)
       store_(std::make_shared<PrefixStore>(o.name, std::move(store))),
       core_(std::make_shared<GroupCore>("nccl", o.name, *store_, rank, size, o.timeout)),
       group_(std::make_shared<GroupState>(core_)) {
-  core_->start([this](const Meeting& m) { return std::make_unique<NcclEngine>(m, group_); }, o.timeout);
-  if (size > 1) {
-    store_ = std::make_shared<PrefixStore>(static_cast<NcclEngine&>(*core_->engine).token, store_);
-  }
+  auto meet = [this](const Meeting& m) {
+    store_ = std::make_shared<PrefixStore>(agree_on_token(m), store_);
+    return std::make_unique<NcclEngine>(group_);
+  };
+  core_->start(meet, o.timeout);
   messages_ = std::make_unique<Messages>(core_, group_, store_);
   if (!o.ranks.empty()) set_ranks(o.ranks);
 }
@@ -302,7 +291,7 @@ void compare_sizes(Call& call, const PairSizes& sizes, int rank) {
 
 void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const PairSizes& sizes) {
   const auto deadline = size() == 1 ? deadline_in(work->timeout()) : Clock::time_point::max();  // else the monitor's
-  auto wait = [&](Engine&) { work->await(*core_, call.sequence(), deadline); };
+  auto wait = [&] { work->await(*core_, call.sequence(), deadline); };
   try {
     if (size() == 1) {
       work->await(*core_, call.sequence(), deadline);

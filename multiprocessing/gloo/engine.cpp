@@ -23,7 +23,7 @@
 #include <mutex>
 #include <set>
 
-#include <vesta/multiprocessing/engine.h>
+#include <vesta/multiprocessing/host_engine.h>
 #include <vesta_build_identity.h>
 
 namespace vesta {
@@ -186,7 +186,7 @@ void with_size(size_t bytes, F f) {
   }
 }
 
-class GlooTransfer : public Engine::Transfer {
+class GlooTransfer : public HostEngine::Transfer {
  public:
   GlooTransfer(std::unique_ptr<gloo::transport::UnboundBuffer> buffer, bool sends)
       : buffer_(std::move(buffer)), sends_(sends) {}
@@ -197,7 +197,7 @@ class GlooTransfer : public Engine::Transfer {
   bool sends_;
 };
 
-class GlooEngine : public Engine {
+class GlooEngine : public HostEngine {
  public:
   explicit GlooEngine(const Meeting& m) : context_(std::make_shared<gloo::rendezvous::Context>(m.rank, m.size)) {
     // Gloo waits five times its timeout for a connection.
@@ -299,7 +299,7 @@ class GlooEngine : public Engine {
   std::shared_ptr<gloo::rendezvous::Context> context_;
 };
 
-std::unique_ptr<Engine> make_engine(const Meeting& m) {
+std::unique_ptr<HostEngine> make_engine(const Meeting& m) {
   try {
     return std::make_unique<GlooEngine>(m);
   } catch (const gloo::Exception& e) {
