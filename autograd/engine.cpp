@@ -1,13 +1,14 @@
 // The engine. A tour of a run:
 //
+// clang-format off
 //   run_backward()   checks roots and gradients, finds where the inputs' gradients appear
 //   Run::discover    walks the graph from the roots with a stack of its own: a task per node, and in each task how many
 //                    gradients are still to come; with inputs given, marks the tasks that lead to one
 //   Run::loop        takes the ready task whose node was made last, until none is left:
 //                    hooks on what came in, captures, Node::apply, hooks on what goes out, and hand() for every edge
 //   hand()           brings a gradient into the form of the input it belongs to (sum, cast: once, here and nowhere
-//   else)
-//                    and adds it to what the next task has
+//                    else) and adds it to what the next task has
+// clang-format on
 //
 // Everything runs on the calling thread and nothing recurses, so a backward inside a hook is just another Run.
 //

@@ -1,11 +1,14 @@
 // Custom functions: a forward and a backward of your own as one step of the tape.
 //
+// clang-format off
 //   struct Cube : vesta::autograd::Function<Cube> {
 //     static Tensor forward(Context& ctx, const Tensor& x) { ctx.save_for_backward({x}); return x * x * x; }
-//     static TensorVector backward(Context& ctx, const TensorVector& g) { return {g[0] * 3 * ctx.saved()[0].square()};
+//     static TensorVector backward(Context& ctx, const TensorVector& g) {
+//       return {g[0] * 3 * ctx.saved()[0].square()};
 //     }
 //   };
 //   Tensor y = Cube::apply(x);
+// clang-format on
 #pragma once
 #include <any>
 #include <map>

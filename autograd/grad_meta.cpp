@@ -24,8 +24,7 @@ GradMeta& ensure_meta(const Tensor& t) {
   return *meta(t);
 }
 
-// ---- leaves
-// ----------------------------------------------------------------------------------------------------------
+// ---- leaves ---------------------------------------------------------------------------------------------------------
 
 void set_requires_grad(const Tensor& t, bool on) {
   if (!on && !requires_grad(t)) return;
@@ -73,8 +72,7 @@ Edge gradient_edge(const Tensor& t) {
 
 uint32_t output_nr(const Tensor& t) { return t.impl()->autograd ? meta(t)->output_nr : 0; }
 
-// ---- gradients
-// -------------------------------------------------------------------------------------------------------
+// ---- gradients ------------------------------------------------------------------------------------------------------
 
 Tensor grad(const Tensor& t) {
   if (!t.impl()->autograd) return {};

@@ -20,8 +20,7 @@ constinit thread_local Dying dying __attribute__((tls_model("initial-exec"))) = 
 constinit thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
 }  // namespace
 
-// ---- GradList
-// --------------------------------------------------------------------------------------------------------
+// ---- GradList -------------------------------------------------------------------------------------------------------
 
 void GradList::grow(size_t n) {
   if (n > capacity_) {
@@ -58,8 +57,7 @@ bool GradList::any_defined() const {
   return false;
 }
 
-// ---- Node
-// ------------------------------------------------------------------------------------------------------------
+// ---- Node -----------------------------------------------------------------------------------------------------------
 
 Node::~Node() {
   if (edges_ != inline_edges_) delete[] edges_;
@@ -133,8 +131,7 @@ Node* running_node() noexcept { return running; }
 RunningNode::RunningNode(Node* n) noexcept : saved_(running) { running = n; }
 RunningNode::~RunningNode() { running = saved_; }
 
-// ---- AccumulateGrad
-// --------------------------------------------------------------------------------------------------
+// ---- AccumulateGrad -------------------------------------------------------------------------------------------------
 
 AccumulateGrad::AccumulateGrad(Tensor variable) : Node(kRunsAtOnce), variable_(std::move(variable)) {
   accumulates_ = true;

@@ -1,11 +1,13 @@
 // Recording: the functions that fill the autograd slot of ops. A rule file (rules/TOPIC.cpp) uses these templates only.
 //
+// clang-format off
 //   struct MatmulRule {                                  // its members are what is saved
 //     Saved a, b;
 //     static MatmulRule save(const Tensor& result, const Tensor& a, const Tensor& b, Needs needs);
 //     Grads<2> operator()(const Tensor& g, Needs needs) const;   // one gradient per tensor argument, in order
 //   };
 //   record<ops::matmul, MatmulRule>();
+// clang-format on
 //
 // `save` gets the op's result, its arguments and which tensor arguments want a gradient; a rule without members needs
 // none. operator() may return Grads<N>, a Tensor (one input) or a GradList; gradients past its end are zero. For an op
@@ -14,10 +16,11 @@
 // zero.
 //
 // A rule may declare
+// clang-format off
 //   static constexpr bool lists = true;       a TensorList argument counts as that many tensor arguments (cat); without
 //                                             it lists hold indices and have no gradient
-//   static constexpr unsigned results = 0b1;  which results of several have a gradient (default: those of a float
-//   dtype)
+//   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
+// clang-format on
 #pragma once
 #include <array>
 
