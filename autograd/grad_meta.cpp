@@ -24,8 +24,7 @@ GradMeta& ensure_meta(const Tensor& t) {
   return *meta(t);
 }
 
-// ---- leaves
-// ----------------------------------------------------------------------------------------------------------
+// ---- leaves ---------------------------------------------------------------------------------------------------------
 
 void set_requires_grad(const Tensor& t, bool on) {
   if (!on && !requires_grad(t)) return;
@@ -73,8 +72,7 @@ Edge gradient_edge(const Tensor& t) {
 
 uint32_t output_nr(const Tensor& t) { return t.impl()->autograd ? meta(t)->output_nr : 0; }
 
-// ---- gradients
-// -------------------------------------------------------------------------------------------------------
+// ---- gradients ------------------------------------------------------------------------------------------------------
 
 Tensor grad(const Tensor& t) {
   if (!t.impl()->autograd) return {};
@@ -125,7 +123,7 @@ bool laid_out_alike(const Tensor& a, const Tensor& b) {
   return a.impl()->dense() && std::ranges::equal(a.strides(), b.strides());
 }
 
-/// Returns a copy of `g` in memory of its own, laid out as the leaf is where that is dense.
+/// Returns a copy of `g` in its own memory, laid out like the leaf where the leaf is dense.
 Tensor copy_like(const Tensor& g, const Tensor& leaf) {
   Tensor r = leaf.impl()->dense() ? empty_tensor_strided(leaf.sizes(), leaf.strides(), leaf.dtype(), leaf.device())
                                   : empty_tensor(leaf.sizes(), leaf.dtype(), leaf.device());
@@ -143,7 +141,7 @@ void AccumulateGrad::set_target(Tensor target) {
   target_ = std::move(target);
 }
 
-/// Asks where the first gradient goes, outside the leaf's lock: who answers may look at the leaf.
+/// Asks where the first gradient goes. This runs outside the leaf's lock, because the callee may look at the leaf.
 Tensor AccumulateGrad::chosen_target() {
   if (!place_ || GradMode::enabled() || grad(variable_).defined()) return target_;
   Tensor place = place_->place();

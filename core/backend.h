@@ -53,19 +53,19 @@ class VESTA_API Backend {
   virtual void record_use(const Storage&, uint32_t /*stream*/) {}
   /// Allocates host memory that the device can read by itself; Error(device) where there is no device.
   virtual Memory allocate_pinned(size_t nbytes);
-  /// Tells whether a host address lies in such memory.
+  /// Returns whether a host address lies in such memory.
   virtual bool is_pinned(const void*) const { return false; }
 };
 
 /// Returns the backend of a device type, loading its library if that was not done. Error(device) where there is none.
 VESTA_API Backend& backend(DeviceType type);
-/// Tells whether a backend is plugged in, or can be.
+/// Returns whether a backend is plugged in, or can be.
 VESTA_API bool has_backend(DeviceType type);
 /// Returns the address of a symbol of the library that a backend was loaded from; Error(device) where it has none.
 VESTA_API void* backend_symbol(DeviceType type, const char* symbol);
 /// Gives a device without a number (`cuda`) the number of the current one.
 VESTA_API Device settled(Device device);
-/// Tells whether a backend is plugged in; loads nothing.
+/// Returns whether a backend is plugged in; loads nothing.
 VESTA_API bool is_loaded(DeviceType type);
 /// Plugs a backend in; called once by each plug-in's register function.
 VESTA_API void set_backend(DeviceType type, Backend* backend);

@@ -52,7 +52,7 @@ constexpr bool is_bool(DType d) { return d == DType::bool_; }
 constexpr bool is_integral(DType d) { return kIntegers.has(d); }  // without bool
 constexpr bool is_float(DType d) { return kFloats.has(d); }
 constexpr bool is_complex(DType d) { return kComplexes.has(d); }
-/// Tells whether a gradient can flow through values of this type.
+/// Returns whether a gradient can flow through values of this type.
 constexpr bool is_differentiable(DType d) { return is_float(d) || is_complex(d); }
 
 /// Returns float32 for complex64 and float64 for complex128; any other type unchanged.

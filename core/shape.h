@@ -27,9 +27,9 @@ inline int64_t checked_add(int64_t a, int64_t b, const char* op) {
 VESTA_API int64_t numel_of(IntSpan sizes, const char* op);
 /// Returns row-major strides, in elements.
 VESTA_API Dims contiguous_strides(IntSpan sizes);
-/// Tells whether the strides are row-major (sizes of 1 and empty tensors do not count).
+/// Returns whether the strides are row-major (sizes of 1 and empty tensors do not count).
 VESTA_API bool is_contiguous(IntSpan sizes, IntSpan strides);
-/// Tells whether elements fill a block of memory without holes or overlaps, in any order of dimensions.
+/// Returns whether elements fill a block of memory without holes or overlaps, in any order of dimensions.
 VESTA_API bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
 /// Returns the shape both broadcast to (NumPy's rule); raises naming the dimension.
 VESTA_API Dims broadcast_shapes(IntSpan a, IntSpan b, const char* op);

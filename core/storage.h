@@ -31,7 +31,7 @@ class VESTA_API Storage : public RefCounted {
   bool read_only() const { return read_only_; }
   /// Returns what the backend that allocated the memory knows it by.
   void* context() const { return context_; }
-  /// Tells whether resize_ may replace the memory: not where it is lent from outside.
+  /// Returns whether resize_ may replace the memory: not where it is lent from outside.
   bool resizable() const { return !lent_; }
   /// Replaces the memory by a block of `nbytes`, keeping the first bytes. Aliases see the new block.
   void resize(size_t nbytes);

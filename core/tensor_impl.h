@@ -42,7 +42,7 @@ class TensorImpl : public RefCounted {
   /// Returns the address of the first element (null where there are no elements and no memory).
   char* data() const { return static_cast<char*>(storage_->data()) + offset_ * itemsize(dtype_); }
   bool contiguous() const { return contiguous_; }
-  /// Tells whether the elements fill a block without holes or overlaps, in any order of dimensions.
+  /// Returns whether the elements fill a block without holes or overlaps, in any order of dimensions.
   bool dense() const { return dense_; }
 
   /// Replaces geometry in place (resize_, set_, transpose_); extent checked.

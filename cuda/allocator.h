@@ -67,7 +67,7 @@ using HostAllocator = PinnedAllocator<HostDriver>;
 
 /// Returns a device's allocator; made when first asked for, with the settings of VESTA_CUDA_ALLOC_CONF.
 VESTA_API DeviceAllocator& allocator(int device);
-/// Tells whether a device's allocator was made.
+/// Returns whether a device's allocator was made.
 bool has_allocator(int device);
 /// Returns the cache of page-locked host memory.
 VESTA_API HostAllocator& pinned_allocator();
@@ -77,7 +77,7 @@ Memory allocate_memory(size_t nbytes, int device);
 VESTA_API Memory allocate_pinned(size_t nbytes);
 /// Notes that the device uses page-locked memory: it is reused only behind what is queued on `stream` now.
 void record_pinned_use(const void* p, Stream stream);
-/// Tells whether an address lies in page-locked memory of pinned_allocator().
+/// Returns whether an address lies in page-locked memory of pinned_allocator().
 VESTA_API bool is_pinned(const void* p);
 
 }  // namespace vesta::cuda

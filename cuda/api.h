@@ -73,7 +73,7 @@ inline const Api& api() {
   return table;
 }
 
-/// Tells whether tensors can be made on a CUDA device. Never raises.
+/// Returns whether tensors can be made on a CUDA device. Never raises.
 inline bool is_available() { return has_backend(DeviceType::cuda) && api().device_count() > 0; }
 /// Returns the number of CUDA devices; 0 where there is no library, driver or GPU.
 inline int device_count() { return has_backend(DeviceType::cuda) ? api().device_count() : 0; }

@@ -64,7 +64,7 @@ Status device_count(int* count);
 Status device_properties(int device, DeviceProperties* to);
 Status set_device(int device);
 Status device_synchronize();
-/// Tells whether device `a` can read the memory of `b` directly.
+/// Returns whether device `a` can read the memory of `b` directly.
 Status can_access_peer(int a, int b, bool* yes);
 
 // Memory of the device that is set, in bytes.
@@ -74,7 +74,7 @@ Status memory_info(size_t* free, size_t* total);
 // Page-locked host memory, readable by every device under the same address.
 Status host_malloc(void** p, size_t nbytes);
 Status host_free(void* p);
-/// Tells whether host memory is page-locked, by whomever: copies from it are still under way when their call returns.
+/// Returns whether host memory is page-locked, by whomever: copies from it are still under way when their call returns.
 bool is_page_locked(const void* p);
 
 // Reserved addresses that get memory page by page (the caching allocator's expandable segments).

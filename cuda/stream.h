@@ -18,7 +18,7 @@ class VESTA_API Stream {
   int number() const { return number_; }
   /// Returns CUDA's handle; null for the default stream.
   StreamHandle handle() const;
-  /// Tells whether all work queued so far is done.
+  /// Returns whether all work queued so far is done.
   bool query() const;
   /// Waits until all work queued so far is done. Raises what a kernel reported.
   void synchronize() const;

@@ -45,13 +45,13 @@ struct VESTA_API Fingerprint {
   void add(IntSpan sizes, DType d);
   /// Writes the call as a user would: `all_reduce(SUM, float32 [3]) at train.py:10`.
   std::string describe() const;
-  /// Tells whether two ranks call the same thing.
+  /// Returns whether two ranks call the same thing.
   bool same(const Fingerprint& o) const;
   /// Returns 32 bits of what is compared and the number of the call.
   uint32_t tag(uint64_t sequence) const;
   /// Writes it as it travels: a length, what is compared, the site.
   std::string encode() const;
-  /// Tells whether bytes that came begin with a fingerprint that is the same as this one's `encoded` bytes, sites
+  /// Returns whether bytes that came begin with a fingerprint that is the same as this one's `encoded` bytes, sites
   /// apart, and leaves what follows it in `rest`. Nothing is unpacked: that is the usual case.
   static bool same_bytes(std::string_view encoded, std::string_view came, std::string_view& rest);
   /// Reads a fingerprint and leaves what follows it in `rest`.

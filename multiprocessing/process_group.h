@@ -123,7 +123,7 @@ class VESTA_API ProcessGroup {
   virtual void abort(const std::string& reason);
   /// Waits for the operations given so far and leaves the group. Never waits for ranks that do not come.
   virtual void shutdown();
-  /// Tells whether operations are under way.
+  /// Returns whether operations are under way.
   virtual bool busy() const { return false; }
   /// Tells which ranks have not come to operation `sequence`, with what is known of each; empty where all have.
   virtual std::string report(uint64_t sequence) const;
@@ -163,11 +163,11 @@ VESTA_API ProcessGroupPtr new_process_group(const std::string& backend, std::sha
 
 /// Makes groups of one backend.
 using GroupFactory = ProcessGroupPtr (*)(std::shared_ptr<Store> store, int rank, int size, const GroupOptions&);
-/// Tells whether a backend that is registered can be used here; else `why_not` receives the reason.
+/// Returns whether a backend that is registered can be used here; else `why_not` receives the reason.
 using BackendProbe = bool (*)(std::string* why_not);
 /// Registers a backend; called by each plug-in, those of devices included. No probe: it can be used always.
 VESTA_API void register_backend(const std::string& backend, GroupFactory factory, BackendProbe probe = nullptr);
-/// Tells whether a backend can be had; loads its plug-in. `why_not` receives what the loader said.
+/// Returns whether a backend can be had; loads its plug-in. `why_not` receives what the loader said.
 VESTA_API bool has_group_backend(const std::string& backend, std::string* why_not = nullptr);
 
 }  // namespace vesta

@@ -88,7 +88,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   bool failed() const { return failed_; }
   /// Returns why something could not be done: the group's failure, else what is known of lost ranks, else `fallback`.
   std::string reason_for(const std::string& what, const std::string& fallback);
-  /// Tells whether this is a child forked from the process that made the group.
+  /// Returns whether this is a child forked from the process that made the group.
   bool forked() const;
   /// Compares a fingerprint that came with the own one; fails and throws where they differ.
   void compare(const Fingerprint& mine, uint64_t sequence, int rank, std::string_view bytes, std::string_view& rest);
@@ -105,7 +105,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   const bool unchecked;  // compares nothing, to measure what comparing costs
   const std::string name;
   uint64_t given() const { return given_; }
-  /// Tells whether operations are under way.
+  /// Returns whether operations are under way.
   bool busy() const { return done_ != given_; }
 
   void look() override;

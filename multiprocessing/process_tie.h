@@ -23,7 +23,7 @@ VESTA_API Descriptor life_of_this_process();
 /// `wake` is a socket whose other end that process has, for children of a fork server: a stopped child wakes up by it.
 VESTA_API void die_with(int life, int wake = -1);
 
-/// Tells whether the process behind `life` is dead.
+/// Returns whether the process behind `life` is dead.
 VESTA_API bool is_over(int life);
 
 }  // namespace vesta::shared

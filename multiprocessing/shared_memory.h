@@ -63,7 +63,7 @@ VESTA_API StoragePtr allocate_shared(uint64_t nbytes);
 /// Moves a storage of the CPU to shared memory; every tensor over it goes with it. Nothing happens where it is there.
 /// The memory it had is freed, or handed to the caller in `old`, who frees it (deleter null: there is nothing to free).
 VESTA_API void share(Storage& storage, Memory* old = nullptr);
-/// Tells whether a storage is a block of shared memory.
+/// Returns whether a storage is a block of shared memory.
 VESTA_API bool is_shared(const Storage& storage);
 
 /// Keeps blocks alive while a message about them travels. Its descriptors go with the message (SCM_RIGHTS, or inherited

@@ -28,7 +28,7 @@ class VESTA_API Store {
   /// Waits until all keys are there; DistributedError(store) names those that are not.
   virtual void wait(const Keys& keys, Milliseconds timeout) = 0;
   void wait(const Keys& keys) { wait(keys, timeout()); }
-  /// Tells whether all keys are there.
+  /// Returns whether all keys are there.
   virtual bool check(const Keys& keys) = 0;
   /// Sets `desired` where the value is `expected`, or where there is none and `expected` is empty. Returns the value
   /// that holds then; `expected` where there is none.

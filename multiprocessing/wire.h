@@ -26,7 +26,7 @@ Fd accept_from(int listener, Clock::time_point deadline);
 /// Returns the port or the numeric address of this end of a socket.
 int local_port(int fd);
 std::string local_address(int fd);
-/// Tells whether a name or numeric address means this machine only.
+/// Returns whether a name or numeric address means this machine only.
 bool is_loopback(std::string_view host);
 /// Returns the address from which this machine reaches others; empty where it reaches none. Nothing is sent.
 std::string outward_address();

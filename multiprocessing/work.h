@@ -25,9 +25,9 @@ class VESTA_API Work {
 
   const std::string& name() const { return name_; }
   Milliseconds timeout() const { return timeout_; }
-  /// Tells whether it ended, well or not.
+  /// Returns whether it ended, well or not.
   bool is_completed() const;
-  /// Tells whether it ended well.
+  /// Returns whether it ended well.
   bool is_success() const;
   /// Returns what it failed with; null while it runs and where it ended well.
   std::exception_ptr exception() const;
@@ -36,7 +36,7 @@ class VESTA_API Work {
   virtual void wait(Milliseconds timeout = Milliseconds(0));
   /// Orders what follows after the operation without waiting for it where the device can; otherwise waits.
   virtual void synchronize() { wait(); }
-  /// Tells whether `wait` orders what follows on a device, and the host goes on.
+  /// Returns whether `wait` orders what follows on a device, and the host goes on.
   virtual bool on_device() const { return false; }
   /// Returns the output tensors; empty once `wait` has returned.
   std::vector<Tensor> result() const;

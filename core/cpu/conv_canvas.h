@@ -55,7 +55,7 @@ Canvas gradient_canvas(const ConvShape& shape);
 /// Returns one product per residue class of x, with the classes no tap reaches as products without taps.
 std::vector<Taps> backward_taps(const ConvShape& shape, const Canvas& canvas, std::int64_t channels);
 
-/// Tells whether the canvas is the image itself, so that a dense plane can be used where it lies.
+/// Returns whether the canvas is the image itself, so that a dense plane can be used where it lies.
 bool is_image(const Canvas& canvas, const Spatial& in);
 
 }  // namespace vesta::cpu

@@ -40,7 +40,7 @@ struct Correlated {
     const Spatial& count = products.front().count;
     return count[0] <= 0 || count[1] <= 0 || count[2] <= 0 ? 0 : count[0] * count[1] * count[2];
   }
-  /// Tells whether the outputs of a product are the image, in its order.
+  /// Returns whether the outputs of a product are the image, in its order.
   bool covers_image(const Taps& taps) const {
     return taps.count == to_size && taps.first == Spatial{0, 0, 0} && taps.step == Spatial{1, 1, 1} &&
            is_dense(to_strides, to_size);
@@ -57,7 +57,7 @@ struct Correlated {
 /// around it, and gives the same bits as products on that canvas. What is skipped is decided by the shape alone, so
 /// that weights which are not finite show in the same places whatever the batch, the threads and the instruction set.
 
-/// Tells whether correlate_direct is the faster way; what shows in the results is decided by the shape alone.
+/// Returns whether correlate_direct is the faster way; what shows in the results is decided by the shape alone.
 template <class E>
 bool goes_direct(const Correlated<E>& c);
 
@@ -72,7 +72,7 @@ void correlate_direct(const Correlated<E>& c);
 /// outputs]. A task is a group of samples times a piece of the channels; partials are added in the order of the samples
 /// at the end.
 
-/// Tells whether direct_weight_gradient is the faster way, from the shape alone.
+/// Returns whether direct_weight_gradient is the faster way, from the shape alone.
 bool weight_gradient_goes_direct(const ConvShape& shape);
 
 /// Computes what conv_backward_weights does.

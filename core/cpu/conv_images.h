@@ -165,7 +165,7 @@ void write_columns(const Taps& taps, bool covers, std::int64_t begin, std::int64
   }
 }
 
-/// Tells whether the spatial dimensions of an image of `size` lie dense, in order.
+/// Returns whether the spatial dimensions of an image of `size` lie dense, in order.
 inline bool is_dense(const ImageStrides& strides, const Spatial& size) {
   const ImageStrides dense = dense_strides(1, size);
   for (int d = 0; d < 3; ++d) {
@@ -174,7 +174,7 @@ inline bool is_dense(const ImageStrides& strides, const Spatial& size) {
   return true;
 }
 
-/// Tells whether `channels` channels of the image can be used as the canvas where they lie.
+/// Returns whether `channels` channels of the image can be used as the canvas where they lie.
 template <class E>
 bool lies_ready(const Canvas& canvas, const Spatial& size, std::int64_t channels, const ImageStrides& strides) {
   return std::is_same_v<typename E::Stored, typename E::T> && is_image(canvas, size) && is_dense(strides, size) &&

@@ -65,10 +65,10 @@ VESTA_API void set_num_threads(int n);
 /// Returns the number of CPUs that affinity and the control group's quota (v1 or v2, rounded up) leave this process.
 VESTA_API int available_cpus();
 
-/// Tells whether the calling thread is inside a parallel region (ours or any OpenMP one).
+/// Returns whether the calling thread is inside a parallel region (ours or any OpenMP one).
 VESTA_API bool in_parallel_region();
 
-/// Tells whether this process was forked from one that had loaded the library: it then computes on one thread.
+/// Returns whether this process was forked from one that had loaded the library: it then computes on one thread.
 VESTA_API bool is_forked_child();
 
 }  // namespace vesta::cpu

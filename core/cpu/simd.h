@@ -43,7 +43,7 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-/// Tells whether a product and a sum can be fused in one instruction here.
+/// Returns whether a product and a sum can be fused in one instruction here.
 #ifdef VESTA_SIMD_SSE
 inline constexpr bool kHasFma = false;
 #else
@@ -159,12 +159,12 @@ struct Mask {
   }
 };
 
-/// Tells whether any lane holds.
+/// Returns whether any lane holds.
 template <class T>
 VESTA_INLINE bool any(Mask<T> m) {
   return m.bits() != 0;
 }
-/// Tells whether every lane holds.
+/// Returns whether every lane holds.
 template <class T>
 VESTA_INLINE bool all(Mask<T> m) {
   return m.bits() == (1u << Mask<T>::N) - 1u;

@@ -42,7 +42,7 @@ struct Walker {
 
 /// Returns an operand's stride along a row, in bytes.
 inline int64_t row_stride(const PointwisePlan& p, const PointwisePlan::Operand& o) { return p.ndim ? o.strides[0] : 0; }
-/// Tells whether an operand's elements lie one behind the other in the plan's order.
+/// Returns whether an operand's elements lie one behind the other in the plan's order.
 inline bool is_linear(const PointwisePlan& p, const PointwisePlan::Operand& o) {
   int64_t step = itemsize(o.dtype);
   for (int d = 0; d < p.ndim; ++d) {
@@ -51,7 +51,7 @@ inline bool is_linear(const PointwisePlan& p, const PointwisePlan::Operand& o) {
   }
   return true;
 }
-/// Tells whether an operand is one value everywhere.
+/// Returns whether an operand is one value everywhere.
 inline bool is_constant(const PointwisePlan& p, const PointwisePlan::Operand& o) {
   return std::all_of(o.strides, o.strides + p.ndim, [](int64_t s) { return s == 0; });
 }

@@ -220,7 +220,7 @@ class Machine {
     const uint64_t ticket = e->recorded;
     run_until(owner_of(e, ticket), [&] { return e->done >= ticket; });
   }
-  /// Tells whether an event is done. Who asks again and again for one behind other processes' work gets there, under
+  /// Returns whether an event is done. Who asks again and again for one behind other processes' work gets there, under
   /// any schedule: nobody may be waiting.
   bool query(const EventPtr& e) {
     Stream* s = schedule == Schedule::eager ? nullptr : owner_of(e, e->recorded);

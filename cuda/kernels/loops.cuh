@@ -161,7 +161,7 @@ LinearArgs<inputs> linear_args(const PointwiseLaunch& l) {
   return a;
 }
 
-/// Tells whether every operand is one run of elements of its type, aligned for packs.
+/// Returns whether every operand is one run of elements of its type, aligned for packs.
 template <class F>
 bool is_linear(const PointwiseLaunch& l) {
   auto dense = [&](const char* p, const int64_t* strides, int64_t item) {

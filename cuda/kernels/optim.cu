@@ -61,7 +61,7 @@ VESTA_DEVICE void store(const C (&from)[kPack], char* base, int64_t i, int n, bo
   }
 }
 
-/// Tells whether packs of an entry's operands are aligned.
+/// Returns whether packs of an entry's operands are aligned.
 template <class T>
 VESTA_DEVICE bool aligned(const OptimEntry& e) {
   const auto all = reinterpret_cast<uintptr_t>(e.p) | reinterpret_cast<uintptr_t>(e.g) |

@@ -20,7 +20,7 @@ struct ScanLaunch {
 inline constexpr int64_t kScanPiece = 8192;  // elements of a line; results depend on it, never on the GPU
 inline int64_t scan_pieces(int64_t length) { return (length + kScanPiece - 1) / kScanPiece; }
 
-/// Tells whether a thread per line is enough: lines are short, or many lie side by side.
+/// Returns whether a thread per line is enough: lines are short, or many lie side by side.
 inline bool scans_lines(const ScanLaunch& l) { return l.length <= 32 || (l.inner >= 32 && l.outer * l.inner >= 4096); }
 /// Queues in -> out, a thread per line.
 void run_scan_lines(const ScanLaunch& l);

@@ -23,9 +23,9 @@ struct GemmDesc {
   const void* bias = nullptr;  // [n]
 };
 
-/// Tells whether products of a dtype can go to cuBLASLt: it is there and takes the dtype.
+/// Returns whether products of a dtype can go to cuBLASLt: it is there and takes the dtype.
 bool gemm_available(DType dtype);
-/// Tells whether a dtype's products take a bias with them.
+/// Returns whether a dtype's products take a bias with them.
 bool gemm_takes_bias(DType dtype);
 /// Queues the products on `stream` of `device` (which is current). false: the library is missing or refuses them, and
 /// nothing was queued. float32 keeps its digits unless product_settings().matmul_allow_tf32.

@@ -37,7 +37,7 @@ std::vector<Descriptor> proposals(const Descriptor& graph, const Target& target,
   return configs;
 }
 
-/// Tells whether a configuration's engine keeps the choice's promises.
+/// Returns whether a configuration's engine keeps the choice's promises.
 bool is_allowed(const Descriptor& config, const Choice& choice) {
   Descriptor engine_of(engine);
   RawDescriptor raw = engine_of.raw();

@@ -34,7 +34,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-/// Tells whether VESTA_CUDA_LIBRARIES leaves a library in: unset or `on`, or a list that names it.
+/// Returns whether VESTA_CUDA_LIBRARIES leaves a library in: unset or `on`, or a list that names it.
 bool is_wanted(const char* key) {
   const std::string list = environment("VESTA_CUDA_LIBRARIES");
   if (list.empty() || list == "on") return true;

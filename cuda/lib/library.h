@@ -18,7 +18,7 @@ struct LibraryNames {
 class VESTA_API Library {
  public:
   explicit Library(const LibraryNames& names);
-  /// Tells whether the library is there and has all symbols that were asked of it.
+  /// Returns whether the library is there and has all symbols that were asked of it.
   bool usable() const { return handle_ && problem_.empty(); }
   /// Says in a sentence why it is not; empty where it is.
   const std::string& problem() const { return problem_; }

@@ -47,7 +47,7 @@ struct Options {
   size_t cross_stream_min = kMiB;
   /// Steps per power of two that a request is rounded up to, for sizes of 2^(20+i) bytes and more; 0 is none.
   std::array<size_t, 16> roundup_divisions{};
-  /// Tells whether roundup_divisions holds any: spares the usual request a look.
+  /// Returns whether roundup_divisions holds any: spares the usual request a look.
   bool rounds_up = false;
 };
 

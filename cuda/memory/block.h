@@ -59,7 +59,7 @@ struct Block {
 
   uint8_t* begin() const { return static_cast<uint8_t*>(data); }
   uint8_t* end() const { return begin() + size; }
-  /// Tells whether it is a part of its segment.
+  /// Returns whether it is a part of its segment.
   bool split() const { return prev || next; }
 };
 

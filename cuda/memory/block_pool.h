@@ -70,7 +70,7 @@ struct PoolPair {
   }
   /// Tells that nobody can allocate here any more: memory goes back when its blocks are freed.
   bool dead() const { return references == 0; }
-  /// Tells whether cached memory may be given back to the driver.
+  /// Returns whether cached memory may be given back to the driver.
   bool releasable() const { return dead() || kind == PoolKind::user; }
 };
 

@@ -326,7 +326,7 @@ VESTA_INLINE auto CachingAllocator<D>::find_fit(const Request& r) -> Block* {
   return b && acceptable(b->size, r) ? b : nullptr;
 }
 
-/// Tells whether max_split_size allows a block of `size` for a request.
+/// Returns whether max_split_size allows a block of `size` for a request.
 template <MemDriver D>
 bool CachingAllocator<D>::acceptable(size_t size, const Request& r) const {
   if (size < options_.max_split_size) [[likely]]

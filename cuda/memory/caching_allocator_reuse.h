@@ -35,7 +35,7 @@ auto CachingAllocator<D>::spare_whole(Block* whole, const Request& r) -> Block* 
   return b ? b : whole;
 }
 
-/// Tells whether events may be queried and waited for: not while a graph is captured.
+/// Returns whether events may be queried and waited for: not while a graph is captured.
 template <MemDriver D>
 bool CachingAllocator<D>::events_allowed(const Request& r) {
   if (captures_ > 0) return false;

@@ -282,7 +282,7 @@ bool PinnedAllocator<D>::record(Use& use) {
   });
 }
 
-/// Tells whether all uses of a block are over, or waits until they are; false too where the driver does not say.
+/// Returns whether all uses of a block are over, or waits until they are; false too where the driver does not say.
 template <HostMemDriver D>
 bool PinnedAllocator<D>::done(Block* b, bool wait) {
   while (!b->uses.empty()) {

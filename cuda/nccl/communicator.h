@@ -52,7 +52,7 @@ class Communicator {
   /// Queues operations as one: `f` makes NCCL's calls on this communicator and its stream. `settled` tells when they
   /// are queued on the device.
   void queue(const std::function<void(Comm)>& f);
-  /// Tells whether the last call is done; DistributedError where it failed.
+  /// Returns whether the last call is done; DistributedError where it failed.
   bool settled();
   /// Waits for that.
   void settle(const Look& look);

@@ -39,7 +39,7 @@ class NcclWork : public Work {
   void not_queued(std::exception_ptr error);
   /// Waits for the end on the device, on a thread of the group. Throws what ended it otherwise.
   void await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline);
-  /// Tells whether the device has ended it.
+  /// Returns whether the device has ended it.
   bool ended_on_device() const;
   /// Waits for the end, which is near, and raises its error.
   void raise();

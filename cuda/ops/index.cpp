@@ -246,7 +246,7 @@ TensorVector on_device_of(const Tensor& self, TensorList indices, const char* op
   return r;
 }
 
-/// Tells whether the places of these indices are all different: those of a single mask are.
+/// Returns whether the places of these indices are all different: those of a single mask are.
 bool all_distinct(const TensorVector& indices) {
   int masks = 0, others = 0;
   for (const Tensor& t : indices) {

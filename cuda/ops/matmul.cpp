@@ -105,7 +105,7 @@ bool by_library(const Product& p, const Tensor& a, const Tensor& b, const Tensor
   return gemm_batch(g, merged(p.batch), 0, device);
 }
 
-/// Tells whether a product goes to cuBLASLt.
+/// Returns whether a product goes to cuBLASLt.
 bool wants_library(const Product& p, const Tensor& c) { return p.k > 0 && c.numel() > 0 && gemm_available(c.dtype()); }
 
 Tensor matmul_kernel(const Tensor& a, const Tensor& b) {

@@ -77,7 +77,7 @@ DType partial_dtype(Reduction op, DType d) {
   return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d;
 }
 
-/// Tells whether every pack of 16 bytes along the reduced axis is aligned, and of one run.
+/// Returns whether every pack of 16 bytes along the reduced axis is aligned, and of one run.
 bool packs_fit(const ReduceStage& s) {
   const int64_t item = itemsize(s.dtype), pack = std::max<int64_t>(1, 16 / item);
   if (reinterpret_cast<uintptr_t>(s.x) % 16 != 0 || s.reduced.count == 0 || s.reduced.strides[0] != 1) return false;
@@ -91,7 +91,7 @@ bool packs_fit(const ReduceStage& s) {
   return aligned(s.reduced, 1) && aligned(s.kept, 0);
 }
 
-/// Tells whether every pack of columns is aligned, and none is cut off.
+/// Returns whether every pack of columns is aligned, and none is cut off.
 bool column_packs_fit(const ReduceStage& s) {
   const int64_t item = itemsize(s.dtype), pack = column_pack(size_t(item));
   auto whole = [&](const Axes& a) {

@@ -10,7 +10,7 @@
 namespace vesta::ddp {
 namespace {
 
-/// Tells whether somebody but `mine` owners of the handle holds the tensor, or a view of it.
+/// Returns whether somebody but `mine` owners of the handle holds the tensor, or a view of it.
 bool held_elsewhere(const Tensor& t, uint32_t mine) {
   return t.impl()->use_count() > mine || t.impl()->storage()->use_count() > 1;
 }

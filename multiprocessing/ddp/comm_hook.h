@@ -19,7 +19,7 @@ class VESTA_API GradBucket {
         parameters_(std::move(parameters)) {}
   /// Returns which bucket it is, in the order in which buckets are sent.
   size_t index() const { return index_; }
-  /// Tells whether it is the last of this backward.
+  /// Returns whether it is the last of this backward.
   bool is_last() const { return last_; }
   /// Returns all gradients of the bucket as one vector; a hook may write into it.
   const Tensor& buffer() const { return buffer_; }

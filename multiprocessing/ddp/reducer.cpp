@@ -261,7 +261,7 @@ void Reducer::check_finished() {
 
 // ---- a round
 
-/// Tells whether this round finds out which parameters no rank used: where that may change, or is not known yet.
+/// Returns whether this round finds out which parameters no rank used: where that may change, or is not known yet.
 bool Reducer::sends_used_map() const { return options_.static_graph ? stats_.rounds == 0 : ends_with_backward_; }
 
 /// Finds what the gradients are divided by; with uneven inputs the ranks that still have some are counted.
@@ -373,7 +373,7 @@ void Reducer::send(size_t b) {
   send.work = group_->all_reduce({bucket.flat()});
 }
 
-/// Tells whether a bucket need not be sent: nobody uses its parameters, says the user.
+/// Returns whether a bucket need not be sent: nobody uses its parameters, says the user.
 bool Reducer::may_skip(size_t b) const {
   if (!options_.skip_unused_buckets || !ends_with_backward_) return false;
   return std::ranges::none_of(buckets_[b].indices(), [&](size_t i) { return slots_[i].used; });

@@ -1,12 +1,13 @@
 // Reducer: averages the gradients of a model over a process group while backward goes on. A tour of a step:
 //
+// clang-format off
 //   prepare_for_forward    checks that the last backward was finished; after the first one, orders the buckets anew in
 //                          the order in which gradients became ready
 //   prepare_for_backward   notes that the coming backward is to be averaged, and which parameters it cannot reach
 //   (backward)             a hook per parameter: its gradient lies in its bucket; a full bucket is sent, in the order
-//   of
-//                          buckets, and backward goes on
+//                          of buckets, and backward goes on
 //   finish                 when the last bucket is on its way, at the end of backward: waits for all of them
+// clang-format on
 //
 // Note [Rounds]
 // A round makes every gradient an average once. It begins with the first gradient of a backward and ends when all

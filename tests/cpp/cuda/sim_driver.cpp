@@ -15,8 +15,7 @@ Device::Device(const DeviceOptions& options) : options_(options), random_(option
   streams_.resize(1);  // stream 0 is there from the start
 }
 
-// ---- Counting and failing
-// --------------------------------------------------------------------------------------------
+// ---- Counting and failing -------------------------------------------------------------------------------------------
 
 bool Device::refused(Call c) {
   ++counts_[size_t(c)];
@@ -58,8 +57,7 @@ void Device::complain(const std::string& what) {
   if (violations_.size() < 100) violations_.push_back(what);
 }
 
-// ---- Memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- Memory ---------------------------------------------------------------------------------------------------------
 
 uintptr_t Device::addresses(size_t n) {
   // Addresses come back, as those of a device do: what held on to one is found out.
@@ -163,8 +161,7 @@ void Device::host_free(void* p) {
   host_.erase(at);
 }
 
-// ---- Events
-// ----------------------------------------------------------------------------------------------------------
+// ---- Events ---------------------------------------------------------------------------------------------------------
 
 Device::Event Device::event_get() {
   Lock lock(mutex_);
@@ -250,8 +247,7 @@ int64_t Device::now() {
   return ++now_;
 }
 
-// ---- The program's side
-// ----------------------------------------------------------------------------------------------
+// ---- The program's side ---------------------------------------------------------------------------------------------
 
 Device::Stream Device::stream() {
   Lock lock(mutex_);
@@ -408,8 +404,7 @@ void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   tick();
 }
 
-// ---- The device's side
-// -----------------------------------------------------------------------------------------------
+// ---- The device's side ----------------------------------------------------------------------------------------------
 
 void Device::start(const Op& op) {
   for (const Owner& o : op.touched) {

@@ -285,7 +285,7 @@ class Dynamic:
 
 
 def is_this_machine(host: str) -> bool:
-    """Tells whether a name or address is this machine's."""
+    """Returns whether a name or address is this machine's."""
     if host in ("localhost", "127.0.0.1", "::1", socket.gethostname(), socket.getfqdn()):
         return True
     with contextlib.suppress(OSError):

@@ -85,7 +85,7 @@ void run(void* argument) {
   delete w;
 }
 
-/// Tells whether descriptors fit as cuBLASLt demands: sizes, leading dimensions, types, a bias of a type that takes
+/// Returns whether descriptors fit as cuBLASLt demands: sizes, leading dimensions, types, a bias of a type that takes
 /// one.
 bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& d) {
   const uint64_t rows = m.transa ? a.cols : a.rows, inner = m.transa ? a.rows : a.cols;

@@ -119,7 +119,7 @@ class ProcessFailure:
         return datetime.fromtimestamp(int(self.timestamp)).isoformat(sep="_")
 
     def is_consequence(self) -> bool:
-        """Tells whether the traceback ends with the loss of another rank: it died, left, or aborted the group."""
+        """Returns whether the traceback ends with the loss of another rank: it died, left, or aborted the group."""
         lines = self.text().rstrip().split("\n")
         at = next((i for i in reversed(range(len(lines))) if CONSEQUENCE.match(lines[i])), None)
         return at is not None and not any(line.startswith("  File ") for line in lines[at:])
