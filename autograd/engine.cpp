@@ -29,6 +29,7 @@
 #include <cmath>
 
 #include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
@@ -575,20 +576,6 @@ void set_detect_anomaly(bool enabled, bool check_nan) {
   anomaly_nan = enabled && check_nan;
 }
 bool detect_anomaly() { return anomaly; }
-
-Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype) {
-  Tensor r = t;
-  if (!std::ranges::equal(r.sizes(), sizes)) {
-    size_t lead = r.sizes().size() - sizes.size();
-    Dims dims;
-    for (size_t d = 0; d < r.sizes().size(); ++d) {
-      if (d < lead || (sizes[d - lead] == 1 && r.sizes()[d] != 1)) dims.push_back(int64_t(d));
-    }
-    if (!dims.empty()) r = r.sum(MaybeDims(dims), true);
-    if (lead) r = r.view(IntList(sizes));
-  }
-  return r.dtype() == dtype ? r : r.to_copy(dtype);  // of a complex number, a real one keeps the real part
-}
 
 }  // namespace vesta::autograd
 

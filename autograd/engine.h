@@ -37,10 +37,6 @@ VESTA_API void queue_final_callback(std::function<void()> f);
 VESTA_API void set_detect_anomaly(bool enabled, bool check_nan = true);
 VESTA_API bool detect_anomaly();
 
-/// Sums `t` to `sizes` (which broadcasts to its shape), converts it to `dtype` and takes the real part if `dtype` is
-/// real.
-VESTA_API Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype);
-
 }  // namespace vesta::autograd
 
 namespace vesta {

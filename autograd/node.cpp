@@ -1,9 +1,8 @@
 #include <vesta/autograd/node.h>
 
 #include <algorithm>
-#include <mutex>
 
-#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/node_hooks.h>
 #include <vesta/core/backend.h>
 
 namespace vesta::autograd {
@@ -130,21 +129,5 @@ std::string node_name(const char* op) {
 Node* running_node() noexcept { return running; }
 RunningNode::RunningNode(Node* n) noexcept : saved_(running) { running = n; }
 RunningNode::~RunningNode() { running = saved_; }
-
-// ---- AccumulateGrad -------------------------------------------------------------------------------------------------
-
-AccumulateGrad::AccumulateGrad(Tensor variable) : Node(kRunsAtOnce), variable_(std::move(variable)) {
-  accumulates_ = true;
-  borrows_hooks_ = true;
-  hooks_ = meta(variable_)->hooks.get();
-  set_input_meta(0, 1, variable_);
-}
-
-AccumulateGrad::~AccumulateGrad() {
-  GradMeta* m = meta(variable_);
-  if (!m) return;
-  std::lock_guard lock(m->lock);
-  if (m->accumulator == this) m->accumulator = nullptr;  // a new one may have taken the place already
-}
 
 }  // namespace vesta::autograd

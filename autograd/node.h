@@ -15,7 +15,7 @@
 namespace vesta::autograd {
 
 class Node;
-struct NodeHooks;  // <vesta/autograd/hooks.h>
+struct NodeHooks;  // <vesta/autograd/node_hooks.h>
 using NodePtr = intrusive_ptr<Node>;
 
 /// The set of inputs that want a gradient. Past 64 inputs the answer is always yes; unwanted gradients are dropped.

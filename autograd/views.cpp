@@ -34,10 +34,12 @@
 //
 // Rejected: a list of views in the base (weak pointers on every view, and a lock); functionalising writes (copies);
 // tracking only views of tensors that require grad (then the example above silently loses w's gradient).
+#include <vesta/autograd/views.h>
+
 #include <mutex>
 
-#include <vesta/autograd/engine.h>
-#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/accumulate_grad.h>
+#include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/rules/as_strided.h>
 #include <vesta/core/ops/ops.h>
 
@@ -155,6 +157,17 @@ NodePtr grad_fn(const Tensor& t) {
   return t.impl()->autograd ? meta(t)->grad_fn : NodePtr();
 }
 
+Edge gradient_edge(const Tensor& t) {
+  if (!requires_grad(t)) return {};
+  if (!t.impl()->base) {
+    GradMeta& m = *meta(t);
+    if (m.grad_fn) return {m.grad_fn, m.output_nr};
+    return {grad_accumulator(t), 0};
+  }
+  if (NodePtr fn = grad_fn(t)) return {std::move(fn), output_nr(t)};
+  return {grad_accumulator(t), 0};
+}
+
 void set_history(const Tensor& result, NodePtr node, uint32_t output_nr) {
   TensorImpl& impl = *result.impl();
   if (impl.base) forget_base(result);
@@ -175,12 +188,6 @@ void set_view_history(const Tensor& view, NodePtr node, uint32_t output_nr) {
     m.generation = b ? b->generation : 0;
   }
   view.impl()->layers |= bit(Layer::autograd);
-}
-
-void forget_base(const Tensor& t) {
-  t.impl()->base.reset();
-  t.impl()->view_without_grad = false;
-  if (!t.impl()->autograd || !meta(t)->requires_grad) t.impl()->layers &= uint8_t(~bit(Layer::autograd));
 }
 
 Tensor view_base(const Tensor& t) { return t.impl()->base ? Tensor(t.impl()->base) : Tensor(); }
