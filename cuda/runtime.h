@@ -74,7 +74,8 @@ Status memory_info(size_t* free, size_t* total);
 // Page-locked host memory, readable by every device under the same address.
 Status host_malloc(void** p, size_t nbytes);
 Status host_free(void* p);
-/// Returns whether host memory is page-locked, by whomever: copies from it are still under way when their call returns.
+/// Returns whether host memory is page-locked, by whomever: copies from it are still under way when their call
+/// returns.
 bool is_page_locked(const void* p);
 
 // Reserved addresses that get memory page by page (the caching allocator's expandable segments).
