@@ -1,7 +1,8 @@
 // Engine: moves the bytes of large collectives between the ranks of one group. Gloo's is a plug-in (gloo/engine.cpp).
 //
-// Calls block and come one at a time from the group's thread, with the same arguments on all ranks: who calls has
-// chosen `tag` such that ranks that do not agree never meet. What fails throws; `abort` makes a running call throw.
+// Calls block and come one at a time from the group's thread, with the same arguments on all ranks: the caller chooses
+// `tag` so that ranks that do not agree never exchange data. A call that fails throws; `abort` makes a running call
+// throw.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,13 +13,13 @@
 
 namespace vesta {
 
-/// Combines two arrays of `n` elements: to[i] = a[i] op b[i]; `to` may be either.
+/// An elementwise combination of two arrays of `n` elements: to[i] = a[i] op b[i]; `to` may be either.
 struct Reduction {
   void (*combine)(void* to, const void* a, const void* b, size_t n) = nullptr;
   size_t element_size = 0;
 };
 
-/// Is one message to or from each rank: where it lies and how many bytes.
+/// One message to or from a rank: its address and its number of bytes.
 struct Part {
   void* data = nullptr;
   size_t bytes = 0;
@@ -29,16 +30,18 @@ class Engine {
   virtual ~Engine() = default;
   virtual void all_reduce(void* data, size_t count, const Reduction& r, uint32_t tag) = 0;
   virtual void broadcast(void* data, size_t bytes, int root, uint32_t tag) = 0;
-  /// `data` is the input and, at the root, the output; elsewhere it is scratch afterwards.
+  /// Reduces to the root. `data` is the input and, at the root, the output; on other ranks its contents are undefined
+  /// afterwards.
   virtual void reduce(void* data, size_t count, const Reduction& r, int root, uint32_t tag) = 0;
   virtual void all_gather(const void* in, void* out, size_t bytes_each, uint32_t tag) = 0;
   virtual void gather(const void* in, void* out, size_t bytes_each, int root, uint32_t tag) = 0;
   virtual void scatter(const void* in, void* out, size_t bytes_each, int root, uint32_t tag) = 0;
-  /// Sends to_send[i] to rank i and receives to_receive[i] from it, all at once; parts without bytes are left out, as
-  /// is this rank itself. `slots[i]` is the tag of the pair, the same on both sides.
+  /// Sends to_send[i] to rank i and receives to_receive[i] from it, all at once; parts without bytes are skipped, and
+  /// so is this rank itself. `slots[i]` is the tag of the pair, the same on both sides.
   virtual void exchange(std::span<const Part> to_send, std::span<const Part> to_receive,
                         std::span<const uint64_t> slots) = 0;
-  /// Starts a message to a rank, and waits for one; apart from collectives, by other threads as well.
+  /// A message to or from a rank that was started and can be waited for. It is independent of collectives, and other
+  /// threads may use it as well.
   class Transfer {
    public:
     virtual ~Transfer() = default;
@@ -46,11 +49,11 @@ class Engine {
   };
   virtual std::unique_ptr<Transfer> send(void* data, size_t bytes, int to, uint64_t slot) = 0;
   virtual std::unique_ptr<Transfer> receive(void* data, size_t bytes, int from, uint64_t slot) = 0;
-  /// Ends everything: running calls throw, soon. Safe from any thread.
+  /// Ends everything: running calls throw soon. Safe from any thread.
   virtual void abort() noexcept = 0;
 };
 
-/// Is what an engine gets to meet its peers: all ranks publish some bytes and read the others'.
+/// The means by which an engine finds its peers: all ranks publish some bytes and read those of the others.
 struct Meeting {
   int rank = 0, size = 1;
   std::string address;  // of this machine, numeric
@@ -61,7 +64,7 @@ struct Meeting {
 
 using EngineFactory = std::unique_ptr<Engine> (*)(const Meeting& meeting);
 
-/// Makes a group for tensors in host memory (tensors of devices are copied through it) over an engine.
+/// Makes a group over an engine, for tensors in host memory (tensors on devices are copied through host memory).
 VESTA_API ProcessGroupPtr new_host_group(const std::string& backend, EngineFactory engine, std::shared_ptr<Store> store,
                                          int rank, int size, const GroupOptions& options);
 
