@@ -28,7 +28,7 @@ class Place:
 
 
 def _number(env: Mapping[str, str], *names: str) -> int | None:
-    """The first of the variables that is set, as a number."""
+    """Returns the first of the variables that is set, as a number."""
     for name in names:
         text = env.get(name, "").strip()
         if text:
@@ -88,7 +88,7 @@ def _expand_one(item: str) -> list[str]:
 
 
 def _first_of_counts(text: str, node: int) -> int | None:
-    """How many tasks a node has, from Slurm's ``2(x3),1``."""
+    """Returns how many tasks a node has, from Slurm's ``2(x3),1``."""
     counts: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part.strip())
@@ -149,7 +149,7 @@ def _pmi(env: Mapping[str, str]) -> Place | None:
 
 
 def _number_in(text: str) -> int:
-    """A number that is the same for the same text on all processes."""
+    """Returns a number that is the same for the same text on all processes."""
     return sum((i + 1) * ord(letter) for i, letter in enumerate(text))
 
 

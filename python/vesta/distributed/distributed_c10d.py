@@ -203,48 +203,48 @@ def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
 
 
 def is_available() -> bool:
-    """Whether the package can be used: always."""
+    """Returns whether the package can be used: always."""
     return True
 
 
 def is_gloo_available() -> bool:
-    """Whether groups on the CPU can be made: the plug-in and libgloo are there."""
+    """Returns whether groups on the CPU can be made: the plug-in and libgloo are there."""
     return _why_no_backend("gloo") is None
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL can be used."""
+    """Returns whether NCCL can be used."""
     return _why_no_backend("nccl") is None
 
 
 def is_mpi_available() -> bool:
-    """Whether there is an MPI backend: no. Start with mpirun and use gloo."""
+    """Returns whether there is an MPI backend: no. Start with mpirun and use gloo."""
     return False
 
 
 def is_ucc_available() -> bool:
-    """Whether there is a UCC backend: no."""
+    """Returns whether there is a UCC backend: no."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether there is an XCCL backend: no."""
+    """Returns whether there is an XCCL backend: no."""
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether groups of a backend can be made."""
+    """Returns whether groups of a backend can be made."""
     name = backend.lower()
     return name in Backend._plugins or (name.isidentifier() and _why_no_backend(name) is None)
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether ``vesta.distributed.run`` (or torchrun) started this process."""
+    """Returns whether ``vesta.distributed.run`` (or torchrun) started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 def is_initialized() -> bool:
-    """Whether the default group was made."""
+    """Returns whether the default group was made."""
     return _world.default is not None
 
 
@@ -670,7 +670,7 @@ atexit.register(_leave_at_exit)
 
 
 def _forget_in_child() -> None:
-    """A forked child is no member: the parent's groups are forgotten, not ended."""
+    """Returns a forked child is no member: the parent's groups are forgotten, not ended."""
     _world.default = None
     _world.groups = {}
     _world.count = 0

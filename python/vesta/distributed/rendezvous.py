@@ -109,7 +109,7 @@ def _env(url: str, timeout: timedelta = default_pg_timeout, **_: Any) -> Iterato
 
 
 def _launcher_serves(host: str, port: int) -> bool:
-    """Whether the launcher already runs the store at this place, so that rank 0 need not."""
+    """Returns whether the launcher already runs the store at this place, so that rank 0 need not."""
     return (
         os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         and os.environ.get("MASTER_ADDR") == host

@@ -28,7 +28,7 @@ class Future:
         self._hasten: Callable[[], None] | None = None  # gives the value early: it is being computed on a device
 
     def done(self) -> bool:
-        """Whether the value or an exception is there."""
+        """Returns whether the value or an exception is there."""
         return self._done
 
     def wait(self) -> Any:

@@ -55,12 +55,12 @@ _strategy = "file_descriptor"
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The names that ``set_sharing_strategy`` takes."""
+    """Returns the names that ``set_sharing_strategy`` takes."""
     return set(_strategies)
 
 
 def get_sharing_strategy() -> str:
-    """The name that was set last."""
+    """Returns the name that was set last."""
     return _strategy
 
 

@@ -46,7 +46,7 @@ class Connection:
         return self._channel.closed
 
     def fileno(self) -> int:
-        """The descriptor of the socket."""
+        """Returns the descriptor of the socket."""
         if self._channel.closed:
             raise OSError("handle is closed")
         return self._channel.fileno()
@@ -82,7 +82,7 @@ class Connection:
             return ForkingPickler.loads(message.bytes)
 
     def poll(self, timeout: float | None = 0.0) -> bool:
-        """Whether there is something to receive within ``timeout`` seconds (None: waits)."""
+        """Returns whether there is something to receive within ``timeout`` seconds (None: waits)."""
         return self._check(False).poll(timeout)
 
     def send_bytes(self, buf: Any, offset: int = 0, size: int | None = None) -> None:

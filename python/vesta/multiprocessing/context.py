@@ -15,7 +15,7 @@ class _Sharing:
     """What a context of this package makes differently from the standard one."""
 
     def get_context(self, method: str | None = None) -> Any:
-        """The context of a start method; without one, this context."""
+        """Returns the context of a start method; without one, this context."""
         if method is None:
             return self
         if method not in _contexts:
@@ -27,19 +27,19 @@ class _Sharing:
         return connection.Pipe(duplex)
 
     def Queue(self, maxsize: int = 0) -> Any:
-        """A queue of at most ``maxsize`` objects (0: any number)."""
+        """Returns a queue of at most ``maxsize`` objects (0: any number)."""
         from .queue import Queue
 
         return Queue(maxsize, ctx=self.get_context())
 
     def JoinableQueue(self, maxsize: int = 0) -> Any:
-        """A queue that knows when all that was put in it is done."""
+        """Returns a queue that knows when all that was put in it is done."""
         from .queue import JoinableQueue
 
         return JoinableQueue(maxsize, ctx=self.get_context())
 
     def SimpleQueue(self) -> Any:
-        """A pipe whose messages are whole: no lock, and nobody who could die with one."""
+        """Returns a pipe whose messages are whole: no lock, and nobody who could die with one."""
         from .queue import SimpleQueue
 
         return SimpleQueue(ctx=self.get_context())
@@ -51,7 +51,7 @@ class _Sharing:
         initargs: Any = (),
         maxtasksperchild: int | None = None,
     ) -> Any:
-        """A pool of processes that run functions."""
+        """Returns a pool of processes that run functions."""
         from .pool import Pool
 
         return Pool(processes, initializer, initargs, maxtasksperchild, context=self.get_context())
@@ -81,11 +81,11 @@ class DefaultContext(_Sharing, context.BaseContext):
     Process = process.Process
 
     def get_context(self, method: str | None = None) -> Any:
-        """The context of a start method; without one, of the method that is set."""
+        """Returns the context of a start method; without one, of the method that is set."""
         return super().get_context(method or multiprocessing.get_start_method())
 
     def get_start_method(self, allow_none: bool = False) -> str | None:
-        """The start method that is set."""
+        """Returns the start method that is set."""
         return multiprocessing.get_start_method(allow_none)
 
     def set_start_method(self, method: str | None, force: bool = False) -> None:
@@ -93,7 +93,7 @@ class DefaultContext(_Sharing, context.BaseContext):
         multiprocessing.set_start_method(method, force)
 
     def get_all_start_methods(self) -> list[str]:
-        """The start methods of this system, the default first."""
+        """Returns the start methods of this system, the default first."""
         return multiprocessing.get_all_start_methods()
 
 

@@ -172,7 +172,7 @@ def _tellable(error: Any) -> Any:
 
 
 def _work(tasks: _Tasks, results: _Results, *args: Any) -> None:
-    """A worker; what it holds is collected before it ends, so that memory goes back in order."""
+    """Returns a worker; what it holds is collected before it ends, so that memory goes back in order."""
     *standard, place = args
     tasks.place = results.place = memoryview(place)
     tasks.results = results

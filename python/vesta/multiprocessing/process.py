@@ -30,11 +30,11 @@ class Life:
         self._fd = _shared.life_of_this_process()
 
     def fileno(self) -> int:
-        """The descriptor, for ``select`` and ``multiprocessing.connection.wait``."""
+        """Returns the descriptor, for ``select`` and ``multiprocessing.connection.wait``."""
         return self._fd
 
     def is_over(self) -> bool:
-        """Whether the process is dead; a stopped one is not."""
+        """Returns whether the process is dead; a stopped one is not."""
         return _shared.is_over(self._fd)
 
     def close(self) -> None:

@@ -84,7 +84,7 @@ class _CarriesMemory:
         self._rlock = self._wlock = _NoLock()
 
     def _take(self: Any, timeout: float | None) -> Any:
-        """The next message, and the slot that it had; ``queue.Empty`` at the timeout."""
+        """Returns the next message, and the slot that it had; ``queue.Empty`` at the timeout."""
         message = self._reader.recv_message(timeout)
         if message is None:
             raise Empty

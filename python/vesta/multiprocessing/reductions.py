@@ -45,7 +45,7 @@ def outgoing() -> Iterator[Any]:
 
 
 def current_lease() -> Any:
-    """The lease that the thread gathers, or None."""
+    """Returns the lease that the thread gathers, or None."""
     return _travel.lease
 
 
@@ -98,7 +98,8 @@ def _receive_inherited(duplicate: Any) -> _Received:
 
 
 def _lease_of_start(popen: Any) -> tuple[Any, list[Any]]:
-    """The lease of a process that is being started, on the object that starts it; and its descriptors' carriers."""
+    """Returns the lease of a process that is being started, on the object that starts it; and its descriptors'
+    carriers."""
     if not hasattr(popen, "_vesta_lease"):
         popen._vesta_lease = _shared.Lease(), []
     return popen._vesta_lease
@@ -156,7 +157,7 @@ def _attach_fetched(duplicate: Any, handle: Any) -> _tensor._Storage:
 
 
 def reduce_tensor(tensor: Tensor) -> Any:
-    """What ``ForkingPickler`` makes of a tensor: its geometry over a storage that travels as a handle."""
+    """Returns what ``ForkingPickler`` makes of a tensor: its geometry over a storage that travels as a handle."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "

@@ -100,7 +100,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of ``softmax(input, dim)``, without its loss of digits."""
+    """Returns the logarithm of ``softmax(input, dim)``, without its loss of digits."""
     return _nn.log_softmax(input, _implicit_dim("log_softmax", input.dim()) if dim is None else dim, dtype)
 
 
@@ -170,7 +170,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The maximum of each window of ``input`` [N, C, H, W]; with ``return_indices`` also where it was in H * W.
+    """Returns the maximum of each window of ``input`` [N, C, H, W]; with ``return_indices`` also where it was in H * W.
 
     Args:
         stride: from window to window; ``kernel_size`` when missing.

@@ -686,7 +686,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def is_better(self, a: float, best: float) -> bool:
-        """Whether ``a`` is better than ``best`` by more than the threshold."""
+        """Returns whether ``a`` is better than ``best`` by more than the threshold."""
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "rel":
             bound = best * (1.0 + sign * self.threshold)

@@ -247,7 +247,7 @@ class Optimizer(StateDictMixin):
         return _Plan(list(params), present, options, self.state.version, buckets)
 
     def _is_new(self, param: Tensor) -> bool:
-        """Whether ``param`` was never updated: some rules start differently."""
+        """Returns whether ``param`` was never updated: some rules start differently."""
         return not self.state.get(param)
 
     def _options(self, group: dict[str, Any]) -> Any:

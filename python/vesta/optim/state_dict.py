@@ -108,7 +108,7 @@ class StateDictMixin:
             hook(self)
 
     def _merged(self, own: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
-        """A group's saved options over this optimizer's defaults, with this optimizer's parameters."""
+        """Returns a group's saved options over this optimizer's defaults, with this optimizer's parameters."""
         merged = {**self.defaults, **saved, "params": own["params"]}
         if "param_names" in own:
             merged["param_names"] = own["param_names"]

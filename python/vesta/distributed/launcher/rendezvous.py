@@ -125,7 +125,7 @@ class Dynamic:
                 ) from None
 
     def _own_address(self) -> str:
-        """The address that leads to the rendezvous: others reach it, too.
+        """Returns the address that leads to the rendezvous: others reach it, too.
 
         On the machine of that name it may be 127.0.1.1 (as Debian has it); the others know the name.
         """

@@ -294,7 +294,7 @@ class DistributedDataParallel(Module, Joinable):
         self.forward_sync_buffers = value
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward begins with a broadcast of the buffers."""
+        """Returns whether the next forward begins with a broadcast of the buffers."""
         return self.require_forward_param_sync and self.forward_sync_buffers and len(self.modules_buffers) > 0
 
     def _sync_buffers(self) -> None:

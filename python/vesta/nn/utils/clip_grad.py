@@ -20,7 +20,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def _norm(tensor: Tensor, norm_type: float) -> Tensor:
-    """The p-norm of all elements; float32 at least, since the squares of 16-bit floats overflow."""
+    """Returns the p-norm of all elements; float32 at least, since the squares of 16-bit floats overflow."""
     if tensor.dtype in (vesta.float16, vesta.bfloat16):
         tensor = tensor.to(vesta.float32)
     if norm_type == math.inf:
@@ -95,7 +95,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """The old name of ``clip_grad_norm_``; warns."""
+    """Returns the old name of ``clip_grad_norm_``; warns."""
     warnings.warn("clip_grad_norm is deprecated, use clip_grad_norm_ instead.", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, *args, **kwargs)
 

@@ -116,7 +116,7 @@ class Ahead:
         return self._source.state_dict()
 
     def usable(self) -> bool:
-        """Whether another pass can be made with these workers."""
+        """Returns whether another pass can be made with these workers."""
         return self._finalizer.alive and self._source.usable()
 
     def restart(self, loader: Any, state: dict[str, Any] | None) -> None:

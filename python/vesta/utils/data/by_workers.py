@@ -85,7 +85,7 @@ class ByWorkers(Pass):
         return Ahead(self)
 
     def usable(self) -> bool:
-        """Whether another pass can be made with these workers."""
+        """Returns whether another pass can be made with these workers."""
         return self._failure is None and not self._hung and self._pool is not None and self._pool.usable()
 
     def restart(self, loader: Any, state: dict[str, Any] | None) -> None:
@@ -99,7 +99,8 @@ class ByWorkers(Pass):
             self._pool = None
 
     def _stream_places(self) -> list[Any]:
-        """Where each worker's part of the stream stands, and whose turn it is; raises what a worker raised then."""
+        """Returns where each worker's part of the stream stands, and whose turn it is; raises what a worker raised
+        then."""
         for worker, place in enumerate(self._places):
             if "error" in place:
                 raise rebuild(place["error"], f"worker {worker}, at its state_dict()")

@@ -102,12 +102,12 @@ def _kind_of(value: Any) -> str:
 
 
 def _is_text_array(value: Any) -> bool:
-    """Whether a NumPy array holds strings or Python objects, of which no tensor can be made."""
+    """Returns whether a NumPy array holds strings or Python objects, of which no tensor can be made."""
     return value.dtype.kind in "SUOaMmV"
 
 
 def _is_numpy(value: Any) -> bool:
-    """Whether a value is NumPy's, without importing NumPy."""
+    """Returns whether a value is NumPy's, without importing NumPy."""
     kind = type(value)
     return kind.__module__ == "numpy" and kind.__name__ not in ("str_", "bytes_", "string_")
 

@@ -96,7 +96,7 @@ class Sender:
         return tensor
 
     def made(self, tensor: Tensor) -> bool:
-        """Whether a tensor lies in a block of the batch at hand: others may be written to later."""
+        """Returns whether a tensor lies in a block of the batch at hand: others may be written to later."""
         return bool(self._made) and _C._storage_bytes(tensor).data_ptr() in self._made
 
     def send(self, current: int, number: int, kind: int, position: int, content: Any) -> None:

@@ -43,7 +43,7 @@ def _collated(collate: Callable[[Any], Any], samples: Any, task: Task, position:
 
 
 def _are_numbers(indices: Any) -> bool:
-    """Whether indices are a list of integers; a dataset may take others, each in its way."""
+    """Returns whether indices are a list of integers; a dataset may take others, each in its way."""
     kinds = set(map(type, indices)) if type(indices) is list else {bool}
     return kinds == {int} or (bool not in kinds and all(issubclass(kind, numbers.Integral) for kind in kinds))
 
@@ -102,7 +102,7 @@ class MapFetcher:
 
 
 def _keeps_state(stream: Any) -> bool:
-    """Whether a stream tells its place and can go on from there."""
+    """Returns whether a stream tells its place and can go on from there."""
     return hasattr(stream, "state_dict") and hasattr(stream, "load_state_dict")
 
 

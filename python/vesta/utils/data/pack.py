@@ -361,14 +361,14 @@ class _Packer:
 
 
 def _is_holder(value: Any) -> bool:
-    """Whether an object of the user's may hold containers in its attributes."""
+    """Returns whether an object of the user's may hold containers in its attributes."""
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.MethodType, Tensor, Block)):
         return False
     return hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in ("builtins", "numpy")
 
 
 def _is_whole(element: Any) -> bool:
-    """Whether an element is better packed by itself than read as a whole."""
+    """Returns whether an element is better packed by itself than read as a whole."""
     return _is_holder(element) or (type(element) in (list, tuple, dict, OrderedDict) and _weight(element) >= _LARGE)
 
 

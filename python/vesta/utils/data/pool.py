@@ -62,7 +62,8 @@ class _Colleague:
             self.life = -1
 
     def is_alive(self) -> bool:
-        """Whether the process runs: ``Process.is_alive`` does not know where the program reaps its children itself."""
+        """Returns whether the process runs: ``Process.is_alive`` does not know where the program reaps its children
+        itself."""
         return not _shared.is_over(self.life) if self.life >= 0 else self.process.is_alive()
 
     def close(self) -> None:
@@ -304,7 +305,7 @@ class Pool:
         return os.getpid() == self._owner
 
     def usable(self) -> bool:
-        """Whether every worker is alive."""
+        """Returns whether every worker is alive."""
         return bool(self.workers) and all(worker.is_alive() for worker in self.workers)
 
     def stop(self, grace: float = _GRACE) -> None:

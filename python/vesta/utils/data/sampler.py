@@ -70,7 +70,7 @@ class SeekableSampler(Sampler[T_co]):
 
 
 def seekable(sampler: Any) -> bool:
-    """Whether an order follows from ``_begin`` and ``_from``: not where a subclass has its own ``__iter__``."""
+    """Returns whether an order follows from ``_begin`` and ``_from``: not where a subclass has its own ``__iter__``."""
     if type(sampler) is BatchSampler:
         return seekable(sampler.sampler)
     return isinstance(sampler, SeekableSampler) and type(sampler).__iter__ is SeekableSampler.__iter__

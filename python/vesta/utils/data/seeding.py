@@ -54,7 +54,7 @@ def _words_of_random() -> Any:
 
 
 def _is_twister(mtrand: Any) -> bool:
-    """Whether NumPy's legacy functions draw from what they draw from by default."""
+    """Returns whether NumPy's legacy functions draw from what they draw from by default."""
     return type(mtrand._rand._bit_generator).__name__ == "MT19937"
 
 

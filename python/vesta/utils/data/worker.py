@@ -71,7 +71,7 @@ class Desk:
                 self._words[8 * worker + 8] = -1
 
     def place(self, worker: int) -> memoryview:
-        """Where the position of the worker's sample is written."""
+        """Returns where the position of the worker's sample is written."""
         return self._bytes[64 * worker + 64 : 64 * worker + 72]
 
     def doing(self, worker: int, what: int, number: int = -1) -> None:
@@ -267,7 +267,8 @@ def _answer(worker: _Worker, current: int, number: int, start: int, indices: Any
 
 
 def _state_of(worker: _Worker) -> Any:
-    """Where the worker's part of a stream stands; what the stream raises then is for whoever asks for the state."""
+    """Returns where the worker's part of a stream stands; what the stream raises then is for whoever asks for the
+    state."""
     if not worker.job.stream or worker.fetch is None:
         return None
     try:

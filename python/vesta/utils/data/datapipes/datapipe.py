@@ -23,11 +23,11 @@ class DataChunk(list):
         self.items = list(self)
 
     def as_str(self, indent: str = "") -> str:
-        """The chunk as text."""
+        """Returns the chunk as text."""
         return indent + "[" + ", ".join(map(str, self)) + "]"
 
     def raw_iterator(self) -> Iterator[Any]:
-        """The samples, one after the other."""
+        """Returns the samples, one after the other."""
         yield from self.items
 
 
@@ -53,7 +53,7 @@ class _Functional:
     def register_datapipe_as_function(
         cls, function_name: str, cls_to_register: Callable[..., Any], enable_df_api_tracing: bool = False
     ) -> None:
-        """The same for a class of pipes; a name that is taken is an error."""
+        """Returns the same for a class of pipes; a name that is taken is an error."""
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is already taken")
         cls.functions[function_name] = cls_to_register
