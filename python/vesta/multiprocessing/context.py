@@ -1,4 +1,4 @@
-"""Contexts: what ``get_context(method)`` returns, with processes and queues of this package."""
+"""Contexts, the results of ``get_context(method)``, with the processes and queues of this package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DefaultContext", "get_context"]
 
 
 class _Sharing:
-    """What a context of this package makes differently from the standard one."""
+    """The parts of a context that differ from the standard one."""
 
     def get_context(self, method: str | None = None) -> Any:
         """Returns the context of a start method; without one, this context."""
@@ -23,7 +23,7 @@ class _Sharing:
         return _contexts[method]
 
     def Pipe(self, duplex: bool = True) -> tuple[connection.Connection, connection.Connection]:
-        """Two connected ends; with ``duplex=False`` the first only receives."""
+        """Returns two connected ends; with ``duplex=False`` the first only receives."""
         return connection.Pipe(duplex)
 
     def Queue(self, maxsize: int = 0) -> Any:
@@ -33,13 +33,14 @@ class _Sharing:
         return Queue(maxsize, ctx=self.get_context())
 
     def JoinableQueue(self, maxsize: int = 0) -> Any:
-        """Returns a queue that knows when all that was put in it is done."""
+        """Returns a queue that knows when everything put into it is done."""
         from .queue import JoinableQueue
 
         return JoinableQueue(maxsize, ctx=self.get_context())
 
     def SimpleQueue(self) -> Any:
-        """Returns a pipe whose messages are whole: no lock, and nobody who could die with one."""
+        """Returns a queue over a pipe whose messages are whole: it has no lock that a process could hold when it
+        dies."""
         from .queue import SimpleQueue
 
         return SimpleQueue(ctx=self.get_context())
@@ -58,25 +59,25 @@ class _Sharing:
 
 
 class ForkContext(_Sharing, context.ForkContext):
-    """Starts processes by fork."""
+    """A context that starts processes by fork."""
 
     Process = process.ForkProcess
 
 
 class SpawnContext(_Sharing, context.SpawnContext):
-    """Starts processes as new interpreters."""
+    """A context that starts processes as new interpreters."""
 
     Process = process.SpawnProcess
 
 
 class ForkServerContext(_Sharing, context.ForkServerContext):
-    """Starts processes by a server that forks."""
+    """A context that starts processes by a server that forks."""
 
     Process = process.ForkServerProcess
 
 
 class DefaultContext(_Sharing, context.BaseContext):
-    """The context of the start method that is set, here or in ``multiprocessing``: it is one setting."""
+    """The context of the start method that is set, here or in ``multiprocessing``, which share one setting."""
 
     Process = process.Process
 

@@ -30,11 +30,11 @@ _LAST_PATIENCE = 30.0  # seconds that a process has to end after SIGTERM
 
 
 class ProcessException(Exception):
-    """The base of what a failed process raises in its parent.
+    """The base of exceptions that a failed process raises in its parent.
 
     Args:
         msg: what happened.
-        error_index: which of the processes it was.
+        error_index: the number of the process.
         error_pid: its process id.
     """
 
@@ -47,11 +47,11 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function raised; the message holds the traceback."""
+    """The error that the function raised; the message holds the traceback."""
 
 
 class ProcessExitedException(ProcessException):
-    """A process ended by a signal (``signal_name``) or with a status that is not 0 (``exit_code``)."""
+    """The error that a process ended by a signal (``signal_name``) or with a status that is not 0 (``exit_code``)."""
 
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
@@ -64,7 +64,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], report: Connection) -> None:
-    """Is what a child runs: the function, and a report of what it raised."""
+    """Runs the function in a child, and reports what it raised."""
     try:
         fn(index, *args)
     except KeyboardInterrupt:
@@ -76,7 +76,7 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], report: Conn
 
 
 def _tell(report: Connection, text: str) -> None:
-    with contextlib.suppress(OSError):  # nobody may want to know any more
+    with contextlib.suppress(OSError):  # perhaps nobody reads the report any more
         report.send(text, timeout=10.0)
 
 
@@ -85,7 +85,7 @@ class ProcessContext:
 
     Args:
         processes: the processes, started.
-        reports: for each, the end of a pipe on which it says what it raised.
+        reports: for each, the end of a pipe on which it reports what it raised.
     """
 
     def __init__(self, processes: list[Any], reports: list[Connection]) -> None:
@@ -97,7 +97,7 @@ class ProcessContext:
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Waits for a process to end; raises where one failed, after ending the others.
+        """Waits for a process to end; if one failed, raises after ending the others.
 
         Args:
             timeout: seconds to wait; None waits until one has ended.
@@ -105,7 +105,7 @@ class ProcessContext:
                 SIGTERM; without one they get SIGTERM at once and 30 s to follow it.
 
         Returns:
-            True when all have ended, False when there are some to wait for.
+            True if all have ended, False if there are some to wait for.
 
         Raises:
             ProcessRaisedException: the function raised in a process.
@@ -130,7 +130,7 @@ class ProcessContext:
             process.join(max(0.0, end - time.monotonic()))
 
     def _end_all(self, grace_period: float | None) -> None:
-        """Ends every process: by patience, by SIGTERM, by SIGKILL."""
+        """Ends every process: waits, then sends SIGTERM, then SIGKILL."""
         import logging
 
         log = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ class ProcessContext:
         try:
             if self._reports[index].poll(0):
                 report = self._reports[index].recv(timeout=1.0)
-        except (EOFError, OSError, RuntimeError):  # it died before it had said all
+        except (EOFError, OSError, RuntimeError):  # it died before the report was complete
             report = None
         self._close_reports()
         return report
@@ -205,7 +205,7 @@ def start_processes(
                 process = context.Process(target=_run, args=(fn, index, tuple(args), writer), daemon=daemon)
                 process.start()
             processes.append(process)
-    except BaseException:  # one could not be started: the others are not left alone
+    except BaseException:  # one could not be started: end the others
         for process in processes:
             process.kill()
             process.join()
@@ -230,15 +230,15 @@ def spawn(
 ) -> ProcessContext | None:
     """Runs ``fn(i, *args)`` in ``nprocs`` new processes, ``i`` being 0 to ``nprocs - 1``.
 
-    Where one fails, the others are ended and its exception is raised here with its traceback. No process outlives this
+    If one fails, the others are ended and its exception is raised here with its traceback. No process outlives this
     one.
 
     Args:
         fn: a function at the top level of a module, so that it can be pickled.
-        args: what it gets after the index; tensors in it are the same memory in all processes.
+        args: its arguments after the index; tensors in them are the same memory in all processes.
         nprocs: the number of processes.
         join: whether to wait for all of them.
-        daemon: whether they are daemons: ended when this process ends, and without children of their own.
+        daemon: whether they are daemons: ended when this process ends, and not allowed to have children.
         start_method: "spawn"; for others there is ``start_processes``.
 
     Returns:
