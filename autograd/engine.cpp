@@ -15,11 +15,12 @@
 // Note [Streams] A node's gradient runs on the stream its forward ran on. A gradient that was computed on one stream
 // and is needed on another crosses over in hand(): the other stream waits for an event (the host does not wait), and
 // the memory is marked as in use there. Leaves take their gradients on the stream that was current when the run began,
-// so that the caller can use them right after backward(). A CPU-only run pays one comparison per gradient for all this.
+// so that the caller can use them right after backward(). A CPU-only run pays one comparison per gradient for all
+// this.
 //
 // Note [Sharing a graph between threads] Several threads may run backwards over the same nodes. What belongs to a run
-// (counts, gradients under way) lives in its Run, never in a node. Three things are shared: a leaf's grad (locked while
-// it is added to), the weak pointer from a leaf to its accumulator (locked), and saved tensors: a run without
+// (counts, gradients under way) lives in its Run, never in a node. Three things are shared: a leaf's grad (locked
+// while it is added to), the weak pointer from a leaf to its accumulator (locked), and saved tensors: a run without
 // retain_graph releases them while another may be reading. Node counts the applies that are under way and releases
 // after the last one; an apply that comes later raises the error about a second backward. Nodes without saved tensors
 // pay nothing for this.
@@ -51,8 +52,8 @@ struct Task {
   explicit Task(Node* n) : node(n) {}
 };
 
-/// The map from nodes to their tasks: open addressing over pointers. It is emptied by a new generation stamp, so that a
-/// small run after a large one does not pay for the large one's table.
+/// The map from nodes to their tasks: open addressing over pointers. It is emptied by a new generation stamp, so that
+/// a small run after a large one does not pay for the large one's table.
 class TaskIndex {
  public:
   struct Entry {
@@ -287,7 +288,8 @@ void Run::discover() {
   if (restricted_) mark_needed();
 }
 
-/// Marks the tasks that lead to a requested input. A node is settled after all nodes it leads to; the stack is our own.
+/// Marks the tasks that lead to a requested input. A node is settled after all nodes it leads to; the stack is our
+/// own.
 void Run::mark_needed() {
   enum : uint8_t { fresh, leads = 1, done = 2 };
   std::vector<uint8_t> state(tasks_.size(), fresh);

@@ -21,8 +21,8 @@ namespace vesta::autograd {
 /// Connects the outputs of a custom forward (which ran without recording) to `node`: sets its edges from `inputs` and
 /// gives every differentiable output its history; an output that is an input is replaced by a view of it, unless it is
 /// listed in `dirty` (modified in place: its history is rebased). Integer outputs and those in `non_differentiable`
-/// stay plain. `inputs` are all tensor arguments of forward; gradients come back in their order. Call it with grad mode
-/// on, after the forward; without an input that requires grad it only strips history.
+/// stay plain. `inputs` are all tensor arguments of forward; gradients come back in their order. Call it with grad
+/// mode on, after the forward; without an input that requires grad it only strips history.
 VESTA_API void record_function(const intrusive_ptr<FunctionNode>& node, std::span<const Tensor> inputs,
                                std::span<Tensor> outputs, std::span<const Tensor> dirty = {},
                                std::span<const Tensor> non_differentiable = {});

@@ -112,8 +112,8 @@ class VESTA_API Node : public pool::Pooled {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// Returns the gradients of the inputs (those that `needs` wants) given those of the outputs. Grad mode tells whether
-  /// this call itself is recorded.
+  /// Returns the gradients of the inputs (those that `needs` wants) given those of the outputs. Grad mode tells
+  /// whether this call itself is recorded.
   virtual GradList apply(GradList grads, Needs needs) = 0;
   /// Returns PyTorch's name of the step: MulBackward0.
   virtual std::string name() const = 0;
@@ -270,8 +270,8 @@ class VESTA_API AccumulateGrad final : public Node {
 };
 
 /// The base that a language binding subclasses for custom functions: see record_function() in
-/// <vesta/autograd/function.h>. apply() sees undefined gradients as they are; the subclass replaces them by zeros where
-/// it promises so.
+/// <vesta/autograd/function.h>. apply() sees undefined gradients as they are; the subclass replaces them by zeros
+/// where it promises so.
 class VESTA_API FunctionNode : public Node {
  protected:
   FunctionNode() {

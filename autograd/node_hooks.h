@@ -53,8 +53,8 @@ struct HookList {
   std::vector<Entry> entries;
 };
 
-/// The place where retain_grad() keeps a non-leaf's gradient. It is shared by the tensor and the node that computed it,
-/// so that neither owns the other.
+/// The place where retain_grad() keeps a non-leaf's gradient. It is shared by the tensor and the node that computed
+/// it, so that neither owns the other.
 struct RetainedGrad : RefCounted {
   Tensor grad;
   static void destroy(RetainedGrad* r) noexcept { delete r; }

@@ -261,8 +261,8 @@ template <auto& op, class Rule>
 void record_inplace() {
   recording::install<op, Rule, recording::Kind::inplace>(op);
 }
-/// Registers a formula made of other ops, which runs instead of the fused kernel whenever an argument requires grad. It
-/// is for the backward ops of fused ops, whose own gradients only double backward needs.
+/// Registers a formula made of other ops, which runs instead of the fused kernel whenever an argument requires grad.
+/// It is for the backward ops of fused ops, whose own gradients only double backward needs.
 template <auto& op, auto formula>
 void record_composite() {
   recording::install_composite<op, formula>(op);

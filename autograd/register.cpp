@@ -52,8 +52,8 @@ void initialize() {
 }
 
 namespace {
-// Runs when the library is loaded: a program that links libvesta.so or imports the extension finds working ops and need
-// not make a call of its own. The order within initialize() is written out, and what it touches is
+// Runs when the library is loaded: a program that links libvesta.so or imports the extension finds working ops and
+// need not make a call of its own. The order within initialize() is written out, and what it touches is
 // constant-initialised, so it depends on no other static object.
 [[gnu::constructor]] void on_load() { initialize(); }
 }  // namespace

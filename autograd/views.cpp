@@ -15,9 +15,9 @@
 // grad_fn is next asked for: its history is then the base's, followed by an as_strided with the view's geometry.
 //
 // *A write through a view* (node N over the view's elements): the base's grad_fn becomes CopySlices(N), whose edge 0
-// goes to the base's old history and whose other edges are N's. CopySlices gives the gradient the base's layout, passes
-// the view's part to N, and puts what N returns for the overwritten values in its place. The view itself, like all
-// others, then takes its history from the base. N keeps its own edge to the view's old value: what it saved of its
+// goes to the base's old history and whose other edges are N's. CopySlices gives the gradient the base's layout,
+// passes the view's part to N, and puts what N returns for the overwritten values in its place. The view itself, like
+// all others, then takes its history from the base. N keeps its own edge to the view's old value: what it saved of its
 // result is attached to N, and double backward goes on from there.
 //
 // *What is refused*, as in PyTorch: a leaf that requires grad, and views of one, are not written in place while

@@ -1,4 +1,4 @@
-// The list of element types and sets of them, in a header so lean that device code includes it too.
+// The list of element types and sets of them, in a header small enough for device code to include.
 #pragma once
 #include <cstdint>
 
@@ -19,7 +19,7 @@ namespace vesta {
   X(complex64, ::vesta::complex64, "complex64") \
   X(complex128, ::vesta::complex128, "complex128")
 
-/// Names an element type.
+/// An element type.
 enum class DType : uint8_t {
 #define VESTA_X(name, type, text) name,
   VESTA_DTYPES(VESTA_X)
@@ -33,7 +33,7 @@ constexpr int64_t itemsize(DType d) {
   return sizes[int(d)];
 }
 
-/// Is a set of element types, one bit each.
+/// A set of element types, one bit each.
 struct DTypeSet {
   uint16_t bits = 0;
   constexpr bool has(DType d) const { return bits >> int(d) & 1; }

@@ -1,6 +1,5 @@
-// Engine: what moves the values of large collectives, as far as the group's thread and monitor have to know it. What an
-// engine can do besides is between it and its group: HostEngine (host_engine.h) moves bytes of host memory, NCCL those
-// of a device.
+// Engine: moves the values of large collectives. The thread and the monitor of a group only end it. What else an engine
+// can do is between it and its group: HostEngine (host_engine.h) moves bytes of host memory, NCCL those of devices.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,15 +8,15 @@
 
 namespace vesta {
 
-/// The life of an engine: it is made when the group meets, and can be ended from any thread.
+/// The life of an engine: it starts when the ranks of a group meet, and any thread may end it.
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// Ends everything: running calls throw, soon. Safe from any thread.
+  /// Ends everything: running calls throw soon. Safe from any thread.
   virtual void abort() noexcept = 0;
 };
 
-/// What an engine gets to meet its peers: all ranks publish some bytes and read the others'.
+/// The means by which an engine finds its peers: all ranks publish some bytes and read those of the others.
 struct Meeting {
   int rank = 0, size = 1;
   std::string address;  // of this machine, numeric

@@ -1,5 +1,5 @@
-// HostGroup: the collectives, for tensors in host memory. Each says what travels; small values go through
-// Call::exchange, large ones through the engine. Tensors that are strided or on a device are copied to and fro.
+// HostGroup: the collectives, for tensors in host memory. Each states what is sent; small values go through
+// Call::exchange, large ones through the engine. Tensors that are strided or on a device are copied there and back.
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/multiprocessing/collective_checks.h>
@@ -15,7 +15,7 @@ namespace {
 int64_t bytes_of(const Tensor& t) { return t.numel() * t.element_size(); }
 std::string_view view_of(const Tensor& t) { return {static_cast<const char*>(t.data_ptr()), size_t(bytes_of(t))}; }
 
-/// Is a tensor of the user and the memory that travels for it: its own where it is contiguous and on the host.
+/// A tensor of the user and the memory that is sent for it: its own if it is contiguous and on the host.
 struct Staged {
   Tensor user, host;
   /// `filled`: the values are needed; otherwise the memory only receives.
@@ -63,7 +63,7 @@ void combine_in_order(const Tensor& into, const std::vector<std::string>& got, i
   std::memcpy(into.data_ptr(), sum.data(), bytes);
 }
 
-/// Is several tensors as one block of bytes: the tensor itself where there is one. Tensors of one dtype.
+/// Several tensors of one dtype as one block of bytes; a single tensor is the block itself.
 class Packed {
  public:
   explicit Packed(std::vector<Staged> parts) : parts_(std::move(parts)) {
@@ -249,7 +249,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
   });
 }
 
-/// Gathers into `output` (one block), and from there into the list where one is given.
+/// Gathers into `output` (one block), and from there into the list if one is given.
 WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Staged> outputs, const Staged& in,
                                  const Tensor& input, const CallOptions& o) {
   Fingerprint f = Fingerprint::of({input});
@@ -350,7 +350,7 @@ WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
   });
 }
 
-/// Sends part i of `flat` to rank i and combines what arrives, in rank order: each byte travels once.
+/// Sends part i of `flat` to rank i and combines what arrives, in rank order: each byte is sent once.
 WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat, ReduceOp op, const Tensor& output,
                                 const CallOptions& o) {
   Fingerprint f = Fingerprint::of({output}, op);
@@ -411,7 +411,7 @@ WorkPtr HostGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp o
   return reduce_parts(kWhat, out, flat, op, output, o);
 }
 
-/// Exchanges parts whose sizes only each pair knows: the sizes travel with the fingerprint and are compared.
+/// Exchanges parts whose sizes only each pair knows: the sizes are sent with the fingerprint and compared.
 WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Part> to_send,
                                   std::vector<Part> to_receive, std::vector<Tensor> outputs,
                                   std::function<void()> afterwards, const CallOptions& o) {
@@ -452,14 +452,14 @@ WorkPtr HostGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> i
   for (const Staged& s : outs) to_receive.push_back({s.host.data_ptr(), size_t(bytes_of(s.host))});
   Fingerprint f;
   const int64_t none[] = {0};
-  f.add(IntSpan(none, 0), inputs[0].dtype());  // the sizes are each pair's own affair
+  f.add(IntSpan(none, 0), inputs[0].dtype());  // each pair has its own sizes
   auto afterwards = [ins, outs] {  // the inputs are kept until then
     for (const Staged& s : outs) s.give_back();
   };
   return exchange_parts(std::move(f), kWhat, to_send, to_receive, outputs, afterwards, o);
 }
 
-/// Returns where the rows of each rank lie.
+/// Returns the addresses of each rank's rows.
 std::vector<Part> parts_at(const Tensor& t, const std::vector<size_t>& bytes) {
   std::vector<Part> parts;
   char* at = static_cast<char*>(t.data_ptr());
@@ -480,7 +480,7 @@ WorkPtr HostGroup::all_to_all_single(Tensor output, Tensor input, std::vector<in
   auto to_send = parts_at(in.host, checks(kWhat).row_bytes(input, std::move(input_splits), "input"));
   auto to_receive = parts_at(out.host, checks(kWhat).row_bytes(output, std::move(output_splits), "output"));
   Fingerprint f;
-  f.add(input.sizes().subspan(1), input.dtype());  // rows alike; how many is each pair's own affair
+  f.add(input.sizes().subspan(1), input.dtype());  // rows are alike; each pair has its own number of them
   return exchange_parts(std::move(f), kWhat, to_send, to_receive, {output}, [in, out] { out.give_back(); }, o);
 }
 

@@ -3,11 +3,11 @@
 namespace vesta {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(200);  // how often deadlines and lost ranks are looked for
+constexpr auto kLook = std::chrono::milliseconds(200);  // how often deadlines and lost ranks are checked
 constexpr size_t kEagerMessage = 32 << 10;  // a larger one waits for its receiver, in the sender's memory
-constexpr uint64_t kSlot = uint64_t(0xA1) << 56;  // of the engine, apart from those of collectives
+constexpr uint64_t kSlot = uint64_t(0xA1) << 56;  // of the engine, separate from those of collectives
 
-/// Is the head of a message that has come.
+/// The head of a received message.
 struct Head {
   uint64_t number;
   int tag;
@@ -58,7 +58,7 @@ struct Messages::State : std::enable_shared_from_this<State> {
 
   std::shared_ptr<GroupCore> core;
   HostEngine* const engine;  // the core's
-  std::mutex mutex;  // of everything below
+  std::mutex mutex;  // guards everything below
   std::vector<uint64_t> sent;
   std::vector<std::deque<Head>> heads;
   std::list<Receive> receives;
@@ -144,7 +144,7 @@ WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, 
 }
 
 void Messages::stop() {
-  if (state_->core->forked()) {  // no thread came along, and a lock may be held for ever
+  if (state_->core->forked()) {  // no thread came along, and a lock may be held forever
     new std::shared_ptr<State>(state_);
     return;
   }
@@ -231,11 +231,11 @@ void Messages::State::deliver(Receive r, int from, Head head) {
   if (!head.eager) mesh.send(from, Topic::received, head.number, wrong);
   r.work->set_source_rank(from);
   WorkPtr work = std::move(r.work);
-  r = Receive();  // lets go of the tensor
+  r = Receive();  // releases the tensor
   work->finish(error);
 }
 
-/// Says what is known where a message did not come in time, or was not taken.
+/// Returns what is known about a message that did not come in time, or was not received.
 std::string Messages::State::late(const Fingerprint& f, int with) {
   const bool receives = f.what == Collective::recv;
   std::string r = with < 0 ? "no rank has sent such a message."
@@ -249,7 +249,7 @@ std::string Messages::State::late(const Fingerprint& f, int with) {
   return r;
 }
 
-/// Says why a message cannot come any more: the group has failed, a rank is gone, time is over. Empty where it can.
+/// Returns why a message cannot come any more: the group has failed, a rank is gone, or time is over. Empty if it can.
 std::string Messages::State::why_over(const Fingerprint& f, int with, Clock::time_point deadline,
                                       Milliseconds timeout) {
   if (core->failed()) return core->reason_for(where(f), "");
@@ -259,7 +259,7 @@ std::string Messages::State::why_over(const Fingerprint& f, int with, Clock::tim
   return text(where(f), " timed out after ", timeout.count(), " ms: ", late(f, with));
 }
 
-/// Ends what cannot come any more.
+/// Ends messages that cannot come any more.
 void Messages::State::look_at_ends() {
   const bool failed = core->failed() || stopping;
   for (auto at = receives.begin(); at != receives.end();) {

@@ -5,7 +5,7 @@
 namespace vesta::ddp {
 namespace {
 
-/// Is an all_reduce under way of `sent`, whose values belong into `buffer`.
+/// A running all_reduce of `sent`, whose values belong into `buffer`.
 class Reduced final : public PendingBucket {
  public:
   Reduced(WorkPtr work, Tensor sent) : work_(std::move(work)), sent_(std::move(sent)) {}
@@ -29,7 +29,7 @@ class BuiltinHook final : public CommHook {
     Tensor sent = bucket.buffer();
     if (which_ == BuiltinCommHook::fp16_compress) sent = sent.to(DType::float16);
     if (which_ == BuiltinCommHook::bf16_compress) sent = sent.to(DType::bfloat16);
-    sent.true_divide_(double(group_->size()));  // first: the sum of many float16 may not fit
+    sent.true_divide_(double(group_->size()));  // first, because the sum of many float16 may not fit
     return std::make_shared<Reduced>(group_->all_reduce({sent}), sent);
   }
 

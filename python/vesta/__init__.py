@@ -1,4 +1,4 @@
-"""Vesta: eager tensors that record what is done with them, with PyTorch's names."""
+"""Vesta: eager tensors with automatic differentiation and PyTorch's names."""
 
 # ruff: noqa: F401  (what is imported here is what the package offers)
 
@@ -13,7 +13,7 @@ from ._C import Tensor, _ops
 
 __version__ = "0.1.0"
 
-#: Ops of the roll call that other functions are made of; they stay in ``vesta._C._ops``.
+#: Ops of the op list that only serve other functions; they stay in ``vesta._C._ops``.
 _PARTS = {
     "arange_range",
     "cross_entropy_rows",
@@ -27,7 +27,7 @@ _PARTS = {
     "softmax_float",
     "to_copy",
 }
-#: Other names of ops, as PyTorch and NumPy have them; methods too.
+#: Other names of ops, from PyTorch and NumPy; also for methods.
 _ALIASES = {
     "absolute": "abs",
     "negative": "neg",
@@ -45,7 +45,7 @@ _ALIASES = {
     "swapaxes": "transpose",
     "swapdims": "transpose",
 }
-#: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
+#: The modules of names that are imported on first use; an empty text: the name is a module itself.
 _LAZY = {
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "nn", "optim", "safetensors", "utils"), ""),
     **dict.fromkeys(("distributed", "futures", "multiprocessing"), ""),
@@ -58,10 +58,10 @@ _LAZY = {
     **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
     "set_default_tensor_type": ".tensor_types",
 }
-#: Classes of tensors by dtype, which stand in ``tensor_types.CPU``.
+#: Classes of tensors by dtype, from ``tensor_types.CPU``.
 _TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
-for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is a context manager too
+for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is also a context manager
     globals().pop(_name, None)
 for _name, _function in vars(_ops).items():
     if not _name.startswith("_") and not _name.endswith("_") and _name not in _PARTS:
@@ -98,7 +98,7 @@ _tensor.install()
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a submodule, or what stands in one, when it is first asked for."""
+    """Imports a submodule, or a name of one, on first use."""
     home = _LAZY.get(name)
     if name.endswith("Tensor") and name[: -len("Tensor")] in _TYPES:
         from .tensor_types import CPU

@@ -10,7 +10,7 @@ from ._C import Tensor, _ops
 
 
 class _Extremum:
-    """What the named results of ``max`` and ``min`` print as."""
+    """The printed form of the named results of ``max`` and ``min``."""
 
     __slots__ = ()
 
@@ -30,14 +30,14 @@ _Max.__name__, _Min.__name__ = "max", "min"
 
 
 def _expect_tensor(op: str, value: Any, position: int = 1) -> None:
-    """Raises a TypeError that names the argument, where an op's first argument is no tensor."""
+    """Raises a TypeError that names the argument if an op's first argument is not a tensor."""
     if not isinstance(value, Tensor):
         name = ("input", "other")[position - 1] if op != "where" else "condition"
         raise TypeError(f"{op}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
 def _expect_one_device(op: str, input: Tensor, other: Tensor) -> None:
-    """Raises where two tensors lie on two devices; numbers in tensors join any."""
+    """Raises if two tensors lie on two devices; a number in a tensor may be on any device."""
     joins = any(t.dim() == 0 and t.device.type == "cpu" for t in (input, other))
     if input.device != other.device and not joins:
         raise _C.DeviceError(
@@ -129,9 +129,9 @@ def norm(
     """``sum(|input| ** p) ** (1 / p)`` over ``dim``, or over everything.
 
     Args:
-        p: a number, ``inf`` and ``-inf`` (the largest and the smallest absolute value) and 0 (the count of what is not
-            zero) included; ``"fro"`` is 2. ``"nuc"`` is not available.
-        dtype: what to compute in.
+        p: a number, ``inf`` and ``-inf`` (the largest and the smallest absolute value) and 0 (the number of nonzero
+            elements) included; ``"fro"`` is 2. ``"nuc"`` is not available.
+        dtype: the dtype of the computation.
 
     Example::
 
@@ -153,8 +153,8 @@ def norm(
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
-    """``input`` where ``condition`` holds, else ``other``; both may be numbers. With one argument: where it holds,
-    as ``nonzero(condition, as_tuple=True)``.
+    """Returns ``input`` where ``condition`` is true, else ``other``; both may be numbers. With one argument it returns
+    the places where ``condition`` is true, as ``nonzero(condition, as_tuple=True)``.
 
     Example::
 
@@ -194,14 +194,14 @@ def randint(low: int, high: Any = None, size: Any = None, **options: Any) -> Ten
 
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Limits the elements to [min, max] in place; either may be missing, a number or a tensor."""
+    """Limits the elements to [min, max] in place; either bound may be missing, a number or a tensor."""
     if min is None and max is None:
         raise RuntimeError("clamp_: At least one of 'min' or 'max' must not be None")
     if max is None:
         return input.clamp_min_(min)
     if min is None:
         return input.clamp_max_(max)
-    # The gradient looks at what was there before: of a recorded input a copy is saved, as every in-place op does.
+    # The gradient needs the old values: a copy of a recorded input is saved, as in every in-place op.
     clamped = (input.clone() if input.requires_grad else input).clamp(min, max)
     if clamped.dtype != input.dtype:
         raise RuntimeError(
@@ -211,30 +211,30 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether ``obj`` is a tensor."""
+    """Returns whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a real floating-point one."""
+    """Returns whether the dtype is a real floating-point one."""
     _expect_tensor("is_floating_point", input)
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
+    """Returns whether the dtype is complex."""
     _expect_tensor("is_complex", input)
     return input.is_complex()
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Returns the number of elements."""
     _expect_tensor("numel", input)
     return input.numel()
 
 
 def typename(obj: object) -> str:
-    """The name of an object's type, as ``vesta.FloatTensor`` for tensors."""
+    """Returns the name of an object's type, as ``vesta.FloatTensor`` for tensors."""
     if isinstance(obj, Tensor):
         return obj.type()
     module = type(obj).__module__
@@ -242,7 +242,7 @@ def typename(obj: object) -> str:
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same size and the same elements."""
+    """Returns whether both have the same size and the same elements."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         wrong = other if isinstance(input, Tensor) else input
         raise TypeError(f"equal(): expected Tensors, got {type(wrong).__name__}.")
@@ -253,7 +253,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether ``|input - other| <= atol + rtol * |other|``, elementwise; infinities are close to themselves.
+    """Returns whether ``|input - other| <= atol + rtol * |other|``, elementwise; infinities are close to themselves.
 
     Example::
 
@@ -276,12 +276,12 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     wide = input if input.is_floating_point() or input.is_complex() else input.double()
     wide_other = other.to(wide.dtype)
     allowed = wide_other.abs() * rtol + atol
-    finite = (wide_other - wide_other).abs() == 0  # an infinite tolerance or distance says nothing
+    finite = (wide_other - wide_other).abs() == 0  # infinite tolerances and distances do not count
     return close | (((wide - wide_other).abs() <= allowed) & finite & ((wide - wide).abs() == 0))
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close (see ``isclose``), with broadcasting."""
+    """Returns whether all elements are close (see ``isclose``), with broadcasting."""
     _expect_tensor("allclose", input)
     _expect_tensor("allclose", other, 2)
     _expect_one_device("allclose", input, other)
@@ -291,7 +291,8 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of ``obj``, sharing its memory where it can; ``copy=True`` never shares, ``copy=False`` must."""
+    """Returns a tensor of ``obj`` that shares its memory if possible; ``copy=True`` never shares, ``copy=False``
+    must."""
     if copy:
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     made = _C.as_tensor(obj, dtype=dtype, device=device)

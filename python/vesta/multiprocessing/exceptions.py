@@ -1,4 +1,4 @@
-"""What a failed process raises in its parent: of ``spawn`` and ``start_processes``, and of pools."""
+"""The exceptions that a failed process raises in its parent: from ``spawn``, ``start_processes`` and pools."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["ProcessException", "ProcessExitedException", "ProcessRaisedException
 
 
 class ProcessException(Exception):
-    """The base of what a failed process raises in its parent.
+    """The base of exceptions that a failed process raises in its parent.
 
     Args:
         msg: what happened.
-        error_index: which of the processes it was.
+        error_index: the number of the process.
         error_pid: its process id.
     """
 
@@ -25,11 +25,11 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function raised; the message holds the traceback."""
+    """The error that the function raised; the message holds the traceback."""
 
 
 class ProcessExitedException(ProcessException):
-    """A process ended by a signal (``signal_name``) or with a status that is not 0 (``exit_code``)."""
+    """The error that a process ended by a signal (``signal_name``) or with a status that is not 0 (``exit_code``)."""
 
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None

@@ -1,4 +1,4 @@
-"""What a rank of ``DistributedDataParallel`` does that has run out of inputs: the others' communication, with zeros."""
+"""The work of a ``DistributedDataParallel`` rank without inputs: the others' communication, with zeros."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Replica(Protocol):
 
 
 class DDPJoinHook(JoinHook):
-    """Mirrors, call by call, what a forward and backward of the other ranks send."""
+    """The hook that mirrors, call by call, what a forward and backward of the other ranks send."""
 
     def __init__(self, ddp: Replica, divide_by_initial_world_size: bool) -> None:
         super().__init__()
