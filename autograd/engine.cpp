@@ -1,34 +1,36 @@
 // The engine. A tour of a run:
 //
+// clang-format off
 //   run_backward()   checks roots and gradients, finds where the inputs' gradients appear
 //   Run::discover    walks the graph from the roots with a stack of its own: a task per node, and in each task how many
 //                    gradients are still to come; with inputs given, marks the tasks that lead to one
 //   Run::loop        takes the ready task whose node was made last, until none is left:
 //                    hooks on what came in, captures, Node::apply, hooks on what goes out, and hand() for every edge
 //   hand()           brings a gradient into the form of the input it belongs to (sum, cast: once, here and nowhere
-//   else)
-//                    and adds it to what the next task has
+//                    else) and adds it to what the next task has
+// clang-format on
 //
 // Everything runs on the calling thread and nothing recurses, so a backward inside a hook is just another Run.
 //
-// Note [Streams]
-// A node's gradient runs on the stream its forward ran on. A gradient that was computed on one stream and is wanted on
-// another crosses over in hand(): the wanting stream waits, for an event and not the host, and the memory is marked as
-// in use there. Leaves take their gradients on the stream that was current when the run began, so that after backward()
-// the caller uses them without further ado. All that costs a CPU-only run is one comparison per gradient.
+// Note [Streams] A node's gradient runs on the stream its forward ran on. A gradient that was computed on one stream
+// and is needed on another crosses over in hand(): the other stream waits for an event (the host does not wait), and
+// the memory is marked as in use there. Leaves take their gradients on the stream that was current when the run began,
+// so that the caller can use them right after backward(). A CPU-only run pays one comparison per gradient for all
+// this.
 //
-// Note [Sharing a graph between threads]
-// Several threads may run backwards over the same nodes. What belongs to a run (counts, gradients under way) lives in
-// its Run, never in a node. Three things are shared: a leaf's grad (locked while it is added to), the weak pointer from
-// a leaf to its accumulator (locked), and saved tensors: a run without retain_graph releases them while another may be
-// reading. Node counts the applies that are under way and releases after the last one; who comes later gets the error
-// about a second backward. Nodes without saved tensors pay nothing for this.
+// Note [Sharing a graph between threads] Several threads may run backwards over the same nodes. What belongs to a run
+// (counts, gradients under way) lives in its Run, never in a node. Three things are shared: a leaf's grad (locked
+// while it is added to), the weak pointer from a leaf to its accumulator (locked), and saved tensors: a run without
+// retain_graph releases them while another may be reading. Node counts the applies that are under way and releases
+// after the last one; an apply that comes later raises the error about a second backward. Nodes without saved tensors
+// pay nothing for this.
 #include <vesta/autograd/engine.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/arithmetic.h>
@@ -43,20 +45,20 @@ namespace {
 
 constexpr uint32_t kNone = ~uint32_t(0);
 
-/// Is what a run knows about one node.
+/// What a run knows about one node.
 struct Task {
   Node* node;
   uint32_t waiting = 0;  // gradients that are still to come
   uint32_t capture = kNone;  // first of the captures at this node
   bool target = false;  // accumulates into an input that was asked for
   bool needed = true;  // its gradients are wanted
-  bool runs = true;  // and so is what it makes of them
+  bool runs = true;  // so are the gradients it computes
   GradList grads;
   explicit Task(Node* n) : node(n) {}
 };
 
-/// Finds a node's task: open addressing over pointers. Emptied by a new stamp, so that a small run after a large one
-/// does not pay for the large one's table.
+/// The map from nodes to their tasks: open addressing over pointers. It is emptied by a new generation stamp, so that
+/// a small run after a large one does not pay for the large one's table.
 class TaskIndex {
  public:
   struct Entry {
@@ -98,7 +100,7 @@ class TaskIndex {
   uint32_t stamp_ = 1;
 };
 
-/// Is a gradient that is to be returned: of input `input_nr` of a node.
+/// A gradient to be returned: that of input `input_nr` of a node.
 struct Capture {
   uint32_t input_nr;
   uint32_t next;  // at the same node
@@ -125,7 +127,7 @@ std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on 
   return reduce_to(g, to, meta.dtype());
 }
 
-/// Adds `g` to what is there already.
+/// Adds `g` to the sum so far.
 void add_to(Tensor& sum, Tensor g) {
   if (!sum.defined()) {
     sum = std::move(g);
@@ -136,7 +138,7 @@ void add_to(Tensor& sum, Tensor g) {
   }
 }
 
-/// Makes a stream current for this thread while it lives.
+/// A guard that makes a stream current for this thread while it lives.
 class OnStream {
  public:
   OnStream(Device device, uint32_t stream)
@@ -204,7 +206,7 @@ struct SpareOwner {
   ~SpareOwner() { delete std::exchange(spare, nullptr); }
 };
 
-/// Lends this thread's Run, or a fresh one to a backward inside a backward.
+/// A loan of this thread's Run, or of a fresh one for a backward inside a backward.
 class RunScope {
  public:
   RunScope() : outer_(current) {
@@ -291,7 +293,8 @@ void Run::discover() {
   if (restricted_) mark_needed();
 }
 
-/// Marks what leads to an input that was asked for: a node after all that it leads to, with a stack of our own.
+/// Marks the tasks that lead to a requested input. A node is settled after all nodes it leads to; the stack is our
+/// own.
 void Run::mark_needed() {
   enum : uint8_t { fresh, leads = 1, done = 2 };
   std::vector<uint8_t> state(tasks_.size(), fresh);
@@ -343,7 +346,7 @@ void Run::hand(const Edge& edge, Tensor g, const Node* from, size_t i) {
   if (from && --tasks_[t].waiting == 0) ready(t);
 }
 
-/// Makes `g`, computed on the current stream of its device, ready for use on stream `to`.
+/// Makes `g`, which was computed on the current stream of its device, ready for use on stream `to`.
 void Run::cross_over(const Tensor& g, uint32_t to) const {
   Backend& b = backend(g.device().type);
   const uint32_t from = b.current_stream(g.device());
@@ -497,7 +500,7 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   }
 }
 
-/// Returns the gradient a root starts with; undefined stands for one, for a root of one element.
+/// Returns the gradient a root starts with. An undefined `given` means one, for a root of one element.
 Tensor root_gradient(const Tensor& root, const Tensor& given, size_t i) {
   if (given.defined()) {
     VESTA_CHECK(std::ranges::equal(given.sizes(), root.sizes()), runtime, "Mismatch in shape: grad_output[", i,
@@ -580,20 +583,6 @@ void set_detect_anomaly(bool enabled, bool check_nan) {
   anomaly_nan = enabled && check_nan;
 }
 bool detect_anomaly() { return anomaly; }
-
-Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype) {
-  Tensor r = t;
-  if (!std::ranges::equal(r.sizes(), sizes)) {
-    size_t lead = r.sizes().size() - sizes.size();
-    Dims dims;
-    for (size_t d = 0; d < r.sizes().size(); ++d) {
-      if (d < lead || (sizes[d - lead] == 1 && r.sizes()[d] != 1)) dims.push_back(int64_t(d));
-    }
-    if (!dims.empty()) r = sum(r, MaybeDims(dims), true);
-    if (lead) r = view(r, IntList(sizes));
-  }
-  return r.dtype() == dtype ? r : _to_copy(r, dtype);  // of a complex number, a real one keeps the real part
-}
 
 }  // namespace vesta::autograd
 

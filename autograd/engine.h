@@ -1,4 +1,4 @@
-// The engine: runs the tape backwards. A tour of a run stands in engine.cpp.
+// The engine: runs the tape backwards. engine.cpp opens with a tour of a run.
 #pragma once
 #include <functional>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace vesta::autograd {
 
-/// Says what a backward run is to do.
+/// The options of a backward run.
 struct BackwardOptions {
   bool retain_graph = false;   // keep saved tensors for another run
   bool create_graph = false;   // record the run itself: gradients of gradients
@@ -16,29 +16,26 @@ struct BackwardOptions {
   bool allow_unused = false;   // an input that was not used gives an undefined gradient instead of an error
 };
 
-/// Runs backwards from `roots` with the incoming gradients `grads` (same length or empty; an undefined one means one,
-/// for one-element roots). With `inputs`, only they get gradients: accumulated into their grad, or returned in order
-/// where `accumulate` is false. Errors: a root without history, a gradient of a wrong shape, an unused input.
+/// Runs backwards from `roots` with the incoming gradients `grads` (same length or empty; for a one-element root an
+/// undefined gradient means one). With `inputs`, only they get gradients: accumulated into their grad, or returned in
+/// order where `accumulate` is false. Errors: a root without history, a gradient of a wrong shape, an unused input.
 /// Callable from hooks and custom functions, and from several threads at once.
 VESTA_API std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const BackwardOptions& options = {},
                                            TensorList inputs = {});
-/// As above for callers that spell every choice.
+/// Does the same for callers that spell out every option.
 inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool retain_graph, bool create_graph,
                                         TensorList inputs, bool accumulate, bool allow_unused) {
   return run_backward(roots, grads, BackwardOptions{retain_graph, create_graph, accumulate, allow_unused}, inputs);
 }
 
-/// Calls `f` when the backward run that is under way on this thread ends without error. Error outside a run.
+/// Calls `f` when the backward run under way on this thread ends without error. Error: called outside a run.
 VESTA_API void queue_callback(std::function<void()> f);
-/// The same for the outermost run: where a backward runs inside a backward, its end.
+/// Does the same for the end of the outermost run, where a backward runs inside a backward.
 VESTA_API void queue_final_callback(std::function<void()> f);
 
-/// Switches anomaly detection: errors carry the node's name, and (with check_nan) a NaN gradient raises.
+/// Turns anomaly detection on or off: errors carry the node's name, and (with check_nan) a NaN gradient raises.
 VESTA_API void set_detect_anomaly(bool enabled, bool check_nan = true);
 VESTA_API bool detect_anomaly();
-
-/// Sums `t` to `sizes` (which broadcasts to its shape), converts it to `dtype` and takes the real part if that is real.
-VESTA_API Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype);
 
 }  // namespace vesta::autograd
 

@@ -11,7 +11,7 @@ bool contains(std::span<const Tensor> list, const Tensor& t) {
   return std::ranges::any_of(list, [&](const Tensor& o) { return o.is_same(t); });
 }
 
-/// Ties one output of a custom function to its node.
+/// Connects one output of a custom function to its node.
 void tie(const intrusive_ptr<FunctionNode>& node, std::span<const Tensor> inputs, Tensor& t, uint32_t i, uint32_t count,
          std::span<const Tensor> dirty) {
   node->set_input_meta(i, count, t);

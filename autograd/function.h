@@ -1,11 +1,14 @@
-// Custom functions: a forward and a backward of your own as one step of the tape.
+// Custom functions: a user's forward and backward as one step of the tape.
 //
+// clang-format off
 //   struct Cube : vesta::autograd::Function<Cube> {
 //     static Tensor forward(Context& ctx, const Tensor& x) { ctx.save_for_backward({x}); return x * x * x; }
-//     static TensorVector backward(Context& ctx, const TensorVector& g) { return {g[0] * 3 * ctx.saved()[0].square()};
+//     static TensorVector backward(Context& ctx, const TensorVector& g) {
+//       return {g[0] * 3 * ctx.saved()[0].square()};
 //     }
 //   };
 //   Tensor y = Cube::apply(x);
+// clang-format on
 #pragma once
 #include <any>
 #include <map>
@@ -15,18 +18,18 @@
 
 namespace vesta::autograd {
 
-/// Ties the outputs of a custom forward (which ran without recording) to `node`: sets its edges from `inputs` and gives
-/// every differentiable output its history; an output that is an input is replaced by a view of it, unless it is listed
-/// in `dirty` (modified in place: its history is rebased). Integer outputs and those in `non_differentiable` stay
-/// plain. `inputs` are all tensor arguments of forward; gradients come back in their order. Call it with grad mode on,
-/// after the forward; without an input that requires grad it does nothing but strip history.
+/// Connects the outputs of a custom forward (which ran without recording) to `node`: sets its edges from `inputs` and
+/// gives every differentiable output its history; an output that is an input is replaced by a view of it, unless it is
+/// listed in `dirty` (modified in place: its history is rebased). Integer outputs and those in `non_differentiable`
+/// stay plain. `inputs` are all tensor arguments of forward; gradients come back in their order. Call it with grad
+/// mode on, after the forward; without an input that requires grad it only strips history.
 VESTA_API void record_function(const intrusive_ptr<FunctionNode>& node, std::span<const Tensor> inputs,
                                std::span<Tensor> outputs, std::span<const Tensor> dirty = {},
                                std::span<const Tensor> non_differentiable = {});
-/// Tells whether recording is on and some input requires grad.
+/// Returns whether recording is on and some input requires grad.
 VESTA_API bool any_requires_grad(std::span<const Tensor> inputs);
 
-/// Is handed to forward and backward of a custom function.
+/// The context that forward and backward of a custom function receive.
 class VESTA_API Context {
  public:
   /// Saves inputs or outputs of forward for backward (undefined tensors too).
@@ -37,11 +40,11 @@ class VESTA_API Context {
   void mark_dirty(std::vector<Tensor> tensors) { dirty_ = std::move(tensors); }
   /// Declares outputs without a gradient.
   void mark_non_differentiable(std::vector<Tensor> tensors) { non_differentiable_ = std::move(tensors); }
-  /// Lets backward see undefined tensors instead of zeros for outputs that got no gradient.
+  /// Sets whether backward gets zeros (the default) or undefined tensors for outputs that got no gradient.
   void set_materialize_grads(bool on) { materialize_ = on; }
-  /// Says which inputs want a gradient.
+  /// Returns whether input `i` wants a gradient.
   bool needs_input_grad(size_t i) const { return needs_[i]; }
-  /// Carries what is no tensor from forward to backward.
+  /// Values that are not tensors, from forward to backward.
   std::map<std::string, std::any> values;
 
  private:
@@ -53,7 +56,7 @@ class VESTA_API Context {
   bool released_ = false;
 };
 
-/// Is the node of a custom C++ function.
+/// The node of a custom C++ function.
 class VESTA_API CustomNode final : public FunctionNode {
  public:
   using Backward = std::vector<Tensor> (*)(Context& ctx, const std::vector<Tensor>& grads);
@@ -62,9 +65,9 @@ class VESTA_API CustomNode final : public FunctionNode {
   std::string name() const override { return name_; }
   void release_saved() override;
   Context& context() { return context_; }
-  /// Notes which inputs want a gradient, before forward runs.
+  /// Records which inputs want a gradient, before forward runs.
   void prepare(std::span<const Tensor> inputs);
-  /// Saves and ties after forward ran.
+  /// Saves tensors and connects the outputs after forward has run.
   void finish(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
  private:
@@ -73,12 +76,12 @@ class VESTA_API CustomNode final : public FunctionNode {
   Context context_;
 };
 
-/// Is the base of custom functions: F has static forward(Context&, ...) returning a Tensor or TensorVector, and static
+/// The base of custom functions: F has static forward(Context&, ...) returning a Tensor or TensorVector, and static
 /// TensorVector backward(Context&, const TensorVector& grads) with one gradient per tensor argument of forward.
 template <class F>
 class Function {
  public:
-  /// Runs forward without recording, and records the call as one node.
+  /// Runs forward without recording it, then records the call as one node.
   template <class... A>
   static auto apply(const A&... a) {
     std::vector<Tensor> inputs;

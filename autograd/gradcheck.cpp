@@ -16,7 +16,7 @@
 namespace vesta::autograd {
 namespace {
 
-/// Reads element i of a float64 or complex128 tensor's real numbers (a complex one has two an element).
+/// Reads real number i of a float64 or complex128 tensor (a complex element has two).
 double number_at(const Tensor& t, int64_t i) { return static_cast<const double*>(t.data_ptr())[i]; }
 int64_t numbers_in(const Tensor& t) { return t.numel() * (t.is_complex() ? 2 : 1); }
 
@@ -24,7 +24,7 @@ Tensor as_wide(const Tensor& t) {
   return contiguous(t.detach().to(t.is_complex() ? DType::complex128 : DType::float64));
 }
 
-/// Returns leaves like the inputs, in memory of their own.
+/// Returns leaves equal to the inputs, in their own memory.
 std::vector<Tensor> fresh_leaves(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> r;
   for (const Tensor& t : inputs) {
@@ -41,7 +41,7 @@ std::vector<Tensor> fresh_leaves(const std::vector<Tensor>& inputs) {
   return r;
 }
 
-/// Moves one number of a leaf, calls f, and moves it back.
+/// Shifts one number of a leaf, calls f, and shifts it back.
 Tensor shifted(const CheckedFunction& f, const std::vector<Tensor>& leaves, const Tensor& leaf, int64_t i, double by) {
   NoGrad off;
   double& x = static_cast<double*>(leaf.data_ptr())[i];
@@ -52,7 +52,7 @@ Tensor shifted(const CheckedFunction& f, const std::vector<Tensor>& leaves, cons
   return y;
 }
 
-/// Returns what backward says about each number of each leaf for output number k: d y_k / d x.
+/// Returns the gradient of output number k by backward, for each number of each leaf: d y_k / d x.
 std::vector<Tensor> row_by_backward(const Tensor& y, const std::vector<Tensor>& wanted, int64_t k) {
   Tensor seed = zeros(y.sizes(), y.dtype());
   static_cast<double*>(seed.data_ptr())[k] = 1;  // along the real or the imaginary axis

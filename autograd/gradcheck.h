@@ -1,4 +1,4 @@
-// Comparing gradients with finite differences.
+// Checks gradients against finite differences.
 #pragma once
 #include <functional>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace vesta::autograd {
 
-/// Is what gradcheck calls: one result (of any shape) from some inputs.
+/// A function that gradcheck calls: one result (of any shape) from some inputs.
 using CheckedFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
 struct GradcheckOptions {

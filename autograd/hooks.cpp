@@ -2,7 +2,8 @@
 
 #include <atomic>
 
-#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/accumulate_grad.h>
+#include <vesta/autograd/views.h>
 
 namespace vesta::autograd {
 namespace {

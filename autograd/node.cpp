@@ -1,9 +1,8 @@
 #include <vesta/autograd/node.h>
 
 #include <algorithm>
-#include <mutex>
 
-#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/node_hooks.h>
 #include <vesta/core/backend.h>
 
 namespace vesta::autograd {
@@ -11,7 +10,7 @@ namespace vesta::autograd {
 constinit thread_local uint64_t sequence_counter __attribute__((tls_model("initial-exec"))) = 0;
 
 namespace {
-// The nodes that wait for the outermost destroy of this thread: Note [How a chain dies].
+// The nodes that wait for the outermost destroy() of this thread: Note [How a chain dies].
 struct Dying {
   Node* first;
   bool busy;
@@ -20,8 +19,7 @@ constinit thread_local Dying dying __attribute__((tls_model("initial-exec"))) = 
 constinit thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
 }  // namespace
 
-// ---- GradList
-// --------------------------------------------------------------------------------------------------------
+// ---- GradList -------------------------------------------------------------------------------------------------------
 
 void GradList::grow(size_t n) {
   if (n > capacity_) {
@@ -58,8 +56,7 @@ bool GradList::any_defined() const {
   return false;
 }
 
-// ---- Node
-// ------------------------------------------------------------------------------------------------------------
+// ---- Node -----------------------------------------------------------------------------------------------------------
 
 Node::~Node() {
   if (edges_ != inline_edges_) delete[] edges_;
@@ -92,8 +89,8 @@ void Node::leave(bool release) noexcept {
     if (release && releases_) release_saved();
     return;
   }
-  // One step: our use ends, and (above bit 16) a release is asked for. The last of those who entered before any release
-  // frees; whoever enters later sees the release, raises, and counts down without that duty.
+  // One atomic step: our use ends, and (above bit 16) a release is requested. The last user that entered before any
+  // release frees; a later one sees the release, raises, and counts down without freeing.
   uint32_t before = uses_.fetch_add(release ? kOneRelease - 1 : uint32_t(-1), std::memory_order_acq_rel);
   bool released = release || (before & kReleased) != 0;
   if (released && (before & ~kReleased) == 1) release_saved();
@@ -132,22 +129,5 @@ std::string node_name(const char* op) {
 Node* running_node() noexcept { return running; }
 RunningNode::RunningNode(Node* n) noexcept : saved_(running) { running = n; }
 RunningNode::~RunningNode() { running = saved_; }
-
-// ---- AccumulateGrad
-// --------------------------------------------------------------------------------------------------
-
-AccumulateGrad::AccumulateGrad(Tensor variable) : Node(kRunsAtOnce), variable_(std::move(variable)) {
-  accumulates_ = true;
-  borrows_hooks_ = true;
-  hooks_ = meta(variable_)->hooks.get();
-  set_input_meta(0, 1, variable_);
-}
-
-AccumulateGrad::~AccumulateGrad() {
-  GradMeta* m = meta(variable_);
-  if (!m) return;
-  std::lock_guard lock(m->lock);
-  if (m->accumulator == this) m->accumulator = nullptr;  // a new one may have taken the place already
-}
 
 }  // namespace vesta::autograd

@@ -1,7 +1,8 @@
 // Node: one step of the tape. An op that records makes a node; its edges point at the nodes its inputs came from.
 //
 // A node gets the gradients of the op's outputs and returns those of the op's inputs. Nodes are made on every recorded
-// call, so they come from the pool, keep up to four edges and one output's shape inline, and are counted by hand.
+// call, so they come from the pool, keep up to four edges and one output's shape inline, and count their own
+// references.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -14,16 +15,16 @@
 namespace vesta::autograd {
 
 class Node;
-struct NodeHooks;  // <vesta/autograd/hooks.h>
+struct NodeHooks;  // <vesta/autograd/node_hooks.h>
 using NodePtr = intrusive_ptr<Node>;
 
-/// Says which inputs want a gradient. Past 64 inputs the answer is always yes; what is not wanted is dropped.
+/// The set of inputs that want a gradient. Past 64 inputs the answer is always yes; unwanted gradients are dropped.
 struct Needs {
   uint64_t mask = ~uint64_t(0);
   constexpr bool operator[](size_t i) const { return i >= 64 || (mask >> i & 1) != 0; }
 };
 
-/// Holds the gradients that enter or leave a node; an undefined tensor is a gradient of zero. Three fit inline.
+/// The gradients that enter or leave a node; an undefined tensor is a gradient of zero. Three fit inline.
 class VESTA_API GradList {
  public:
   GradList() = default;
@@ -57,14 +58,14 @@ class VESTA_API GradList {
   uint32_t size_ = 0, capacity_ = 3;
 };
 
-/// Is an edge of the tape: gradients flow to input `input_nr` of `node`. A null node wants none.
+/// An edge of the tape: gradients flow to input `input_nr` of `node`. A null node wants none.
 struct Edge {
   NodePtr node;
   uint32_t input_nr = 0;
   explicit operator bool() const { return bool(node); }
 };
 
-/// Describes an output of the recorded op, so that the engine can bring its gradient into the same form.
+/// The form of an output of the recorded op (shape, dtype, device). The engine brings its gradient into the same form.
 class VESTA_API TensorMeta {
  public:
   TensorMeta() = default;
@@ -81,7 +82,7 @@ class VESTA_API TensorMeta {
   IntSpan sizes() const { return {ndim_ <= kInline ? inline_ : heap_, ndim_}; }
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
-  /// Tells whether `t` has this shape, dtype and device.
+  /// Returns whether `t` has this shape, dtype and device.
   bool fits(const Tensor& t) const {
     return t.dtype() == dtype_ && t.device() == device_ && t.dim() == ndim_ &&
            std::memcmp(t.sizes().data(), sizes().data(), size_t(ndim_) * 8) == 0;
@@ -98,20 +99,21 @@ class VESTA_API TensorMeta {
   };
 };
 
-/// Is a step of the tape. Subclasses implement apply() and name(), and release_saved() where they hold tensors.
+/// A step of the tape. Subclasses implement apply() and name(), and release_saved() where they hold tensors.
 ///
 /// Note [How a chain dies]
 /// A node owns its edges' nodes, saved tensors own tensors, tensors own their nodes: freeing a long chain by nested
-/// destructors would need a stack as deep as the chain. Every path passes through Node::destroy, so that is where it is
-/// cut: a destroy inside a destroy only queues the node in a thread-local list, which the outermost one works off.
+/// destructors would need a stack as deep as the chain. Every path passes through Node::destroy, so the recursion is
+/// cut there: a destroy inside a destroy only adds the node to a thread-local list, which the outermost destroy works
+/// off.
 class VESTA_API Node : public pool::Pooled {
  public:
   virtual ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// Returns the gradients of the inputs (those that `needs` wants) given those of the outputs. Grad mode says whether
-  /// this call itself is to be recorded.
+  /// Returns the gradients of the inputs (those that `needs` wants) given those of the outputs. Grad mode tells
+  /// whether this call itself is recorded.
   virtual GradList apply(GradList grads, Needs needs) = 0;
   /// Returns PyTorch's name of the step: MulBackward0.
   virtual std::string name() const = 0;
@@ -121,27 +123,28 @@ class VESTA_API Node : public pool::Pooled {
   virtual void release_saved() {}
 
   std::span<const Edge> edges() const { return {edges_, num_edges_}; }
-  /// Returns the number of the op's outputs: gradients that apply() gets.
+  /// Returns the number of the op's outputs: the number of gradients apply() gets.
   uint32_t num_inputs() const { return num_metas_; }
   const TensorMeta& input_meta(uint32_t i) const { return i == 0 ? meta_ : more_metas_[i - 1]; }
   /// Returns the stream of the outputs' device that the op ran on; its gradient runs there too.
   uint32_t stream() const { return stream_; }
-  /// Orders execution: of the nodes that are ready the one made last runs first; accumulation runs at once.
+  /// Returns the number that orders execution. Of the ready nodes the one made last runs first; accumulation runs at
+  /// once.
   uint64_t sequence_nr() const { return sequence_nr_; }
-  /// Runs the node even where no gradient reaches it (custom functions see zeros).
+  /// Returns whether the node runs even if no gradient reaches it (custom functions see zeros).
   bool runs_without_gradient() const { return runs_without_gradient_; }
-  /// True where saved tensors were released, or will be once a concurrent run is through.
+  /// Returns whether saved tensors were released, or will be once a concurrent run ends.
   bool released() const noexcept { return (uses_.load(std::memory_order_acquire) & kReleased) != 0; }
-  /// True of the node that adds into a leaf's grad.
+  /// Returns whether this is the node that adds into a leaf's grad.
   bool accumulates() const { return accumulates_; }
 
   /// Returns the hooks of this node, null where there are none.
   NodeHooks* hooks() const { return hooks_; }
-  /// Returns the hooks of this node, made when first asked for.
+  /// Returns the hooks of this node, which are created on first use.
   NodeHooks& ensure_hooks();
 
   // Building: called once, before anybody else sees the node.
-  /// Tells whether apply() needs tensors which the first run without retain_graph releases.
+  /// Returns whether apply() needs tensors that the first run without retain_graph releases.
   bool keeps_state() const { return keeps_state_; }
   /// Makes room for n edges.
   void set_num_edges(size_t n) {
@@ -149,7 +152,7 @@ class VESTA_API Node : public pool::Pooled {
     num_edges_ = uint32_t(n);
   }
   Edge& edge(size_t i) { return edges_[i]; }
-  /// Notes the shape, dtype and device of output `i` of `count`.
+  /// Records the shape, dtype and device of output `i` of `count`.
   void set_input_meta(uint32_t i, uint32_t count, const Tensor& output);
 
   // Reference counting, for intrusive_ptr.
@@ -167,14 +170,14 @@ class VESTA_API Node : public pool::Pooled {
   uint32_t use_count() const noexcept { return refs_.load(std::memory_order_acquire); }
   static void destroy(Node* n) noexcept;
 
-  /// Begins a use of saved state; false where it has been released. Note [Sharing a graph between threads] in
-  /// engine.cpp
+  /// Begins a use of saved state; returns false if it has been released. Note [Sharing a graph between threads] in
+  /// engine.cpp.
   bool enter() noexcept {
     if (!keeps_state_ || (uses_.fetch_add(1, std::memory_order_acquire) & kReleased) == 0) return true;
     uses_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  /// Ends a use; `release` frees what was saved as soon as nobody else is in there.
+  /// Ends a use; with `release`, what was saved is freed as soon as no other use is under way.
   void leave(bool release) noexcept;
 
   void* pyobject = nullptr;  // the Python wrapper, borrowed: whoever makes one clears it
@@ -186,7 +189,7 @@ class VESTA_API Node : public pool::Pooled {
   static constexpr uint64_t kRunsAtOnce = ~uint64_t(0);
 
   bool keeps_state_ = false;  // a second backward needs what the first released: enter() and leave() count
-  bool releases_ = false;  // release_saved() is to be called, without that protocol
+  bool releases_ = false;  // release_saved() is called, without that protocol
   bool runs_without_gradient_ = false;
   bool accumulates_ = false;
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
@@ -212,16 +215,16 @@ class VESTA_API Node : public pool::Pooled {
   TensorMeta* more_metas_ = nullptr;
 };
 
-/// Counts the nodes this thread has made; PyTorch numbers per thread too, so that threads do not share a counter.
+/// The number of nodes this thread has made. PyTorch numbers nodes per thread too, so that threads share no counter.
 extern VESTA_API constinit thread_local uint64_t sequence_counter __attribute__((tls_model("initial-exec")));
 inline uint64_t Node::next_sequence_nr() { return sequence_counter++; }
 
-/// Makes PyTorch's node name of an op's name: index_select gives IndexSelectBackward0.
+/// Returns PyTorch's node name for an op's name: index_select gives IndexSelectBackward0.
 VESTA_API std::string node_name(const char* op);
 
-/// Returns the node whose apply() is running on this thread; saved tensors name it in errors. Null outside.
+/// Returns the node whose apply() is running on this thread; saved tensors name it in errors. Null outside of apply().
 VESTA_API Node* running_node() noexcept;
-/// Declares a node to be running while it lives: for a look at saved tensors from outside the engine, too.
+/// A guard that declares a node to be running while it lives, also for reading saved tensors from outside the engine.
 class VESTA_API RunningNode {
  public:
   explicit RunningNode(Node* n) noexcept;
@@ -232,17 +235,18 @@ class VESTA_API RunningNode {
   Node* saved_;
 };
 
-/// Says where the first gradient of a leaf goes: asked each time a gradient arrives and the leaf has none.
+/// The choice of where the first gradient of a leaf goes. It is asked each time a gradient arrives and the leaf has
+/// none.
 class VESTA_API GradPlace {
  public:
   virtual ~GradPlace() = default;
-  /// Returns a tensor like the leaf, which takes a copy of the gradient and becomes the leaf's grad; undefined:
-  /// nowhere.
+  /// Returns a tensor like the leaf. It takes a copy of the gradient and becomes the leaf's grad. An undefined tensor
+  /// means no such place.
   virtual Tensor place() = 0;
 };
 
-/// Adds what reaches it into the grad of a leaf. There is one at a time per leaf: the leaf points at it weakly, it owns
-/// the leaf, so hooks and bucketed reducers can rely on its identity as long as they hold it.
+/// The node that adds gradients into the grad of a leaf. There is one at a time per leaf: the leaf points at it weakly
+/// and it owns the leaf, so hooks and bucketed reducers can rely on its identity as long as they hold it.
 class VESTA_API AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(Tensor variable);
@@ -252,10 +256,10 @@ class VESTA_API AccumulateGrad final : public Node {
   const Tensor& variable() const { return variable_; }
   /// Lets the engine see the leaf's hooks (the leaf owns them).
   void borrow_hooks(NodeHooks* hooks) { hooks_ = hooks; }
-  /// Lets the first gradient be copied into `target` (same shape and dtype), which becomes the leaf's grad: the way a
-  /// bucket of gradients stays one piece of memory. An undefined tensor ends that.
+  /// Makes the first gradient be copied into `target` (same shape and dtype), which becomes the leaf's grad. In this
+  /// way a bucket of gradients stays one piece of memory. An undefined tensor ends that.
   void set_target(Tensor target);
-  /// Lets somebody choose such a target each time; null ends that. Not to be called while a backward runs.
+  /// Sets an object that chooses such a target each time; null ends that. Must not be called while a backward runs.
   void set_place(std::shared_ptr<GradPlace> place) { place_ = std::move(place); }
 
  private:
@@ -265,8 +269,9 @@ class VESTA_API AccumulateGrad final : public Node {
   std::shared_ptr<GradPlace> place_;
 };
 
-/// Is what a language binding subclasses for custom functions: see record_function() in <vesta/autograd/function.h>.
-/// apply() sees undefined gradients as they are; the subclass replaces them by zeros where it promises so.
+/// The base that a language binding subclasses for custom functions: see record_function() in
+/// <vesta/autograd/function.h>. apply() sees undefined gradients as they are; the subclass replaces them by zeros
+/// where it promises so.
 class VESTA_API FunctionNode : public Node {
  protected:
   FunctionNode() {

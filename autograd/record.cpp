@@ -4,7 +4,7 @@
 namespace vesta::autograd::recording {
 namespace {
 
-/// Is the node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).
+/// The node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).
 class PointwiseNode final : public Node {
  public:
   PointwiseNode(const PointwiseRule& rule, const double* params, uint8_t wanted) : rule_(&rule), wanted_(wanted) {
@@ -58,7 +58,7 @@ class PointwiseNode final : public Node {
     return info.pass[i] || (info.pass_if[i] && info.pass_if[i](params));
   }
 
-  /// Computes one gradient: by the fused kernel, or by ops where it is recorded or there is no kernel for the dtype.
+  /// Computes one gradient by the fused kernel, or by ops if it is recorded or there is no kernel for the dtype.
   Tensor gradient(int i, const Tensor& g, const Tensor* saved) const {
     const PointwiseInfo& info = *rule_->info;
     const Tensor* operands[1 + kMaxInputs] = {&g};
@@ -79,7 +79,7 @@ class PointwiseNode final : public Node {
   }
 
   const PointwiseRule* rule_;
-  Saved saved_[kMaxInputs];  // input k, and behind the inputs the result
+  Saved saved_[kMaxInputs];  // input k; after the inputs the result
   double params_[kMaxParams] = {};
   uint8_t wanted_;
   uint8_t uses_ = 0;
@@ -87,7 +87,7 @@ class PointwiseNode final : public Node {
 
 bool same_memory(const Tensor& a, const Tensor& b) { return a.impl()->storage() == b.impl()->storage(); }
 
-/// Records `x.op_()`: inputs are saved before they are overwritten, the result after.
+/// Records `x.op_()`: saves inputs before they are overwritten, the result after.
 Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out, uint8_t wanted) {
   const PointwiseInfo& info = *rule.info;
   const Tensor& self = *out.tensor;

@@ -1,23 +1,26 @@
 // Recording: the functions that fill the autograd slot of ops. A rule file (rules/TOPIC.cpp) uses these templates only.
 //
+// clang-format off
 //   struct MatmulRule {                                  // its members are what is saved
 //     Saved a, b;
 //     static MatmulRule save(const Tensor& result, const Tensor& a, const Tensor& b, Needs needs);
 //     Grads<2> operator()(const Tensor& g, Needs needs) const;   // one gradient per tensor argument, in order
 //   };
 //   record<ops::matmul, MatmulRule>();
+// clang-format on
 //
-// `save` gets the op's result, its arguments and which tensor arguments want a gradient; a rule without members needs
-// none. operator() may return Grads<N>, a Tensor (one input) or a GradList; gradients past its end are zero. For an op
-// with several results it takes `const GradList&` instead, where an entry may be undefined (no gradient came). It does
-// not broadcast, cast or ask who requires grad: the engine sums and casts, and an undefined entry is a gradient of
-// zero.
+// `save` gets the op's result, its arguments, and the set of tensor arguments that want a gradient; a rule without
+// members needs no `save`. operator() may return Grads<N>, a Tensor (one input) or a GradList; gradients past its end
+// are zero. For an op with several results it takes `const GradList&` instead, where an entry may be undefined (no
+// gradient came). It does not broadcast, cast or ask who requires grad: the engine sums and casts, and an undefined
+// entry is a gradient of zero.
 //
 // A rule may declare
+// clang-format off
 //   static constexpr bool lists = true;       a TensorList argument counts as that many tensor arguments (cat); without
 //                                             it lists hold indices and have no gradient
-//   static constexpr unsigned results = 0b1;  which results of several have a gradient (default: those of a float
-//   dtype)
+//   static constexpr unsigned results = 0b1;  which results of several have a gradient; default: those of a float dtype
+// clang-format on
 #pragma once
 #include <array>
 
@@ -29,16 +32,16 @@
 
 namespace vesta::autograd {
 
-/// Holds the gradients of N tensor arguments.
+/// The gradients of N tensor arguments.
 template <size_t N>
 using Grads = std::array<Tensor, N>;
 
-/// Counts the tensors this thread has saved: a node that saved none can run twice.
+/// The number of tensors this thread has saved: a node that saved none can run twice.
 extern VESTA_API constinit thread_local uint32_t saves_made __attribute__((tls_model("initial-exec")));
 
 namespace recording {
 
-/// Finds out which tensor arguments of a call want a gradient.
+/// A visitor of a call's arguments that finds which tensor arguments want a gradient.
 template <bool lists>
 struct Wants {
   uint64_t mask = 0;
@@ -62,7 +65,7 @@ struct Wants {
   void see(const T&) {}
 };
 
-/// Sets the edges of a node from the tensor arguments of a call.
+/// A visitor of a call's arguments that sets the edges of a node from the tensor arguments.
 template <bool lists>
 struct Links {
   Node& node;
@@ -97,11 +100,11 @@ GradList to_list(Grads<N>&& g) {
   return r;
 }
 
-/// Is the node of a structured op.
+/// The node of a structured op.
 template <class Rule>
 class RuleNode final : public Node {
  public:
-  /// Makes the rule in place: what `make` saves is not moved. `before`: saves_made before this call.
+  /// Constructs the rule in place, so that what `make` saves is not moved. `before`: saves_made before this call.
   template <class Make>
   RuleNode(const char* op, size_t inputs, uint32_t before, const Make& make) : op_(op), rule_(make()) {
     keeps_state_ = saves_made != before;
@@ -122,7 +125,7 @@ class RuleNode final : public Node {
 
 enum class Kind : uint8_t { fresh, view, inplace };
 
-/// Hangs a node on the results of a call.
+/// Attaches a node to the results of a call.
 inline void attach(Kind kind, Node* node, const Tensor& t, unsigned) {
   if (!is_differentiable(t.dtype())) return;
   node->set_input_meta(0, 1, t);
@@ -142,7 +145,7 @@ void attach(Kind, Node* node, const std::tuple<T...>& results, unsigned which) {
   }(std::make_index_sequence<sizeof...(T)>{});
 }
 
-/// Tells whether some result can have a gradient at all.
+/// Returns whether any result can have a gradient.
 inline bool any_differentiable(const Tensor& t) { return is_differentiable(t.dtype()); }
 template <class... T>
 bool any_differentiable(const std::tuple<T...>& results) {
@@ -160,7 +163,7 @@ Rule make_rule(const R& result, const A&... a, Needs needs) {
   else return Rule{};
 }
 
-/// Is what stands in the autograd slot of a structured op.
+/// The function in the autograd slot of a structured op.
 template <auto& op, class Rule, Kind kind, class R, class... A>
 R call(A... a) {
   constexpr bool lists = lists_of<Rule>();
@@ -191,7 +194,7 @@ void install(Op<R(A...)>& o) {
   o.set_layer(Layer::autograd, &call<op, Rule, kind, R, A...>);
 }
 
-/// Is what stands in the slot of an op whose gradient is that of a formula in other ops.
+/// The function in the slot of an op whose gradient is that of a formula in other ops.
 template <auto& op, auto formula, class R, class... A>
 R call_composite(A... a) {
   Wants<true> wants;
@@ -207,14 +210,15 @@ void install_composite(Op<R(A...)>& o) {
 
 // ---- pointwise ----
 
-/// Is all that recording knows of one pointwise op: its record, its gradients in terms of ops, and when one is g
+/// What recording knows of one pointwise op: its record, its gradients in terms of ops, and when a gradient is g
 /// itself.
 struct PointwiseRule {
   const PointwiseInfo* info = nullptr;
   Tensor (*formula[3])(const Tensor& g, const Tensor* used, const double* params) = {};
 };
 
-/// Is what stands in the autograd slot of every pointwise op, behind a thin function per op.
+/// Records and runs a call of any pointwise op. The autograd slot of each such op holds a thin function that calls
+/// this.
 VESTA_API Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out);
 
 template <auto& op>
@@ -243,28 +247,28 @@ void install_pointwise(Op<R(A...)>& o) {
 
 }  // namespace recording
 
-/// Enters a rule for a structured op with fresh results.
+/// Registers a rule for a structured op with fresh results.
 template <auto& op, class Rule>
 void record() {
   recording::install<op, Rule, recording::Kind::fresh>(op);
 }
-/// Enters a rule for an op whose result shares the memory of its first argument.
+/// Registers a rule for an op whose result shares the memory of its first argument.
 template <auto& op, class Rule>
 void record_view() {
   recording::install<op, Rule, recording::Kind::view>(op);
 }
-/// Enters a rule for an op that writes to its first argument and returns it. Input 0 of the rule is the old value.
+/// Registers a rule for an op that writes to its first argument and returns it. Input 0 of the rule is the old value.
 template <auto& op, class Rule>
 void record_inplace() {
   recording::install<op, Rule, recording::Kind::inplace>(op);
 }
-/// Enters a formula made of other ops, which runs instead of the fused kernel whenever an argument requires grad: for
-/// the gradients of fused ops, whose own gradients are only asked for by double backward.
+/// Registers a formula made of other ops, which runs instead of the fused kernel whenever an argument requires grad.
+/// It is for the backward ops of fused ops, whose own gradients only double backward needs.
 template <auto& op, auto formula>
 void record_composite() {
   recording::install_composite<op, formula>(op);
 }
-/// Enters the gradients that a pointwise op's struct states.
+/// Registers the gradients that a pointwise op's struct declares.
 template <auto& op, class Struct>
 void record_pointwise() {
   if constexpr (traits::is_differentiable_op<Struct>()) {

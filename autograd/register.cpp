@@ -43,7 +43,7 @@ void register_autograd() {
 
 namespace vesta {
 
-// This is the one place where the parts are put together, and so the one file that looks up at a leaf (core/cpu).
+// This is the one place where the parts are put together, and so the one file that includes a leaf (core/cpu).
 void initialize() {
   register_ops();
   cpu::register_backend();
@@ -52,8 +52,8 @@ void initialize() {
 }
 
 namespace {
-// Runs when the library is loaded: whoever links libvesta.so or imports the extension finds ops that work, without a
-// call that everybody would have to remember. The order within initialize() is written out, and what it touches is
+// Runs when the library is loaded: a program that links libvesta.so or imports the extension finds working ops and
+// need not make a call of its own. The order within initialize() is written out, and what it touches is
 // constant-initialised, so it depends on no other static object.
 [[gnu::constructor]] void on_load() { initialize(); }
 }  // namespace

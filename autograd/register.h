@@ -1,4 +1,4 @@
-// Enters autograd into core: rules into the ops, functions into the port of Tensor's methods.
+// Registers autograd with core: rules with the ops, functions with the port of Tensor's methods.
 #pragma once
 #include <vesta/core/base/macros.h>
 

@@ -103,7 +103,7 @@ Tensor Saved::with_history() const {
 void Saved::raise_overwritten() const {
   const Storage& s = *tensor_.impl()->storage();
   Node* node = running_node();
-  std::string writer = s.last_writer();  // of a pointwise op the name is that of all its forms
+  std::string writer = s.last_writer();  // for a pointwise op this is the name that all its forms share
   if (!writer.empty() && writer.back() != '_' && writer.find(' ') == writer.npos) writer += '_';
   fail(Cause::runtime,
        "one of the variables needed for gradient computation has been modified by an inplace operation: ",

@@ -8,8 +8,8 @@ namespace vesta::autograd {
 
 struct PackedSave;  // what a saved tensor becomes under saved-tensor hooks
 
-/// Keeps a tensor for a node's apply(), with the version it had. A result of the node's own op is stored detached and
-/// gets its history back when asked for, so that a node does not own itself.
+/// A tensor kept for a node's apply(), with the version it had. A result of the node's own op is stored detached and
+/// gets its history back when it is read, so that a node does not own itself.
 class VESTA_API Saved {
  public:
   Saved() noexcept = default;
@@ -30,7 +30,7 @@ class VESTA_API Saved {
       raise_overwritten();
     return is_result_ && GradMode::enabled() ? attached() : tensor_;
   }
-  /// Returns the tensor with its history, whether recording is on or not (for users' eyes).
+  /// Returns the tensor with its history, whether recording is on or not (for users to inspect).
   Tensor with_history() const;
   bool defined() const { return tensor_.defined() || packed_; }
   void reset() noexcept;

@@ -15,16 +15,16 @@
 // grad_fn is next asked for: its history is then the base's, followed by an as_strided with the view's geometry.
 //
 // *A write through a view* (node N over the view's elements): the base's grad_fn becomes CopySlices(N), whose edge 0
-// goes to the base's old history and whose other edges are N's. CopySlices lays the gradient out as the base lies,
-// hands the view's part to N, and writes what N returns for the overwritten values in its place. The view itself, like
+// goes to the base's old history and whose other edges are N's. CopySlices gives the gradient the base's layout,
+// passes the view's part to N, and puts what N returns for the overwritten values in its place. The view itself, like
 // all others, then takes its history from the base. N keeps its own edge to the view's old value: what it saved of its
 // result is attached to N, and double backward goes on from there.
 //
 // *What is refused*, as in PyTorch: a leaf that requires grad, and views of one, are not written in place while
-// recording (their gradient would be that of a value nobody can see); nor is a view made under no_grad, whose base
-// cannot be told what it was. A view nobody else holds the base of is not a view for this purpose: kernels that end in
-// a reshape of their own scratch tensor make such ones. detach() gives a tensor that shares memory and version but is
-// no view here: writes through it reach nobody's history, and are caught by versions where they matter.
+// recording (their gradient would be that of a value nobody can see); nor is a view made under no_grad, because the
+// relation to its base was not recorded. A view whose base nobody else holds is not a view for this purpose: kernels
+// that end in a reshape of their own scratch tensor make such views. detach() gives a tensor that shares memory and
+// version but is no view here: writes through it change nobody's history, and versions catch them where they matter.
 //
 // *unbind, split and chunk* are made of single views here, so each of their results may be written in place (PyTorch
 // must refuse: there they are outputs of one node).
@@ -33,11 +33,13 @@
 // rule needs of the result is saved after the write, with the new version.
 //
 // Rejected: a list of views in the base (weak pointers on every view, and a lock); functionalising writes (copies);
-// tracking only views of tensors that require grad (then the example above loses w's gradient without a word).
+// tracking only views of tensors that require grad (then the example above silently loses w's gradient).
+#include <vesta/autograd/views.h>
+
 #include <mutex>
 
-#include <vesta/autograd/engine.h>
-#include <vesta/autograd/grad_meta.h>
+#include <vesta/autograd/accumulate_grad.h>
+#include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/rules/as_strided.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
@@ -51,14 +53,14 @@ GradMeta* meta_of_base(const Tensor& view) { return static_cast<GradMeta*>(view.
 
 uint32_t known_generation(const Tensor& view) { return view.impl()->autograd ? meta(view)->generation : 0; }
 
-/// Tells whether the base's history was replaced since the view learned its own.
+/// Returns whether the base's history was replaced since the view took its own.
 bool is_stale(const Tensor& view) {
   if (view.impl()->view_without_grad) return false;
   GradMeta* b = meta_of_base(view);
   return b && b->requires_grad && b->generation != known_generation(view);
 }
 
-/// Leads from the base to a view of it by geometry alone.
+/// The step from a base to a view of it, given by geometry alone.
 class ViewOfBase final : public Node {
  public:
   ViewOfBase(const Tensor& base, const Tensor& view) : from_(base), to_(view) {
@@ -73,7 +75,7 @@ class ViewOfBase final : public Node {
   rules::Geometry from_, to_;
 };
 
-/// Is the history of a base after a write through a view.
+/// The history of a base after a write through a view.
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, NodePtr write)
@@ -107,7 +109,7 @@ class CopySlices final : public Node {
     return inner;
   }
   std::string name() const override { return "CopySlices"; }
-  // What N saved goes with N, not here: in a double backward N may be reached by itself, later in the same run.
+  // N releases what it saved, not this node: in a double backward N may be reached by itself, later in the same run.
   void release_saved() override {}
 
  private:
@@ -117,7 +119,7 @@ class CopySlices final : public Node {
   NodePtr write_;
 };
 
-/// Hangs a new history on a tensor that is no view (or the base of some).
+/// Gives a new history to a tensor that is not a view (or is the base of some).
 void replace_history(const Tensor& t, NodePtr node) {
   GradMeta& m = ensure_meta(t);
   if (m.retained) {  // retain_grad() is about the tensor, not about the node that made its old value
@@ -156,6 +158,17 @@ NodePtr grad_fn(const Tensor& t) {
   return t.impl()->autograd ? meta(t)->grad_fn : NodePtr();
 }
 
+Edge gradient_edge(const Tensor& t) {
+  if (!requires_grad(t)) return {};
+  if (!t.impl()->base) {
+    GradMeta& m = *meta(t);
+    if (m.grad_fn) return {m.grad_fn, m.output_nr};
+    return {grad_accumulator(t), 0};
+  }
+  if (NodePtr fn = grad_fn(t)) return {std::move(fn), output_nr(t)};
+  return {grad_accumulator(t), 0};
+}
+
 void set_history(const Tensor& result, NodePtr node, uint32_t output_nr) {
   TensorImpl& impl = *result.impl();
   if (impl.base) forget_base(result);
@@ -176,12 +189,6 @@ void set_view_history(const Tensor& view, NodePtr node, uint32_t output_nr) {
     m.generation = b ? b->generation : 0;
   }
   view.impl()->layers |= bit(Layer::autograd);
-}
-
-void forget_base(const Tensor& t) {
-  t.impl()->base.reset();
-  t.impl()->view_without_grad = false;
-  if (!t.impl()->autograd || !meta(t)->requires_grad) t.impl()->layers &= uint8_t(~bit(Layer::autograd));
 }
 
 Tensor view_base(const Tensor& t) { return t.impl()->base ? Tensor(t.impl()->base) : Tensor(); }

@@ -1,5 +1,5 @@
-// The devices that are plugged in, and how one is found: libvesta_cuda.so beside this library, or where
-// VESTA_CUDA_LIBRARY says. It is loaded when somebody first asks for the device, never by `import vesta`.
+// The registered devices, and how one is found: libvesta_cuda.so beside this library, or the path in
+// VESTA_CUDA_LIBRARY. It is loaded when the device is first requested, never by `import vesta`.
 #include <vesta/core/backend.h>
 
 #include <dlfcn.h>
@@ -17,8 +17,8 @@ namespace {
 
 constinit std::array<std::atomic<Backend*>, kNumDeviceTypes> backends{};
 
-std::string why_not_loaded;     // what the loader said; written once, by load_cuda
-bool of_another_build = false;  // and so is this
+std::string why_not_loaded;     // the loader's message; written once, by load_cuda
+bool of_another_build = false;  // also written once, by load_cuda
 void* cuda_library = nullptr;
 
 std::string library_path() {
@@ -29,8 +29,8 @@ std::string library_path() {
   return path.substr(0, path.rfind('/') + 1) + "libvesta_cuda.so";
 }
 
-/// Loads the library of CUDA once; it plugs itself in. One that is there and cannot be used is warned of: whoever only
-/// asks whether there is a GPU would not learn of it.
+/// Loads the CUDA library once; it registers itself. If it is there but cannot be used, a warning says so: a program
+/// that only asks whether there is a GPU would not learn of it otherwise.
 void load_cuda() {
   static std::once_flag loading;
   static std::atomic<bool> warns{false};

@@ -8,11 +8,11 @@
 
 namespace vesta {
 
-/// Names a kind of device; `meta` has shapes and no values, `third_party` is free for plug-ins.
+/// A kind of device. `meta` has shapes but no values; `third_party` is free for plug-ins.
 enum class DeviceType : uint8_t { cpu, cuda, meta, third_party };
 inline constexpr int kNumDeviceTypes = 4;
 
-/// Is one device: `cpu`, `cuda:0`. An index of -1 (text `cuda`) means the current one; tensors always have a number.
+/// One device: `cpu`, `cuda:0`. An index of -1 (text `cuda`) means the current one; tensors always have a number.
 struct Device {
   DeviceType type = DeviceType::cpu;
   int8_t index = 0;

@@ -13,10 +13,10 @@ namespace vesta {
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 
-/// Maps a C++ element type to its DType: `dtype_of<float> == DType::float32`.
+/// The map from a C++ element type to its DType: `dtype_of<float> == DType::float32`.
 template <class T>
 struct DTypeOf;
-/// Maps a DType to its C++ element type.
+/// The map from a DType to its C++ element type.
 template <DType D>
 struct TypeOf;
 #define VESTA_X(name, type_, text)                                             \
@@ -35,14 +35,14 @@ using type_of = typename TypeOf<D>::type;
 VESTA_API std::string_view name(DType d);
 inline void append(std::string& to, DType d) { to += vesta::name(d); }  // for text()
 
-/// Returns the smallest type both convert to, as PyTorch's lattice has it (float16 with bfloat16 gives float32).
+/// Returns the smallest type both convert to, by PyTorch's lattice (float16 with bfloat16 gives float32).
 VESTA_API DType promote(DType a, DType b);
-/// Returns the floating type that Python floats and factories take (float32 unless set).
+/// Returns the floating type of Python floats and of factories (float32 unless set).
 VESTA_API DType default_dtype();
 /// Sets the default floating type; float16, bfloat16, float32 or float64.
 VESTA_API void set_default_dtype(DType d);
 
-/// Computes 16-bit floats in float, everything else in its own type.
+/// The type that T computes in: float for 16-bit floats, T itself for the rest.
 template <class T>
 struct ComputeType {
   using type = T;

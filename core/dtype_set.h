@@ -1,4 +1,4 @@
-// The list of element types and sets of them, in a header so lean that device code includes it too.
+// The list of element types and sets of them, in a header small enough for device code to include.
 #pragma once
 #include <cstdint>
 
@@ -19,7 +19,7 @@ namespace vesta {
   X(complex64, ::vesta::complex64, "complex64") \
   X(complex128, ::vesta::complex128, "complex128")
 
-/// Names an element type.
+/// An element type.
 enum class DType : uint8_t {
 #define VESTA_X(name, type, text) name,
   VESTA_DTYPES(VESTA_X)
@@ -33,7 +33,7 @@ constexpr int64_t itemsize(DType d) {
   return sizes[int(d)];
 }
 
-/// Is a set of element types, one bit each.
+/// A set of element types, one bit each.
 struct DTypeSet {
   uint16_t bits = 0;
   constexpr bool has(DType d) const { return bits >> int(d) & 1; }
@@ -52,7 +52,7 @@ constexpr bool is_bool(DType d) { return d == DType::bool_; }
 constexpr bool is_integral(DType d) { return kIntegers.has(d); }  // without bool
 constexpr bool is_float(DType d) { return kFloats.has(d); }
 constexpr bool is_complex(DType d) { return kComplexes.has(d); }
-/// Tells whether a gradient can flow through values of this type.
+/// Returns whether a gradient can flow through values of this type.
 constexpr bool is_differentiable(DType d) { return is_float(d) || is_complex(d); }
 
 /// Returns float32 for complex64 and float64 for complex128; any other type unchanged.

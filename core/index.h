@@ -1,4 +1,4 @@
-// Subscripts: x[3], x[1:3, ..., None], x[mask], x[:, idx] as C++ writes them, and what Python's x[...] is made of.
+// Subscripts: x[3], x[1:3, ..., None], x[mask], x[:, idx] written in C++. Python's x[...] is built on them.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace vesta {
 
-/// Is `start:stop:step`; a bound left out is the end it stands at.
+/// A `start:stop:step`; an omitted bound means the end on its side.
 struct Slice {
   MaybeInt start, stop;
   int64_t step = 1;
@@ -16,12 +16,12 @@ struct Slice {
 };
 struct NewAxis {};
 struct EllipsisIndex {};
-/// Inserts a dimension of size 1 (Python's None).
+/// The index that inserts a dimension of size 1 (Python's None).
 inline constexpr NewAxis newaxis;
-/// Stands for as many full slices as are missing (Python's `...`).
+/// The index that stands for as many full slices as are missing (Python's `...`).
 inline constexpr EllipsisIndex ellipsis;
 
-/// Is one subscript.
+/// One subscript.
 struct Index {
   enum class Kind : uint8_t { newaxis, ellipsis, integer, boolean, slice, tensor };
   Kind kind;
@@ -36,9 +36,8 @@ struct Index {
   Index(const Tensor& t) : kind(Kind::tensor), tensor(t) {}
 };
 
-/// Returns t[at...]: a view where only integers, slices, None and `...` are used, else a copy. IndexError where an
-/// index is out of range; the dimensions of index tensors stand where the indexed ones were, or in front where those
-/// are not adjacent.
+/// Returns t[at...]: a view where only integers, slices, None and `...` are used, else a copy. IndexError if an index
+/// is out of range. The dimensions of index tensors replace the indexed ones, or come first if those are not adjacent.
 VESTA_API Tensor get_index(const Tensor& t, std::span<const Index> at);
 /// Writes `value` to t[at...]; it must broadcast. All indices are checked before anything is written; a value that
 /// shares t's memory is copied first. A wrapped() number takes t's dtype.

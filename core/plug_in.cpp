@@ -24,7 +24,7 @@ void* load_plug_in(const std::string& path, std::string& problem) {
   }
   const auto* build = static_cast<const char*>(dlsym(library, "vesta_plug_in_build"));
   problem = other_build(path, build ? build : "unknown");
-  return problem.empty() ? library : nullptr;  // what is refused stays open: not even its destructors are called
+  return problem.empty() ? library : nullptr;  // a refused library stays open: not even its destructors are called
 }
 
 }  // namespace vesta

@@ -1,5 +1,5 @@
-// Plug-ins: libraries that this one opens by name (CUDA, Gloo), and whether they were built with it. A library built
-// with other headers has other ideas of every object; it is told apart before anything of it is called.
+// Plug-ins: libraries that this one opens by name (CUDA, Gloo), and the check that they were built with it. A library
+// built with other headers lays out every object differently; it is recognised before anything in it is called.
 #pragma once
 #include <string>
 
@@ -7,15 +7,16 @@
 
 namespace vesta {
 
-/// Names the build that libvesta.so is of: its version, and a hash of the headers that all libraries share
-/// (core/build_identity.cmake). A library that is built with it has the same text as VESTA_BUILD_IDENTITY.
+/// Returns the identity of libvesta.so's build: its version, and a hash of the headers that all libraries share
+/// (core/build_identity.cmake). A library built with it has the same text as VESTA_BUILD_IDENTITY.
 VESTA_API const char* build_identity();
 
-/// Says that `library` is of build `theirs` and not of this one, and what to do; empty where it is of this one.
+/// Returns a message that `library` is of build `theirs` and not of this one, and what to do; empty if it is of this
+/// build.
 VESTA_API std::string other_build(const std::string& library, const char* theirs);
 
-/// Opens a plug-in, which states its build as `extern "C" const char vesta_plug_in_build[]`. Null, and `problem` says
-/// why, where it is missing or of another build.
+/// Opens a plug-in, which states its build as `extern "C" const char vesta_plug_in_build[]`. Returns null, with the
+/// reason in `problem`, if it is missing or of another build.
 void* load_plug_in(const std::string& path, std::string& problem);
 
 }  // namespace vesta

@@ -1,6 +1,5 @@
-// Each thread has a list per size class (multiples of 64 bytes). A block freed by another thread simply joins that
-// thread's list; a list that grows past its limit gives back to the system. Sanitizers see every block: no pooling
-// there.
+// Each thread has a list per size class (multiples of 64 bytes). A block freed by another thread joins that thread's
+// list; a list that grows past its limit returns blocks to the system. Sanitizers see every block: no pooling there.
 #include <vesta/core/pool.h>
 
 #include <algorithm>
@@ -103,7 +102,7 @@ void give(void* p, size_t bytes) noexcept {
 }
 
 void count_live(int delta) noexcept {
-  // A thread that has ended, or only freed what others made: nobody reads its counter.
+  // This thread has ended, or only freed what others made: nobody reads its counter.
   if (lists.state != Lists::open) {
     live_of_ended_threads += delta;
     return;

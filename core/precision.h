@@ -1,5 +1,6 @@
 // How exactly float32 products are computed on devices that can trade digits for speed, and how algorithms are chosen.
-// Backends read these; the front ends set them. Kept here because a program sets them before any device is there.
+// Backends read these settings; front ends write them. They are kept here because a program sets them before any
+// device exists.
 #pragma once
 #include <atomic>
 
@@ -7,7 +8,7 @@
 
 namespace vesta {
 
-/// Holds the settings of the process. Any thread may read and write any of them.
+/// The settings of the process. Any thread may read and write any of them.
 struct ProductSettings {
   std::atomic<bool> matmul_allow_tf32{false};      // torch.backends.cuda.matmul.allow_tf32
   std::atomic<bool> convolution_allow_tf32{true};  // torch.backends.cudnn.allow_tf32

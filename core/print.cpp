@@ -1,5 +1,5 @@
-// A tour: Reader looks at elements by position, in host memory; Format decides on one format from the elements that
-// will be shown; Printer writes them line by line; repr() adds what the values do not tell.
+// A tour: Reader reads elements by position, from host memory; Format chooses one format from the elements that will
+// be shown; Printer writes them line by line; repr() adds what the values do not tell.
 #include <vesta/core/print.h>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 std::mutex options_mutex;
 PrintOptions options;
 
-/// Reads elements of a host tensor at offsets counted in elements.
+/// A reader of a host tensor's elements at offsets counted in elements.
 class Reader {
  public:
   explicit Reader(const Tensor& t) : data_(t.impl()->data()), dtype_(t.dtype()) {}
@@ -44,7 +44,7 @@ class Reader {
   DType dtype_;
 };
 
-/// Is the one format of all numbers of a tensor (or of their real or imaginary parts): PyTorch's rule.
+/// The one format of all numbers of a tensor (or of their real or imaginary parts): PyTorch's rule.
 class Format {
  public:
   explicit Format(const PrintOptions& o) : precision_(o.precision), sci_wish_(o.sci_mode) {}
@@ -55,7 +55,7 @@ class Format {
     low_ = std::min(low_, std::fabs(v)), high_ = std::max(high_, std::fabs(v));
     whole_ = whole_ && v == std::ceil(v);
   }
-  /// Chooses; call it once after all values were seen.
+  /// Chooses the format; call it once, after all values were seen.
   void choose() {
     if (values_.empty()) return;
     scientific_ = sci_wish_.value_or(high_ / low_ > 1000.0 || high_ > 1e8 || low_ < 1e-4);
@@ -97,7 +97,7 @@ class Printer {
   int64_t stride(int64_t d) const { return t_.strides()[size_t(d)]; }
   bool cut(int64_t d) const { return summary_ && size(d) > 2 * o_.edgeitems; }
 
-  /// Calls f(index) for the shown indices of dimension d, and gap() where some are left out.
+  /// Calls f(index) for the shown indices of dimension d, and gap() in place of those left out.
   template <class F, class G>
   void shown(int64_t d, F f, G gap) const {
     int64_t n = size(d), edge = cut(d) ? o_.edgeitems : n;
@@ -155,7 +155,7 @@ std::string shape_text(IntSpan sizes) {
   return s + (sizes.size() == 1 ? ",)" : ")");
 }
 
-/// Lists what the values do not say: device, shape of the empty, dtype unless it follows from the values.
+/// Lists what the values do not tell: device, shape if empty, dtype unless it follows from the values.
 std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
   std::vector<std::string> list;
   if (t.device().type != DeviceType::cpu) list.push_back("device='" + str(t.device()) + "'");

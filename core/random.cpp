@@ -56,8 +56,7 @@ namespace {
 
 constexpr int kMaxNumbers = 64;  // devices of a type that get a default generator
 
-/// Holds the default generators, which are made when first used and never destroyed: threads may draw while the process
-/// ends.
+/// The default generators. They are made on first use and never destroyed: threads may draw while the process ends.
 struct Defaults {
   std::mutex mutex;
   uint64_t seed = Generator::kDefaultSeed;

@@ -1,4 +1,4 @@
-// Random numbers: a generator is a seed and a count of the streams it has handed out. See core/base/philox.h.
+// Random numbers: a generator is a seed and a count of the streams it has given out. See core/base/philox.h.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -7,12 +7,12 @@
 
 namespace vesta {
 
-/// Names a stream of Philox 4x32-10: the number of element i follows from seed, offset and i alone.
+/// A stream of Philox 4x32-10: the number of element i depends on seed, offset and i alone.
 struct RandomStream {
   uint64_t seed, offset;
 };
 
-/// Hands out streams: every random op takes one. Thread-safe.
+/// A source of streams: every random op takes one. Thread-safe.
 class VESTA_API Generator {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;  // PyTorch's
@@ -21,9 +21,9 @@ class VESTA_API Generator {
 
   /// Returns the device whose ops may use it. The numbers are the same on every device.
   Device device() const { return device_; }
-  /// Starts again from `seed`.
+  /// Restarts from `seed`.
   void manual_seed(uint64_t seed);
-  /// Takes a seed from the system's source of randomness and returns it.
+  /// Reseeds from the system's source of randomness and returns the seed.
   uint64_t seed();
   /// Returns the seed in use.
   uint64_t initial_seed() const;
@@ -40,13 +40,13 @@ class VESTA_API Generator {
   const Device device_;
 };
 
-/// Returns the generator that ops on the CPU use where none is given.
+/// Returns the generator that ops on the CPU use if none is given.
 VESTA_API Generator& default_generator();
-/// Returns the generator that ops on a device use where none is given: one per device, seeded by manual_seed().
+/// Returns the generator that ops on a device use if none is given: one per device, seeded by manual_seed().
 VESTA_API Generator& default_generator(Device device);
-/// Seeds the default generators of all devices, those that are first used later too; returns the CPU's.
+/// Seeds the default generators of all devices, also those first used later; returns the CPU's.
 VESTA_API Generator& manual_seed(uint64_t seed);
-/// Returns the next stream of `generator`, or of the device's default one where it is null. Error(runtime) for a
+/// Returns the next stream of `generator`, or of the device's default generator if it is null. Error(runtime) for a
 /// generator of another device.
 VESTA_API RandomStream next_stream(Generator* generator, Device device, const char* op);
 

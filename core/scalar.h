@@ -7,7 +7,7 @@
 
 namespace vesta {
 
-/// Holds one number with its kind; its dtype (bool, int64, float64 or complex128) takes part in promotion weakly.
+/// One number with its kind. Its dtype (bool, int64, float64 or complex128) takes part in promotion weakly.
 class Scalar {
  public:
   Scalar() : Scalar(int64_t(0)) {}

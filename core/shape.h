@@ -7,16 +7,16 @@
 
 namespace vesta {
 
-/// Limits the number of dimensions, as PyTorch and NumPy do.
+/// The largest number of dimensions, as in PyTorch and NumPy.
 inline constexpr int64_t kMaxDims = 64;
 
-/// Multiplies; raises where the product leaves int64.
+/// Returns a * b; raises if the product overflows int64.
 inline int64_t checked_mul(int64_t a, int64_t b, const char* op) {
   int64_t r;
   VESTA_CHECK(!__builtin_mul_overflow(a, b, &r), value, op, ": the size overflows 64 bits (", a, " x ", b, ").");
   return r;
 }
-/// Adds; raises where the sum leaves int64.
+/// Returns a + b; raises if the sum overflows int64.
 inline int64_t checked_add(int64_t a, int64_t b, const char* op) {
   int64_t r;
   VESTA_CHECK(!__builtin_add_overflow(a, b, &r), value, op, ": the size overflows 64 bits (", a, " + ", b, ").");
@@ -27,21 +27,21 @@ inline int64_t checked_add(int64_t a, int64_t b, const char* op) {
 VESTA_API int64_t numel_of(IntSpan sizes, const char* op);
 /// Returns row-major strides, in elements.
 VESTA_API Dims contiguous_strides(IntSpan sizes);
-/// Tells whether the strides are row-major (sizes of 1 and empty tensors do not count).
+/// Returns whether the strides are row-major (sizes of 1 and empty tensors do not count).
 VESTA_API bool is_contiguous(IntSpan sizes, IntSpan strides);
-/// Tells whether elements fill a block of memory without holes or overlaps, in any order of dimensions.
+/// Returns whether the elements fill a block of memory without holes or overlaps, in any order of dimensions.
 VESTA_API bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
 /// Returns the shape both broadcast to (NumPy's rule); raises naming the dimension.
 VESTA_API Dims broadcast_shapes(IntSpan a, IntSpan b, const char* op);
 /// Maps a dimension in [-ndim, ndim) to [0, ndim); a 0-d tensor has one dimension here, as in PyTorch. IndexError.
 VESTA_API int64_t wrap_dim(int64_t dim, int64_t ndim, const char* op);
-/// Is wrap_dim for a dimension whose size is asked for: a 0-d tensor has none here. IndexError.
+/// Does the same as wrap_dim for a dimension whose size is needed: a 0-d tensor has none here. IndexError.
 VESTA_API int64_t existing_dim(int64_t dim, int64_t ndim, const char* op);
 /// Maps a list of dimensions to a bit mask; an empty list means all. Raises on repetition.
 VESTA_API uint64_t dim_mask(IntSpan dims, int64_t ndim, const char* op, bool empty_is_all = true);
-/// Replaces one -1 in `sizes` so that the product is `numel`; raises when there is no such number.
+/// Replaces one -1 in `sizes` so that the product is `numel`; raises if there is no such number.
 VESTA_API Dims infer_size(IntSpan sizes, int64_t numel, const char* op);
-/// Returns the strides of `sizes` over the same memory, or nothing where only a copy can do (view's rule).
+/// Returns the strides of `sizes` over the same memory, or nothing if a copy is needed (view's rule).
 VESTA_API std::optional<Dims> view_strides(IntSpan old_sizes, IntSpan old_strides, IntSpan sizes);
 
 }  // namespace vesta

@@ -10,16 +10,17 @@ namespace vesta {
 
 struct Memory;
 
-/// Owns memory on one device. All aliases share it, and with it one version counter: every write through any of them
-/// raises `version` and notes the writing op, so that a stale saved tensor can name its culprit.
+/// A block of memory on one device. All aliases share it, and with it one version counter: every write through any of
+/// them increments `version` and records the writing op, so that the error for an overwritten saved tensor can name
+/// it.
 class VESTA_API Storage : public RefCounted {
  public:
-  /// Frees `context`'s memory when the storage dies.
+  /// A function that frees `context`'s memory when the storage dies.
   using Deleter = void (*)(void* context);
 
-  /// Allocates `nbytes` on `device`, not initialised; at least 64-byte aligned. Error(memory) when there is none.
+  /// Allocates `nbytes` on `device`, not initialised, at least 64-byte aligned. Error(memory) if there is none.
   static intrusive_ptr<Storage> allocate(size_t nbytes, Device device);
-  /// Wraps memory owned by somebody else; `deleter(context)` runs when the last tensor lets go. A read-only block
+  /// Wraps memory that somebody else owns; `deleter(context)` runs when the last tensor releases it. A read-only block
   /// refuses writes.
   static intrusive_ptr<Storage> wrap(void* data, size_t nbytes, Device device, void* context, Deleter deleter,
                                      bool read_only = false);
@@ -29,20 +30,20 @@ class VESTA_API Storage : public RefCounted {
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   bool read_only() const { return read_only_; }
-  /// Returns what the backend that allocated the memory knows it by.
+  /// Returns the context by which the allocating backend knows the memory.
   void* context() const { return context_; }
-  /// Tells whether resize_ may replace the memory: not where it is lent from outside.
+  /// Returns whether resize_ may replace the memory: not if it is lent from outside.
   bool resizable() const { return !lent_; }
   /// Replaces the memory by a block of `nbytes`, keeping the first bytes. Aliases see the new block.
   void resize(size_t nbytes);
-  /// Moves the bytes to `memory` of the CPU, which has room for them and is the storage's from now on as if wrapped:
-  /// not resizable any more. Aliases see the new block. Returns the old one, for the caller to free; a null deleter
-  /// means that it belongs to this header.
+  /// Moves the bytes to `memory` of the CPU, which must have room for them. The storage then holds it as if wrapped:
+  /// it is no longer resizable. Aliases see the new block. Returns the old block, for the caller to free; a null
+  /// deleter means that it belongs to this header.
   [[nodiscard]] Memory move_to(const Memory& memory);
 
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   const char* last_writer() const { return last_writer_; }
-  /// Notes a write by `op`, whose name must live for ever (a literal or an Op's name).
+  /// Records a write by `op`, whose name must live forever (a literal or an Op's name).
   void bump(const char* op) {
     version_.store(version() + 1, std::memory_order_relaxed);
     last_writer_ = op;
@@ -53,7 +54,7 @@ class VESTA_API Storage : public RefCounted {
   void* data_ = nullptr;
   size_t nbytes_ = 0;
   void* context_ = nullptr;
-  Deleter deleter_ = nullptr;  // null: the small block lies behind this header
+  Deleter deleter_ = nullptr;  // null: the small block follows this header
   const char* last_writer_ = "";
   std::atomic<uint32_t> version_{0};
   Device device_;

@@ -79,7 +79,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   autograd_port.backward(*this, gradient, retain_graph, create_graph);
 }
 
-Tensor Tensor::detach() const {  // an alias(), but for the base
+Tensor Tensor::detach() const {  // an alias() but for the base
   Tensor r(TensorImpl::make(impl_->storage(), sizes(), strides(), storage_offset(), dtype(), "detach"));
   r.impl()->inference = impl_->inference;
   return r;

@@ -50,7 +50,7 @@ intrusive_ptr<TensorImpl> TensorImpl::make(StoragePtr storage, IntSpan sizes, In
   t->contiguous_ = is_contiguous(sizes, strides);
   t->dense_ = t->contiguous_ || is_non_overlapping_and_dense(sizes, strides);
   t->inference = layer_state.inference;
-  t->layers = uint8_t(t->inference << int(Layer::autograd));  // so that a write outside of the mode is refused
+  t->layers = uint8_t(t->inference << int(Layer::autograd));  // so that a write outside the mode is refused
   return owner;
 }
 
@@ -71,7 +71,7 @@ intrusive_ptr<TensorImpl> TensorImpl::make_contiguous(IntSpan sizes, int64_t num
   }
   t->dims_ = to, t->ndim_ = uint8_t(n);
   t->inference = layer_state.inference;
-  t->layers = uint8_t(t->inference << int(Layer::autograd));  // so that a write outside of the mode is refused
+  t->layers = uint8_t(t->inference << int(Layer::autograd));  // so that a write outside the mode is refused
   return owner;
 }
 

@@ -1,4 +1,4 @@
-// TensorImpl: what a Tensor handle points at. A tour of its fields is the struct itself.
+// TensorImpl: what a Tensor handle points at. The struct's own comments are the tour of its fields.
 #pragma once
 #include <cstring>
 
@@ -9,13 +9,14 @@
 
 namespace vesta {
 
-/// Is what autograd hangs on a tensor (gradient, node, hooks, view base); opaque to core.
+/// The autograd state of a tensor (gradient, node, hooks, view base); opaque to core.
 class VESTA_API AutogradSlot {
  public:
   virtual ~AutogradSlot() = default;
 };
 
-/// Owns the PyObject of a tensor whose Python wrapper died first; set by the Python layer.
+/// The port by which a tensor releases a PyObject that it owns because the Python wrapper died first; set by the
+/// Python layer.
 struct PythonPort {
   void (*release)(void* object) = nullptr;
 };
@@ -23,11 +24,11 @@ extern VESTA_API PythonPort python_port;
 
 class TensorImpl : public RefCounted {
  public:
-  /// Makes a tensor over `storage`. Sizes and strides are in elements, the offset too; the extent must lie in the
-  /// storage (checked, always).
+  /// Makes a tensor over `storage`. Sizes, strides and offset are in elements. The extent must lie in the storage;
+  /// this is always checked.
   VESTA_API static intrusive_ptr<TensorImpl> make(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset,
                                                   DType dtype, const char* op);
-  /// Makes a contiguous tensor that fills fresh storage: no checks beyond those of the sizes (the hot path).
+  /// Makes a contiguous tensor that fills fresh storage: only the sizes are checked (the hot path).
   VESTA_API static intrusive_ptr<TensorImpl> make_contiguous(IntSpan sizes, int64_t numel, DType dtype, Device device);
   VESTA_API static void destroy(TensorImpl* t) noexcept;
 
@@ -39,10 +40,10 @@ class TensorImpl : public RefCounted {
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
   const StoragePtr& storage() const { return storage_; }
-  /// Returns the address of the first element (null where there are no elements and no memory).
+  /// Returns the address of the first element (null if there are no elements and no memory).
   char* data() const { return static_cast<char*>(storage_->data()) + offset_ * itemsize(dtype_); }
   bool contiguous() const { return contiguous_; }
-  /// Tells whether the elements fill a block without holes or overlaps, in any order of dimensions.
+  /// Returns whether the elements fill a block without holes or overlaps, in any order of dimensions.
   bool dense() const { return dense_; }
 
   /// Replaces geometry in place (resize_, set_, transpose_); extent checked.
@@ -54,7 +55,7 @@ class TensorImpl : public RefCounted {
   uint8_t layers = 0;            // the layers this tensor wakes up
   bool wrapped_number = false;   // made from a Python number: takes part in promotion weakly
   bool inference = false;        // made in inference mode
-  bool view_without_grad = false;  // a view made where recording was off
+  bool view_without_grad = false;  // a view made while recording was off
   bool unsettled = false;        // reserved: values in another physical order than the strides say
   bool owns_pyobject = false;    // the wrapper died first: this side keeps it alive now
   AutogradSlot* autograd = nullptr;  // owned

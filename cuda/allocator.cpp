@@ -93,7 +93,7 @@ bool RuntimeDriver::is_capturing(Stream s) {
 }
 
 void* HostDriver::host_malloc(size_t n) {
-  DeviceGuard guard(current_device());  // any context will do: the memory is every device's
+  DeviceGuard guard(current_device());  // any context will do: the memory is usable by every device
   void* p = nullptr;
   const rt::Status s = rt::host_malloc(&p, n);
   if (s == rt::Status::out_of_memory) return nullptr;
@@ -136,7 +136,7 @@ Options options() {
   return text ? parse_options(text) : Options{};
 }
 
-/// Is a device's driver and allocator. Never destroyed: tensors of static lifetime may outlive everything else.
+/// A device's driver and allocator. Never destroyed: tensors of static lifetime may outlive everything else.
 struct Owned {
   RuntimeDriver driver;
   DeviceAllocator allocator;
@@ -179,7 +179,7 @@ void give_back(void* block) {
   allocator(int(device)).free(b);
 }
 using Deleter = void (*)(void*);
-/// Lists give_back per device: a Storage's deleter gets the block and nothing else.
+/// A table with a give_back function per device: a Storage's deleter gets only the block.
 template <size_t... I>
 constexpr std::array<Deleter, sizeof...(I)> list_deleters(std::index_sequence<I...>) {
   return {&give_back<I>...};

@@ -1,4 +1,4 @@
-// Memory of the devices: one caching allocator each (memory/), page-locked host memory, and the driver they stand on.
+// Memory of the devices: one caching allocator each (memory/), page-locked host memory, and the driver below them.
 #pragma once
 #include <vesta/core/backend.h>
 #include <vesta/cuda/memory/caching_allocator.h>
@@ -7,7 +7,7 @@
 
 namespace vesta::cuda {
 
-/// Is the runtime as the allocators see it (memory/mem_driver.h).
+/// The runtime in the form the allocators use (memory/mem_driver.h).
 class RuntimeDriver {
  public:
   using Stream = StreamHandle;
@@ -37,8 +37,8 @@ class RuntimeDriver {
   std::vector<Event> free_events_;
 };
 
-/// Is page-locked host memory and the streams of all devices that use it. A stream is a number here, made of its device
-/// and its place among the device's: the default streams of all devices have the same handle.
+/// Page-locked host memory and the streams of all devices that use it. A stream is a number here, made from its device
+/// and its index on the device: the default streams of all devices have the same handle.
 class HostDriver {
  public:
   using Stream = uint32_t;
@@ -65,9 +65,9 @@ class HostDriver {
 using DeviceAllocator = CachingAllocator<RuntimeDriver>;
 using HostAllocator = PinnedAllocator<HostDriver>;
 
-/// Returns a device's allocator; made when first asked for, with the settings of VESTA_CUDA_ALLOC_CONF.
+/// Returns a device's allocator, created on first use with the settings of VESTA_CUDA_ALLOC_CONF.
 VESTA_API DeviceAllocator& allocator(int device);
-/// Tells whether a device's allocator was made.
+/// Returns whether a device's allocator was made.
 bool has_allocator(int device);
 /// Returns the cache of page-locked host memory.
 VESTA_API HostAllocator& pinned_allocator();
@@ -75,9 +75,9 @@ VESTA_API HostAllocator& pinned_allocator();
 Memory allocate_memory(size_t nbytes, int device);
 /// Allocates page-locked host memory.
 VESTA_API Memory allocate_pinned(size_t nbytes);
-/// Notes that the device uses page-locked memory: it is reused only behind what is queued on `stream` now.
+/// Records that a device uses page-locked memory: it is reused only after what is queued on `stream` now.
 void record_pinned_use(const void* p, Stream stream);
-/// Tells whether an address lies in page-locked memory of pinned_allocator().
+/// Returns whether an address lies in page-locked memory of pinned_allocator().
 VESTA_API bool is_pinned(const void* p);
 
 }  // namespace vesta::cuda

@@ -1,4 +1,4 @@
-// Fills the table of api.h: the front ends' calls, each a line.
+// The table of api.h: the front ends' calls, one line each.
 #include <vesta/cuda/api.h>
 
 #include <vesta/cuda/allocator.h>
@@ -60,7 +60,8 @@ std::vector<std::pair<std::string, uint64_t>> count() {
           {"layout_bytes", uint64_t(l.kept_bytes)}};
 }
 
-/// Returns cuDNN's version as it counts (91900 for 9.19) and where it was found; 0 and why, where it is not.
+/// Returns cuDNN's version in its own numbering (91900 for 9.19) and where it was found; if it is missing, 0 and the
+/// reason.
 std::pair<size_t, std::string> version_of_cudnn() {
   const cudnn::Loaded& loaded = cudnn::Loaded::get();
   if (!loaded.library.usable()) return {0, loaded.library.problem()};
@@ -73,7 +74,7 @@ std::pair<size_t, std::string> version_of_cudnn() {
 using namespace vesta;
 using namespace vesta::cuda;
 
-/// Is looked up by name (api.h).
+/// The table, which is looked up by name (api.h).
 extern "C" VESTA_API const Api vesta_cuda_api = {
     .implementation = rt::implementation,
     .runtime_version = rt::version,

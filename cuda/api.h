@@ -1,5 +1,5 @@
-// The C++ and Python front ends' way to CUDA: functions of the loaded library, found when first used. Whoever includes
-// this links libvesta.so and nothing else, and runs where there is no GPU too.
+// The C++ and Python front ends' way to CUDA: functions of the loaded library, found on first use. A program that
+// includes this header links only libvesta.so, and also runs without a GPU.
 //
 //   if (vesta::cuda::is_available()) { Tensor x = randn({8}).to(Device("cuda")); vesta::cuda::synchronize(); }
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace vesta::cuda {
 
-/// Describes a device, as torch.cuda.get_device_properties does.
+/// The properties of a device, as in torch.cuda.get_device_properties.
 struct DeviceInfo {
   std::string name;
   int major, minor, multi_processor_count, max_threads_per_multi_processor, regs_per_multiprocessor, warp_size;
@@ -21,7 +21,7 @@ struct DeviceInfo {
   bool is_integrated;
 };
 
-/// Is the table that the library of CUDA fills (api.cpp); streams and events are numbers and addresses here.
+/// The table that the CUDA library fills (api.cpp); streams and events are numbers and addresses here.
 struct Api {
   const char* (*implementation)();
   int (*runtime_version)();
@@ -66,20 +66,20 @@ struct Api {
   std::string (*nccl_problem)();
 };
 
-/// Returns the table; Error(device) with advice where there is no CUDA library.
+/// Returns the table; Error(device) with advice if there is no CUDA library.
 inline const Api& api() {
   backend(DeviceType::cuda);
   static const Api& table = *static_cast<const Api*>(backend_symbol(DeviceType::cuda, "vesta_cuda_api"));
   return table;
 }
 
-/// Tells whether tensors can be made on a CUDA device. Never raises.
+/// Returns whether tensors can be made on a CUDA device. Never raises.
 inline bool is_available() { return has_backend(DeviceType::cuda) && api().device_count() > 0; }
-/// Returns the number of CUDA devices; 0 where there is no library, driver or GPU.
+/// Returns the number of CUDA devices; 0 if there is no library, driver or GPU.
 inline int device_count() { return has_backend(DeviceType::cuda) ? api().device_count() : 0; }
 /// Waits for everything queued on a device (the current one for -1); raises what a kernel reported.
 inline void synchronize(int device = -1) { api().synchronize(device < 0 ? api().current_device() : device); }
-/// Gives cached memory that no tensor uses back to the driver.
+/// Returns cached memory that no tensor uses to the driver.
 inline void empty_cache() { api().empty_cache(); }
 
 }  // namespace vesta::cuda

@@ -1,4 +1,4 @@
-// CUDA as core sees it: the Backend port, and the entry that core calls when it has loaded this library.
+// CUDA for core: the Backend port, and the entry that core calls when it has loaded this library.
 #include <vesta/core/backend.h>
 #include <vesta_build_identity.h>
 
@@ -84,12 +84,12 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
     return record_pinned_use(host, stream);
   }
-  // The runtime has read pageable memory when the call returns. Page-locked memory, be it another library's, it has
-  // not; and a pageable destination would be read too early.
+  // When the call returns, the runtime has read pageable memory, but not page-locked memory, even another library's;
+  // and a pageable destination would be read too early.
   const bool waits = !to_cuda || pinned || rt::is_page_locked(host);
   if (waits) before_hidden_wait();
   {
-    Waiting open;  // a copy from or to pageable memory may itself wait
+    Waiting open;  // a copy from or to pageable memory may wait by itself
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
     if (!waits) return;
     VESTA_CUDA_CHECK(rt::stream_synchronize(stream.handle()));
@@ -122,9 +122,9 @@ void register_all() {
 
 }  // namespace vesta::cuda
 
-/// States the build that this library is of (core/plug_in.h).
+/// The build of this library (core/plug_in.h).
 extern "C" VESTA_API const char vesta_plug_in_build[];
 const char vesta_plug_in_build[] = VESTA_BUILD_IDENTITY;
 
-/// Plugs CUDA into core; core calls it once, by name, when it has loaded this library.
+/// Registers CUDA with core; core calls it once, by name, when it has loaded this library.
 extern "C" VESTA_API void vesta_plug_in() { vesta::cuda::register_all(); }

@@ -10,12 +10,12 @@
 namespace vesta::cuda {
 namespace {
 
-thread_local int current = 0;             // when last asked; another library may have set another device since
-thread_local bool current_is_set = false;  // a new thread's CUDA context is device 0's only once somebody asks for it
+thread_local int current = 0;             // at the last query; another library may have set another device since
+thread_local bool current_is_set = false;  // a new thread has device 0's CUDA context only once it asks for it
 
-bool forked = false;  // this process is a child of one that used CUDA, and cannot go on with it
+bool forked = false;  // a child of a process that used CUDA, which cannot use it further
 
-/// Has a forked child start without a current device, so that its first use of one is checked.
+/// Makes a forked child start without a current device, so that its first use of one is checked.
 void watch_forks() {
   static const int watching = pthread_atfork(nullptr, nullptr, [] { forked = true, current_is_set = false; });
   static_cast<void>(watching);
@@ -70,7 +70,7 @@ DeviceGuard::DeviceGuard(int device) : before_(current_device()), was_set_(curre
 
 DeviceGuard::~DeviceGuard() {
   if (before_ == current) return;
-  if (was_set_) VESTA_CUDA_IGNORE(rt::set_device(before_));  // else nobody asked for it: it gets no context now
+  if (was_set_) VESTA_CUDA_IGNORE(rt::set_device(before_));  // else nobody asked for it, so it gets no context now
   current = before_, current_is_set = was_set_;
 }
 

@@ -14,7 +14,7 @@ namespace vesta::cuda {
 namespace {
 std::array<Fault*, kMaxDevices> records{};
 
-/// Is a failure that the host found and nobody has been told of.
+/// A failure that the host found and that has not been raised yet.
 struct Failure {
   int device;
   const void* who;
@@ -27,7 +27,7 @@ std::vector<Failure>& failures() {
   return *list;
 }
 
-/// Takes the first failure that `fits` out of the list; null where there is none.
+/// Takes the first failure that `fits` out of the list; null if there is none.
 template <class F>
 std::exception_ptr take_failure(F fits) {
   if (!failures_there.load(std::memory_order_acquire)) [[likely]]
@@ -73,7 +73,7 @@ void raise_fault(int device) {
   if (!f || __atomic_load_n(&f->set, __ATOMIC_ACQUIRE) != 2) [[likely]]
     return;
   const Fault found = *f;
-  unsigned there = 2;  // of several threads that wait, one raises
+  unsigned there = 2;  // of several waiting threads, one raises
   if (!__atomic_compare_exchange_n(&f->set, &there, 0u, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
   switch (FaultKind(found.kind)) {
     case FaultKind::index:

@@ -47,7 +47,7 @@ PointwiseLaunch launch_of(const PointwisePlan& p) {
   return l;
 }
 
-/// Queues dimensions [0, ndim) of a plan; outer ones are settled in `l`'s pointers.
+/// Queues dimensions [0, ndim) of a plan; the pointers of `l` account for the outer ones.
 void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKernel kernel) {
   int64_t numel = 1;
   for (int d = 0; d < ndim; ++d) numel *= p.sizes[d];
@@ -60,7 +60,7 @@ void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKer
     }
     return kernel(l);
   }
-  if (ndim == 1) {  // one long run: parts of it
+  if (ndim == 1) {  // one long run: split it into parts
     for (int64_t at = 0; at < p.sizes[0]; at += kMaxElements) {
       PointwiseLaunch part = l;
       part.numel = part.sizes[0] = std::min(kMaxElements, p.sizes[0] - at);
@@ -91,7 +91,7 @@ void run_copy(const PointwisePlan& p) {
   run_inner(p, launch_of(p), p.ndim, kernel);
 }
 
-/// Is a contiguous tensor of another dtype in the order of a plan's dimensions, and its strides there.
+/// A contiguous tensor of another dtype in the order of a plan's dimensions, and its strides in that order.
 struct Converted {
   Tensor tensor;
   int64_t strides[kMaxDims];

@@ -5,10 +5,10 @@
 
 namespace vesta::cuda {
 
-/// Enters the kernels of every topic into the ops' records.
+/// Registers the kernels of every topic in the ops' records.
 void register_pointwise();
 /// Queues a plan (core/ops/pointwise.h) on the current stream of its device: operands of another dtype are converted
-/// first, what a kernel cannot take at once (more than 2^31 elements, more than 8 dimensions) is cut into parts.
+/// first; what a kernel cannot take at once (more than 2^31 elements, more than 8 dimensions) is split into parts.
 void run_plan(const PointwisePlan& plan);
 
 }  // namespace vesta::cuda

@@ -1,4 +1,5 @@
-// Enters CUDA into core: its backend, and its kernels topic by topic. Called once, when core has loaded this library.
+// Registers CUDA with core: its backend, and its kernels topic by topic. Called once, when core has loaded this
+// library.
 #pragma once
 
 namespace vesta::cuda {

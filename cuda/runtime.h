@@ -1,6 +1,6 @@
-// The narrow waist between our host code and a GPU: the few calls of the CUDA runtime that we make, with CUDA's
-// meanings and error numbers, and no CUDA header. Two libraries define them: runtime/cuda_runtime.cpp on the CUDA
-// runtime (libvesta_cuda.so), emulation/runtime.cpp on threads of the CPU (libvesta_cuda_emulation.so).
+// The narrow interface between our host code and a GPU: the few calls of the CUDA runtime that we use, with CUDA's
+// meanings and error numbers, and without a CUDA header. Two libraries define them: runtime/cuda_runtime.cpp on the
+// CUDA runtime (libvesta_cuda.so), emulation/runtime.cpp on threads of the CPU (libvesta_cuda_emulation.so).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace vesta::cuda {
 using StreamHandle = CUstream_st*;  // CUDA's cudaStream_t; null is the default stream
 using EventHandle = CUevent_st*;    // CUDA's cudaEvent_t
 
-/// Is the shape of a launch: blocks in the grid, threads in a block, bytes of dynamic shared memory, and its stream.
+/// The shape of a launch: blocks in the grid, threads in a block, bytes of dynamic shared memory, and its stream.
 struct LaunchShape {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
@@ -21,7 +21,7 @@ struct LaunchShape {
   StreamHandle stream = nullptr;
 };
 
-/// Describes a device.
+/// The properties of a device.
 struct DeviceProperties {
   char name[256] = {};
   int major = 0, minor = 0;  // compute capability
@@ -37,7 +37,7 @@ struct DeviceProperties {
 
 namespace rt {
 
-/// Is a result of the runtime: the numbers of cudaError_t.
+/// A result of the runtime: the numbers of cudaError_t.
 enum class Status : int {
   success = 0,
   invalid_value = 1,
@@ -52,11 +52,11 @@ enum class Status : int {
   capture_unsupported = 900,
 };
 
-/// Names the implementation: "CUDA" or "emulation".
+/// Returns the name of the implementation: "CUDA" or "emulation".
 const char* implementation();
-/// Gives the runtime's version as CUDA counts it: 13000 for 13.0.
+/// Returns the runtime's version in CUDA's numbering: 13000 for 13.0.
 int version();
-/// Names a status as CUDA does, `cudaErrorMemoryAllocation`, and says what it means.
+/// Returns CUDA's name of a status, such as `cudaErrorMemoryAllocation`; status_text returns its meaning.
 const char* status_name(Status s);
 const char* status_text(Status s);
 
@@ -64,24 +64,25 @@ Status device_count(int* count);
 Status device_properties(int device, DeviceProperties* to);
 Status set_device(int device);
 Status device_synchronize();
-/// Tells whether device `a` can read the memory of `b` directly.
+/// Finds out whether device `a` can read the memory of `b` directly.
 Status can_access_peer(int a, int b, bool* yes);
 
-// Memory of the device that is set, in bytes.
+// Memory of the current device, in bytes.
 Status malloc(void** p, size_t nbytes);
 Status free(void* p);
 Status memory_info(size_t* free, size_t* total);
 // Page-locked host memory, readable by every device under the same address.
 Status host_malloc(void** p, size_t nbytes);
 Status host_free(void* p);
-/// Tells whether host memory is page-locked, by whomever: copies from it are still under way when their call returns.
+/// Returns whether host memory is page-locked, by this or any other library: copies from it are still under way when
+/// their call returns.
 bool is_page_locked(const void* p);
 
 // Reserved addresses that get memory page by page (the caching allocator's expandable segments).
 Status va_granularity(int device, size_t* bytes);
 Status va_reserve(void** address, size_t nbytes);
 Status va_release(void* address, size_t nbytes);
-/// Maps `nbytes` of fresh memory of `device` at `at`, which lies in a reservation.
+/// Maps `nbytes` of new memory of `device` at `at`, which lies in a reservation.
 Status va_map(int device, void* at, size_t nbytes);
 Status va_unmap(void* at, size_t nbytes);
 
@@ -91,11 +92,11 @@ Status memcpy_peer_async(void* to, int to_device, const void* from, int from_dev
                          StreamHandle stream);
 Status memset_async(void* to, int value, size_t nbytes, StreamHandle stream);
 
-/// Makes a stream that does not wait for the default stream; a lower `priority` goes first.
+/// Makes a stream that does not wait for the default stream; a lower `priority` number goes first.
 Status stream_create(StreamHandle* stream, int priority);
 Status stream_destroy(StreamHandle stream);
 Status stream_synchronize(StreamHandle stream);
-/// Gives not_ready while work is queued.
+/// Returns not_ready while work is queued.
 Status stream_query(StreamHandle stream);
 /// Makes later work of `stream` wait for what `event` recorded; the host does not wait.
 Status stream_wait_event(StreamHandle stream, EventHandle event);
@@ -106,14 +107,14 @@ Status event_destroy(EventHandle event);
 Status event_record(EventHandle event, StreamHandle stream);
 Status event_query(EventHandle event);
 Status event_synchronize(EventHandle event);
-/// Gives the milliseconds between two events that were made with timing and are complete.
+/// Measures the milliseconds between two events that were made with timing and are complete.
 Status event_elapsed(float* milliseconds, EventHandle begin, EventHandle end);
 
-/// Queues a kernel. `kernel` is the host's handle of a __global__ function, `arguments` point at its arguments. Called
-/// by launch() in kernels/launch.h only.
+/// Queues a kernel. `kernel` is the host's handle of a __global__ function; `arguments` point at its arguments. Only
+/// launch() in kernels/launch.h calls this.
 Status launch(const char* name, const void* kernel, const LaunchShape& shape, void** arguments);
 
-/// Counts what was asked of the device since the process started, for tests and the profiler.
+/// Counts of the calls to the device since the process started, for tests and the profiler.
 struct Counters {
   uint64_t launches = 0, copies = 0, mallocs = 0, synchronizations = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr int kFirstOwn = 1 + 2 * kPoolStreams;
 constexpr int kStreams = kFirstOwn + kOwnStreams;
 
-/// Is a device's streams: made when first asked for, kept for ever.
+/// A device's streams: created on first use and kept forever.
 struct Pool {
   std::mutex lock;
   std::array<std::atomic<StreamHandle>, kStreams> handles{};

@@ -4,12 +4,12 @@
 
 namespace vesta::cuda {
 
-inline constexpr int kPoolStreams = 32;  // of each priority, per device; handed out in turn
+inline constexpr int kPoolStreams = 32;  // of each priority, per device; given out in turn
 inline constexpr int kOwnStreams = 256;  // per device, each with one owner
 
-/// Names a stream: number 0 is a device's default stream, which all threads share at first; the rest come from pools of
-/// 32 of normal and 32 of high priority, made when first used, and from those that have one owner. A value, as cheap as
-/// an int.
+/// A stream, as a value as cheap as an int. Number 0 is a device's default stream, which all threads share at first;
+/// the rest come from pools of 32 of normal and 32 of high priority, created on first use, and from those that have
+/// one owner.
 class VESTA_API Stream {
  public:
   Stream() = default;
@@ -18,7 +18,7 @@ class VESTA_API Stream {
   int number() const { return number_; }
   /// Returns CUDA's handle; null for the default stream.
   StreamHandle handle() const;
-  /// Tells whether all work queued so far is done.
+  /// Returns whether all work queued so far is done.
   bool query() const;
   /// Waits until all work queued so far is done. Raises what a kernel reported.
   void synchronize() const;
@@ -36,16 +36,16 @@ class VESTA_API Stream {
 Stream checked_stream(int device, uint32_t number);
 /// Takes the next stream of a device's pool.
 VESTA_API Stream stream_from_pool(int device, bool high_priority = false);
-/// Takes a stream that nobody else is given; Error(runtime) when kOwnStreams are taken.
+/// Takes a stream for one owner only; Error(runtime) if all kOwnStreams are taken.
 VESTA_API Stream take_own_stream(int device);
-/// Gives it back, for the next who takes one.
+/// Returns such a stream, for the next owner.
 VESTA_API void return_own_stream(Stream stream);
 /// Returns the calling thread's current stream of a device.
 VESTA_API Stream current_stream(int device);
 /// Makes a stream current for this thread on its device. Costs no CUDA call.
 VESTA_API void set_current_stream(Stream stream);
 
-/// Makes a stream and its device current while it lives.
+/// A guard that makes a stream and its device current while it lives.
 class StreamGuard {
  public:
   explicit StreamGuard(Stream s) : device_(s.device()), before_(current_stream(s.device())) { set_current_stream(s); }
@@ -57,8 +57,8 @@ class StreamGuard {
   Stream before_;
 };
 
-/// Marks a place in a stream: what was queued before `record` is done when the event is. Move-only; the CUDA event is
-/// made when first recorded.
+/// A mark in a stream: what was queued before `record` is done when the event is. Move-only; the CUDA event is created
+/// at the first `record`.
 class VESTA_API Event {
  public:
   explicit Event(bool timing = false) : timing_(timing) {}
@@ -69,7 +69,7 @@ class VESTA_API Event {
     return *this;
   }
   void record(Stream stream);
-  /// Makes later work of `stream` run after the recorded place. An event that was never recorded holds nobody up.
+  /// Makes later work of `stream` run after the recorded mark. An event that was never recorded delays nothing.
   void block(Stream stream) const;
   bool query() const;
   void synchronize() const;
@@ -84,11 +84,11 @@ class VESTA_API Event {
   bool timing_;
 };
 
-/// Says what happens where an op makes the host wait for the device: nothing, a warning, or Error(runtime).
+/// What happens when an op makes the host wait for the device: nothing, a warning, or Error(runtime).
 enum class SyncDebug : int { off, warn, error };
 SyncDebug sync_debug();
 void set_sync_debug(SyncDebug mode);
-/// Warns or raises, as set, before an op waits. What is there to wait (synchronize()) does not ask.
+/// Warns or raises, as set, before an op waits. Functions whose purpose is to wait (synchronize()) do not call this.
 void before_hidden_wait();
 
 /// Waits for everything queued on a device, and raises what a kernel reported.

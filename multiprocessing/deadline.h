@@ -1,4 +1,4 @@
-// Waiting that ends: every wait of this folder has a deadline and asks between its slices whether the user pressed
+// Waits that end: every wait in this folder has a deadline and checks between its slices whether the user pressed
 // Ctrl-C.
 #pragma once
 #include <chrono>
@@ -12,18 +12,18 @@ namespace vesta {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-/// Stands for "no end"; long enough never to come, short enough never to overflow a clock.
+/// The timeout that means "no end": long enough never to come, short enough never to overflow a clock.
 inline constexpr Milliseconds kForever = std::chrono::hours(24 * 365 * 10);
-/// Is how long a wait sleeps before it looks at the interrupt check.
+/// The time a wait sleeps between two interrupt checks.
 inline constexpr Milliseconds kSlice{50};
 
-/// Returns the point in time `timeout` from now.
+/// Returns the time point `timeout` from now.
 inline Clock::time_point deadline_in(Milliseconds timeout) {
   return Clock::now() + (timeout < kForever ? timeout : kForever);
 }
 
-/// Waits until `ready()` or the deadline, in slices with the interrupt check between; tells whether it is ready. The
-/// lock is not held during the check.
+/// Waits until `ready()` or the deadline, in slices with an interrupt check between them; returns whether it is ready.
+/// The lock is not held during the check.
 template <class Ready>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Clock::time_point deadline,
                 Ready ready) {

@@ -23,7 +23,7 @@ void fail_with_errno(const char* op, const char* call, int code) {
 }
 
 void Descriptor::reset() noexcept {
-  if (fd_ >= 0) ::close(fd_);  // EINTR closes too
+  if (fd_ >= 0) ::close(fd_);  // closes even on EINTR
   fd_ = -1;
 }
 

@@ -6,7 +6,7 @@
 
 namespace vesta::shared {
 
-/// Owns an open file descriptor, or none (-1).
+/// An open file descriptor, or none (-1); closed when the object dies.
 class VESTA_API Descriptor {
  public:
   Descriptor() = default;
@@ -21,15 +21,15 @@ class VESTA_API Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() { reset(); }
 
-  /// Opens the same file once more: an open file description of its own, with locks of its own. Error(runtime) where
-  /// no descriptor is left, or /proc is not mounted.
+  /// Opens the same file once more: a new open file description, with its own locks. Error(runtime) if no descriptor
+  /// is left or /proc is not mounted.
   static Descriptor reopen(int fd);
-  /// Duplicates a descriptor (the same open file description), closed by exec. Error(runtime) where none is left.
+  /// Duplicates a descriptor (the same open file description), closed by exec. Error(runtime) if none is left.
   static Descriptor duplicate(int fd);
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  /// Gives the descriptor away; the caller closes it.
+  /// Releases the descriptor to the caller, who closes it.
   int release() { return std::exchange(fd_, -1); }
   void reset() noexcept;
   void swap(Descriptor& o) noexcept { std::swap(fd_, o.fd_); }
@@ -38,7 +38,7 @@ class VESTA_API Descriptor {
   int fd_ = -1;
 };
 
-/// Throws Error(runtime) that names the failed call and errno, with advice where the limit of descriptors was reached.
+/// Throws Error(runtime) that names the failed call and errno, with advice if the limit of descriptors was reached.
 [[noreturn]] VESTA_API void fail_with_errno(const char* op, const char* call, int code);
 
 }  // namespace vesta::shared

@@ -4,10 +4,11 @@
 
 namespace vesta {
 
-/// Names what failed: a collective (backend), a connection (network), a store, or time that ran out.
+/// The cause of a failure: a collective (backend), a connection (network), a store, or an empty queue.
 enum class DistributedCause : uint8_t { general, backend, network, store, queue_empty };
 
-/// Is raised where processes that work together cannot go on; Python's `vesta.distributed.DistributedError` and below.
+/// An error after which processes that work together cannot continue: Python's `vesta.distributed.DistributedError`
+/// and its subclasses.
 class VESTA_API DistributedError : public Error {
  public:
   DistributedError(DistributedCause what, std::string message)

@@ -13,9 +13,9 @@
 namespace vesta::shared {
 namespace {
 
-constexpr Milliseconds kRetry{2};  // the kernel has no event for "fewer descriptors on their way"
+constexpr Milliseconds kRetry{2};  // the kernel has no event for "fewer descriptors in flight"
 
-/// Is what a packet begins with; the bytes follow, or lie in shared memory, with the last descriptor leading there.
+/// The head of a packet. The bytes follow, or lie in shared memory, to which the last descriptor leads.
 struct Head {
   uint64_t bytes = 0;
   uint32_t descriptors = 0;
@@ -55,7 +55,7 @@ bool FdChannel::wait_for(short events, Clock::time_point deadline) const {
     const auto ms = std::chrono::ceil<Milliseconds>(slice).count();
     pollfd p{fd(), events, 0};
     const int ready = ::poll(&p, 1, int(std::max<int64_t>(ms, 0)));
-    if (ready > 0) return true;  // POLLHUP and POLLERR too: the call that follows says what it is
+    if (ready > 0) return true;  // POLLHUP and POLLERR too: the next call reports what happened
     if (ready < 0 && errno != EINTR) fail_with_errno("FdChannel", "poll", errno);
     check_interrupt();
     if (Clock::now() >= deadline) return false;
@@ -98,7 +98,8 @@ bool FdChannel::send_packet(std::span<const char> head, std::span<const char> bo
     if (sendmsg(fd(), &packet, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
     if (errno == EINTR) continue;
     if (is_gone(errno)) fail_closed("send");
-    // ETOOMANYREFS: this user has as many descriptors on their way as ulimit -n; they come down as messages are read.
+    // ETOOMANYREFS: this user has as many descriptors in flight as ulimit -n allows; their number falls as messages
+    // are read.
     const bool full = errno == EAGAIN || errno == EWOULDBLOCK, crowded = errno == ETOOMANYREFS;
     if (!full && !crowded) fail_with_errno("send", "sendmsg", errno);
     if (crowded) {
@@ -113,7 +114,7 @@ bool FdChannel::send_packet(std::span<const char> head, std::span<const char> bo
 
 namespace {
 
-/// Takes the descriptors out of a packet that was received.
+/// Takes the descriptors out of a received packet.
 void take_descriptors(msghdr& packet, std::vector<Descriptor>& to) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&packet); c; c = CMSG_NXTHDR(&packet, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
@@ -127,7 +128,7 @@ void take_descriptors(msghdr& packet, std::vector<Descriptor>& to) {
   }
 }
 
-/// Fills in the message of a packet whose descriptors are in it already.
+/// Fills in a message from a packet; the message has its descriptors already.
 void unpack(const char* data, size_t size, Message& message) {
   Head head;
   if (size >= sizeof head) std::memcpy(&head, data, sizeof head);

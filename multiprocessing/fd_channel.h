@@ -1,10 +1,10 @@
-// Messages with file descriptors between processes, over a Unix socket. Every wait has an end: a deadline, the death of
-// the other side (seen at once), or the interrupt check.
+// Messages with file descriptors between processes, over a Unix socket. Every wait ends: at a deadline, at the death
+// of the other side (seen at once), or by the interrupt check.
 //
 // Note [Whole messages]
 // A message is one packet: it is sent whole or not at all, and one of the readers gets all of it. So a process that is
-// killed while it sends or receives leaves nothing half done, and neither readers nor writers need a lock that somebody
-// could die with. What does not fit in a packet lies in shared memory, and the packet says where.
+// killed while it sends or receives leaves nothing half done, and neither readers nor writers need a lock that a
+// process could hold when it dies. What does not fit in a packet lies in shared memory, and the packet says where.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -18,27 +18,27 @@
 
 namespace vesta::shared {
 
-/// Is a message: bytes, and descriptors that belong to it.
+/// A message: bytes, and the descriptors that belong to it.
 struct Message {
   std::string bytes;
   std::vector<Descriptor> descriptors;
 };
 
-/// Tells how a wait ended.
+/// How a wait ended.
 enum class Arrival : uint8_t { message, timeout, closed };
 
-/// Is thrown where the other side is gone.
+/// The error that the other side is gone.
 class VESTA_API ChannelClosed : public Error {
  public:
   using Error::Error;
 };
 
-/// Is one end of a connection. Any number of threads and processes may send and receive.
+/// One end of a connection. Any number of threads and processes may send and receive.
 class VESTA_API FdChannel {
  public:
-  /// Is the most descriptors that one message can carry (the kernel's SCM_MAX_FD).
+  /// The most descriptors that one message can carry (the kernel's SCM_MAX_FD).
   static constexpr size_t kMaxDescriptors = 253;
-  /// Is the longest message that is a packet by itself.
+  /// The longest message that is a packet by itself.
   static constexpr size_t kMaxPacket = 32 << 10;
 
   /// Makes two ends that are connected to each other; exec closes them.
@@ -48,17 +48,18 @@ class VESTA_API FdChannel {
 
   int fd() const { return socket_.get(); }
   bool closed() const { return !socket_; }
-  /// Closes this end; the other one sees it when it has read what was sent.
+  /// Closes this end; the other end sees it when it has read everything sent.
   void close() noexcept { socket_.reset(); }
-  /// Gives the socket away and leaves the channel closed.
+  /// Returns the socket and leaves the channel closed.
   Descriptor detach() { return std::move(socket_); }
 
-  /// Sends a message; the descriptors are duplicated into it and stay with the caller. False where the deadline came
-  /// first. ChannelClosed where the other side is gone, Error(memory) where a long message finds no room.
+  /// Sends a message; the descriptors are duplicated into it and stay with the caller. Returns false at the deadline.
+  /// ChannelClosed if the other side is gone, Error(memory) if there is no room for a long message.
   bool send(std::span<const char> bytes, std::span<const int> descriptors, Clock::time_point deadline);
-  /// Receives the next message. Where this process has no descriptor left for it, Error(runtime): it is lost then.
+  /// Receives the next message. Error(runtime) if this process has no descriptor left for it; the message is lost
+  /// then.
   Arrival receive(Message& message, Clock::time_point deadline);
-  /// Waits until there is something to receive, the end included; false at the deadline.
+  /// Waits until there is something to receive, or the other side has closed; returns false at the deadline.
   bool poll(Clock::time_point deadline) const;
 
  private:

@@ -13,7 +13,7 @@ uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ (h >> 31);
 }
 
-constexpr size_t kLongestSite = 160;  // bytes of a call site that travel; of a longer one, its end
+constexpr size_t kLongestSite = 160;  // bytes of a call site that are sent; of a longer one, its end
 constexpr size_t kMostDims = 16;
 constexpr size_t kFixedBytes = 4 + 4 + 4 + 8 + 8 + 2;  // of what is compared, without the dims
 

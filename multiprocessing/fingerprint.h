@@ -1,20 +1,20 @@
-// What one rank says about the collective it calls, so that others can compare.
+// The description of a collective that a rank calls, which other ranks compare with theirs.
 //
 // Note [The check that rides along]
-// Ranks that call different things must find out, always, and know both call sites. PyTorch's check (its DETAIL mode)
-// runs a collective of its own before each collective and costs 70% of a small one. Here nothing goes before:
+// Ranks that call different things must always find out, and learn both call sites. PyTorch's check (its DETAIL mode)
+// runs a collective of its own before each collective and costs 70% of a small one. Here nothing is sent before:
 //   - A message of up to kEagerBytes is exchanged by our own sockets (mesh.h), and the fingerprint, about 150 bytes,
 //     stands in front of the values in the same write. Every rank compares with every other.
 //   - A larger one is moved by the engine (Gloo). Its messages are tagged with 32 bits of the fingerprint's hash and
 //     the operation's number: ranks that call different things never receive each other's bytes (Gloo ends the process
 //     where a message is longer than its buffer, and leaves garbage where it is shorter). The fingerprint itself goes
 //     to the next rank of the ring while the engine works, and is compared when it is done; a monitor thread compares
-//     it meanwhile where the engine is not done after 100 ms. If all neighbours agree, all agree.
-// Who finds a difference tells all others (Mesh::abort), which takes one message.
-// Weighed: headers inside Gloo's own messages (its collectives have no place for them, and a scratch copy of the first
-// piece costs 1% of 1 MiB by itself); a header exchange over Gloo's buffers (three messages of its protocol instead of
-// one of ours, through a thread of its own); comparing through the store (a round trip to rank 0 for each call).
-// benchmarks/distributed.py --check measures what it costs.
+//     it meanwhile if the engine is not done after 100 ms. If all neighbours agree, all agree.
+// A rank that finds a difference tells all others (Mesh::abort), which takes one message. Weighed: headers inside
+// Gloo's own messages (its collectives have no place for them, and a scratch copy of the first piece costs 1% of 1 MiB
+// by itself); a header exchange over Gloo's buffers (three messages of its protocol instead of one of ours, through a
+// thread of its own); comparing through the store (a round trip to rank 0 for each call). benchmarks/distributed.py
+// --check measures what it costs.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,7 +24,8 @@
 
 namespace vesta {
 
-/// Describes one call of a collective. What must be the same on all ranks is compared; the site is for messages.
+/// The description of one call of a collective. What must be the same on all ranks is compared; the call site is for
+/// messages.
 struct VESTA_API Fingerprint {
   Collective what = Collective::barrier;
   ReduceOp::Kind op = ReduceOp::sum;
@@ -41,18 +42,18 @@ struct VESTA_API Fingerprint {
   /// Describes a call on some tensors, one that reduces them or not; the caller sets `what`.
   static Fingerprint of(const std::vector<Tensor>& tensors, int root = -1);
   static Fingerprint of(const std::vector<Tensor>& tensors, ReduceOp op, int root = -1);
-  /// Adds a tensor to what is described.
+  /// Adds a tensor to the description.
   void add(IntSpan sizes, DType d);
-  /// Writes the call as a user would: `all_reduce(SUM, float32 [3]) at train.py:10`.
+  /// Returns the call as a user would write it: `all_reduce(SUM, float32 [3]) at train.py:10`.
   std::string describe() const;
-  /// Tells whether two ranks call the same thing.
+  /// Returns whether two ranks call the same thing.
   bool same(const Fingerprint& o) const;
-  /// Returns 32 bits of what is compared and the number of the call.
+  /// Returns a 32-bit hash of what is compared and the number of the call.
   uint32_t tag(uint64_t sequence) const;
-  /// Writes it as it travels: a length, what is compared, the site.
+  /// Returns it as it is sent: a length, what is compared, the call site.
   std::string encode() const;
-  /// Tells whether bytes that came begin with a fingerprint that is the same as this one's `encoded` bytes, sites
-  /// apart, and leaves what follows it in `rest`. Nothing is unpacked: that is the usual case.
+  /// Returns whether the received bytes begin with a fingerprint equal to this one's `encoded` bytes, except for the
+  /// call site, and leaves what follows it in `rest`. Nothing is unpacked: that is the usual case.
   static bool same_bytes(std::string_view encoded, std::string_view came, std::string_view& rest);
   /// Reads a fingerprint and leaves what follows it in `rest`.
   static Fingerprint decode(std::string_view bytes, std::string_view& rest);

@@ -26,7 +26,7 @@ struct Head {
   uint64_t number;
 };
 constexpr size_t kReadBytes = 256 << 10;    // how much is read at once
-constexpr uint16_t kMark = 0x5645;           // "VE": who sends something else is none of us
+constexpr uint16_t kMark = 0x5645;           // "VE": a peer that sends something else is not one of ours
 constexpr uint32_t kLongest = 64 << 20;      // bytes of a message; ours are shorter
 
 std::string read_line(const char* path) {
@@ -36,7 +36,7 @@ std::string read_line(const char* path) {
   return line;
 }
 
-/// Returns a text that two processes share if each can look the other up in /proc.
+/// Returns a text that is equal for two processes if each can find the other in /proc.
 std::string process_space() {
   char link[64] = {};
   [[maybe_unused]] ssize_t n = readlink("/proc/self/ns/pid", link, sizeof link - 1);
@@ -57,7 +57,7 @@ std::string host_name() {
   return name;
 }
 
-/// Returns the address of a network interface; empty where it has none.
+/// Returns the address of a network interface; empty if it has none.
 std::string address_of_interface(const std::string& interface) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list)) return {};
@@ -74,7 +74,7 @@ std::string address_of_interface(const std::string& interface) {
   return found;
 }
 
-/// Chooses the address at which the other ranks reach this one: what the user names, else the one that leads to the
+/// Chooses the address at which the other ranks reach this one: the one the user gives, else the one that leads to the
 /// store, else this machine's own.
 std::string choose_address(Store& store) {
   for (const char* variable : {"VESTA_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
@@ -89,7 +89,7 @@ std::string choose_address(Store& store) {
   return address.empty() ? "127.0.0.1" : address;
 }
 
-/// Keeps the connections of this process, so that a forked child closes its copies: otherwise a worker that outlives
+/// The connections of this process, kept so that a forked child can close its copies: otherwise a worker that outlives
 /// its parent would hide the parent's death from the other ranks.
 struct Connections {
   std::mutex mutex;
@@ -117,12 +117,12 @@ void forget(int fd) {
   std::erase(connections().all, fd);
 }
 
-/// Says how a process of this machine ended, if the system still knows it: the exit code stands in /proc until its
-/// parent has asked for it.
+/// Returns how a process of this machine ended, if the system still knows it: the exit code is in /proc until the
+/// parent has read it.
 std::string how_it_ended(const Peer& p) {
   if (!p.same_machine || p.pid == getpid()) return {};
   int code = 0;
-  for (int tries = 0;; ++tries) {  // its descriptors are closed a moment before it is a zombie
+  for (int tries = 0;; ++tries) {  // its descriptors close shortly before it is a zombie
     const std::string stat = read_line(("/proc/" + std::to_string(p.pid) + "/stat").c_str());
     const size_t name_end = stat.rfind(')');
     if (name_end == std::string::npos || stat.size() < name_end + 3) return {};
@@ -157,9 +157,9 @@ void Mesh::close_connection(Peer& p) {
   p.fd.reset();
 }
 
-// Each rank listens, and leaves under its key where and with which token. The higher rank of a pair connects, shows the
-// token and who it is, and is answered. A key may be of a group that was: then nobody listens there, or knows another
-// token, and the key is read again until its rank has written a new one.
+// Each rank listens, and stores its address and a token under its key. The higher rank of a pair connects, sends the
+// token and its own identity, and gets an answer. A key may be left from an earlier group: then nobody listens there,
+// or the listener knows another token, and the key is read again until its rank has written a new one.
 void Mesh::meet(Store& store, const std::string& group, Clock::time_point deadline) {
   const std::string token = random_token(), space = process_space(), host = host_name();
   wire::Fd listener = wire::listen_on(address_, 0);
@@ -223,7 +223,7 @@ bool Mesh::connect(Store& store, int rank, const std::function<std::string(wire:
   return true;
 }
 
-/// Enters a peer that has introduced itself: rank, host, pid and process space follow in `r`.
+/// Registers a peer that has introduced itself: rank, host, pid and process space follow in `r`.
 void Mesh::meet_peer(wire::Fd fd, wire::Reader& r, const std::string& space) {
   Peer& p = peers_[size_t(r.get<int32_t>())];
   p.host = r.text();
@@ -248,7 +248,7 @@ void Mesh::accept_peers(int listener, const std::string& token, const std::strin
     if (!wire::receive_all(fd.get(), hello.data(), length, soon)) continue;
     try {
       wire::Reader outer(hello);
-      if (outer.text() != token) continue;  // none of this group
+      if (outer.text() != token) continue;  // not of this group
       wire::Reader r(outer.text());
       const int from = wire::Reader(r.rest()).get<int32_t>();
       if (from <= rank_ || from >= size() || peers_[size_t(from)].fd) continue;
@@ -279,7 +279,7 @@ void Mesh::send(int to, Topic topic, uint64_t number, std::string_view head, std
     const ssize_t n = sendmsg(p.fd.get(), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) sent = size_t(n);
     if (sent == sizeof h + head.size() + tail.size()) return;
-    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return;  // reading will tell
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return;  // reading will show it
   }
   std::string whole(reinterpret_cast<const char*>(&h), sizeof h);
   whole.append(head).append(tail);
@@ -297,7 +297,7 @@ void Mesh::flush(Peer& p) {
     const ssize_t n =
         ::send(p.fd.get(), p.out.data() + p.out_sent, p.out.size() - p.out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) p.out_sent = p.out.size();  // gone: reading will tell
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) p.out_sent = p.out.size();  // gone: reading will show it
     if (n <= 0) break;
     p.out_sent += size_t(n);
   }
@@ -449,7 +449,7 @@ void Mesh::ended(Peer& p) {
     p.end = how_it_ended(p);
     p.state = Peer::lost;
   }
-  // A rank that said goodbye still listens, until it is told that its goodbye was seen.
+  // A rank that said goodbye still listens until it is told that its goodbye was received.
   if (p.state == Peer::lost || p.saw_bye || !aborted_.empty()) close_connection(p);
 }
 

@@ -1,9 +1,9 @@
 // Mesh: a connection of our own between each two ranks of a group, for what must arrive whatever the engine does:
-// fingerprints, small values, signs of life, goodbyes and reasons. Internal to multiprocessing.
+// fingerprints, small values, heartbeats, goodbyes and reasons of failure. Internal to multiprocessing.
 //
-// There is no reader thread: who waits for a message reads for all (one at a time, the others sleep until it has read),
-// so that a small collective costs one write and one read. The monitor's thread (monitor.h) reads where nobody waits,
-// and is woken when a connection ends.
+// There is no reader thread: a thread that waits for a message reads for all (one at a time; the others sleep until it
+// has read), so that a small collective costs one write and one read. The monitor's thread (monitor.h) reads if nobody
+// waits, and is woken when a connection ends.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -15,33 +15,33 @@
 
 namespace vesta {
 
-/// Names what a message is for.
+/// The purpose of a message.
 enum class Topic : uint16_t { collective, message, received, alive, abort, bye, bye_seen, address, ready };
 
-/// Is a message that came: what for, its number, and its bytes.
+/// A received message: its topic, its number, and its bytes.
 struct MeshMessage {
   Topic topic;
   uint64_t number;
   std::string body;
 };
 
-/// Is what a rank knows of another.
+/// What a rank knows about another.
 struct Peer {
   enum State : uint8_t { here, left, lost };
   std::string host;
   int pid = 0;
-  bool same_machine = false;  // and the same space of process ids: /proc tells of it
+  bool same_machine = false;  // and the same space of process ids: /proc shows it
   State state = here;
   std::string end;  // how it was lost: "killed by signal 9 (SIGKILL)"
   uint64_t left_after = 0;  // the last operation it gave before it left
-  bool gave_up = false;  // left because the group has failed, and told why
+  bool gave_up = false;  // left because the group has failed, and said why
   bool silent = false;  // its side of the connection has ended
   bool saw_bye = false;  // it knows that we left, or we have answered its goodbye
   bool ready = false;  // it has all its connections, the engine's too
-  uint64_t calls = 0;  // the last operation it has begun, as far as is known
+  uint64_t calls = 0;  // the last operation it has begun, as far as known
   std::string last_call;
-  std::string stand;  // what it said of itself when it last gave a sign of life (standstill.h)
-  Clock::time_point heard;  // when it last said something
+  std::string stand;  // its last report about itself, sent with a heartbeat (standstill.h)
+  Clock::time_point heard;  // when something was last received from it
   std::deque<MeshMessage> collectives, messages, addresses;
   // The connection.
   wire::Fd fd;
@@ -60,16 +60,16 @@ class VESTA_API Mesh {
   int size() const { return int(peers_.size()); }
   const std::string& address() const { return address_; }
 
-  /// Sends a message; never blocks. Nothing happens where the peer is gone.
+  /// Sends a message; never blocks. Does nothing if the peer is gone.
   void send(int to, Topic topic, uint64_t number, std::string_view head, std::string_view tail = {});
   void send_to_all(Topic topic, uint64_t number, std::string_view body);
 
-  /// Calls `ready` under the lock, after each message that comes, until it is true or the deadline is there; tells
-  /// which. Reads if nobody else does.
+  /// Calls `ready` under the lock, after each message, until it is true or the deadline is reached; returns whether it
+  /// is true. Reads if nobody else does.
   bool wait(Clock::time_point deadline, const std::function<bool()>& ready);
-  /// Reads what is there; nothing where somebody else reads.
+  /// Reads what is there; does nothing if another thread reads.
   void read_now();
-  /// Lets every waiting thread look at its condition.
+  /// Wakes every waiting thread to check its condition.
   void wake();
   /// Runs `f(peer)` under the lock.
   template <class F>
@@ -81,23 +81,25 @@ class VESTA_API Mesh {
   Peer& peer(int rank) { return peers_[size_t(rank)]; }
   std::mutex& mutex() { return mutex_; }
 
-  /// Tells all others that the group has failed, and says no more.
+  /// Tells all others that the group has failed, and sends nothing more.
   void abort(const std::string& reason);
-  /// Returns the reason that another rank gave, or that this one did.
+  /// Returns the reason for the abort that another rank gave, or this one.
   std::string aborted();
   bool is_aborted() const { return is_aborted_; }
-  /// Waits until all other ranks have their connections (or are gone): a goodbye before would end what they still make.
+  /// Waits until all other ranks have their connections (or are gone): an earlier goodbye would end connections that
+  /// they still make.
   void await_ready(Milliseconds patience);
-  /// Says goodbye: this rank's last operation was `number`. Waits until all know, or `patience` is over.
+  /// Says goodbye: this rank's last operation was `number`. Waits until all know it, or `patience` is over.
   void leave(uint64_t number, Milliseconds patience);
-  /// Answers goodbyes of ranks whose operations are done here up to `number`.
+  /// Answers the goodbyes of ranks whose last operation is at most `number`, which are done here.
   void answer_goodbyes(uint64_t number);
-  /// Returns who a rank is: `rank 2 (host h, pid p)`.
+  /// Returns the identity of a rank: `rank 2 (host h, pid p)`.
   std::string who(int rank) const;
   /// Returns why a rank cannot take part in operation `number`, or an empty text. Called under the lock.
   std::string gone(int rank, uint64_t number) const;
-  /// Says which rank is gone that a message is to come from or go to; of any rank (-1) one that died, or all that left.
-  /// Empty while it may come. With `promised` it is on its way, and a rank that leaves still sends it. Takes the lock.
+  /// Returns which rank is gone that should send or receive a message; for any rank (-1), one that died, or all that
+  /// left. Empty while the message may come. With `promised` the message is on its way, and a rank that leaves still
+  /// sends it. Takes the lock.
   std::string unreachable(int with, bool promised = false);
   /// Calls `f` with each open descriptor, once, after the connections are made.
   template <class F>

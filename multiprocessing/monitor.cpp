@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kTickMs = 100;
 
-/// Is the thread and what it knows. It is made with the first group and ends with the last.
+/// The monitor's thread and its data. It starts with the first group and ends with the last.
 class Monitor {
  public:
   Monitor() : epoll_(epoll_create1(EPOLL_CLOEXEC)), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), pid_(getpid()) {
@@ -33,7 +33,7 @@ class Monitor {
   }
   int pid() const { return pid_; }
 
-  std::mutex mutex;    // of `watched`
+  std::mutex mutex;    // guards `watched`
   std::mutex looking;  // held while look() runs
   std::vector<std::shared_ptr<Watched>> watched;
 
@@ -68,7 +68,7 @@ Monitor* monitor = nullptr;
 void watch(std::shared_ptr<Watched> who, Mesh& mesh) {
   std::lock_guard lock(monitor_mutex);
   if (!monitor || monitor->pid() != getpid()) monitor = new Monitor;  // after fork, the parent's has no thread here
-  // Only the end of a connection wakes the thread: data are read by who waits for them.
+  // Only the end of a connection wakes the thread: the threads that wait for data read them.
   mesh.each_descriptor([](int fd) { monitor->listen(fd, EPOLLRDHUP | EPOLLET); });
   std::lock_guard inner(monitor->mutex);
   monitor->watched.push_back(std::move(who));

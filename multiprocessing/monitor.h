@@ -1,4 +1,4 @@
-// The monitor: one thread per process that looks after all groups where nobody else does. Internal to multiprocessing.
+// The monitor: one thread per process that checks all groups when no other thread does. Internal to multiprocessing.
 #pragma once
 #include <memory>
 
@@ -6,17 +6,19 @@
 
 namespace vesta {
 
-/// Is looked after by the monitor.
+/// An object that the monitor checks.
 class Watched {
  public:
   virtual ~Watched() = default;
-  /// Is called about ten times a second, and at once when a connection of the mesh ends. Never blocks.
+  /// Checks the object. It is called about ten times a second, and at once when a connection of the mesh ends. It must
+  /// not block.
   virtual void look() = 0;
 };
 
-/// Registers what is to be looked after; the first starts the thread. `mesh` gives the connections to listen to.
+/// Registers an object for checks; the first one starts the thread. `mesh` gives the connections to listen to.
 void watch(std::shared_ptr<Watched> who, Mesh& mesh);
-/// Ends that; when it returns, `look` is not running (unless it is the caller). The last one ends the thread.
+/// Unregisters an object; when it returns, `look` is not running (unless `look` is the caller). The last one ends the
+/// thread.
 void unwatch(const Watched* who);
 
 }  // namespace vesta

@@ -25,7 +25,7 @@ std::map<std::string, Registered>& backends() {
   return map;
 }
 
-/// Where a backend's plug-in lies: beside this library, or where VESTA_GLOO_LIBRARY (for gloo) says.
+/// Returns the path of a backend's plug-in: beside this library, or the value of VESTA_GLOO_LIBRARY (for gloo).
 std::string plug_in_path(const std::string& backend) {
   std::string variable = "VESTA_" + backend + "_LIBRARY";
   for (char& c : variable) c = char(std::toupper(c));
@@ -40,11 +40,11 @@ bool is_word(const std::string& s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
-/// Returns a backend's factory, loading the plug-in that has it; null with the loader's words where there is none.
+/// Returns a backend's factory, loading the plug-in that has it; null, with the loader's message, if there is none.
 GroupFactory find_backend(const std::string& backend, std::string& why_not) {
   static std::mutex loading;  // one loader at a time; a failed one may be tried again (the user may install it)
   std::lock_guard one(loading);
-  bool found = false;  // registered, be it of no use here
+  bool found = false;  // registered, even if it cannot be used here
   auto known = [&]() -> GroupFactory {
     std::unique_lock lock(backends_mutex);
     auto at = backends().find(backend);
@@ -62,7 +62,7 @@ GroupFactory find_backend(const std::string& backend, std::string& why_not) {
   const std::string path = plug_in_path(backend);
   void* library = load_plug_in(path, why_not);
   if (!library) {
-    for (int t = 0; t < kNumDeviceTypes; ++t) has_backend(DeviceType(t));  // a device's library may bring its own
+    for (int t = 0; t < kNumDeviceTypes; ++t) has_backend(DeviceType(t));  // a device's library may register its own
     return known();
   }
   auto plug_in = reinterpret_cast<void (*)()>(dlsym(library, "vesta_plug_in"));

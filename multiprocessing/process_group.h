@@ -1,9 +1,9 @@
 // ProcessGroup: processes that work together on tensors. Every process makes the same calls in the same order.
 //
 // All operations are asynchronous: they return a Work, run in the order they were given, and keep their tensors alive
-// until they are done. Inputs are not to be written and outputs not to be read before `Work::wait`. A group made by
-// new_process_group checks that all ranks call the same thing (Note [The check that rides along] in fingerprint.h), and
-// tells every rank of one that died, left or is silent.
+// until they are done. Do not write inputs or read outputs before `Work::wait`. A group made by new_process_group
+// checks that all ranks call the same thing (Note [The check that rides along] in fingerprint.h), and tells every rank
+// about one that died, left or is silent.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace vesta {
 
 class Store;
 
-/// Names the operations of a process group.
+/// The operations of a process group.
 enum class Collective : uint8_t {
   all_reduce,
   broadcast,
@@ -33,29 +33,30 @@ enum class Collective : uint8_t {
   send,
   recv
 };
-/// Returns the operation's name, `all_reduce`.
+/// Returns the operation's name, such as `all_reduce`.
 VESTA_API const char* name(Collective c);
 
-/// Says how values are combined. Of bools, sum and max are "or", product and min are "and"; avg is for floating-point
-/// and complex types; complex numbers have no min and max; the bit operators are for integers and bools.
+/// The operator that combines values. For bools, sum and max are "or", product and min are "and"; avg is for
+/// floating-point and complex types; complex numbers have no min and max; the bit operators are for integers and
+/// bools.
 struct ReduceOp {
   enum Kind : uint8_t { sum, avg, product, min, max, band, bor, bxor, premul_sum };
   Kind kind = sum;
-  double factor = 1;  // of premul_sum: every value is multiplied by its rank's factor first
+  double factor = 1;  // for premul_sum: every value is multiplied by its rank's factor first
   constexpr ReduceOp(Kind k = sum, double f = 1) : kind(k), factor(f) {}
   friend bool operator==(ReduceOp, ReduceOp) = default;
 };
-/// Returns PyTorch's name of the operator, `SUM`.
+/// Returns PyTorch's name of the operator, such as `SUM`.
 VESTA_API const char* name(ReduceOp op);
 
-/// Says where a collective was called, for messages: a scope on the calling thread. The Python layer sets file and
-/// line; who calls collectives from C++ names itself (`CallSite here("bucket 3 (layer1.weight, ...)")`).
+/// The place where a collective was called, for messages: a scope on the calling thread. The Python layer sets file
+/// and line; a C++ caller gives its own text (`CallSite here("bucket 3 (layer1.weight, ...)")`).
 class VESTA_API CallSite {
  public:
   explicit CallSite(std::string where);
   ~CallSite();
   CallSite(const CallSite&) = delete;
-  /// Returns the current scope's text; empty outside any.
+  /// Returns the current scope's text; empty outside of any scope.
   static const std::string& current();
 
  private:
@@ -63,13 +64,12 @@ class VESTA_API CallSite {
   CallSite* below_;
 };
 
-/// Is what one call may say besides its tensors.
+/// The options of one call, besides its tensors.
 struct CallOptions {
   Milliseconds timeout{0};  // 0: the group's
 };
 
-/// Is a group of processes, each with a rank from 0 to size - 1. Roots, sources and destinations are ranks of the
-/// group.
+/// A group of processes, each with a rank from 0 to size - 1. Roots, sources and destinations are ranks of the group.
 class VESTA_API ProcessGroup {
  public:
   ProcessGroup(std::string name, std::string backend, int rank, int size, Milliseconds timeout);
@@ -97,11 +97,11 @@ class VESTA_API ProcessGroup {
   /// Combines inputs[i] of all ranks into rank i's output.
   virtual WorkPtr reduce_scatter(Tensor output, std::vector<Tensor> inputs, ReduceOp op = {},
                                  const CallOptions& options = {});
-  /// The same with one input of size() times the output's elements.
+  /// Does the same with one input of size() times the output's elements.
   virtual WorkPtr reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp op = {}, const CallOptions& options = {});
   /// Sends inputs[i] to rank i and fills outputs[i] from rank i; the sizes of each pair must agree.
   virtual WorkPtr all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, const CallOptions& options = {});
-  /// The same on rows of one input and one output; empty splits mean equal parts.
+  /// Does the same with the rows of one input and one output; empty splits mean equal parts.
   virtual WorkPtr all_to_all_single(Tensor output, Tensor input, std::vector<int64_t> output_splits = {},
                                     std::vector<int64_t> input_splits = {}, const CallOptions& options = {});
   /// Fills the root's outputs[i] with rank i's input; other ranks give no outputs.
@@ -110,31 +110,32 @@ class VESTA_API ProcessGroup {
   virtual WorkPtr scatter(Tensor output, std::vector<Tensor> inputs, int root, const CallOptions& options = {});
   /// Sends to one rank; messages of the same pair and tag arrive in order.
   virtual WorkPtr send(Tensor tensor, int destination, int tag = 0, const CallOptions& options = {});
-  /// Receives from one rank, or from any where `source` is -1 (Work::source_rank says from whom).
+  /// Receives from one rank, or from any if `source` is -1 (Work::source_rank tells from which).
   virtual WorkPtr recv(Tensor tensor, int source, int tag = 0, const CallOptions& options = {});
-  /// Ends on each rank when all have begun it.
+  /// Starts a barrier, which ends on each rank when all have begun it.
   virtual WorkPtr barrier(const CallOptions& options = {});
 
   /// Collects the calls that follow on this thread, until end_coalescing returns one Work for all of them.
   virtual void start_coalescing();
   virtual WorkPtr end_coalescing();
 
-  /// Ends all operations with an error that gives the reason, here and on the other ranks; the group is of no use then.
+  /// Ends all operations with an error that gives the reason, here and on the other ranks; the group cannot be used
+  /// afterwards.
   virtual void abort(const std::string& reason);
   /// Waits for the operations given so far and leaves the group. Never waits for ranks that do not come.
   virtual void shutdown();
-  /// Tells whether operations are under way.
+  /// Returns whether operations are under way.
   virtual bool busy() const { return false; }
-  /// Tells which ranks have not come to operation `sequence`, with what is known of each; empty where all have.
+  /// Returns which ranks have not reached operation `sequence`, with what is known about each; empty if all have.
   virtual std::string report(uint64_t sequence) const;
-  /// Returns how many operations were given to the group so far (messages between two ranks are not counted).
+  /// Returns the number of operations given to the group so far (messages between two ranks are not counted).
   virtual uint64_t sequence_number() const;
   /// Returns the global ranks of the members in order of their rank in the group; 0 .. size-1 unless set.
   const std::vector<int>& ranks() const { return ranks_; }
   void set_ranks(std::vector<int> ranks) { ranks_ = std::move(ranks); }
 
  protected:
-  /// Passes a Work on, into the list of start_coalescing where one is open on this thread.
+  /// Returns a Work, and adds it to the list of start_coalescing if one is open on this thread.
   WorkPtr collected(WorkPtr work);
   Milliseconds timeout_of(const CallOptions& options) const;
   [[noreturn]] void refuse(Collective what) const;
@@ -148,26 +149,26 @@ class VESTA_API ProcessGroup {
 
 using ProcessGroupPtr = std::shared_ptr<ProcessGroup>;
 
-/// Is what a new group may be told.
+/// The options of a new group.
 struct GroupOptions {
-  std::string name = "default";  // the same on all ranks; keys of the store carry it
+  std::string name = "default";  // the same on all ranks; part of the keys in the store
   Milliseconds timeout = std::chrono::minutes(30);
   std::vector<int> ranks;  // global ranks, for messages
 };
 
 /// Makes a group with the given backend ("gloo", or one that was registered; "cpu:gloo,cuda:nccl": one by device). All
-/// ranks call it with the same name and a store that they share; a name is used once per store. DistributedError names
-/// the ranks that do not come.
+/// ranks call it with the same name and a store that they share; a name can be used once per store. DistributedError
+/// names the ranks that do not come.
 VESTA_API ProcessGroupPtr new_process_group(const std::string& backend, std::shared_ptr<Store> store, int rank,
                                             int size, const GroupOptions& options = {});
 
-/// Makes groups of one backend.
+/// A function that makes groups of one backend.
 using GroupFactory = ProcessGroupPtr (*)(std::shared_ptr<Store> store, int rank, int size, const GroupOptions&);
-/// Tells whether a backend that is registered can be used here; else `why_not` receives the reason.
+/// A function that returns whether a registered backend can be used here; if not, `why_not` receives the reason.
 using BackendProbe = bool (*)(std::string* why_not);
-/// Registers a backend; called by each plug-in, those of devices included. No probe: it can be used always.
+/// Registers a backend; called by each plug-in, those of devices included. Without a probe it can always be used.
 VESTA_API void register_backend(const std::string& backend, GroupFactory factory, BackendProbe probe = nullptr);
-/// Tells whether a backend can be had; loads its plug-in. `why_not` receives what the loader said.
+/// Returns whether a backend is available; loads its plug-in. `why_not` receives the loader's message.
 VESTA_API bool has_group_backend(const std::string& backend, std::string* why_not = nullptr);
 
 }  // namespace vesta

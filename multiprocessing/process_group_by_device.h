@@ -4,8 +4,8 @@
 
 namespace vesta {
 
-/// Makes groups of several backends that share a name and a store; a call goes to that of its tensors' device, one
-/// without tensors to the first. `backends` is a list of `device:backend` by commas.
+/// Makes groups of several backends that share a name and a store. A call goes to the group of its tensors' device, a
+/// call without tensors to the first. `backends` is a comma-separated list of `device:backend`.
 ProcessGroupPtr new_group_by_device(const std::string& backends, std::shared_ptr<Store> store, int rank, int size,
                                     const GroupOptions& options);
 

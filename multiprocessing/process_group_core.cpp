@@ -10,10 +10,10 @@ namespace vesta {
 namespace {
 
 constexpr auto kAliveEvery = std::chrono::seconds(1);
-constexpr double kLateSeconds = 5;              // a rank that is this late is reported to who waits for it
-constexpr auto kSilent = std::chrono::seconds(3);  // without a sign of life a rank is stopped or cut off
-constexpr auto kStartPatience = std::chrono::seconds(30);  // of who leaves, for ranks that still connect
-constexpr auto kPatience = Milliseconds(1000);  // for the reason of what the engine only calls "connection closed"
+constexpr double kLateSeconds = 5;              // a rank this late is reported to those who wait for it
+constexpr auto kSilent = std::chrono::seconds(3);  // without a heartbeat for so long, a rank is stopped or cut off
+constexpr auto kStartPatience = std::chrono::seconds(30);  // of a leaving rank, for ranks that still connect
+constexpr auto kPatience = Milliseconds(1000);  // for the reason when the engine only says "connection closed"
 
 }  // namespace
 
@@ -65,7 +65,7 @@ std::vector<std::string> Call::exchange(const std::function<std::string_view(int
   if (mesh.size() == 1) return got;
   const std::string head = core_.unchecked ? std::string() : print_.encode();
   std::vector<int> others;
-  for (int i = 1; i < mesh.size(); ++i) {  // not everybody to rank 0 first
+  for (int i = 1; i < mesh.size(); ++i) {  // so that not all send to rank 0 first
     const int r = (mesh.rank() + i) % mesh.size();
     others.push_back(r);
     mesh.send(r, Topic::collective, sequence_, head, to(r));
@@ -97,7 +97,7 @@ void Call::compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string
                               true));
 }
 
-void Call::run_engine(const std::function<void(Engine&)>& work) {
+void Call::run_engine(const std::function<void()>& work) {
   {
     std::lock_guard lock(core_.mutex_);
     core_.in_engine_ = &print_;
@@ -112,13 +112,13 @@ void Call::run_engine(const std::function<void(Engine&)>& work) {
     }
   } done{core_};
   try {
-    work(*core_.engine);
+    work();
   } catch (const std::exception& e) {
     core_.give_reason(core_.title(print_, sequence_), e.what(), print_.site);
   }
 }
 
-void Call::bulk(const std::function<void(Engine&)>& work) {
+void Call::bulk(const std::function<void()>& work) {
   Mesh& mesh = core_.mesh;
   const int next = (mesh.rank() + 1) % mesh.size(), before = (mesh.rank() + mesh.size() - 1) % mesh.size();
   if (core_.unchecked) return run_engine(work);
@@ -170,7 +170,7 @@ void GroupCore::start(const std::function<std::unique_ptr<Engine>(const Meeting&
       return body;
     });
   };
-  if (mesh.size() > 1) engine = factory(m);
+  if (mesh.size() > 1) engine_ = factory(m);
   mesh.send_to_all(Topic::ready, 0, {});
   watch(shared_from_this(), mesh);
   thread_ = std::thread([self = shared_from_this()] { self->loop(); });
@@ -218,7 +218,7 @@ void GroupCore::loop() {
       queue_.pop_front();
     }
     std::exception_ptr error = run_task(t);
-    t.run = nullptr;  // its tensors are let go before anybody hears that it is done
+    t.run = nullptr;  // releases its tensors before anybody learns that it is done
     done_ = t.sequence;
     t.work->finish(error);
     t.work.reset();
@@ -239,7 +239,7 @@ std::exception_ptr GroupCore::run_task(Task& t) {
 }
 
 void GroupCore::stop() {
-  if (forked()) return;  // the child owns nothing here; the thread's own reference keeps what there is
+  if (forked()) return;  // the child owns nothing here; the thread's own reference keeps the rest alive
   {
     std::unique_lock lock(mutex_);
     if (stopping_) return;
@@ -268,7 +268,7 @@ void GroupCore::end_thread() {
   }
   unwatch(this);
   if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
-  if (engine) engine->abort();
+  if (engine_) engine_->abort();
 }
 
 std::string GroupCore::call_of(const Fingerprint& f, uint64_t sequence) const {
@@ -287,7 +287,7 @@ std::string GroupCore::fail(const std::string& reason, bool tell_others) {
     failed_ = true;
   }
   if (tell_others) mesh.abort(reason);
-  if (engine) engine->abort();
+  if (engine_) engine_->abort();
   mesh.wake();
   changed_.notify_all();
   return reason;
@@ -305,7 +305,7 @@ void GroupCore::check_failed(const std::string& what) {
 }
 
 void GroupCore::give_reason(const std::string& title, const std::string& fallback, const std::string& site) {
-  // The engine says "connection closed"; who it was and why is known to the mesh, now or in a moment.
+  // The engine says "connection closed"; the mesh knows which rank it was and why, now or in a moment.
   std::string gone;
   mesh.wait(deadline_in(kPatience), [&] {
     for (int r = 0; r < mesh.size() && gone.empty(); ++r) {
@@ -420,7 +420,7 @@ void GroupCore::join_world(std::vector<int> ranks) {
 }
 
 std::string GroupCore::world_rank(int rank) const {
-  const Peer& p = const_cast<Mesh&>(mesh).peer(rank);  // what does not change
+  const Peer& p = const_cast<Mesh&>(mesh).peer(rank);  // only reads
   return text("rank ", world_[size_t(rank)], " (host ", p.host, ", pid ", p.pid, ")");
 }
 
@@ -433,7 +433,7 @@ Wait GroupCore::wait_of(const std::string& call, const std::function<bool(int, c
     const Peer& p = mesh.peer(r);
     if (r == mesh.rank() || p.state != Peer::here || !is_absent(r, p)) continue;
     const bool known = p.stand.size() >= sizeof(uint64_t);
-    const uint64_t epoch = known ? wire::Reader(p.stand).get<uint64_t>() : 0;  // 0: it has said nothing yet
+    const uint64_t epoch = known ? wire::Reader(p.stand).get<uint64_t>() : 0;  // 0: it has reported nothing yet
     wait.absent.push_back({world_rank(r), epoch});
   }
   return wait;

@@ -1,11 +1,12 @@
-// GroupCore: the thread of a group that runs its collectives in order, and the group's end, whoever finds it. Internal.
+// GroupCore: the thread of a group, which runs its collectives in order, and the group's end, whichever thread finds
+// it. Internal.
 //
-// A tour. HostGroup (process_group_host.cpp) makes a Task of each call: a fingerprint, a Work, and a function that runs
-// on the group's thread with a Call. The function either exchanges small values itself (Call::exchange) or lets the
-// engine work (Call::bulk); both check the fingerprints. Failure is one text per group, set once by whoever finds it
+// A tour. HostGroup (process_group_host.cpp) makes a Task from each call: a fingerprint, a Work, and a function that
+// runs on the group's thread with a Call. The function either exchanges small values itself (Call::exchange) or calls
+// the engine (Call::bulk); both check the fingerprints. Failure is one text per group, set once by whichever finds it
 // first: this thread (a difference, a deadline), the monitor (a difference or a deadline while the engine works, a
-// connection that ended), another rank (Mesh::abort). It ends the engine's call, wakes who waits, and every later
-// operation raises it.
+// connection that ended), another rank (Mesh::abort). It ends the engine's call and wakes those who wait, and every
+// later operation raises it.
 #pragma once
 #include <deque>
 #include <thread>
@@ -18,30 +19,31 @@
 
 namespace vesta {
 
-/// Is the largest message (to one rank) that our own sockets carry together with the fingerprint, and the most that a
-/// rank sends so in one collective; above, the engine does it with fewer bytes. Tuned with benchmarks/distributed.py:
-/// on two ranks Gloo overtakes between 256 and 512 KiB, on four above that.
+/// The largest message (to one rank) that our own sockets carry together with the fingerprint, and the most that a
+/// rank sends this way in one collective; above that, the engine needs fewer bytes. Tuned with
+/// benchmarks/distributed.py: on two ranks Gloo overtakes between 256 and 512 KiB, on four above that.
 inline constexpr size_t kEagerBytes = 256 << 10, kEagerTotal = 512 << 10;
-/// Is the largest group in which small values go from each rank to each; the engine has trees and rings for more.
+/// The largest group in which small values go from each rank to each; the engine has trees and rings for larger
+/// groups.
 inline constexpr int kEagerRanks = 16;
 
 class GroupCore;
 
-/// Is a collective that runs: what its function works with.
+/// A running collective: the argument of its function.
 class VESTA_API Call {
  public:
   Call(GroupCore& core, const Fingerprint& print, uint64_t sequence, Clock::time_point deadline)
       : core_(core), print_(print), sequence_(sequence), deadline_(deadline) {}
   /// Sends each rank the bytes that `to(rank)` gives, with the fingerprint, and returns what each rank sent (its own
-  /// place stays empty). Ends when all have called the same thing.
+  /// place stays empty). Returns when all ranks have called the same thing.
   std::vector<std::string> exchange(const std::function<std::string_view(int rank)>& to);
-  /// Lets the engine work; the fingerprint goes round the ring meanwhile.
-  void bulk(const std::function<void(Engine&)>& work);
-  /// Lets the engine work where the fingerprints were exchanged already.
-  void run_engine(const std::function<void(Engine&)>& work);
-  /// Writes how many bytes this rank sends to another and expects from it, for `compare_sizes` there.
+  /// Runs `work`, which calls the engine; the fingerprint goes round the ring meanwhile.
+  void bulk(const std::function<void()>& work);
+  /// Runs `work`, which calls the engine, if the fingerprints were exchanged already.
+  void run_engine(const std::function<void()>& work);
+  /// Encodes the numbers of bytes that this rank sends to another and expects from it, for `compare_sizes` there.
   static std::string sizes(uint64_t sent, uint64_t expected);
-  /// Fails the group unless what `rank` wrote at the beginning of `theirs` fits; leaves the rest there.
+  /// Fails the group unless the sizes that `rank` wrote at the beginning of `theirs` fit; leaves the rest there.
   void compare_sizes(int rank, uint64_t sent, uint64_t expected, std::string_view& theirs);
   /// Returns the engine's tag of this operation, or of the n-th part of it.
   uint32_t tag(uint32_t part = 0) const { return print_.tag(sequence_) + part * 0x9e3779b9u; }
@@ -63,50 +65,50 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   GroupCore(std::string backend, std::string name, Store& store, int rank, int size, Milliseconds timeout);
   ~GroupCore() override;
 
-  /// Connects the engine and starts thread and monitor.
+  /// Connects the engine (none in a group of one rank) and starts the thread and the monitor.
   void start(const std::function<std::unique_ptr<Engine>(const Meeting&)>& engine, Milliseconds timeout);
-  /// Lets the group take part in finding a standstill: `ranks` are the members' numbers in the world.
+  /// Makes the group take part in finding a standstill: `ranks` are the members' numbers in the world.
   void join_world(std::vector<int> ranks);
-  /// Says that the calling thread calls an operation.
+  /// Records that the calling thread calls an operation.
   void calls() {
     if (self_) self_->calls();
   }
-  /// Says that the calling thread waits for an operation #`sequence`, or for a message from `from` (-1: any).
+  /// Records that the calling thread waits for an operation #`sequence`, or for a message from `from` (-1: any).
   void waits_for(uint64_t sequence, const std::string& call);
   void waits_for_message(int from, const std::string& call);
   /// Puts a collective into the queue.
   WorkPtr submit(Fingerprint print, Milliseconds timeout, std::vector<Tensor> outputs, std::function<void(Call&)> run);
-  /// The same with a Work that was made already.
+  /// Does the same with a given Work.
   void submit(Fingerprint print, const WorkPtr& work, std::function<void(Call&)> run);
   /// Waits for the queue (while it moves), says goodbye and ends the thread.
   void stop();
 
-  /// Ends the group: the first reason counts. Returns it.
+  /// Ends the group; the first reason counts. Returns that reason.
   std::string fail(const std::string& reason, bool tell_others);
-  /// Throws where the group has failed; says what could not run then.
+  /// Throws if the group has failed; `what` could not run.
   void check_failed(const std::string& what);
   bool failed() const { return failed_; }
-  /// Returns why something could not be done: the group's failure, else what is known of lost ranks, else `fallback`.
+  /// Returns why something could not be done: the group's failure, else what is known about lost ranks, else
+  /// `fallback`.
   std::string reason_for(const std::string& what, const std::string& fallback);
-  /// Tells whether this is a child forked from the process that made the group.
+  /// Returns whether this is a child forked from the process that made the group.
   bool forked() const;
-  /// Compares a fingerprint that came with the own one; fails and throws where they differ.
+  /// Compares a received fingerprint with this rank's; fails the group and throws if they differ.
   void compare(const Fingerprint& mine, uint64_t sequence, int rank, std::string_view bytes, std::string_view& rest);
-  /// Tells who has not come to an operation, and what is known of each.
+  /// Returns which ranks have not reached an operation, and what is known about each.
   std::string report(uint64_t sequence);
-  /// Says why time is over for an operation.
+  /// Returns the message of an operation that timed out.
   std::string timed_out(const std::string& call, uint64_t sequence, Milliseconds timeout);
-  /// Describes an operation for messages: `all_reduce #17 of group 'default'`.
+  /// Returns an operation's title for messages: `all_reduce #17 of group 'default'`.
   std::string title(const Fingerprint& f, uint64_t sequence) const;
-  /// The same with the call site.
+  /// Returns the title with the call site.
   std::string call_of(const Fingerprint& f, uint64_t sequence) const;
 
   Mesh mesh;
-  const bool unchecked;  // compares nothing, to measure what comparing costs
-  std::unique_ptr<Engine> engine;
+  const bool unchecked;  // compares nothing, to measure the cost of comparing
   const std::string name;
   uint64_t given() const { return given_; }
-  /// Tells whether operations are under way.
+  /// Returns whether operations are under way.
   bool busy() const { return done_ != given_; }
 
   void look() override;
@@ -130,7 +132,8 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   std::string world_rank(int rank) const;
   std::string message(const Fingerprint& mine, uint64_t sequence, int rank, const Fingerprint& theirs);
 
-  std::mutex mutex_;  // of everything below
+  std::unique_ptr<Engine> engine_;
+  std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::deque<Task> queue_;
   bool stopping_ = false;
@@ -144,7 +147,7 @@ class VESTA_API GroupCore : public Watched, public std::enable_shared_from_this<
   Clock::time_point engine_deadline_;
   Milliseconds engine_timeout_{0};
   Clock::time_point last_alive_;
-  std::vector<int> world_;  // the members' numbers; empty: this group is no part of it
+  std::vector<int> world_;  // the members' numbers; empty: this group takes no part
   std::shared_ptr<SelfStand> self_;
   int pid_;
   std::thread thread_;

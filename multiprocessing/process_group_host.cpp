@@ -1,11 +1,12 @@
-// HostGroup: the collectives, for tensors in host memory. Each says what travels; small values go through
-// Call::exchange, large ones through the engine. Tensors that are strided or on a device are copied to and fro.
+// HostGroup: the collectives, for tensors in host memory. Each states what is sent; small values go through
+// Call::exchange, large ones through the engine. Tensors that are strided or on a device are copied there and back.
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/multiprocessing/collective_checks.h>
+#include <vesta/multiprocessing/host_engine.h>
 #include <vesta/multiprocessing/process_group_core.h>
 #include <vesta/multiprocessing/process_group_messages.h>
 #include <vesta/multiprocessing/reduction.h>
@@ -17,7 +18,7 @@ namespace {
 int64_t bytes_of(const Tensor& t) { return t.numel() * t.element_size(); }
 std::string_view view_of(const Tensor& t) { return {static_cast<const char*>(t.data_ptr()), size_t(bytes_of(t))}; }
 
-/// Is a tensor of the user and the memory that travels for it: its own where it is contiguous and on the host.
+/// A tensor of the user and the memory that is sent for it: its own if it is contiguous and on the host.
 struct Staged {
   Tensor user, host;
   /// `filled`: the values are needed; otherwise the memory only receives.
@@ -65,7 +66,7 @@ void combine_in_order(const Tensor& into, const std::vector<std::string>& got, i
   std::memcpy(into.data_ptr(), sum.data(), bytes);
 }
 
-/// Is several tensors as one block of bytes: the tensor itself where there is one. Tensors of one dtype.
+/// Several tensors of one dtype as one block of bytes; a single tensor is the block itself.
 class Packed {
  public:
   explicit Packed(std::vector<Staged> parts) : parts_(std::move(parts)) {
@@ -96,17 +97,29 @@ class Packed {
   std::vector<Staged> parts_;
 };
 
+/// Starts a group's core and returns its engine, which the core owns; null in a group of one rank.
+HostEngine* start_core(GroupCore& core, HostEngineFactory factory, const GroupOptions& o) {
+  std::vector<int> world = o.ranks;
+  for (int r = 0; world.size() < size_t(core.mesh.size()); ++r) world.push_back(r);
+  core.join_world(std::move(world));
+  HostEngine* engine = nullptr;
+  auto make = [&](const Meeting& m) {
+    auto made = factory(m);
+    engine = made.get();
+    return made;
+  };
+  core.start(make, o.timeout);
+  return engine;
+}
+
 class HostGroup : public ProcessGroup {
  public:
-  HostGroup(const std::string& backend, EngineFactory engine, Store& store, int rank, int size, const GroupOptions& o)
+  HostGroup(const std::string& backend, HostEngineFactory factory, Store& store, int rank, int size,
+            const GroupOptions& o)
       : ProcessGroup(o.name, backend, rank, size, o.timeout),
         core_(std::make_shared<GroupCore>(backend, o.name, store, rank, size, o.timeout)),
-        messages_(core_) {
-    std::vector<int> world = o.ranks;
-    for (int r = 0; world.size() < size_t(size); ++r) world.push_back(r);
-    core_->join_world(std::move(world));
-    core_->start(engine, o.timeout);
-  }
+        engine_(start_core(*core_, factory, o)),
+        messages_(core_, engine_) {}
   ~HostGroup() override {
     try {
       HostGroup::shutdown();
@@ -167,6 +180,7 @@ class HostGroup : public ProcessGroup {
                          std::vector<Tensor> outputs, std::function<void()> afterwards, const CallOptions& o);
 
   std::shared_ptr<GroupCore> core_;
+  HostEngine* const engine_;  // the core's
   Messages messages_;
 };
 
@@ -177,7 +191,7 @@ WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const Ca
   std::vector<Staged> parts = staged(tensors, true);
   const Reduction r = reduction(op, tensors[0].dtype());
   return start(std::move(f), kWhat, o, std::move(tensors),
-               [op, r, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
+               [op, r, n = size(), me = rank(), engine = engine_, parts = std::move(parts)](Call& call) mutable {
                  Packed packed(std::move(parts));
                  const Tensor& whole = packed.whole;
                  const size_t count = size_t(whole.numel());
@@ -185,7 +199,7 @@ WorkPtr HostGroup::all_reduce(std::vector<Tensor> tensors, ReduceOp op, const Ca
                  if (n > 1 && small(size_t(bytes_of(whole)), n)) {
                    combine_in_order(whole, call.exchange([&](int) { return view_of(whole); }), me, r);
                  } else if (n > 1) {
-                   call.bulk([&](Engine& e) { e.all_reduce(whole.data_ptr(), count, r, call.tag()); });
+                   call.bulk([&] { engine->all_reduce(whole.data_ptr(), count, r, call.tag()); });
                  }
                  if (op.kind == ReduceOp::avg) divide(whole.data_ptr(), count, whole.dtype(), n);
                  packed.give_back();
@@ -199,7 +213,7 @@ WorkPtr HostGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOp
   Fingerprint f = Fingerprint::of(tensors, root);
   std::vector<Staged> parts = staged(tensors, rank() == root);
   return start(std::move(f), kWhat, o, std::move(tensors),
-               [root, n = size(), me = rank(), parts = std::move(parts)](Call& call) mutable {
+               [root, n = size(), me = rank(), engine = engine_, parts = std::move(parts)](Call& call) mutable {
                  if (n == 1) return;
                  Packed packed(std::move(parts));
                  const Tensor& whole = packed.whole;
@@ -208,7 +222,7 @@ WorkPtr HostGroup::broadcast(std::vector<Tensor> tensors, int root, const CallOp
                    auto got = call.exchange([&](int) { return me == root ? view_of(whole) : std::string_view(); });
                    if (me != root) std::memcpy(whole.data_ptr(), got[size_t(root)].data(), bytes);
                  } else {
-                   call.bulk([&](Engine& e) { e.broadcast(whole.data_ptr(), bytes, root, call.tag()); });
+                   call.bulk([&] { engine->broadcast(whole.data_ptr(), bytes, root, call.tag()); });
                  }
                  if (me != root) packed.give_back();
                });
@@ -221,7 +235,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
   Fingerprint f = Fingerprint::of({tensor}, op, root);
   const Reduction r = reduction(op, tensor.dtype());
   Staged in = Staged::of(tensor, true);
-  return start(std::move(f), kWhat, o, {tensor}, [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), kWhat, o, {tensor}, [=, n = size(), me = rank(), engine = engine_](Call& call) {
     Tensor t = in.host;
     if (me != root && t.is_same(in.user)) t = clone(t);  // the engine and the factor write into it
     const size_t count = size_t(t.numel());
@@ -230,7 +244,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
       auto got = call.exchange([&](int to) { return to == root ? view_of(t) : std::string_view(); });
       if (me == root) combine_in_order(t, got, me, r);
     } else if (n > 1) {
-      call.bulk([&](Engine& e) { e.reduce(t.data_ptr(), count, r, root, call.tag()); });
+      call.bulk([&] { engine->reduce(t.data_ptr(), count, r, root, call.tag()); });
     }
     if (me != root) return;
     if (op.kind == ReduceOp::avg) divide(t.data_ptr(), count, t.dtype(), n);
@@ -238,7 +252,7 @@ WorkPtr HostGroup::reduce(Tensor tensor, int root, ReduceOp op, const CallOption
   });
 }
 
-/// Gathers into `output` (one block), and from there into the list where one is given.
+/// Gathers into `output` (one block), and from there into the list if one is given.
 WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Staged> outputs, const Staged& in,
                                  const Tensor& input, const CallOptions& o) {
   Fingerprint f = Fingerprint::of({input});
@@ -250,7 +264,7 @@ WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Sta
   }
   Staged out;
   if (output.defined()) out = Staged::of(output, false);
-  return start(std::move(f), what, o, std::move(results), [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), what, o, std::move(results), [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const Tensor& t = in.host;
     const size_t bytes = size_t(bytes_of(t));
     const bool eager = small(bytes, n);
@@ -266,7 +280,7 @@ WorkPtr HostGroup::gather_to_all(Collective what, Tensor output, std::vector<Sta
         std::memmove(place(r), int(r) == me ? t.data_ptr() : got[r].data(), bytes);
       }
     } else {
-      call.bulk([&](Engine& e) { e.all_gather(t.data_ptr(), block.data_ptr(), bytes, call.tag()); });
+      call.bulk([&] { engine->all_gather(t.data_ptr(), block.data_ptr(), bytes, call.tag()); });
       for (size_t r = 0; r < outputs.size(); ++r) {
         std::memcpy(place(r), static_cast<char*>(block.data_ptr()) + r * bytes, bytes);
       }
@@ -296,7 +310,7 @@ WorkPtr HostGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, c
   Fingerprint f = Fingerprint::of({input}, root);
   std::vector<Staged> outs = staged(outputs, false);
   Staged in = Staged::of(input, true);
-  return start(std::move(f), kWhat, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), kWhat, o, std::move(outputs), [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const Tensor& t = in.host;
     const size_t bytes = size_t(bytes_of(t));
     auto fill = [&](size_t r, const void* from) {
@@ -309,7 +323,7 @@ WorkPtr HostGroup::gather(std::vector<Tensor> outputs, Tensor input, int root, c
       return;
     }
     Tensor block = scratch(me == root ? t.numel() * n : 0, t.dtype());
-    call.bulk([&](Engine& e) { e.gather(t.data_ptr(), block.data_ptr(), bytes, root, call.tag()); });
+    call.bulk([&] { engine->gather(t.data_ptr(), block.data_ptr(), bytes, root, call.tag()); });
     for (size_t r = 0; r < outs.size(); ++r) fill(r, static_cast<char*>(block.data_ptr()) + r * bytes);
   });
 }
@@ -322,7 +336,7 @@ WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
   Fingerprint f = Fingerprint::of({output}, root);
   std::vector<Staged> ins = staged(inputs, true);
   Staged out = Staged::of(output, false);
-  return start(std::move(f), kWhat, o, {output}, [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), kWhat, o, {output}, [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const size_t bytes = size_t(bytes_of(out.host));
     if (small(bytes, n) || n == 1) {
       auto got = call.exchange([&](int to) { return me == root ? view_of(ins[size_t(to)].host) : ""; });
@@ -333,18 +347,18 @@ WorkPtr HostGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
       for (size_t r = 0; r < ins.size(); ++r) {
         std::memcpy(static_cast<char*>(block.data_ptr()) + r * bytes, ins[r].host.data_ptr(), bytes);
       }
-      call.bulk([&](Engine& e) { e.scatter(block.data_ptr(), out.host.data_ptr(), bytes, root, call.tag()); });
+      call.bulk([&] { engine->scatter(block.data_ptr(), out.host.data_ptr(), bytes, root, call.tag()); });
     }
     out.give_back();
   });
 }
 
-/// Sends part i of `flat` to rank i and combines what arrives, in rank order: each byte travels once.
+/// Sends part i of `flat` to rank i and combines what arrives, in rank order: each byte is sent once.
 WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat, ReduceOp op, const Tensor& output,
                                 const CallOptions& o) {
   Fingerprint f = Fingerprint::of({output}, op);
   const Reduction r = reduction(op, output.dtype());
-  return start(std::move(f), what, o, {output}, [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), what, o, {output}, [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const size_t bytes = size_t(bytes_of(out.host)), count = size_t(out.host.numel());
     Tensor mine = flat;
     if (op.kind == ReduceOp::premul_sum) {
@@ -364,7 +378,7 @@ WorkPtr HostGroup::reduce_parts(Collective what, const Staged& out, Tensor flat,
         to_receive.push_back({static_cast<char*>(block.data_ptr()) + i * bytes, bytes});
       }
       const std::vector<uint64_t> slots(static_cast<size_t>(n), call.tag());
-      call.bulk([&](Engine& e) { e.exchange(to_send, to_receive, slots); });
+      call.bulk([&] { engine->exchange(to_send, to_receive, slots); });
     }
     auto from = [&](size_t i) -> const void* {
       if (int(i) == me) return base + i * bytes;
@@ -400,12 +414,12 @@ WorkPtr HostGroup::reduce_scatter_tensor(Tensor output, Tensor input, ReduceOp o
   return reduce_parts(kWhat, out, flat, op, output, o);
 }
 
-/// Exchanges parts whose sizes only each pair knows: the sizes travel with the fingerprint and are compared.
+/// Exchanges parts whose sizes only each pair knows: the sizes are sent with the fingerprint and compared.
 WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Part> to_send,
                                   std::vector<Part> to_receive, std::vector<Tensor> outputs,
                                   std::function<void()> afterwards, const CallOptions& o) {
   checks(what).to_itself(to_send[size_t(rank())].bytes, to_receive[size_t(rank())].bytes);
-  return start(std::move(f), what, o, std::move(outputs), [=, n = size(), me = rank()](Call& call) {
+  return start(std::move(f), what, o, std::move(outputs), [=, n = size(), me = rank(), engine = engine_](Call& call) {
     const size_t self = size_t(me);
     std::vector<std::string> out(static_cast<size_t>(n));
     for (size_t r = 0; r < size_t(n); ++r) {
@@ -427,7 +441,7 @@ WorkPtr HostGroup::exchange_parts(Fingerprint f, Collective what, std::vector<Pa
       if (sent > kEagerBytes) large_out[r] = to_send[r], any = true;
     }
     if (to_send[self].bytes) std::memmove(to_receive[self].data, to_send[self].data, to_send[self].bytes);
-    if (any) call.run_engine([&](Engine& e) { e.exchange(large_out, large_in, slots); });
+    if (any) call.run_engine([&] { engine->exchange(large_out, large_in, slots); });
     if (afterwards) afterwards();
   });
 }
@@ -441,14 +455,14 @@ WorkPtr HostGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> i
   for (const Staged& s : outs) to_receive.push_back({s.host.data_ptr(), size_t(bytes_of(s.host))});
   Fingerprint f;
   const int64_t none[] = {0};
-  f.add(IntSpan(none, 0), inputs[0].dtype());  // the sizes are each pair's own affair
+  f.add(IntSpan(none, 0), inputs[0].dtype());  // each pair has its own sizes
   auto afterwards = [ins, outs] {  // the inputs are kept until then
     for (const Staged& s : outs) s.give_back();
   };
   return exchange_parts(std::move(f), kWhat, to_send, to_receive, outputs, afterwards, o);
 }
 
-/// Returns where the rows of each rank lie.
+/// Returns the addresses of each rank's rows.
 std::vector<Part> parts_at(const Tensor& t, const std::vector<size_t>& bytes) {
   std::vector<Part> parts;
   char* at = static_cast<char*>(t.data_ptr());
@@ -469,13 +483,13 @@ WorkPtr HostGroup::all_to_all_single(Tensor output, Tensor input, std::vector<in
   auto to_send = parts_at(in.host, checks(kWhat).row_bytes(input, std::move(input_splits), "input"));
   auto to_receive = parts_at(out.host, checks(kWhat).row_bytes(output, std::move(output_splits), "output"));
   Fingerprint f;
-  f.add(input.sizes().subspan(1), input.dtype());  // rows alike; how many is each pair's own affair
+  f.add(input.sizes().subspan(1), input.dtype());  // rows are alike; each pair has its own number of them
   return exchange_parts(std::move(f), kWhat, to_send, to_receive, {output}, [in, out] { out.give_back(); }, o);
 }
 
 }  // namespace
 
-ProcessGroupPtr new_host_group(const std::string& backend, EngineFactory engine, StorePtr store, int rank, int size,
+ProcessGroupPtr new_host_group(const std::string& backend, HostEngineFactory engine, StorePtr store, int rank, int size,
                                const GroupOptions& options) {
   PrefixStore keys(options.name, std::move(store));
   auto group = std::make_shared<HostGroup>(backend, engine, keys, rank, size, options);

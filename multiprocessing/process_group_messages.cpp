@@ -3,11 +3,11 @@
 namespace vesta {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(200);  // how often deadlines and lost ranks are looked for
+constexpr auto kLook = std::chrono::milliseconds(200);  // how often deadlines and lost ranks are checked
 constexpr size_t kEagerMessage = 32 << 10;  // a larger one waits for its receiver, in the sender's memory
-constexpr uint64_t kSlot = uint64_t(0xA1) << 56;  // of the engine, apart from those of collectives
+constexpr uint64_t kSlot = uint64_t(0xA1) << 56;  // of the engine, separate from those of collectives
 
-/// Is the head of a message that has come.
+/// The head of a received message.
 struct Head {
   uint64_t number;
   int tag;
@@ -29,7 +29,7 @@ struct Sending {
   int to;
   uint64_t number;
   Tensor host;
-  std::unique_ptr<Engine::Transfer> transfer;
+  std::unique_ptr<HostEngine::Transfer> transfer;
   Fingerprint print;
   Clock::time_point deadline;
   WorkPtr work;
@@ -42,8 +42,8 @@ std::exception_ptr error_of(const std::string& message) {
 }  // namespace
 
 struct Messages::State : std::enable_shared_from_this<State> {
-  explicit State(std::shared_ptr<GroupCore> c)
-      : core(std::move(c)), sent(size_t(core->mesh.size())), heads(size_t(core->mesh.size())) {}
+  State(std::shared_ptr<GroupCore> c, HostEngine* e)
+      : core(std::move(c)), engine(e), sent(size_t(core->mesh.size())), heads(size_t(core->mesh.size())) {}
 
   void start();
   void run();
@@ -57,7 +57,8 @@ struct Messages::State : std::enable_shared_from_this<State> {
   std::string why_over(const Fingerprint& f, int with, Clock::time_point deadline, Milliseconds timeout);
 
   std::shared_ptr<GroupCore> core;
-  std::mutex mutex;  // of everything below
+  HostEngine* const engine;  // the core's
+  std::mutex mutex;  // guards everything below
   std::vector<uint64_t> sent;
   std::vector<std::deque<Head>> heads;
   std::list<Receive> receives;
@@ -69,7 +70,8 @@ struct Messages::State : std::enable_shared_from_this<State> {
   std::thread thread;
 };
 
-Messages::Messages(std::shared_ptr<GroupCore> core) : state_(std::make_shared<State>(std::move(core))) {}
+Messages::Messages(std::shared_ptr<GroupCore> core, HostEngine* engine)
+    : state_(std::make_shared<State>(std::move(core), engine)) {}
 Messages::~Messages() { stop(); }
 
 void Messages::State::start() {
@@ -104,7 +106,7 @@ WorkPtr Messages::send(Tensor host, int to, int tag, Milliseconds timeout) {
   }
   work->set_outputs({host});
   mesh.send(to, Topic::message, number, head);
-  auto transfer = s.core->engine->send(host.data_ptr(), bytes, to, kSlot | number);
+  auto transfer = s.engine->send(host.data_ptr(), bytes, to, kSlot | number);
   s.sendings.push_back({to, number, host, std::move(transfer), std::move(f), deadline_in(timeout), work});
   s.start();
   lock.unlock();
@@ -142,7 +144,7 @@ WorkPtr Messages::receive(Tensor host, int from, int tag, Milliseconds timeout, 
 }
 
 void Messages::stop() {
-  if (state_->core->forked()) {  // no thread came along, and a lock may be held for ever
+  if (state_->core->forked()) {  // no thread came along, and a lock may be held forever
     new std::shared_ptr<State>(state_);
     return;
   }
@@ -220,7 +222,7 @@ void Messages::State::deliver(Receive r, int from, Head head) {
     } else if (head.eager) {
       std::memcpy(r.host.data_ptr(), head.values.data(), bytes);
     } else {
-      core->engine->receive(r.host.data_ptr(), bytes, from, kSlot | head.number)->wait();
+      engine->receive(r.host.data_ptr(), bytes, from, kSlot | head.number)->wait();
     }
     if (!error) r.arrived();
   } catch (const std::exception& e) {
@@ -229,11 +231,11 @@ void Messages::State::deliver(Receive r, int from, Head head) {
   if (!head.eager) mesh.send(from, Topic::received, head.number, wrong);
   r.work->set_source_rank(from);
   WorkPtr work = std::move(r.work);
-  r = Receive();  // lets go of the tensor
+  r = Receive();  // releases the tensor
   work->finish(error);
 }
 
-/// Says what is known where a message did not come in time, or was not taken.
+/// Returns what is known about a message that did not come in time, or was not received.
 std::string Messages::State::late(const Fingerprint& f, int with) {
   const bool receives = f.what == Collective::recv;
   std::string r = with < 0 ? "no rank has sent such a message."
@@ -247,7 +249,7 @@ std::string Messages::State::late(const Fingerprint& f, int with) {
   return r;
 }
 
-/// Says why a message cannot come any more: the group has failed, a rank is gone, time is over. Empty where it can.
+/// Returns why a message cannot come any more: the group has failed, a rank is gone, or time is over. Empty if it can.
 std::string Messages::State::why_over(const Fingerprint& f, int with, Clock::time_point deadline,
                                       Milliseconds timeout) {
   if (core->failed()) return core->reason_for(where(f), "");
@@ -257,7 +259,7 @@ std::string Messages::State::why_over(const Fingerprint& f, int with, Clock::tim
   return text(where(f), " timed out after ", timeout.count(), " ms: ", late(f, with));
 }
 
-/// Ends what cannot come any more.
+/// Ends messages that cannot come any more.
 void Messages::State::look_at_ends() {
   const bool failed = core->failed() || stopping;
   for (auto at = receives.begin(); at != receives.end();) {

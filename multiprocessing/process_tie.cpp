@@ -15,12 +15,12 @@
 namespace vesta::shared {
 namespace {
 
-// Where there are no pidfds: the pipe whose end children see, and the end that only this process has.
+// Without pidfds: the pipe whose end children see, and the end that only this process has.
 std::mutex mutex;
 int pipe_read = -1, pipe_write = -1;
 bool closes_in_children = false;
 
-/// In a forked child both speak of the parent.
+/// In a forked child both belong to the parent.
 void forget_in_child() {
   if (pipe_read >= 0) ::close(pipe_read);
   if (pipe_write >= 0) ::close(pipe_write);
@@ -73,12 +73,12 @@ void die_with(int parent, int wake) {
     const bool set = fcntl(own.get(), F_SETOWN, getpid()) == 0 && fcntl(own.get(), F_SETSIG, SIGCONT) == 0 &&
                      fcntl(own.get(), F_SETFL, fcntl(own.get(), F_GETFL) | O_ASYNC) == 0;
     if (!set) fail_with_errno("die_with", "fcntl", errno);
-    own.release();  // the process's, for as long as it lives
+    own.release();  // owned by the process, as long as it lives
   }
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the other threads' business
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the other threads
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -88,7 +88,7 @@ void die_with(int parent, int wake) {
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (code) fail_with_errno("die_with", "pthread_create", code);
-  kept.release();  // the thread's, for as long as the process lives
+  kept.release();  // owned by the thread, as long as the process lives
 }
 
 }  // namespace vesta::shared

@@ -25,7 +25,7 @@ T plus(T a, T b) {
   }
 }
 
-/// min and max as the library's own ops have them: a NaN wins.
+/// The min and max of the library's own ops: a NaN wins.
 template <class T>
 T smaller(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -19,9 +19,9 @@
 namespace vesta::shared {
 namespace {
 
-constexpr uint64_t kPiece = uint64_t(8) << 20;        // about 3 ms of work: how late a signal may come
-constexpr uint64_t kLookFrom = uint64_t(8) << 20;     // a small step is no more dangerous than any malloc
-constexpr uint64_t kAlwaysLeft = uint64_t(16) << 20;  // what everything else needs to go on
+constexpr uint64_t kPiece = uint64_t(8) << 20;        // about 3 ms of work, which a signal may have to wait
+constexpr uint64_t kLookFrom = uint64_t(8) << 20;     // a smaller step is no more dangerous than any malloc
+constexpr uint64_t kAlwaysLeft = uint64_t(16) << 20;  // what everything else needs to continue
 constexpr uint64_t kNoLimit = uint64_t(1) << 60;
 
 std::optional<uint64_t> number_in(const std::string& path) {
@@ -43,7 +43,7 @@ uint64_t sum_of(const std::string& path, std::initializer_list<const char*> name
   return sum;
 }
 
-/// Returns what one control group leaves; cached files count as free, the kernel drops them first.
+/// Returns the bytes that one control group leaves. Cached files count as free, because the kernel drops them first.
 std::optional<uint64_t> left_in(const std::string& folder, bool v2) {
   const auto limit = number_in(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
   const auto used = number_in(folder + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
@@ -59,7 +59,8 @@ void keep_smaller(std::optional<uint64_t>& smallest, std::optional<uint64_t> oth
   if (other) smallest = std::min(smallest.value_or(*other), *other);
 }
 
-/// Lines of /proc/self/cgroup are `id:controllers:path`; version 2 has no controllers.
+/// Returns the bytes that the control groups leave. Lines of /proc/self/cgroup are `id:controllers:path`; version 2
+/// has no controllers.
 std::optional<uint64_t> left_in_groups() {
   std::optional<uint64_t> smallest;
   std::ifstream groups("/proc/self/cgroup");
@@ -81,8 +82,8 @@ std::optional<uint64_t> left_in_groups() {
   return smallest;
 }
 
-/// Holds back all signals of this thread: an interrupted fallocate starts anew, so a timer that fires often would keep
-/// it from ever ending.
+/// A guard that blocks all signals of this thread: an interrupted fallocate starts anew, so a timer that fires often
+/// would keep it from ever ending.
 class SignalsLater {
  public:
   SignalsLater() {

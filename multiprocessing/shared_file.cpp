@@ -22,7 +22,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_SEAL;
 
 uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// Runs a lock command on [offset, offset + bytes); 0 or errno. `type` comes back as the kernel filled it in.
+/// Runs a lock command on [offset, offset + bytes); returns 0 or errno. The kernel's answer is left in `type`.
 int lock_command(int fd, int command, short& type, uint64_t offset, uint64_t bytes) {
   struct flock range{};
   range.l_type = type, range.l_whence = SEEK_SET, range.l_start = off_t(offset), range.l_len = off_t(bytes);
@@ -106,7 +106,7 @@ SharedFile* SharedFile::create() {
   if (fcntl(made.get(), F_ADD_SEALS, kSeals)) fail_with_errno("shared memory", "F_ADD_SEALS", errno);
   struct stat about{};
   if (fstat(made.get(), &about)) fail_with_errno("shared memory", "fstat", errno);
-  lock(made.get(), F_WRLCK, 0, 1);  // "the owner lives": seen by everybody until this description is closed
+  lock(made.get(), F_WRLCK, 0, 1);  // "the owner lives": visible to all until this description is closed
   std::unique_ptr<SharedFile> file(new SharedFile);
   file->fd = std::move(made);
   file->device = about.st_dev, file->inode = about.st_ino, file->owner = true;
@@ -142,8 +142,8 @@ void SharedFile::map_window(uint64_t offset, uint64_t bytes) {
 }
 
 void SharedFile::grow(uint64_t bytes) {
-  // Doubling keeps the number of windows small; a window that does not fit in memory may fit when it is no larger than
-  // what was asked for.
+  // Doubling keeps the number of windows small; a window that does not fit in memory may fit if it is no larger than
+  // the request.
   const uint64_t least = round_up(bytes, kPage);
   const uint64_t wanted = std::max(least, std::clamp(end, kFirstWindow, kLargestStep) / kPage * kPage);
   const uint64_t at = round_up(end, kPage);
@@ -211,7 +211,7 @@ void SharedFile::acquire(const Handle& h) {
     ++known->second.count;
     return;
   }
-  if (owner) {  // come home
+  if (owner) {  // one of its own blocks came back
     auto known = lent.find(h.offset);
     VESTA_CHECK(known != lent.end() && known->second == h.bytes, value,
                 "shared memory: expected the handle of a block in use, got one of a block that was given back.");
@@ -249,7 +249,7 @@ void SharedFile::release(uint64_t offset) noexcept {
   if (at == live.end() || --at->second.count > 0) return;
   const Live block = at->second;
   if (block.pinned) {
-    at->second.count = 1;  // for ever
+    at->second.count = 1;  // forever
     return;
   }
   live.erase(at);
@@ -261,7 +261,7 @@ void SharedFile::release(uint64_t offset) noexcept {
   }
   short unlock = F_UNLCK;
   lock_command(fd.get(), F_OFD_SETLK, unlock, offset, block.bytes);
-  if (owner_is_dead()) {  // nobody will use it again: the memory of the last holder goes back at once
+  if (owner_is_dead()) {  // nobody will use it again: the last holder's memory is freed at once
     if (!held_elsewhere(offset, block.bytes)) give_back(fd.get(), offset, block.bytes);
     return;
   }
@@ -298,13 +298,13 @@ void SharedFile::before_fork() noexcept {
   if (live.empty()) return;
   try {
     for_child_ = Descriptor::reopen(fd.get());
-    for (auto at = live.begin(); at != live.end();) {  // neighbours in one lock
+    for (auto at = live.begin(); at != live.end();) {  // neighbours share one lock
       const uint64_t begin = at->first;
       uint64_t stop = begin + at->second.bytes;
       for (++at; at != live.end() && at->first == stop; ++at) stop += at->second.bytes;
       lock(for_child_.get(), F_RDLCK, begin, stop - begin);
     }
-  } catch (...) {  // no descriptor left: what is alive now stays for ever rather than being used twice
+  } catch (...) {  // no descriptor left: what is alive now stays forever rather than being used twice
     for_child_.reset();
     for (auto& [offset, block] : live) block.pinned = true;
   }

@@ -17,7 +17,7 @@ namespace vesta::shared {
 inline constexpr uint64_t kHeaderBytes = 4096;
 inline constexpr uint64_t kGranule = 64;
 
-/// Is the first page of the file.
+/// The first page of the file.
 struct Header {
   static constexpr uint64_t kMagic = 0x31616e6572617356;  // "Vsarena1"
   static constexpr uint64_t kHints = 256;
@@ -27,11 +27,11 @@ struct Header {
 };
 static_assert(sizeof(Header) <= kHeaderBytes && std::atomic<uint64_t>::is_always_lock_free);
 
-/// Knows which bytes of the file are free; neighbours become one, but not across windows.
+/// The free bytes of the file; neighbouring extents are merged, but not across windows.
 class Extents {
  public:
   void add_window(uint64_t offset, uint64_t bytes);
-  /// Takes the smallest extent that fits; false where none does.
+  /// Takes the smallest extent that fits; returns false if none does.
   bool take(uint64_t bytes, uint64_t& offset);
   void give(uint64_t offset, uint64_t bytes);
   uint64_t total() const { return total_; }
@@ -50,12 +50,12 @@ struct Window {
   char* address = nullptr;
 };
 
-/// Is a block that this process holds.
+/// A block that this process holds.
 struct Live {
   uint64_t bytes = 0;
   uint32_t count = 0;   // storages over it
   bool lent = false;    // others may hold it
-  bool pinned = false;  // a fork could not be accounted for: never to be taken back
+  bool pinned = false;  // a fork could not be accounted for: never taken back
 };
 
 class SharedFile {
@@ -67,23 +67,23 @@ class SharedFile {
   ~SharedFile();
   SharedFile(const SharedFile&) = delete;
 
-  /// Takes a free block of at least `bytes`, growing the file where none is free; counts one use.
+  /// Takes a free block of at least `bytes`, growing the file if none is free; counts one use.
   uint64_t allocate(uint64_t bytes);
-  /// Takes the block of a handle into use, mapping its window if need be.
+  /// Starts using the block of a handle, mapping its window if needed.
   void acquire(const Handle& handle);
   /// Ends one use of a block.
   void release(uint64_t offset) noexcept;
-  /// Owner: takes back what nobody holds any more, `all` or what hints speak of.
+  /// For the owner: takes back blocks that nobody holds any more, of `all` or of those that hints name.
   void reclaim(bool all) noexcept;
 
   Handle handle_of(uint64_t offset) const;
   char* address_of(uint64_t offset) const;
-  /// Locks a block through another description of the file, a lease's.
+  /// Locks a block through another description of the file: that of a lease.
   void lock_through(int fd, uint64_t offset);
   bool owner_is_dead() const;
   bool in_use() const;
 
-  /// Opens the description that a forked child goes on with, locked as this one is.
+  /// Opens the description that a forked child will use, with the same locks.
   void before_fork() noexcept;
   void after_fork_in_parent() noexcept;
   /// Makes this process a holder like any other.
@@ -94,7 +94,7 @@ class SharedFile {
   ino_t inode = 0;
   bool owner = false;
   uint64_t end = kHeaderBytes;           // the reserved bytes of the file
-  int pins = 0;                          // arenas and attachments that want it open
+  int pins = 0;                          // arenas and attachments that need it open
   Header* header = nullptr;
   std::map<uint64_t, Window> windows;    // by offset in the file
   std::map<uint64_t, Live> live;         // by offset

@@ -17,13 +17,13 @@
 
 namespace vesta::shared {
 
-/// Is what an Arena points at: its file, null before the first block, and in a forked child.
+/// The state of an Arena: its file, which is null before the first block and in a forked child.
 struct ArenaState {
   SharedFile* file = nullptr;
   pid_t process = 0;
 };
 
-/// Holds all files of this process, under one lock; leaked, because storages may outlive every static.
+/// All files of this process, under one lock; never destroyed, because storages may outlive every static.
 struct Registry {
   using Key = std::pair<dev_t, ino_t>;
   std::mutex mutex;
@@ -32,14 +32,14 @@ struct Registry {
   std::set<ArenaState*> arenas;
   std::set<Attachments*> attachments;
   std::set<Lease*> leases;
-  ArenaState own;  // the arena of whoever asks
+  ArenaState own;  // the process's own arena
 
   static Registry& get();
   static void prepare_fork();
   static void continue_parent();
   static void continue_child();
 
-  /// Returns the file that an address lies in and, in `offset`, where; null where it is nobody's.
+  /// Returns the file that an address lies in and, in `offset`, where; null if it lies in none.
   SharedFile* find(const void* data, uint64_t& offset);
   void note_windows(SharedFile& file);
   void forget(SharedFile* file) noexcept;
@@ -47,7 +47,7 @@ struct Registry {
   void settle(SharedFile* file) noexcept;
   void drop_dead() noexcept;
   uint64_t allocate(ArenaState& arena, uint64_t nbytes, SharedFile*& file);
-  /// Returns a block in use as memory that ends its use when it is freed.
+  /// Returns a used block as memory whose deleter ends the use.
   Memory memory_over(SharedFile* file, uint64_t offset);
   void pin(SharedFile* file, Attachments& keep);
   int add(Lease& lease, const Storage& storage, Handle& handle);
@@ -57,7 +57,7 @@ struct Registry {
 
 namespace {
 
-/// Is what a storage gives back when it dies.
+/// What a storage returns when it dies.
 struct Use {
   SharedFile* file;
   uint64_t offset;
@@ -93,7 +93,7 @@ void Registry::continue_parent() {
 }
 void Registry::continue_child() {
   Registry& r = get();
-  for (Lease* lease : r.leases) {  // a message of the parent's; its copies here would keep the blocks
+  for (Lease* lease : r.leases) {  // a message of the parent's; its copies here would keep the blocks alive
     for (int& fd : lease->descriptors_) ::close(std::exchange(fd, -1));
   }
   for (Attachments* keep : r.attachments) keep->files_.clear();
@@ -135,8 +135,8 @@ void Registry::forget(SharedFile* file) noexcept {
 
 void Registry::settle(SharedFile* file) noexcept {
   if (file->pins > 0 || !file->live.empty()) return;
-  // The owner of blocks that others still hold keeps the file for later, so that sending a tensor at a time does not
-  // make an arena each.
+  // The owner of blocks that others still hold keeps the file for later, so that sending one tensor at a time does not
+  // make an arena each time.
   if (file->owner && own.file == file && !file->lent.empty()) return;
   forget(file);
 }
@@ -242,7 +242,8 @@ Memory Registry::attach(int fd, const Handle& handle, Attachments* keep) {
 
 namespace {
 
-/// Makes a storage that owns `memory`. Not under the lock: where the header cannot be had, freeing takes it.
+/// Makes a storage that owns `memory`. Call it without the lock: if the header cannot be allocated, freeing takes the
+/// lock.
 StoragePtr storage_over(const Memory& memory, uint64_t nbytes) {
   try {
     return Storage::wrap(memory.data, size_t(nbytes), Device(), memory.context, memory.deleter);

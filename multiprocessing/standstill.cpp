@@ -11,8 +11,8 @@ namespace vesta {
 namespace {
 
 constexpr double kOldEnough = 4;                            // seconds that a rank has waited with all its threads
-constexpr auto kFresh = std::chrono::seconds(3);            // a stand that was heard before that may be over
-constexpr auto kConfirm = std::chrono::milliseconds(1500);  // the same standstill is seen this much later
+constexpr auto kFresh = std::chrono::seconds(3);            // an older report may be out of date
+constexpr auto kConfirm = std::chrono::milliseconds(1500);  // a standstill must be seen again this much later
 constexpr size_t kMostRanks = 8;                            // in a message
 
 std::mutex selves_mutex;
@@ -67,7 +67,7 @@ std::shared_ptr<SelfStand> SelfStand::of(const std::string& who) {
 }
 
 void SelfStand::calls() {
-  /// Is the thread's own list: a thread that has ended calls nothing more.
+  /// The thread's own list: a thread that has ended calls nothing more.
   struct Called {
     std::vector<std::weak_ptr<SelfStand>> selves;
     ~Called() {
@@ -124,9 +124,9 @@ Stand SelfStand::stand() {
       waits.push_back(thread.wait);
     }
   }
-  for (const auto& wait : waits) {  // without the lock: they look into groups
+  for (const auto& wait : waits) {  // without the lock, because they look into groups
     s.waits.push_back(wait());
-    if (s.waits.back().absent.empty()) {  // all have come: it goes on
+    if (s.waits.back().absent.empty()) {  // all have come: it continues
       s.waits.clear();
       break;
     }
@@ -139,7 +139,8 @@ void SelfStand::learn(const std::string& who, Stand stand) {
   known_[who] = {std::move(stand), Clock::now()};
 }
 
-/// Returns the ranks that cannot go on: of those that wait with all threads, the ones whose every wait is for such.
+/// Returns the ranks that cannot continue: those that wait with all threads, and only for ranks that cannot continue
+/// either.
 std::map<std::string, Stand> SelfStand::stuck() {
   std::map<std::string, Stand> left;
   Stand own = stand();
@@ -204,7 +205,8 @@ std::optional<std::pair<std::string, std::vector<std::shared_ptr<GroupCore>>>> S
     auto group = weak.lock();
     if (group && groups.count(name)) concerned.push_back(std::move(group));
   }
-  // Those in which this rank waits come last: as soon as they fail its threads go on, and may leave the others.
+  // The groups in which this rank waits come last: as soon as they fail its threads continue, and may leave the
+  // others.
   const std::vector<Wait>& own = found.at(who_).waits;
   std::stable_partition(concerned.begin(), concerned.end(), [&](const auto& group) {
     return std::ranges::none_of(own, [&](const Wait& w) { return w.group == group->name; });

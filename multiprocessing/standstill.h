@@ -1,17 +1,17 @@
-// Standstill: ranks that wait for each other in different groups, and would until their time is over. Internal.
+// Standstill: ranks that wait for each other in different groups, and would do so until they time out. Internal.
 //
 // Note [Told apart from slow ranks]
-// A rank that computes, or reads its data, is waited for. It is another thing when every thread of a rank that ever
-// called a collective is itself waiting: such a rank calls nothing more until one of its waits ends. So each rank tells
-// the others, with its signs of life, whether that is so: its *stand*, with the waits of its threads and an *epoch*
-// that changes whenever one of its threads calls something or begins or ends to wait. A wait names the ranks that have
-// not come, each with the epoch in which it had not: that travels on the connection of the group concerned, behind
-// whatever the rank sent there before. Ranks whose stands are old enough, all of whose threads wait for ranks among
-// them in the very epoch that those are still in, can never go on. What a rank knows is enough to see it; it fails the
-// groups concerned, which tells their members. Not seen: a thread that never called anything and is about to. A wait
-// with a timeout of its own is not counted, since its program may go on afterwards, nor is one that data are moving
-// for. Weighed: a detector on rank 0 (its death, a hot spot), probes that run along the waits (several rounds of
-// messages through ranks whose groups differ), and the warning after 5 s alone, which leaves 30 minutes of silence.
+// A rank that computes, or reads its data, is waited for. It is different if every thread of a rank that ever called a
+// collective is itself waiting: such a rank calls nothing more until one of its waits ends. So each rank tells the
+// others, with its heartbeats, whether that is so: its *stand*, with the waits of its threads and an *epoch* that
+// changes whenever one of its threads calls something or begins or ends a wait. A wait names the ranks that have not
+// come, each with its epoch at that time; the epoch is sent on the connection of the group concerned, after everything
+// the rank sent there before. Ranks whose stands are old enough, and all of whose threads wait for ranks among them in
+// the very epoch that those are still in, can never continue. One rank knows enough to see this; it fails the groups
+// concerned, which tells their members. Not seen: a thread that never called anything and is about to. A wait with its
+// own timeout is not counted, since its program may continue afterwards, nor is one for which data are moving.
+// Weighed: a detector on rank 0 (its death, a hot spot), probes that run along the waits (several rounds of messages
+// through ranks whose groups differ), and the warning after 5 s alone, after which 30 minutes of silence remain.
 #pragma once
 #include <functional>
 #include <map>
@@ -27,20 +27,20 @@
 
 namespace vesta {
 
-/// Is a rank that has not come, and the epoch in which it had not.
+/// A rank that has not come, and its epoch at that time.
 struct Absent {
   std::string who;
   uint64_t epoch = 0;
 };
 
-/// Is the wait of one thread: the call, its group, and who is absent. `any`: one of them is enough.
+/// The wait of one thread: the call, its group, and the absent ranks. `any`: one of them is enough.
 struct Wait {
   std::string call, group;
   std::vector<Absent> absent;
   bool any = false;
 };
 
-/// Is what a rank says of itself; without waits it goes on.
+/// A rank's report about itself; without waits it is running.
 struct Stand {
   uint64_t epoch = 0;
   double seconds = 0;  // since the last of its threads began to wait
@@ -51,24 +51,24 @@ struct Stand {
 
 class GroupCore;
 
-/// Is a rank of this process: its threads, its groups, and the stands of others that it has heard of.
+/// A rank of this process: its threads, its groups, and the stands that others have reported.
 class SelfStand : public std::enable_shared_from_this<SelfStand> {
  public:
-  /// Returns the one of an identity, made when it is first asked for.
+  /// Returns the object of an identity, created on first use.
   static std::shared_ptr<SelfStand> of(const std::string& who);
 
   explicit SelfStand(std::string who) : who_(std::move(who)) {}
-  /// Says that this thread calls an operation.
+  /// Records that this thread calls an operation.
   void calls();
-  /// Says that this thread waits; `wait` tells for whom, whenever it is asked. Once per wait.
+  /// Records that this thread waits; `wait` returns for whom, whenever it is called. Call this once per wait.
   void waits(std::function<Wait()> wait);
-  /// Returns the epoch; to be read before what is told beside it.
+  /// Returns the epoch; read it before anything that is sent with it.
   uint64_t epoch();
   Stand stand();
   void learn(const std::string& who, Stand stand);
-  /// Enters a group.
+  /// Registers a group.
   void join(const std::string& name, std::weak_ptr<GroupCore> group);
-  /// Returns the text that tells of a standstill of which this rank is a part, and its groups that are concerned.
+  /// Returns the message about a standstill of which this rank is a part, and its groups that are concerned.
   std::optional<std::pair<std::string, std::vector<std::shared_ptr<GroupCore>>>> standstill();
 
  private:
@@ -85,16 +85,17 @@ class SelfStand : public std::enable_shared_from_this<SelfStand> {
   std::map<std::string, Stand> stuck();
 
   const std::string who_;
-  std::mutex mutex_;  // of everything below
+  std::mutex mutex_;  // guards everything below
   uint64_t epoch_ = 1;
   std::map<std::thread::id, Thread> threads_;  // those that have called something
   std::map<std::string, Known> known_;
   std::vector<std::pair<std::string, std::weak_ptr<GroupCore>>> groups_;
-  std::map<std::string, uint64_t> seen_;  // the standstill that was seen last, by epochs, and since when
+  std::map<std::string, uint64_t> seen_;  // the last standstill seen, by epochs, and since when
   Clock::time_point seen_since_;
 };
 
-/// Marks a wait of the calling thread; at its end the thread goes on. Only a wait without an end of its own counts.
+/// A scope that marks a wait of the calling thread; at its end the thread continues. Only a wait without its own
+/// timeout counts.
 class WaitScope {
  public:
   explicit WaitScope(bool for_ever);

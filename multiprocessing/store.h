@@ -15,36 +15,36 @@ namespace vesta {
 
 using Keys = std::vector<std::string>;
 
-/// Is a shared map. Safe to use from several threads.
+/// A shared map. Safe to use from several threads.
 class VESTA_API Store {
  public:
   virtual ~Store() = default;
-  /// Sets a value, over an old one.
+  /// Sets a value, replacing an old one.
   virtual void set(const std::string& key, const std::string& value) = 0;
-  /// Returns a value, waiting until there is one. DistributedError(store) when the timeout is over.
+  /// Returns a value, waiting until there is one. DistributedError(store) after the timeout.
   virtual std::string get(const std::string& key) = 0;
-  /// Adds to a number (text, 0 where the key is new) and returns the sum.
+  /// Adds to a number (stored as text, 0 for a new key) and returns the sum.
   virtual int64_t add(const std::string& key, int64_t amount) = 0;
-  /// Waits until all keys are there; DistributedError(store) names those that are not.
+  /// Waits until all keys are there; DistributedError(store) names the missing ones.
   virtual void wait(const Keys& keys, Milliseconds timeout) = 0;
   void wait(const Keys& keys) { wait(keys, timeout()); }
-  /// Tells whether all keys are there.
+  /// Returns whether all keys are there.
   virtual bool check(const Keys& keys) = 0;
-  /// Sets `desired` where the value is `expected`, or where there is none and `expected` is empty. Returns the value
-  /// that holds then; `expected` where there is none.
+  /// Sets `desired` if the value is `expected`, or if there is none and `expected` is empty. Returns the value after
+  /// that; `expected` if there is none.
   virtual std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) = 0;
-  /// Removes a key; tells whether there was one.
+  /// Removes a key; returns whether it existed.
   virtual bool delete_key(const std::string& key) = 0;
-  /// Counts the keys.
+  /// Returns the number of keys.
   virtual int64_t num_keys() = 0;
-  /// Appends to a value; sets it where there is none.
+  /// Appends to a value; sets it if there is none.
   virtual void append(const std::string& key, const std::string& value) = 0;
   /// Returns the keys that begin with `prefix`, sorted.
   virtual Keys keys(const std::string& prefix = "") = 0;
   /// Returns several values, waiting for each.
   virtual std::vector<std::string> multi_get(const Keys& keys);
   virtual void multi_set(const Keys& keys, const std::vector<std::string>& values);
-  /// Returns the address (numeric) at which others that use this store reach this machine; empty where it knows none.
+  /// Returns the address (numeric) at which others that use this store reach this machine; empty if it knows none.
   virtual std::string local_address() { return {}; }
 
   virtual Milliseconds timeout() const { return timeout_; }
@@ -56,7 +56,7 @@ class VESTA_API Store {
 
 using StorePtr = std::shared_ptr<Store>;
 
-/// Puts a prefix and "/" before every key of another store.
+/// A view of another store that puts a prefix and "/" before every key.
 class VESTA_API PrefixStore : public Store {
  public:
   PrefixStore(std::string prefix, StorePtr store) : prefix_(std::move(prefix)), store_(std::move(store)) {}
@@ -70,7 +70,7 @@ class VESTA_API PrefixStore : public Store {
     return store_->compare_set(full(key), expected, desired);
   }
   bool delete_key(const std::string& key) override { return store_->delete_key(full(key)); }
-  /// Counts the keys of the store beneath, other prefixes included, as PyTorch does.
+  /// Returns the number of keys in the underlying store, other prefixes included, as in PyTorch.
   int64_t num_keys() override { return store_->num_keys(); }
   void append(const std::string& key, const std::string& value) override { store_->append(full(key), value); }
   Keys keys(const std::string& prefix = "") override;
@@ -91,7 +91,7 @@ class VESTA_API PrefixStore : public Store {
   StorePtr store_;
 };
 
-/// Lives in one process, for its threads.
+/// A store in one process, for its threads.
 class VESTA_API HashStore : public Store {
  public:
   void set(const std::string& key, const std::string& value) override;
@@ -113,11 +113,11 @@ class VESTA_API HashStore : public Store {
   std::map<std::string, std::string> values_;
 };
 
-/// Lives in a file that the processes share: a log of changes, locked for each operation. When `world_size` processes
-/// were there and the last of them lets go, the file is removed.
+/// A store in a file that the processes share: a log of changes, locked for each operation. When `world_size`
+/// processes have opened it and the last of them closes it, the file is removed.
 class VESTA_API FileStore : public Store {
  public:
-  /// A `world_size` of -1 never removes the file.
+  /// Opens or creates the file. With a `world_size` of -1 it is never removed.
   explicit FileStore(std::string path, int world_size = -1);
   ~FileStore() override;
   void set(const std::string& key, const std::string& value) override;
@@ -145,21 +145,21 @@ class VESTA_API FileStore : public Store {
   uint64_t inode_ = 0;
 };
 
-/// Is how a TCPStore starts.
+/// The options of a TCPStore.
 struct TCPStoreOptions {
-  int port = 29500;  // 0: the system chooses (of the master only)
+  int port = 29500;  // 0: the system chooses (master only)
   bool is_master = false;  // runs the server
-  int num_workers = -1;  // -1: not known, nobody is waited for
+  int num_workers = -1;  // -1: not known; the store waits for nobody
   bool wait_for_workers = true;  // the constructor returns when num_workers have connected
   Milliseconds timeout = std::chrono::seconds(300);
-  bool multi_tenant = false;  // a master that finds a server of this process at the port uses that
+  bool multi_tenant = false;  // a master that finds a server of this process at the port uses it
   int listen_fd = -1;  // a socket that listens already, for the master
 };
 
 class StoreServer;
 
-/// Talks to a server over TCP, which the master runs on a thread. Each operation takes a connection of a small pool, so
-/// that a thread that waits holds up no other.
+/// A client of a server over TCP, which the master runs on a thread. Each operation takes a connection from a small
+/// pool, so that a waiting thread does not block others.
 class VESTA_API TCPStore : public Store {
  public:
   TCPStore(std::string host, const TCPStoreOptions& options);

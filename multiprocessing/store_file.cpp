@@ -1,4 +1,4 @@
-// FileStore: a file of records (kind, key, value), written under a lock on the file. Everybody reads what is new.
+// FileStore: a file of records (kind, key, value), written under a lock on the file. Every process reads what is new.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -14,17 +14,17 @@
 namespace vesta {
 namespace {
 
-constexpr char kUsers[] = "\x01users";    // those who have not let go
-constexpr char kArrived[] = "\x01arrived";  // those who ever came
+constexpr char kUsers[] = "\x01users";    // those that have not closed it
+constexpr char kArrived[] = "\x01arrived";  // all that ever opened it
 bool ours(const std::string& key) { return key[0] == '\x01'; }
 
 }  // namespace
 
-/// Is the open file, locked while this lives.
+/// The open file, locked while this object lives.
 class FileStore::Locked {
  public:
   explicit Locked(const std::string& path) {
-    for (;;) {  // until the file that is locked is the one that the name means: the last user removes it
+    for (;;) {  // until the locked file is the one at the path: the last user removes it
       fd_ = wire::Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
       if (!fd_) fail(path);
       while (flock(fd_.get(), LOCK_EX) != 0) {
@@ -84,7 +84,7 @@ void FileStore::read(Locked& file) {
     try {
       kind = r.get<char>();
       key = r.text(), value = r.text();
-    } catch (const DistributedError&) {  // a record that goes beyond the end
+    } catch (const DistributedError&) {  // a record that goes past the end
       kind = 0;
     }
     if (kind == 'S') values_[key] = value;

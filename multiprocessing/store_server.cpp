@@ -12,7 +12,7 @@
 namespace vesta {
 namespace {
 
-constexpr size_t kLongest = size_t(1) << 30;  // bytes of a request; a longer one is no request of ours
+constexpr size_t kLongest = size_t(1) << 30;  // bytes of a request; a longer one is not one of ours
 
 void watch(int epoll, int fd, uint32_t events, int how) {
   epoll_event e{};
@@ -56,7 +56,7 @@ void StoreServer::run() {
       try {
         if (events[i].events & EPOLLOUT) flush(at->second);
         if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) read_from(at->second);
-      } catch (const std::exception&) {  // gone, or no client of ours
+      } catch (const std::exception&) {  // gone, or not a client of ours
         drop(fd);
       }
     }
@@ -210,7 +210,7 @@ void StoreServer::flush(Client& c) {
   while (sent < c.out.size()) {
     const ssize_t n = send(c.fd.get(), c.out.data() + sent, c.out.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) break;  // full, or gone: then reading says so
+    if (n < 0) break;  // full, or gone: then reading shows it
     sent += size_t(n);
   }
   const bool was_waiting = c.out.empty();

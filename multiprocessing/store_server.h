@@ -9,14 +9,14 @@
 
 namespace vesta {
 
-/// Serves a store at a port until it is destroyed.
+/// A server of a store at a port, until it is destroyed.
 ///
-/// A request is a length, a letter, and texts; the answer is a length and texts. What waits is answered late. A client
-/// that no longer wants to wait closes its connection. Letters: S set, G get (waits), A add, W wait, C check,
-/// X compare and set, D delete, N number of keys, P append, K keys, M get several (waits), m set several.
+/// A request is a length, a letter, and texts; the answer is a length and texts. A request that waits is answered
+/// later. A client that no longer wants to wait closes its connection. Letters: S set, G get (waits), A add, W wait, C
+/// check, X compare and set, D delete, N number of keys, P append, K keys, M get several (waits), m set several.
 class StoreServer {
  public:
-  /// Starts on a listening socket.
+  /// Starts the server on a listening socket.
   explicit StoreServer(wire::Fd listener);
   ~StoreServer();
   int port() const { return port_; }
@@ -25,7 +25,7 @@ class StoreServer {
   struct Client {
     wire::Fd fd;
     std::string in, out;
-    std::string pending;   // the request that waits
+    std::string pending;   // the waiting request
     size_t missing = 0;    // the keys it waits for
   };
   using Arguments = std::vector<std::string>;

@@ -11,7 +11,7 @@ namespace vesta {
 namespace {
 
 constexpr uint32_t kLongestNumber = 64;  // bytes of the answer to an `add`
-constexpr char kWorkers[] = "init/";  // PyTorch's name of the key that counts those who came
+constexpr char kWorkers[] = "init/";  // PyTorch's name of the key that counts the arrived workers
 
 /// The servers of this process by port, for `multi_tenant`.
 std::mutex servers_mutex;
@@ -49,7 +49,7 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options) : host_(std
   wire::Fd first = take_connection(deadline_in(timeout_));
   local_address_ = wire::local_address(first.get());
   if (wire::is_loopback(local_address_) && !wire::is_loopback(host_)) {
-    // Many a machine finds its own name at 127.0.1.1, where no other one finds it.
+    // Many machines resolve their own name to 127.0.1.1, where no other machine reaches them.
     if (std::string outward = wire::outward_address(); !outward.empty()) local_address_ = std::move(outward);
   }
   give_back(std::move(first));
@@ -68,7 +68,7 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& options) : host_(std
 
 TCPStore::~TCPStore() = default;
 
-/// Counts this process in; the first request, which tells whether who listens is a store.
+/// Counts this process as arrived. This is the first request, which shows whether the listener is a store.
 int64_t TCPStore::greet() {
   try {
     return add(kWorkers, 1);
@@ -93,9 +93,9 @@ wire::Fd TCPStore::take_connection(Clock::time_point deadline) {
     }
   }
   if (!server_) return wire::connect_to(host_, port_, deadline);
-  try {  // by the name that others use: the address it leads to is one that they reach
+  try {  // by the name that others use: they reach the address it resolves to
     return wire::connect_to(host_, port_, std::min(deadline, deadline_in(Milliseconds(500))));
-  } catch (const DistributedError&) {  // a name that means nothing here
+  } catch (const DistributedError&) {  // a name that cannot be resolved here
     return wire::connect_to("localhost", port_, deadline);
   }
 }
@@ -120,12 +120,12 @@ std::vector<std::string> TCPStore::ask(char what, const std::vector<std::string>
   std::string answer;
   const bool sent = wire::send_all(fd.get(), request.data(), request.size(), deadline);
   bool done = sent && wire::receive_all(fd.get(), &size, sizeof size, deadline);
-  if (done && what == 'A') done = size <= kLongestNumber;  // else it is no store that answers
+  if (done && what == 'A') done = size <= kLongestNumber;  // else the answer is not a store's
   if (done) {
     answer.resize(size);
     done = wire::receive_all(fd.get(), answer.data(), size, deadline_in(timeout));
   }
-  if (!done) {  // the connection goes: with it the server forgets the request
+  if (!done) {  // the connection is closed: with it the server drops the request
     if (Clock::now() >= deadline) {
       const bool waits = what == 'G' || what == 'W' || what == 'M';
       Keys missing;

@@ -1,12 +1,12 @@
-// What the stores share among themselves. Internal to multiprocessing.
+// Functions shared by the stores. Internal to multiprocessing.
 #pragma once
 #include <vesta/multiprocessing/store.h>
 
 namespace vesta::detail {
 
-/// Reads the number that a key holds; DistributedError(store) where it is none.
+/// Reads the number that a key holds; DistributedError(store) if it is not a number.
 int64_t stored_number(const std::string& key, const std::string& text);
-/// Throws what `wait` throws when the time is over.
+/// Throws the timeout error of `wait`.
 [[noreturn]] void wait_timed_out(const Keys& missing, Milliseconds timeout);
 
 }  // namespace vesta::detail

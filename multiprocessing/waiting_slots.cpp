@@ -19,7 +19,7 @@ bool take_slot(int32_t* free, Clock::time_point deadline) {
     if (slice.count() <= 0) return false;
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(slice).count();
     const timespec time{ns / 1000000000, ns % 1000000000};
-    syscall(SYS_futex, free, FUTEX_WAIT, 0, &time, nullptr, 0);  // at once where a slot has come free meanwhile
+    syscall(SYS_futex, free, FUTEX_WAIT, 0, &time, nullptr, 0);  // returns at once if a slot has become free meanwhile
     check_interrupt();
   }
 }

@@ -1,4 +1,4 @@
-// A number of free slots in shared memory that processes take and give back: what bounds a queue.
+// A count of free slots in shared memory that processes take and return: it bounds a queue.
 #pragma once
 #include <cstdint>
 
@@ -6,10 +6,10 @@
 
 namespace vesta::shared {
 
-/// Takes a slot of `free` (an aligned number in shared memory), waiting until there is one; false at the deadline. Who
-/// dies between taking and giving keeps its slot, nobody is held up otherwise.
+/// Takes a slot of `free` (an aligned number in shared memory), waiting until there is one; returns false at the
+/// deadline. A process that dies between taking and giving keeps its slot; it holds up nobody in any other way.
 VESTA_API bool take_slot(int32_t* free, Clock::time_point deadline);
-/// Gives a slot back and wakes one that waits.
+/// Returns a slot and wakes one waiting process.
 VESTA_API void give_slot(int32_t* free);
 
 }  // namespace vesta::shared

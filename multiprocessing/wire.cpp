@@ -37,7 +37,7 @@ std::string numeric(const sockaddr_storage& a, socklen_t length) {
   return std::string(address);
 }
 
-/// Tries one address; an empty Fd with errno set where it fails.
+/// Tries one address; returns an empty Fd with errno set if it fails.
 Fd try_connect(const addrinfo& a, Clock::time_point deadline) {
   Fd fd(socket(a.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fd;
@@ -55,7 +55,7 @@ Fd try_connect(const addrinfo& a, Clock::time_point deadline) {
       return Fd();
     }
   }
-  // On one machine a socket can connect to itself, where nobody listens at a port that the system gives out.
+  // On one machine a socket can connect to itself, if nobody listens at a port that the system assigns.
   sockaddr_storage self{}, other{};
   socklen_t n = sizeof self, m = sizeof other;
   if (!getsockname(fd.get(), reinterpret_cast<sockaddr*>(&self), &n) &&
@@ -164,7 +164,7 @@ std::string outward_address() {
   sockaddr_in6 v6{};
   v6.sin6_family = AF_INET6;
   v6.sin6_port = htons(9);
-  inet_pton(AF_INET, "203.0.113.1", &v4.sin_addr);  // addresses of documentation: whoever is far away
+  inet_pton(AF_INET, "203.0.113.1", &v4.sin_addr);  // an address for documentation: any distant host
   inet_pton(AF_INET6, "2001:db8::1", &v6.sin6_addr);
   const std::pair<const sockaddr*, socklen_t> far[] = {{reinterpret_cast<const sockaddr*>(&v4), sizeof v4},
                                                        {reinterpret_cast<const sockaddr*>(&v6), sizeof v6}};

@@ -15,32 +15,33 @@ namespace vesta::wire {
 
 using Fd = shared::Descriptor;
 
-/// Opens a listening socket, reachable by IPv4 and IPv6 where `host` is empty. Port 0: the system chooses.
+/// Opens a listening socket, reachable by IPv4 and IPv6 if `host` is empty. Port 0: the system chooses.
 Fd listen_on(const std::string& host, int port);
-/// Connects, trying again until the deadline while nobody listens. DistributedError(network) says why not.
+/// Connects, trying again until the deadline while nobody listens. DistributedError(network) tells why it failed.
 Fd connect_to(const std::string& host, int port, Clock::time_point deadline);
-/// Connects, once; an empty Fd where nobody answers.
+/// Tries to connect once; returns an empty Fd if nobody answers.
 Fd try_connect_to(const std::string& host, int port, Clock::time_point deadline);
-/// Accepts one connection; an empty Fd where none came before the deadline.
+/// Accepts one connection; returns an empty Fd if none came before the deadline.
 Fd accept_from(int listener, Clock::time_point deadline);
 /// Returns the port or the numeric address of this end of a socket.
 int local_port(int fd);
 std::string local_address(int fd);
-/// Tells whether a name or numeric address means this machine only.
+/// Returns whether a name or numeric address means this machine only.
 bool is_loopback(std::string_view host);
-/// Returns the address from which this machine reaches others; empty where it reaches none. Nothing is sent.
+/// Returns the address from which this machine reaches others; empty if it reaches none. Nothing is sent.
 std::string outward_address();
-/// Sends at once, without collecting small messages; closes on exec; finds out about a dead machine by itself.
+/// Sets a socket's options: small messages are sent at once, exec closes it, and keep-alive detects a dead machine.
 void set_up(int fd);
 
-/// Waits until a descriptor can be read (or written), in slices with the interrupt check. False at the deadline.
+/// Waits until a descriptor can be read (or written), in slices with the interrupt check. Returns false at the
+/// deadline.
 bool wait_for(int fd, short events, Clock::time_point deadline);
-/// Sends everything. False where the other side is gone or the deadline is over.
+/// Sends everything. Returns false if the other side is gone or the deadline is over.
 bool send_all(int fd, const void* data, size_t size, Clock::time_point deadline);
-/// Receives exactly `size` bytes. False where the other side is gone or the deadline is over.
+/// Receives exactly `size` bytes. Returns false if the other side is gone or the deadline is over.
 bool receive_all(int fd, void* data, size_t size, Clock::time_point deadline);
 
-/// Writes a message: numbers in the machine's order, texts with their length.
+/// A writer of a message: numbers in the machine's byte order, texts with their length.
 class Writer {
  public:
   template <class T>
@@ -67,7 +68,7 @@ class Writer {
   std::string bytes_;
 };
 
-/// Reads such a message; DistributedError(network) where it is too short.
+/// A reader of such a message; DistributedError(network) if it is too short.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}

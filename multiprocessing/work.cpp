@@ -32,7 +32,7 @@ std::vector<Tensor> Work::result() const {
 
 void Work::set_outputs(std::vector<Tensor> outputs) {
   std::lock_guard lock(mutex_);
-  outputs_.swap(outputs);  // the old ones are let go with the argument, outside the lock
+  outputs_.swap(outputs);  // the old ones are released with the argument, outside the lock
 }
 
 void Work::set_watcher(std::function<void(double)> watcher) {
@@ -49,7 +49,7 @@ bool Work::wait_for_end(Milliseconds timeout) {
     const auto now = Clock::now();
     if (now >= end) return false;
     if (wait_until(changed_, lock, std::min(end, now + Milliseconds(1000)), over)) break;
-    if (auto watcher = std::exchange(watcher_, nullptr)) {  // itself, not a copy: it remembers what it has said
+    if (auto watcher = std::exchange(watcher_, nullptr)) {  // the watcher itself, not a copy: it has state
       lock.unlock();
       watcher(std::chrono::duration<double>(Clock::now() - start).count());
       lock.lock();
@@ -64,7 +64,7 @@ void Work::wait(Milliseconds timeout) {
     distributed_fail(DistributedCause::backend, name_, ": wait timed out after ", timeout.count(),
                      " ms; the operation itself goes on.");
   }
-  std::vector<Tensor> outputs;  // let go outside the lock
+  std::vector<Tensor> outputs;  // released outside the lock
   std::exception_ptr error;
   {
     std::lock_guard lock(mutex_);
@@ -84,7 +84,7 @@ void Work::then(Callback f) {
   }
   try {
     f(*this);
-  } catch (...) {  // a callback's error is its own affair
+  } catch (...) {  // a callback's error is dropped
   }
 }
 
@@ -107,9 +107,9 @@ void Work::finish(std::exception_ptr error) {
       f(*this);
     } catch (...) {}
   }
-  callbacks.clear();  // what they hold is let go before anybody goes on
+  callbacks.clear();  // releases what they hold before any waiter continues
   dropped.clear();
-  std::lock_guard lock(mutex_);  // now those who wait: they take the outputs away, which the callbacks have seen
+  std::lock_guard lock(mutex_);  // now the waiters: they take the outputs away, which the callbacks have seen
   ended_ = true;
   changed_.notify_all();
 }

@@ -25,8 +25,8 @@ using vesta::softmax;
 using vesta::softplus;
 using vesta::tanh;
 
-/// Looks up rows of `weight` [num, dim] by `input` (int64, any shape *); gives [*, dim]. The row `padding_idx` gets no
-/// gradient (none where it is empty).
+/// Looks up rows of `weight` [num, dim] by `input` (int64, any shape *); gives [*, dim]. The row `padding_idx`, if
+/// given, gets no gradient.
 VESTA_API Tensor embedding(const Tensor& input, const Tensor& weight, MaybeInt padding_idx = {});
 
 }  // namespace vesta::nn::functional

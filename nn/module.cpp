@@ -27,7 +27,7 @@ Tensor Module::operator()(const Tensor& input) {
     }
     return y;
   } catch (const Error& e) {
-    if (e.message().find("\n  in ") != std::string::npos) throw;  // the innermost module has said it
+    if (e.message().find("\n  in ") != std::string::npos) throw;  // the innermost module has added it
     throw Error(e.cause(), e.message() + "\n  in " + kind() + "(" + extra_repr() + ")");
   }
 }
@@ -102,7 +102,7 @@ std::vector<Tensor> values(const Module::Named& named) {
   for (const auto& [name, t] : named) r.push_back(t);
   return r;
 }
-/// Gives `t` the memory of `value`: the same object, another dtype or device.
+/// Gives `t` the memory of `value`: the object stays the same, with another dtype or device.
 void replace(const Tensor& t, const Tensor& value) {
   const TensorImpl& v = *value.impl();
   t.impl()->set_storage(v.storage(), v.sizes(), v.strides(), v.offset(), v.dtype(), "to");
@@ -246,7 +246,7 @@ std::string Module::repr() const {
 
 void Module::copy_state(const Module& from) {
   NoGrad off;
-  auto copy = [](const Tensor& to, const Tensor& t) {  // dtype and device come along
+  auto copy = [](const Tensor& to, const Tensor& t) {  // dtype and device are copied too
     if (t.defined()) replace(to, t.detach().clone());
   };
   for (size_t i = 0; i < parameters_.size(); ++i) {

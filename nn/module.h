@@ -7,7 +7,7 @@
 //   };
 //
 // A module is held by shared_ptr; calling it, `(*net)(x)`, runs its hooks around forward(). Names of parameters and
-// buffers, and so the state dict, are those of the Python package, and a checkpoint goes either way.
+// buffers, and so the state dict, are those of the Python package: either language can load the other's checkpoints.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,16 +19,16 @@
 
 namespace vesta::nn {
 
-/// Is an ordered list of named tensors: what state_dict() gives and safetensors files hold.
+/// An ordered list of named tensors: the result of state_dict() and the contents of safetensors files.
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 class VESTA_API Module {
  public:
   using Named = std::vector<std::pair<std::string, Tensor>>;
   using NamedModules = std::vector<std::pair<std::string, Module*>>;
-  /// Runs before forward(); a defined result replaces the input.
+  /// A function that runs before forward(); a defined result replaces the input.
   using ForwardPreHook = std::function<Tensor(Module&, const Tensor& input)>;
-  /// Runs after forward(); a defined result replaces the output.
+  /// A function that runs after forward(); a defined result replaces the output.
   using ForwardHook = std::function<Tensor(Module&, const Tensor& input, const Tensor& output)>;
 
   Module() = default;
@@ -36,15 +36,16 @@ class VESTA_API Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  /// Computes the output of one input. A module of several inputs has an overload of its own.
+  /// Computes the output of one input. A module with several inputs has its own overload.
   virtual Tensor forward(const Tensor& input);
-  /// Calls forward() between the hooks. An error on the way gets the module's repr added.
+  /// Calls forward() between the hooks. The module's repr is added to an error on the way.
   Tensor operator()(const Tensor& input);
-  /// Names the class as Python does ("Linear").
+  /// Returns Python's name of the class ("Linear").
   virtual std::string kind() const { return "Module"; }
-  /// Prints the arguments as Python does ("in_features=784, out_features=64, bias=True").
+  /// Returns the arguments as Python prints them ("in_features=784, out_features=64, bias=True").
   virtual std::string extra_repr() const { return ""; }
-  /// Makes an independent copy: own parameters, buffers and submodules. Layers of this library have it.
+  /// Makes an independent copy with its own parameters, buffers and submodules. All layers of this library implement
+  /// it.
   virtual std::shared_ptr<Module> clone() const;
 
   /// Registers and returns a parameter (a leaf that requires grad); an undefined tensor registers its absence.
@@ -59,7 +60,7 @@ class VESTA_API Module {
   }
 
   std::vector<Tensor> parameters() const;
-  /// Lists parameters by qualified name ("fc1.weight"); one that is shared appears once, at its first place.
+  /// Lists parameters by qualified name ("fc1.weight"); a shared one appears once, at its first place.
   Named named_parameters(const std::string& prefix = "") const;
   std::vector<Tensor> buffers() const;
   Named named_buffers(const std::string& prefix = "") const;
@@ -83,16 +84,16 @@ class VESTA_API Module {
 
   /// Returns all parameters and persistent buffers, detached, under PyTorch's names.
   StateDict state_dict(const std::string& prefix = "") const;
-  /// Copies values in by name. With `strict`, missing or unexpected names raise; a wrong shape always does. Everything
-  /// is checked before anything is written.
+  /// Copies values into parameters and buffers by name. With `strict`, missing or unexpected names raise; a wrong
+  /// shape always does. Everything is checked before anything is written.
   void load_state_dict(const StateDict& state, bool strict = true);
 
-  /// Returns a number that remove_hook takes.
+  /// Registers a hook and returns a number for remove_hook.
   int register_forward_pre_hook(ForwardPreHook hook);
   int register_forward_hook(ForwardHook hook);
   void remove_hook(int id);
 
-  /// Prints the tree of modules as Python does.
+  /// Returns the tree of modules as Python prints it.
   std::string repr() const;
 
  protected:
@@ -100,7 +101,7 @@ class VESTA_API Module {
   /// Copies own parameters, buffers and mode (neither hooks nor submodules) from a module of the same class; for
   /// clone().
   void copy_state(const Module& from);
-  /// Makes an M of constructor arguments with the state of `from`: what clone() returns.
+  /// Makes an M from constructor arguments, with the state of `from`: the result of clone().
   template <class M, class... A>
   static std::shared_ptr<M> copy_of(const M& from, A&&... arguments) {
     auto copy = std::make_shared<M>(std::forward<A>(arguments)...);

@@ -1,4 +1,4 @@
-// How values look in a layer's repr: as Python prints them, because both languages print the same layers.
+// Values in a layer's repr: printed as Python does, because both languages print the same layers.
 #pragma once
 #include <string>
 

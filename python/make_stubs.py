@@ -1,7 +1,7 @@
-"""Writes the type stubs of the package from the roll call: ``python python/make_stubs.py FOLDER``.
+"""Writes the type stubs of the package from the op list: ``python python/make_stubs.py FOLDER``.
 
-``_C.pyi`` has the Tensor class and every function of C++; ``__init__.pyi`` what ``import vesta`` offers. The build runs
-this once the extension is built, into ``build/python/vesta`` and into the wheel.
+``_C.pyi`` has the Tensor class and every function of C++; ``__init__.pyi`` has what ``import vesta`` offers. The build
+runs this after the extension, into ``build/python/vesta`` and into the wheel.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# The sources beside this script are not the package: that is built, and found by PYTHONPATH or installed.
+# The sources beside this script are not the package: the package is built, and found by PYTHONPATH or installed.
 sys.path = [p for p in sys.path if Path(p).resolve() != Path(__file__).resolve().parent]
 
 import vesta  # noqa: E402
 from vesta import _C  # noqa: E402
 
 HEAD = '"""{doc} Written by python/make_stubs.py from the roll call; do not edit."""\n\n'
-#: C++ parameter types as Python sees them.
+#: The Python types of C++ parameters.
 TYPES = {
     "Tensor": "Tensor",
     "MaybeTensor": "Tensor | None",
@@ -41,7 +41,7 @@ TYPES = {
     "TensorList": "Sequence[Tensor]",
     "Generator": "Generator | None",
 }
-#: Operators of Tensor and what their other operand is.
+#: Operators of Tensor and the type of their other operand.
 OPERATORS = "add sub mul truediv floordiv mod pow and or xor".split()
 COMPARISONS = "lt le eq ne gt ge".split()
 
@@ -64,14 +64,14 @@ def typed(parameters: list[tuple[str, str, str | None, bool]], method: bool, var
 
 
 def takes_varargs(parameters: list[tuple[str, str, str | None, bool]]) -> bool:
-    """Whether a list of sizes may be spread over the positions: view(2, 3)."""
+    """Returns whether a list of sizes may be spread over the positions: view(2, 3)."""
     options = ("MaybeDType", "MaybeDevice", "Generator")
     kinds = [(name, kind) for name, kind, _, _ in parameters if kind not in options]
     return bool(kinds) and kinds[-1][1] == "IntList" and kinds[-1][0] in ("size", "dims", "shape")
 
 
 def op_lines(name: str, entry: dict[str, Any], method: bool) -> Iterator[str]:
-    """Writes an op of the roll call, as a function or as a method with its in-place form."""
+    """Writes an op of the op list, as a function or as a method with its in-place form."""
     parameters = entry["parameters"]
     varargs = takes_varargs(parameters)
     shown = typed(parameters, method, varargs)
@@ -86,7 +86,7 @@ def op_lines(name: str, entry: dict[str, Any], method: bool) -> Iterator[str]:
 
 
 def by_hand(name: str, value: Any, method: bool) -> str:
-    """Writes a function or method that is no op, from its own signature."""
+    """Writes a function or method that is not an op, from its own signature."""
     try:
         names = list(inspect.signature(value).parameters.values())
     except (TypeError, ValueError):
@@ -139,7 +139,7 @@ def tensor_lines() -> Iterator[str]:
         elif name in registry:
             yield from op_lines(name, registry[name], True)
         elif name.endswith("_") and registry.get(name[:-1], {}).get("inplace"):
-            continue  # stands beside its op
+            continue  # written beside its op
         elif callable(value) or isinstance(value, staticmethod):
             yield by_hand(name, value, not isinstance(value, staticmethod))
 
@@ -164,7 +164,7 @@ def values() -> Iterator[str]:
 
 
 def wrapped(text: str) -> str:
-    """Breaks definitions of more than 120 columns: one parameter a line."""
+    """Breaks definitions of more than 120 columns: one parameter per line."""
     lines = []
     for line in text.splitlines():
         match = re.fullmatch(r"( *)(def \w+\()(.*)(\) -> .*)", line)

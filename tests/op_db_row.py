@@ -73,7 +73,7 @@ REAL_OF = {"complex64": "float32", "complex128": "float64"}
 
 
 def can_write(source: str, target: str) -> bool:
-    """Says whether values of one dtype may be written into a tensor of another (never down a category)."""
+    """Returns whether values of one dtype may be written into a tensor of another (never down a category)."""
     return CATEGORY[DTYPES[source].family] <= CATEGORY[DTYPES[target].family]
 
 

@@ -1,6 +1,5 @@
-// Times the caching device allocator on a driver that costs nothing: what remains is the allocator's own time.
-// The bounds it is held to: 60 ns and 350 instructions for a pair of allocate and free on one thread, 5 million pairs a
-// second on two.
+// Times the caching device allocator on a driver that costs nothing: what remains is the allocator's own time. Its
+// bounds: 60 ns and 350 instructions for a pair of allocate and free on one thread, 5 million pairs a second on two.
 //
 //   build/bin/allocator                                         nanoseconds per pair
 //   valgrind --tool=callgrind build/bin/allocator pair 100000   instructions, which no neighbour on the machine changes
@@ -19,7 +18,7 @@
 
 namespace {
 
-/// Is a device with addresses and nothing else.
+/// A device with addresses and nothing else.
 struct FreeDriver {
   using Stream = uint64_t;
   using Event = uint64_t;
@@ -44,7 +43,7 @@ struct FreeDriver {
 
 using Cache = vesta::cuda::CachingAllocator<FreeDriver>;
 
-/// Is an allocator that holds what a model leaves behind: blocks of many sizes, holes between them.
+/// An allocator in the state that a model leaves: blocks of many sizes with holes between them.
 struct Bench {
   FreeDriver driver;
   Cache cache{0, driver};

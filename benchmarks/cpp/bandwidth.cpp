@@ -1,4 +1,5 @@
-// Holds element-wise ops and sums against plain parallel loops over the same memory: the physical limit of the machine.
+// Compares element-wise ops and sums with plain parallel loops over the same memory: the physical limit of the
+// machine.
 //
 //   build/bin/bandwidth          a row per op and size: Vesta's GB/s, the plain loop's, and the fraction reached
 #include <algorithm>

@@ -1,12 +1,13 @@
-// How much of data parallel training's communication backward does not hide: a transformer of 12 layers whose gradients
-// go over a link of a given speed. The link is simulated (one process; an all_reduce takes latency + bytes / speed, one
-// after the other), so the figure does not depend on a network, and little on how busy the machine is: the link's speed
-// is chosen such that all communication takes a given share of the backward measured in the same run.
+// Measures how much of data parallel training's communication is not hidden by backward: a transformer of 12 layers
+// whose gradients go over a link of a given speed. The link is simulated (one process; an all_reduce takes latency +
+// bytes / speed, one after the other), so the figure does not depend on a network, and little on how busy the machine
+// is: the link's speed is chosen such that all communication takes a given share of the backward measured in the same
+// run.
 //
 //   build/bin/ddp_overlap [SHARE of backward, 0.7] [LATENCY in ms, 0.2] [WIDTH 256]
 //
-// Prints, for PyTorch's bucket sizes and for ours that taper off, the median over steps of the seconds waited at the
-// end of backward as a share of the seconds that the link was busy.
+// Prints, for PyTorch's bucket sizes and for our tapered ones, the median over steps of the seconds waited at the end
+// of backward as a share of the seconds that the link was busy.
 #include <vesta/core/random.h>
 #include <vesta/multiprocessing/ddp/distributed_data_parallel.h>
 #include <vesta/nn/layers/linear.h>
@@ -26,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// Is one end of a link of two ranks, whose other end is always ready and sends zeros.
+/// One end of a link of two ranks. The other end is always ready and sends zeros.
 class LinkGroup final : public ProcessGroup {
  public:
   LinkGroup() : ProcessGroup("link", "simulated", 0, 2, std::chrono::minutes(1)), thread_([this] { work_off(); }) {}
@@ -155,7 +156,7 @@ Figures measure(Transformer& model, const std::shared_ptr<LinkGroup>& group, boo
     reducer->prepare_for_backward({}, true);
     loss.backward();
     const ddp::ReducerStats stats = reducer->stats();
-    if (step < 2) continue;  // the first has one bucket, the second makes the others
+    if (step < 2) continue;  // the first step has one bucket, the second makes the others
     exposed.push_back(stats.exposed_seconds / std::max(group->take_busy(), 1e-9));
     backward.push_back(stats.backward_seconds - stats.exposed_seconds);
   }

@@ -50,7 +50,7 @@ double seconds(auto&& f, int repeats) {
   return (now() - start) / repeats;
 }
 
-// Best time of each, taken in turns so that a busy neighbour hurts both alike.
+// The best time of each, measured in turns so that another busy process slows both alike.
 struct Pair {
   double ours, theirs;
 };
@@ -124,7 +124,7 @@ struct Layer {
   int64_t batch, in_channels, size, out_channels, kernel, stride, pad;
 };
 
-// A convolution called on plain images: those that the implementation wants in another order are reordered around it.
+// A convolution of plain images: those that the implementation needs in another order are reordered around it.
 class Direct {
  public:
   // Prepares `pd` with the plain memories of its arguments; `packed` names the one that is reordered only once.

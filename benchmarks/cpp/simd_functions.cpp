@@ -1,5 +1,5 @@
-// Times the vector functions of core/cpu/simd.h on one core, beside SLEEF's where ours is an own one: nanoseconds per
-// element, the best of many passes, over arrays that fit the first cache and over 2^20 numbers.
+// Times the vector functions of core/cpu/simd.h on one core, beside SLEEF's where the function is our own: nanoseconds
+// per element, the best of many passes, over arrays that fit the first cache and over 2^20 numbers.
 //
 //   cmake --build build --target benchmarks && taskset -c 0 build/bin/simd_functions_avx2 [name]
 #include <vesta/core/base/philox.h>
@@ -25,7 +25,7 @@ __attribute__((noinline)) void run(const T* x, T* y, std::int64_t n, F function)
   for (std::int64_t i = 0; i + Vec<T>::N <= n; i += Vec<T>::N) function(Vec<T>::load(x + i)).store(y + i);
 }
 
-// Gives the nanoseconds per element of `pass`, which treats n elements: the best of `passes`.
+// Returns the nanoseconds per element of `pass`, which processes n elements: the best of `passes`.
 template <class F>
 double best_time(F pass, std::int64_t n, int passes) {
   double best = 1e30;

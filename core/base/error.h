@@ -12,10 +12,10 @@
 
 namespace vesta {
 
-/// Names the cause of an error; Python raises a class per cause (value and type also derive from RuntimeError).
+/// The cause of an error; Python raises a class per cause (value and type also derive from RuntimeError).
 enum class Cause : uint8_t { runtime, value, type, index, not_implemented, memory, device, interrupt };
 
-/// Carries a message `op: expected X, got Y (argument). Fix.` and its cause.
+/// An exception with a message `op: expected X, got Y (argument). Fix.` and its cause.
 class VESTA_API Error : public std::exception {
  public:
   Error(Cause cause, std::string message) : cause_(cause), message_(std::move(message)) {}
@@ -70,7 +70,7 @@ template <class... Parts>
   do {                                                                                   \
     if (!(cond)) [[unlikely]] ::vesta::fail(::vesta::Cause::cause, __VA_ARGS__);         \
   } while (0)
-/// Checks an invariant of our own; a failure is a bug in Vesta.
+/// Checks one of our own invariants; a failure is a bug in Vesta.
 #define VESTA_ASSERT(cond)                                                               \
   do {                                                                                   \
     if (!(cond)) [[unlikely]]                                                            \

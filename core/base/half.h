@@ -1,8 +1,9 @@
-// The two 16-bit floating types. They store; arithmetic happens in float, to which both convert exactly and silently.
+// The two 16-bit floating types. They are storage types; arithmetic happens in float, to which both convert exactly
+// and implicitly.
 //
 // Every conversion gives the same bits on every path: the portable code below, the F16C instructions, the vectors of
 // core/cpu/simd.h. (A CUDA device differs in one thing: a NaN becomes the canonical 0x7fff.) All functions are forced
-// inline, so that a translation unit compiled with F16C leaves no symbol that an older CPU could run into.
+// inline, so that a translation unit compiled with F16C leaves no symbol that an older CPU could call.
 #pragma once
 
 #include <vesta/core/base/macros.h>
@@ -39,7 +40,7 @@ VESTA_HD VESTA_INLINE constexpr std::uint16_t float_to_half_bits(float value) {
   if (magnitude >= 0x477ff000u) {  // 65520: halfway between the largest half and the power of two above it
     return static_cast<std::uint16_t>(sign | 0x7c00u);
   }
-  if (magnitude < 0x38800000u) {  // below 2^-14 the result is denormal: a count of 2^-24
+  if (magnitude < 0x38800000u) {  // below 2^-14 the result is denormal: a multiple of 2^-24
     if (magnitude < 0x33000000u) return static_cast<std::uint16_t>(sign);  // below 2^-25
     const std::uint32_t shift = 126u - (magnitude >> 23);
     const std::uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
@@ -68,7 +69,7 @@ VESTA_HD VESTA_INLINE constexpr float half_bits_to_float(std::uint16_t bits) {
   const std::uint32_t magnitude = bits & 0x7fffu;
   if (magnitude > 0x7c00u) return __builtin_bit_cast(float, sign | 0x7fc00000u | (magnitude << 13));
   if (magnitude == 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u);
-  if (magnitude < 0x400u) {  // a count of 2^-24, exact in float
+  if (magnitude < 0x400u) {  // a multiple of 2^-24, exact in float
     const float value = static_cast<float>(magnitude) * 0x1p-24f;
     return sign != 0 ? -value : value;
   }
@@ -90,7 +91,7 @@ VESTA_HD VESTA_INLINE constexpr float bfloat16_bits_to_float(std::uint16_t bits)
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// Holds an IEEE binary16 number: 11 significant bits, up to 65504.
+/// An IEEE binary16 number: 11 significant bits, up to 65504.
 struct Half {
   std::uint16_t bits;
 
@@ -107,7 +108,7 @@ struct Half {
   }
 };
 
-/// Holds a bfloat16 number: float's range with 8 significant bits.
+/// A bfloat16 number: float's range with 8 significant bits.
 struct BFloat16 {
   std::uint16_t bits;
 
@@ -129,7 +130,7 @@ static_assert(sizeof(Half) == 2 && std::is_trivially_copyable_v<Half> &&
 static_assert(sizeof(BFloat16) == 2 && std::is_trivially_copyable_v<BFloat16> &&
               std::is_trivially_default_constructible_v<BFloat16>);
 
-/// Tells whether T is stored in 16 bits and computed in float.
+/// Whether T is stored in 16 bits and computed in float.
 template <class T>
 inline constexpr bool is_half_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 

@@ -6,11 +6,11 @@
 
 namespace vesta {
 
-/// Counts references in the object; `T::destroy(T*)` runs when the last one goes.
+/// A base that counts references in the object; `T::destroy(T*)` runs when the last one is dropped.
 class RefCounted {
  public:
   void retain() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  /// Drops a reference; true when it was the last.
+  /// Drops a reference; returns whether it was the last.
   bool release() const noexcept {
     if (refs_.load(std::memory_order_acquire) == 1) {  // sole owner: nobody else can raise the count
       refs_.store(0, std::memory_order_relaxed);
@@ -29,7 +29,7 @@ class RefCounted {
   mutable std::atomic<uint32_t> refs_{0};
 };
 
-/// Owns one reference to a RefCounted object, or none.
+/// A pointer that owns one reference to a RefCounted object, or none.
 template <class T>
 class intrusive_ptr {
  public:
@@ -64,7 +64,7 @@ class intrusive_ptr {
     r.p_ = p;
     return r;
   }
-  /// Gives the counted reference away; the caller owns it now.
+  /// Releases the counted reference to the caller, who owns it now.
   T* detach() noexcept { return std::exchange(p_, nullptr); }
   void swap(intrusive_ptr& o) noexcept { std::swap(p_, o.p_); }
   void reset() noexcept { intrusive_ptr().swap(*this); }

@@ -14,11 +14,11 @@
 #define VESTA_INLINE inline __attribute__((always_inline))
 #endif
 
-/// Names the instruction set that this translation unit is compiled for: baseline, avx2 or avx512. The build gives it
-/// (-DVESTA_ISA=avx2) together with the compiler's flags; code that is compiled once for everybody is baseline.
+/// The instruction set that this translation unit is compiled for: baseline, avx2 or avx512. The build defines it
+/// (-DVESTA_ISA=avx2) together with the compiler's flags; code that is compiled once for all sets is baseline.
 #ifndef VESTA_ISA
 #define VESTA_ISA baseline
 #endif
 
-/// Names the namespace that holds whatever is compiled once per instruction set. See Note [No weak symbols].
+/// The namespace that holds everything that is compiled once per instruction set. See Note [No weak symbols].
 #define VESTA_ISA_NS VESTA_ISA

@@ -1,7 +1,7 @@
 // Random numbers as a function of (seed, offset, element index): Philox 4x32-10, uniform and normal numbers from it.
 //
 // Tour. A block is four 32-bit words: philox_block(seed, offset, b). Within one op call (one `offset`; a generator
-// hands out a fresh one per call) element i of a tensor takes
+// gives a fresh one to each call) element i of a tensor takes
 //
 //   float     uniform: word i % 4 of block i / 4                 normal: words (i % 4) & ~1 and the next one
 //   double    uniform: words 2 (i % 2) and the next of block i / 2     normal: all four words of block i / 2
@@ -11,8 +11,8 @@
 // sums that are rounded one by one (never contracted to an FMA), with division and square root, which both round
 // correctly. All of it is branch-free, and a loop over blocks is vectorised by the compiler.
 //
-// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11. The polynomials are minimax
-// (Remez exchange) of our own; their errors stand beside them.
+// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11. The polynomials are our own
+// minimax fits (Remez exchange); the error of each is stated beside it.
 #pragma once
 
 #include <vesta/core/base/macros.h>
@@ -27,7 +27,7 @@
 
 namespace vesta {
 
-/// Holds one block of the generator, or a counter.
+/// One block of the generator, or a counter.
 struct Philox4 {
   std::uint32_t word[4];
 };
@@ -54,34 +54,34 @@ VESTA_HD VESTA_INLINE constexpr Philox4 philox4x32(Philox4 counter, std::uint32_
   return philox_rounds<10>(counter.word[0], counter.word[1], counter.word[2], counter.word[3], key0, key1);
 }
 
-/// Gives block `block` of the stream `offset` of `seed`.
+/// Returns block `block` of the stream `offset` of `seed`.
 VESTA_HD VESTA_INLINE constexpr Philox4 philox_block(std::uint64_t seed, std::uint64_t offset, std::uint64_t block) {
   const Philox4 counter{{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
                          static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(offset >> 32)}};
   return philox4x32(counter, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
-/// Joins two words, the first one high.
+/// Joins two words; the first is the high one.
 VESTA_HD VESTA_INLINE constexpr std::uint64_t philox_join(std::uint32_t high, std::uint32_t low) {
   return (std::uint64_t{high} << 32) | low;
 }
 
-/// Gives k / 2^24 in [0, 1) from the top 24 bits of a word.
+/// Returns k / 2^24 in [0, 1) from the top 24 bits of a word.
 VESTA_HD VESTA_INLINE constexpr float uniform_float(std::uint32_t word) {
   return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24f;
 }
-/// Gives k / 2^53 in [0, 1), k from the top 27 bits of `high` and the top 26 of `low`.
+/// Returns k / 2^53 in [0, 1), k from the top 27 bits of `high` and the top 26 of `low`.
 VESTA_HD VESTA_INLINE constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
   const double top = static_cast<double>(static_cast<std::int32_t>(high >> 5));
   const double rest = static_cast<double>(static_cast<std::int32_t>(low >> 6));
   return (top * 0x1p26 + rest) * 0x1p-53;  // every step is exact
 }
-/// Gives k / 2^53 in [0, 1) from 64 random bits.
+/// Returns k / 2^53 in [0, 1) from 64 random bits.
 VESTA_HD VESTA_INLINE constexpr double uniform_double(std::uint64_t bits) {
   return uniform_double(static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits));
 }
 
-/// Holds two independent numbers of the standard normal distribution.
+/// Two independent numbers of the standard normal distribution.
 template <class T>
 struct NormalPair {
   T first, second;
@@ -171,8 +171,8 @@ VESTA_HD VESTA_INLINE double cosine_quarter(double x) {
                 0x1.e1f5068367b1ep-11, -0x1.a6d1ec7e0b7b7p-16, 0x1.f9cc40aca39a9p-22, -0x1.b263c34887901p-28);
 }
 
-/// Gives radius * (cos, sin) of the angle (quadrant + x) pi / 2. The quadrant swaps sine and cosine and sets signs by
-/// bits, because a choice between floating-point numbers is not vectorised everywhere.
+/// Returns radius * (cos, sin) of the angle (quadrant + x) pi / 2. The quadrant swaps sine and cosine and sets signs
+/// by bits, because a choice between floating-point numbers is not vectorised everywhere.
 template <class T>
 VESTA_HD VESTA_INLINE NormalPair<T> turn(T radius, std::uint32_t quadrant, T x) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -187,8 +187,8 @@ VESTA_HD VESTA_INLINE NormalPair<T> turn(T radius, std::uint32_t quadrant, T x) 
 
 }  // namespace philox_detail
 
-/// Makes two normal numbers of two words (Box and Muller): the radius sqrt(-2 log u), u = (a + 1/2) / 2^32 rounded to
-/// float, and an angle of b / 2^32 turns. |result| <= 6.77; error below 5e-7 of the radius.
+/// Returns two normal numbers made from two words (Box and Muller): the radius sqrt(-2 log u), u = (a + 1/2) / 2^32
+/// rounded to float, and an angle of b / 2^32 turns. |result| <= 6.77; error below 5e-7 of the radius.
 VESTA_HD VESTA_INLINE NormalPair<float> normal_pair(std::uint32_t a, std::uint32_t b) {
   using namespace philox_detail;
   const float high = mul(static_cast<float>(static_cast<std::int32_t>(a >> 16)), 65536.0f);
@@ -200,8 +200,8 @@ VESTA_HD VESTA_INLINE NormalPair<float> normal_pair(std::uint32_t a, std::uint32
   return turn(radius, quadrant, mul(static_cast<float>(within), 0x1p-30f));
 }
 
-/// Makes two normal numbers of a block: u = (k + 1) / 2^53 from words 0 and 1, the angle from words 2 and 3 (53 bits).
-/// |result| <= 8.58; error below 1e-15 of the radius.
+/// Returns two normal numbers made from a block: u = (k + 1) / 2^53 from words 0 and 1, the angle from words 2 and 3
+/// (53 bits). |result| <= 8.58; error below 1e-15 of the radius.
 VESTA_HD VESTA_INLINE NormalPair<double> normal_pair(Philox4 block) {
   using namespace philox_detail;
   const double u = add(uniform_double(block.word[0], block.word[1]), 0x1p-53);
@@ -213,17 +213,17 @@ VESTA_HD VESTA_INLINE NormalPair<double> normal_pair(Philox4 block) {
   return turn(radius, quadrant, x);
 }
 
-/// Gives the random word of element i.
+/// Returns the random word of element i.
 VESTA_HD VESTA_INLINE std::uint32_t random_word(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
   const Philox4 block = philox_block(seed, offset, i / 4);
   return block.word[i % 4];
 }
-/// Gives the 64 random bits of element i.
+/// Returns the 64 random bits of element i.
 VESTA_HD VESTA_INLINE std::uint64_t random_bits64(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
   const Philox4 block = philox_block(seed, offset, i / 2);
   return philox_join(block.word[2 * (i % 2)], block.word[2 * (i % 2) + 1]);
 }
-/// Gives element i of a uniform tensor, in [0, 1).
+/// Returns element i of a uniform tensor, in [0, 1).
 template <class T>
 VESTA_HD VESTA_INLINE T random_uniform(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
   if constexpr (std::is_same_v<T, double>) {
@@ -232,7 +232,7 @@ VESTA_HD VESTA_INLINE T random_uniform(std::uint64_t seed, std::uint64_t offset,
     return uniform_float(random_word(seed, offset, i));
   }
 }
-/// Gives element i of a standard normal tensor.
+/// Returns element i of a standard normal tensor.
 template <class T>
 VESTA_HD VESTA_INLINE T random_normal(std::uint64_t seed, std::uint64_t offset, std::uint64_t i) {
   if constexpr (std::is_same_v<T, double>) {
@@ -247,11 +247,12 @@ VESTA_HD VESTA_INLINE T random_normal(std::uint64_t seed, std::uint64_t offset, 
 
 namespace philox_detail {
 
-inline constexpr int kPiece = 32;  // blocks that random_fill treats at a time: 2 KiB of words stay in the first cache
+inline constexpr int kPiece = 32;  // blocks that random_fill takes at a time: 2 KiB of words stay in the first cache
 
 // Note [Philox in vectors]
 // A compiler does not find the widening product of 32-bit lanes by itself (its vectorised loop is no faster than the
-// scalar one), so a register of blocks is written out: products of the even and of the odd lanes, then a blend.
+// scalar one), so the code for a register of blocks is written out: products of the even and of the odd lanes, then a
+// blend.
 #if defined(__CUDACC__) || !defined(__SSE4_1__)
 inline constexpr int kLanes = 0;
 #elif defined(__AVX512F__)
@@ -289,7 +290,7 @@ VESTA_INLINE Lanes even_and_odd(Lanes even, Lanes odd) { return _mm_blend_epi16(
 VESTA_INLINE void put(std::uint32_t* p, Lanes a) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a); }
 #endif
 
-/// Writes word k of kPiece blocks from `block` on to words[k].
+/// Writes word k of kPiece blocks from `block` on into words[k].
 VESTA_INLINE void block_words(std::uint64_t seed, std::uint64_t offset, std::uint64_t block,
                               std::uint32_t (&words)[4][kPiece]) {
 #if !defined(__CUDACC__) && defined(__SSE4_1__)
@@ -326,7 +327,7 @@ VESTA_INLINE void block_words(std::uint64_t seed, std::uint64_t offset, std::uin
   }
 }
 
-/// Turns kPiece blocks, word by word, into the numbers of their elements, element by element of a block.
+/// Converts kPiece blocks, given word by word, to the numbers of their elements, in element order within a block.
 template <class T, bool Normal>
 VESTA_INLINE void convert_piece(const std::uint32_t (&words)[4][kPiece], T (&out)[16 / sizeof(T)][kPiece]) {
   if constexpr (std::is_same_v<T, double> && Normal) {

@@ -11,7 +11,7 @@
 
 namespace vesta {
 
-/// Holds trivially copyable elements, the first N of them inline.
+/// A vector of trivially copyable elements, the first N of them inline.
 template <class T, size_t N>
   requires std::is_trivially_copyable_v<T>
 class SmallVector {
@@ -105,9 +105,9 @@ class SmallVector {
   size_t size_ = 0, capacity_ = N;
 };
 
-/// Holds sizes or strides; up to six dimensions need no allocation.
+/// Sizes or strides; up to six dimensions need no allocation.
 using Dims = SmallVector<int64_t, 6>;
-/// Views sizes, strides or dimension lists.
+/// A view of sizes, strides or dimension lists.
 using IntSpan = std::span<const int64_t>;
 
 }  // namespace vesta

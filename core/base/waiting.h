@@ -1,10 +1,10 @@
-// Waiting for somebody else: a device, another process. A front end that holds a lock of its own lets go of it.
+// Waiting for a device or another process. A front end that holds a lock of its own releases it meanwhile.
 #pragma once
 #include <vesta/core/base/macros.h>
 
 namespace vesta {
 
-/// Is what a front end does around a wait: `begin` returns what `end` gets. Python lets go of its GIL.
+/// The calls that a front end makes around a wait: `begin` returns what `end` receives. Python releases the GIL.
 struct WaitingHooks {
   void* (*begin)() = nullptr;
   void (*end)(void*) = nullptr;
@@ -12,7 +12,7 @@ struct WaitingHooks {
 /// Sets the hooks; once, before the first wait.
 VESTA_API void set_waiting_hooks(WaitingHooks hooks);
 
-/// Brackets a wait on this thread. Hold no lock meanwhile that a thread of the front end may want.
+/// A scope around a wait on this thread. Do not hold a lock in it that a thread of the front end may want.
 class VESTA_API Waiting {
  public:
   Waiting();

@@ -1,4 +1,4 @@
-// Warnings: what a user should know and no error is. The library prints nothing; a front end says where they go.
+// Warnings: what a user should know, but is no error. The library prints nothing; a front end sets where they go.
 #pragma once
 #include <string>
 
@@ -6,12 +6,13 @@
 
 namespace vesta {
 
-/// Takes a warning's text. Called on any thread, holding no lock of ours; must not throw.
+/// A function that receives a warning's text. It is called on any thread, with none of our locks held, and must not
+/// throw.
 using WarningHandler = void (*)(const std::string& text);
 
-/// Sets where warnings go; null (the default) drops them. Returns the handler before.
+/// Sets where warnings go; null (the default) drops them. Returns the previous handler.
 VESTA_API WarningHandler set_warning_handler(WarningHandler handler);
-/// Passes a warning on.
+/// Passes a warning to the handler.
 VESTA_API void warn(const std::string& text);
 
 }  // namespace vesta

@@ -1,10 +1,11 @@
-// Blocks are rounded up to one of eight sizes per power of two and kept in a list per size. A fresh 64 MiB buffer costs
-// the kernel 15 times what a cached one costs (page faults), and huge pages take another factor of 6 off the first use.
+// Blocks are rounded up to one of eight sizes per power of two and kept in one list per size. A fresh 64 MiB buffer
+// costs the kernel 15 times what a cached one costs (page faults), and huge pages take another factor of 6 off the
+// first use.
 //
 // Note [How much is cached]
 // Freed blocks stay as long as the cache holds no more than half of what was live at the peak, or 64 MiB. Beyond that
-// the block being freed goes back to the system: a program whose memory need has fallen does not hold its old peak
-// twice.
+// the block being freed goes back to the system, so that a program whose memory need has fallen does not hold its old
+// peak twice.
 #include <vesta/core/cpu/allocator.h>
 
 #include <sys/mman.h>
@@ -24,12 +25,12 @@ constexpr size_t kMinCache = size_t(64) << 20;
 constexpr int kClasses = 48 * 8;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCaching = false;  // a sanitizer must see every block end
+constexpr bool kCaching = false;  // a sanitizer must see every block freed
 #else
 constexpr bool kCaching = true;
 #endif
 
-struct Block {  // stands in the 64 bytes before the data
+struct Block {  // lies in the 64 bytes before the data
   size_t bytes;
   int size_class;
   Block* next;

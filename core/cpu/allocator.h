@@ -7,14 +7,14 @@
 
 namespace vesta::cpu {
 
-/// Allocates host memory, 64-byte aligned (2 MiB and huge pages from 1 MiB on), from the cache where it can.
+/// Allocates host memory, 64-byte aligned (2 MiB and huge pages from 1 MiB on), from the cache where possible.
 Memory allocate(size_t nbytes);
-/// Returns the bytes held by live blocks, and by cached ones.
+/// The bytes held by live blocks, and by cached ones.
 struct HostMemory {
   size_t live = 0, cached = 0;
 };
 VESTA_API HostMemory host_memory();
-/// Gives every cached block back to the system.
+/// Returns every cached block to the system.
 VESTA_API void release_cached_host_memory();
 
 }  // namespace vesta::cpu

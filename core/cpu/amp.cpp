@@ -13,7 +13,7 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements a thread takes at a time, as the optimizer steps
+constexpr int64_t kGrain = 16384;  // elements a thread takes at a time, as in the optimizer steps
 
 void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
   constexpr const char* op = "_amp_unscale_";

@@ -1,5 +1,5 @@
-// The CPU's Backend, and the driver that runs pointwise plans: it cuts the elements into chunks, and hands each chunk's
-// operands to the loop contiguous, repeated, or gathered (and converted) into a small buffer.
+// The CPU's Backend, and the driver that runs pointwise plans: it cuts the elements into chunks and passes each
+// chunk's operands to the loop: contiguous, repeated, or gathered (and converted) into a small buffer.
 #include <vesta/core/backend.h>
 
 #include <algorithm>
@@ -31,11 +31,11 @@ namespace {
 
 Convert conversions[kNumDTypes][kNumDTypes];
 
-constexpr int64_t kBuffer = 8192;  // bytes an operand may gather: stays in L1 with its neighbours
+constexpr int64_t kBuffer = 8192;  // bytes of an operand gathered at a time: stays in L1 with its neighbours
 constexpr int64_t kRow = 64;  // innermost runs at least this long are walked row by row
 constexpr int64_t kGrain = 32768;  // elements a thread takes at a time (benchmarks/compare_torch.py, element-wise)
 
-/// Runs a loop over a range of a plan's elements. An operand that does not lie ready for the loop goes through a
+/// A run of a loop over a range of a plan's elements. An operand whose layout the loop cannot read goes through a
 /// buffer.
 class Driver {
  public:
@@ -90,7 +90,7 @@ class Driver {
     args.n = end - begin;
     loop_(args);
   }
-  /// Handles a piece of one row, args.n elements at `w`.
+  /// Processes a piece of one row, args.n elements at `w`.
   void row(LoopArgs& args, char (*buffers)[kBuffer], Walker& w) const {
     for (int i = 0; i < p_.inputs; ++i) {
       if (constant_[i]) continue;
@@ -113,7 +113,7 @@ class Driver {
     if (!direct) write_(buffers[0], itemsize(p_.result), to, stride, args.n);
     w.step(args.n);
   }
-  /// Handles args.n elements from number `begin` on, which span many short rows.
+  /// Processes args.n elements from number `begin` on, which span many short rows.
   void short_rows(LoopArgs& args, char (*buffers)[kBuffer], Walker& w, int64_t begin) const {
     for (int i = 0; i < p_.inputs; ++i) {
       if (linear_[i]) args.in[i] = p_.in[i].data + begin * item_[i];

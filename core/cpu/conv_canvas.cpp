@@ -91,8 +91,8 @@ Taps forward_taps(const ConvShape& shape, const Canvas& canvas, int64_t channels
 
 namespace {
 
-// Along one dimension x position i sits at padded position i + pad = index * stride + residue; the indices that lie in
-// the image run from low() to high() for some residue, and a tap reaches back from them by k * dilation / stride.
+// Along one dimension, position i of x is padded position i + pad = index * stride + residue. The indices that lie in
+// the image run from low() to high() for a residue, and a tap reaches back from them by k * dilation / stride.
 struct Reach {
   int64_t low, high, back;
 };
@@ -137,7 +137,7 @@ std::vector<Taps> backward_taps(const ConvShape& shape, const Canvas& canvas, in
       taps.table.push_back(offset32(offset));
       taps.tap.push_back(flat);
     });
-    // Offsets ascend, as they do forward.
+    // Offsets ascend, as in the forward product.
     std::reverse(taps.table.begin(), taps.table.end());
     std::reverse(taps.tap.begin(), taps.tap.end());
     repeat_channels(taps, channels, canvas.channel());

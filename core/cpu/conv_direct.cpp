@@ -1,5 +1,5 @@
 // Direct convolution: Note [Direct convolution] in conv_direct.h. A tour: plan() finds where the images are read and
-// which taps a row of outputs has, cut() shares strips and panels of output channels out as tasks, run_strip() sums one
+// which taps a row of outputs has, cut() divides strips and panels of output channels into tasks, run_strip() sums one
 // strip for one panel and writes it to its place.
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_kernel.h>
@@ -15,13 +15,13 @@ using std::int64_t;
 
 // Tuned with benchmarks/cpp/dnn_bench (convolution section).
 constexpr int64_t kStripPixels = 1024;  // most outputs of a strip: 128 KiB of sums lie in L2
-constexpr int64_t kLeastPixels = 256;  // least, where strips are cut to share them out: each reads all weights
+constexpr int64_t kLeastPixels = 256;  // least, where strips are cut for more tasks: each reads all weights
 constexpr int64_t kTasks = 16;  // tasks wanted
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds worth a task of their own
+constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 constexpr int64_t kManyImages = 16;  // from here on images are laid out by the task that needs them
 constexpr int64_t kMostReading =
     8 << 20;  // bytes of one canvas, over all panels, beyond which columns are better packed
-constexpr int64_t kVectorChannels = 16;  // output channels come in vectors of so many
+constexpr int64_t kVectorChannels = 16;  // output channels come in vectors of this length
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -56,8 +56,8 @@ struct Direct {
   int64_t width() const { return c.products.front().count[2]; }
   int64_t image_elements() const { return c.from_channels * layout.channel(); }
 
-  // Three taps side by side, one pixel of padding and stride one: the only taps outside of the image are the first of
-  // three for the first pixel and the last of three for the last.
+  // With three taps side by side, one pixel of padding and stride one, the only taps outside the image are the first
+  // of three for the first pixel and the last of three for the last pixel.
   bool has_edges() const {
     const Canvas& canvas = c.canvas;
     const Taps& taps = c.products.front();
@@ -89,7 +89,7 @@ struct Direct {
     }
   }
 
-  // Cuts `images` images into strips, small enough that with the panels there are tasks enough.
+  // Cuts `images` images into strips, small enough that strips times panels give enough tasks.
   void cut(int64_t images, int64_t tasks) {
     const int64_t outputs = rows() * width(), wanted = ceil_div(tasks, panels() * c.groups);
     const int64_t pixels = std::clamp(images * outputs / wanted, kLeastPixels, kStripPixels);
@@ -104,7 +104,7 @@ struct Direct {
     }
   }
 
-  // The taps of the rows of outputs q1 in the second dimension: where they lie from the first output on.
+  // The taps of the rows of outputs q1 in the second dimension, as offsets from the first output.
   struct RowTaps {
     std::vector<std::int32_t> at;
     std::vector<int64_t> first, count;  // taps [first, first + count) of row q1 lie in the image
@@ -284,7 +284,7 @@ bool goes_direct(const Correlated<E>& c) {
   if (taps < 2 || c.products.front().count[2] < 2 || 4 * c.to_channels < 3 * padded) return false;
   using T = typename E::T;
   const Direct<E> direct{c, direct_kernels<T>()};
-  // Where nothing is skipped both ways give the same bits, so that the instruction set may decide.
+  // Where nothing is skipped both ways give the same bits, so the instruction set may decide.
   const int64_t bytes = c.from_channels * c.canvas.channel() * static_cast<int64_t>(sizeof(T));
   return direct.has_edges() || direct.panels() * bytes <= kMostReading;
 }

@@ -1,5 +1,5 @@
-// What both ways of computing a convolution's output or data gradient start from, and the direct one of them. Internal
-// to convolution.cpp.
+// The common input of both ways to compute a convolution's output or data gradient, and the direct way. Internal to
+// convolution.cpp.
 #pragma once
 
 #include <vesta/core/cpu/conv_canvas.h>
@@ -12,7 +12,7 @@
 
 namespace vesta::cpu {
 
-/// Describes one direction of a convolution: images `from`, products, images `to`. E is the element type.
+/// One direction of a convolution: images `from`, products, images `to`. E is the element type.
 template <class E>
 struct Correlated {
   using T = typename E::T;
@@ -35,12 +35,12 @@ struct Correlated {
   Stored* to_image(std::int64_t sample, std::int64_t group) const {
     return to + sample * to_strides.batch + group * to_channels * to_strides.channel;
   }
-  /// Returns how many outputs a product has per image and channel.
+  /// Returns the number of outputs of a product per image and channel.
   std::int64_t outputs() const {
     const Spatial& count = products.front().count;
     return count[0] <= 0 || count[1] <= 0 || count[2] <= 0 ? 0 : count[0] * count[1] * count[2];
   }
-  /// Tells whether the outputs of a product are the image, in its order.
+  /// Returns whether the outputs of a product are the image, in its order.
   bool covers_image(const Taps& taps) const {
     return taps.count == to_size && taps.first == Spatial{0, 0, 0} && taps.step == Spatial{1, 1, 1} &&
            is_dense(to_strides, to_size);
@@ -57,7 +57,7 @@ struct Correlated {
 /// around it, and gives the same bits as products on that canvas. What is skipped is decided by the shape alone, so
 /// that weights which are not finite show in the same places whatever the batch, the threads and the instruction set.
 
-/// Tells whether correlate_direct is the faster way; what shows in the results is decided by the shape alone.
+/// Returns whether correlate_direct is the faster way. The shape alone decides where the results could differ.
 template <class E>
 bool goes_direct(const Correlated<E>& c);
 
@@ -69,13 +69,13 @@ void correlate_direct(const Correlated<E>& c);
 /// The gradient of one tap's weights is a product over the outputs for which the tap lies in the image: nothing is
 /// padded and no work is wasted. Blocks of about 512 outputs of x and gy are packed with the channels innermost and
 /// stay in L2 while all taps are summed from them; the sums of a block are added to a partial of [inputs, taps,
-/// outputs]. A task is a group of samples times a piece of the channels; partials are added in the order of the samples
-/// at the end.
+/// outputs]. A task is a group of samples times a piece of the channels; at the end partials are added in the order of
+/// the samples.
 
-/// Tells whether direct_weight_gradient is the faster way, from the shape alone.
+/// Returns whether direct_weight_gradient is the faster way, from the shape alone.
 bool weight_gradient_goes_direct(const ConvShape& shape);
 
-/// Computes what conv_backward_weights does.
+/// Computes the same as conv_backward_weights.
 template <class E>
 void direct_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
                             const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,

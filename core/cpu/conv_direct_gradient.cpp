@@ -19,7 +19,7 @@ constexpr int64_t kPieceInputs = 128;                 // channels of a task, who
 constexpr int64_t kPieceOutputs = 64;
 constexpr int64_t kTasks = 16;                        // tasks wanted
 constexpr int64_t kPartialBytes = int64_t{32} << 20;  // most memory for partial sums
-constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds worth a task of their own
+constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds that make a task worthwhile
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -59,7 +59,7 @@ struct DirectWeightGradient {
     block_rows = ceil_div(shape.out[1], ceil_div(shape.out[1], block_rows));
   }
 
-  // What a task works on: samples of one group of channels, some of the inputs and some of the outputs.
+  // The work of a task: samples of one group of channels, some of the inputs and some of the outputs.
   struct Task {
     int64_t samples, group, c0, c1, o0, o1;
   };
@@ -262,8 +262,8 @@ struct DirectWeightGradient {
 bool weight_gradient_goes_direct(const ConvShape& shape) {
   const int64_t inputs = shape.in_channels / shape.groups, outputs = shape.out_channels / shape.groups;
   const bool flat = shape.in[0] == 1 && shape.kernel[0] == 1 && shape.out[0] == 1 && shape.pad[0] == 0;
-  const bool has_taps = shape.kernel[1] * shape.kernel[2] > 1;  // 1 x 1 pads nothing, and reads x in place
-  constexpr int64_t kFewInputs = 6, kFewOutputs = 12;  // below, too few sums are under way, or vectors stay empty
+  const bool has_taps = shape.kernel[1] * shape.kernel[2] > 1;  // 1 x 1 needs no padding and reads x in place
+  constexpr int64_t kFewInputs = 6, kFewOutputs = 12;  // below these, too few sums run at once, or vectors stay empty
   return flat && has_taps && shape.batch > 0 && shape.out[1] > 0 && shape.out[2] > 0 && inputs >= kFewInputs &&
          outputs >= kFewOutputs;
 }

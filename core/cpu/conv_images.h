@@ -10,7 +10,7 @@
 
 namespace vesta::cpu {
 
-/// Stored and computed type of an element, and how rows of one become rows of the other.
+/// The stored and the computed type of an element, and the conversions between rows of them.
 template <class Value>
 struct Plain {
   using Stored = Value;
@@ -59,7 +59,7 @@ void write_row(std::int64_t n, const typename E::T* in, typename E::Stored* out,
   for (std::int64_t i = 0; i < n; ++i) E::narrow(1, in + i, out + i * stride);
 }
 
-/// Gives the part [low, high) of j in [0, count) for which first + j * step lies in [0, size).
+/// The range [low, high) of j in [0, count) for which first + j * step lies in [0, size).
 struct Inside {
   std::int64_t low, high;
   Inside(std::int64_t count, std::int64_t first, std::int64_t step, std::int64_t size) {
@@ -68,8 +68,8 @@ struct Inside {
   }
 };
 
-/// Lays `channels` channels of the image at `in` out on a canvas. What lies outside the image is not
-/// written: clear the canvas once and lay out as many images as you like.
+/// Lays out `channels` channels of the image at `in` on a canvas. What lies outside the image is not written: clear
+/// the canvas once, then lay out any number of images.
 template <class E>
 void fill_canvas(const Canvas& canvas, const Spatial& size, std::int64_t channels, const typename E::Stored* in,
                  const ImageStrides& strides, typename E::T* out) {
@@ -165,7 +165,7 @@ void write_columns(const Taps& taps, bool covers, std::int64_t begin, std::int64
   }
 }
 
-/// Tells whether the spatial dimensions of an image of `size` lie dense, in order.
+/// Returns whether the spatial dimensions of an image of `size` are dense and in order.
 inline bool is_dense(const ImageStrides& strides, const Spatial& size) {
   const ImageStrides dense = dense_strides(1, size);
   for (int d = 0; d < 3; ++d) {
@@ -174,7 +174,7 @@ inline bool is_dense(const ImageStrides& strides, const Spatial& size) {
   return true;
 }
 
-/// Tells whether `channels` channels of the image can be used as the canvas where they lie.
+/// Returns whether `channels` channels of the image can be used as the canvas where they lie.
 template <class E>
 bool lies_ready(const Canvas& canvas, const Spatial& size, std::int64_t channels, const ImageStrides& strides) {
   return std::is_same_v<typename E::Stored, typename E::T> && is_image(canvas, size) && is_dense(strides, size) &&

@@ -7,8 +7,8 @@
 
 namespace vesta::cpu {
 
-/// Describes a run of outputs side by side, for the channels of one panel of weights:
-/// out[p, j] (+)= sum over (c, t) of x[c * x_channel + taps[t] + p] * w[c * w_channel + t * panel + j].
+/// A run of outputs side by side, for the channels of one panel of weights: out[p, j] (+)= sum over (c, t) of x[c *
+/// x_channel + taps[t] + p] * w[c * w_channel + t * panel + j].
 template <class T>
 struct DirectRow {
   std::int64_t channels;  ///< of x
@@ -16,8 +16,8 @@ struct DirectRow {
   std::int64_t x_channel;
   const std::int32_t* taps;
   std::int64_t tap_count;
-  /// Where set, taps come in threes, [t], [t] + 1, [t] + 2, and the first of three is left out for the first output of
-  /// the row, the last of three for the last output: they lie outside of the image.
+  /// If set, taps come in threes, [t], [t] + 1, [t] + 2. The first of three is left out for the first output of the
+  /// row, the last of three for the last output: they lie outside the image.
   bool edges = false;
   const T* w;
   std::int64_t w_channel;
@@ -28,9 +28,9 @@ struct DirectRow {
   const T* bias = nullptr;  ///< [panel], added after everything else
 };
 
-/// Describes the gradient of one tap's weights, for a panel of input and a panel of output channels: out[r, j] (+)= the
-/// sum over images i, rows q and columns p of a[i * a_image + q * a_row + p * a_col + r] times
-/// b[i * b_image + q * b_row + p * panel + j].
+/// The gradient of one tap's weights, for a panel of input and a panel of output channels: out[r, j] (+)= the sum over
+/// images i, rows q and columns p of a[i * a_image + q * a_row + p * a_col + r] times b[i * b_image + q * b_row + p *
+/// panel + j].
 template <class T>
 struct DirectGradient {
   std::int64_t images, rows, columns;
@@ -44,7 +44,7 @@ struct DirectGradient {
   bool accumulate = false;  ///< add to out instead of overwriting it
 };
 
-/// Holds the kernels of one instruction set for T = float or double.
+/// The kernels of one instruction set for T = float or double.
 template <class T>
 struct DirectKernels {
   int panel;  ///< output channels of a packed panel of weights
@@ -57,7 +57,7 @@ struct DirectKernels {
   void (*transpose)(std::int64_t pixels, std::int64_t columns, const T* in, T* out, std::int64_t out_row);
 };
 
-/// Returns the kernels of the instruction set that gemm_kernels answers for, T = float or double.
+/// Returns the kernels of the instruction set that gemm_kernels uses, T = float or double.
 template <class T>
 const DirectKernels<T>& direct_kernels();
 

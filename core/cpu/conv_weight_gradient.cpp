@@ -1,6 +1,6 @@
 // The gradient of a convolution's weights. gw[o, (c, k)] is the sum over samples and outputs of x[c, shifted by k] *
 // gy[o]: the shifted rows of the canvas (Note [Canvas] in conv_canvas.h) are the left matrix, gy transposed is the
-// right one. Layers with channels enough go the direct way instead (Note [Direct weight gradient] in conv_direct.h).
+// right one. Layers with enough channels use the direct way instead (Note [Direct weight gradient] in conv_direct.h).
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
@@ -16,7 +16,7 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds worth a task of their own
+constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds that make a task worthwhile
 constexpr int64_t kPartialBytes = int64_t{32} << 20;  // most memory for partial sums
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -54,7 +54,7 @@ struct WeightGradient {
     sample_groups = std::clamp<int64_t>(kPartialBytes / bytes, 1, std::min<int64_t>(shape.batch, 16));
     samples_per_group = ceil_div(shape.batch, sample_groups);
     sample_groups = ceil_div(shape.batch, samples_per_group);
-    // Where the weights are too large for many partials the channels are shared out as well.
+    // Where the weights are too large for many partials, the channels are divided into tasks as well.
     constexpr int64_t kTasks = 16, kPieceRows = 256;
     const int64_t most = std::max<int64_t>(1, inputs * kernel / kPieceRows);
     const int64_t wanted = std::min({ceil_div(kTasks, sample_groups * shape.groups), most, inputs});
@@ -205,7 +205,7 @@ struct WeightGradient {
                               partials.data() + s * stride + group * rows() * outputs, bias);
                    }
                  });
-    constexpr int64_t kRows = 16;  // a cache line of gw, of each of which 16 rows of partials lie in L1
+    constexpr int64_t kRows = 16;  // a cache line of gw; 16 rows of each line's partials lie in L1
     const int64_t cuts = ceil_div(rows(), kRows);
     parallel_for(shape.groups * cuts, std::max<int64_t>(1, 65536 / (kRows * outputs * sample_groups)),
                  [&](int64_t begin, int64_t end) {

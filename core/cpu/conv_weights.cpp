@@ -34,7 +34,8 @@ struct Identity {
   }
 };
 
-// Least recently used last. At most one entry per weight, use and type: a new version takes the place of the old.
+// A cache with the least recently used entry last. There is at most one entry per weight, use and type: a new version
+// replaces the old one.
 class WeightCache {
  public:
   static WeightCache& instance() {
@@ -118,7 +119,7 @@ PackedWeights<T>::PackedWeights(WeightUse use, int64_t groups, int64_t rows, con
   data_.reset(static_cast<T*>(::operator new[](count * sizeof(T), std::align_val_t{64})));
 }
 
-// One tile of rows, for all blocks of taps. Forward rows are output channels and lie dense in w.
+// One tile of rows, for all blocks of taps. Forward rows are output channels and are dense in w.
 template <class T>
 void PackedWeights<T>::pack_forward(const ConvShape& shape, const Taps& taps, int64_t group, int64_t first_row,
                                     const T* w, T* out) const {

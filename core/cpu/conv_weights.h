@@ -9,18 +9,18 @@
 
 namespace vesta::cpu {
 
-/// Tells for which product weights are packed, and for which kernel.
+/// The product for which weights are packed, and its kernel.
 enum class WeightUse : unsigned char { forward, backward_data, direct_forward, direct_backward_data };
 
-/// Holds, for every group and product, one row per channel of the result, in tiles; blocks of taps (Taps::block) follow
-/// each other.
+/// Packed weights: for every group and product, one row per channel of the result, in tiles; blocks of taps
+/// (Taps::block) follow each other.
 template <class T>
 class PackedWeights {
  public:
-  /// Lays out room for `groups` times the products of `products`, each with `rows` rows.
+  /// Allocates room for the products of `products` in each of `groups` groups, with `rows` rows each.
   PackedWeights(WeightUse use, std::int64_t groups, std::int64_t rows, const std::vector<Taps>& products);
 
-  /// Points at the tiles of the block of taps that begins at k0, of one group's product.
+  /// Returns the tiles of the block of taps that begins at k0, of one group's product.
   const T* block(std::int64_t group, std::size_t product, std::int64_t k0) const {
     return data_.get() + group * group_size_ + product_at_[product] + k0 * padded_rows_;
   }
@@ -45,7 +45,7 @@ class PackedWeights {
   std::unique_ptr<T[], Free> data_;
 };
 
-/// Returns w packed, from the cache if the key is known there with this version and shape. `values` points at w as T.
+/// Returns w packed, from the cache if it holds the key with this version and shape. `values` points at w as T.
 template <class T>
 std::shared_ptr<const PackedWeights<T>> packed_weights(const ConvShape& shape, WeightUse use,
                                                        const std::vector<Taps>& products, const T* values,

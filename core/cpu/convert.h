@@ -4,7 +4,8 @@
 
 namespace vesta::cpu {
 
-/// Converts n elements; strides in bytes, any sign. Addresses need the alignment of their type only.
+/// A function that converts n elements; strides are in bytes, of any sign. Addresses need only the alignment of their
+/// type.
 using Convert = void (*)(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n);
 
 /// Returns the conversion between two dtypes for the instruction set in use.

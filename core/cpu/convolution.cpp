@@ -1,8 +1,9 @@
-// Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated - a canvas, the products
-// on it - and go the faster of two ways: directly (Note [Direct convolution] in conv_direct.h), or as a Correlation,
-// which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h), multiply
-// strip by strip, write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own sample,
-// its blocks those of Taps::block, so neither the batch nor the threads can change it.
+// Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated (a canvas and the
+// products on it) and take the faster of two ways: directly (Note [Direct convolution] in conv_direct.h), or as a
+// Correlation, which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in
+// conv_canvas.h), multiply strip by strip, write the strip to its place. Every number is one chain of sums
+// (gemm_kernel.h) over its own sample, with the blocks of Taps::block, so neither the batch nor the threads can change
+// it.
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
@@ -25,19 +26,19 @@ using std::int64_t;
 constexpr int64_t kStripElements = 64 * 1024;  // results of a strip: 256 KiB of floats lie in L2
 constexpr int64_t kStripColumns = 512;
 constexpr int64_t kRowsPerBlock = 96;  // rows of weights that stay in L2 while panels pass
-constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds worth a task of their own
+constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 constexpr int64_t kManyImages = 16;  // from here on a task is a chunk of images, below it a strip
 constexpr int64_t kSmallImage = 256;  // outputs below which images are joined to fill panels
 constexpr int64_t kLongestStep = int64_t{1} << 23;  // elements between joined images: offsets fit 32 bits
 constexpr double kPackingCost = 6;  // packing a column costs as much as this many rows of weights
-constexpr int64_t kManyRows = 96;  // rows of weights for which packed columns are read faster, waste or not
-constexpr int64_t kPackedElements = 1024;  // results below which packing is not worth its preparation
+constexpr int64_t kManyRows = 96;  // rows of weights from which packed columns are always read faster
+constexpr int64_t kPackedElements = 1024;  // results below which packing does not pay
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // One direction of a convolution: images `from`, products, images `to`. E is the element type. A product's columns are
-// its outputs. Either they are numbered by the pitch of the canvas and read where they lie, a few between rows for
-// nothing; or, where there are rows of weights enough to repay it, exactly the outputs wanted are packed into panels,
+// its outputs. Either they are numbered by the pitch of the canvas and read where they lie, a few between rows in
+// vain; or, where there are enough rows of weights to repay it, exactly the wanted outputs are packed into panels,
 // those of several small images one after the other.
 template <class E>
 struct Correlation : Correlated<E> {
@@ -53,7 +54,7 @@ struct Correlation : Correlated<E> {
 
   const GemmKernels<T>& kernels = gemm_kernels<T>();
 
-  // A stretch of one product that is computed at once.
+  // A range of one product that is computed at once.
   struct Strip {
     std::size_t product;
     int64_t begin, end;  // packed: columns over the images of a chunk; else rows over the canvas' first two dimensions
@@ -103,7 +104,7 @@ struct Correlation : Correlated<E> {
     }
   }
 
-  // Fills a block in with the weights of `rows` rows from `row` on and taps [k0, k0 + block.k).
+  // Points a block at the weights of `rows` rows from `row` on and taps [k0, k0 + block.k).
   void take_weights(Block<T>& block, const Strip& strip, int64_t group, int64_t row, int64_t rows, int64_t k0) const {
     const Taps& taps = products[strip.product];
     const int64_t k_end = static_cast<int64_t>(taps.table.size());
@@ -117,7 +118,7 @@ struct Correlation : Correlated<E> {
     block.row_bias = bias != nullptr && k0 + block.k == k_end ? bias + group * to_channels + row : nullptr;
   }
 
-  // A product without taps: nothing but the bias.
+  // Fills the result of a product without taps: only the bias.
   void fill(int64_t group, int64_t columns, T* c, int64_t c_row) const {
     for (int64_t i = 0; i < to_channels; ++i) {
       std::fill_n(c + i * c_row, columns, bias == nullptr ? T(0) : bias[group * to_channels + i]);
@@ -204,7 +205,7 @@ struct Correlation : Correlated<E> {
     return static_cast<T*>(thread_scratch(Scratch::output, sizeof(T) * to_channels * strip_columns));
   }
 
-  // Lays the images of a chunk out in `room`, or finds them laid out.
+  // Lays out the images of a chunk in `room`, or finds them laid out already.
   Chunk lay_out(int64_t first, int64_t count, int64_t group, T* room) const {
     if constexpr (std::is_same_v<Stored, T>) {
       if (ready) return {first, count, group, from_image(first, group), from_strides.batch};
@@ -222,7 +223,7 @@ struct Correlation : Correlated<E> {
     return work * to_channels;
   }
 
-  // Many images: each chunk is a task.
+  // Runs many images: each chunk is a task.
   void run_by_chunk() const {
     const int64_t chunks = ceil_div(batch, chunk), grain = std::max<int64_t>(1, kTaskWork / (image_work() * chunk));
     parallel_for(chunks * groups, grain, [&](int64_t begin, int64_t end) {
@@ -237,7 +238,7 @@ struct Correlation : Correlated<E> {
     trim_scratch(Scratch::input);
   }
 
-  // Few images: all are laid out first, then each strip is a task.
+  // Runs few images: all are laid out first, then each strip is a task.
   void run_by_strip() const {
     const int64_t elements = canvas_elements(), count = static_cast<int64_t>(strips.size());
     ScratchArray<T> laid(Scratch::input, static_cast<std::size_t>(batch * groups * elements));
@@ -279,7 +280,7 @@ struct Correlation : Correlated<E> {
   }
 };
 
-// Widens a small array if it is stored as 16-bit floats; holds the result.
+// A small array, widened if it is stored as 16-bit floats.
 template <class E>
 class Widened {
  public:
@@ -304,7 +305,7 @@ int64_t weight_count(const ConvShape& shape) {
   return shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
 }
 
-// Packs the weights for the faster way and goes it.
+// Packs the weights for the faster way and computes the convolution that way.
 template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                const typename E::T* values, WeightKey key) {

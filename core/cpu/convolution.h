@@ -8,11 +8,12 @@
 
 namespace vesta::cpu {
 
-/// Holds one number per spatial dimension; a convolution over fewer than 3 puts its own last and fills with the neutral
-/// value (1 for sizes, strides and dilations, 0 for padding).
+/// One number per spatial dimension. A convolution over fewer than 3 dimensions puts its own last; the others hold the
+/// neutral value (1 for sizes, strides and dilations, 0 for padding).
 using Spatial = std::array<std::int64_t, 3>;
 
-/// Describes y[n, o, out...] = sum over c, k of x[n, c, out * stride + k * dilation - pad] * w[o, c, k...].
+/// The shape of a convolution y[n, o, out...] = sum over c, k of x[n, c, out * stride + k * dilation - pad] * w[o, c,
+/// k...].
 struct ConvShape {
   std::int64_t batch, in_channels, out_channels;
   std::int64_t groups = 1;  ///< divides both channel counts; w is [out_channels, in_channels / groups, kernel...]
@@ -22,14 +23,14 @@ struct ConvShape {
 };
 
 /// Returns the output size for padding on both sides, floor((in + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; 0
-/// or less when the kernel does not fit.
+/// or less if the kernel does not fit.
 constexpr std::int64_t conv_out_size(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t pad,
                                      std::int64_t dilation) {
   const std::int64_t room = in + 2 * pad - dilation * (kernel - 1) - 1;
   return room < 0 ? 0 : room / stride + 1;
 }
 
-/// Gives the strides, in elements, of an image tensor [batch, channels, spatial...]: NCHW, channels last or any other.
+/// The strides, in elements, of an image tensor [batch, channels, spatial...]: NCHW, channels last or any other.
 struct ImageStrides {
   std::int64_t batch, channel;
   Spatial spatial;
@@ -41,7 +42,7 @@ VESTA_API ImageStrides dense_strides(std::int64_t channels, const Spatial& size)
 /// Returns the strides of a dense [batch, size..., channels] tensor (channels last).
 VESTA_API ImageStrides channels_last_strides(std::int64_t channels, const Spatial& size);
 
-/// Identifies the contents of a weight tensor, so that its packed form can be kept from call to call.
+/// The identity of a weight tensor's contents, so that its packed form can be kept between calls.
 struct WeightKey {
   std::uint64_t id = 0;  ///< a number never given to another storage in this process (not an address); 0: do not keep
   std::uint64_t version = 0;  ///< changes whenever the contents do
@@ -49,7 +50,7 @@ struct WeightKey {
 
 // Element types: f32 and f64 as chains of fused multiply-adds (gemm_kernel.h); bf16 and f16 are widened, computed in
 // f32 and rounded once. Others throw std::invalid_argument. A sample's output and input gradient depend on that sample
-// and the weights only. Sizes are the caller's to check; sizes of 0 are fine everywhere. All throw std::bad_alloc when
+// and the weights only. The caller checks sizes; sizes of 0 are allowed everywhere. All throw std::bad_alloc if
 // working memory is short, and std::length_error for one sample's group of more than 2^31 elements.
 
 /// Computes y = convolution of x and w plus bias ([out_channels] or null). w is dense.
@@ -63,12 +64,12 @@ VESTA_API void conv_backward_data(Elem elem, const ConvShape& shape, const void*
                                   const void* w, const void* bias, void* gx, const ImageStrides& gx_strides,
                                   WeightKey key = {});
 
-/// Computes gw, the gradient of w (dense), and, where not null, gbias [out_channels], the sum of gy. Overwrites both.
-/// The batch is cut into groups by shape alone; their sums are added in order.
+/// Computes gw, the gradient of w (dense), and, if not null, gbias [out_channels], the sum of gy. Overwrites both. The
+/// batch is cut into groups by shape alone; their sums are added in order.
 VESTA_API void conv_backward_weights(Elem elem, const ConvShape& shape, const void* x, const ImageStrides& x_strides,
                                      const void* gy, const ImageStrides& gy_strides, void* gw, void* gbias);
 
-/// Forgets all packed weights (for tests and for memory).
+/// Clears all packed weights (for tests and to free memory).
 VESTA_API void clear_weight_cache();
 
 }  // namespace vesta::cpu

@@ -49,7 +49,7 @@ int transposed_dim(const PointwisePlan& p) {
   return 0;
 }
 
-/// Copies with dimension 0 (dense in the destination) and d (dense in the input) cut into blocks.
+/// Copies with dimensions 0 (dense in the destination) and d (dense in the input) cut into blocks.
 void run_transposed(const PointwisePlan& p, int d) {
   constexpr int64_t kColumns = 64, kRows = 1024;  // of a block; multiples of the kernel's tile
   PointwisePlan outer = p;                        // all dimensions but the two

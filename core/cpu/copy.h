@@ -4,11 +4,11 @@
 
 namespace vesta::cpu {
 
-/// Copies the plan's one input to its destination, converting; any strides.
+/// Copies the plan's one input to its destination with conversion; any strides.
 void run_copy(const PointwisePlan& plan);
 
-/// Is a matrix to be transposed: element (i, j) lies at `from + i * from_row + j * item` and goes to
-/// `to + j * to_row + i * item` (bytes).
+/// A matrix to be transposed: element (i, j) lies at `from + i * from_row + j * item` and goes to `to + j * to_row + i
+/// * item` (bytes).
 struct Transposition {
   const char* from;
   char* to;

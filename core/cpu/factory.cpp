@@ -1,4 +1,4 @@
-// Sequences: arange and linspace. Each value is computed from its index, so threads do not matter.
+// Sequences: arange and linspace. Each value is computed from its index, so the number of threads does not matter.
 #include <vesta/core/ops/factory.h>
 
 #include <cmath>

@@ -77,7 +77,7 @@ Block<T> block_at(const Matrices<T>& p, int64_t k0) {
   return block;
 }
 
-// Points the block at A as it lies; A must have a unit stride (or a single row).
+// Points the block at A in place; A must have a unit stride (or a single row).
 template <class T>
 void read_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t k0, Block<T>& block) {
   const bool by_rows = p.a_col == 1 || p.k == 1;
@@ -103,12 +103,12 @@ void use_packed_b(const GemmKernels<T>& kernels, const T* packed, Block<T>& bloc
   block.b_tile = kernels.tile_cols * block.k;
 }
 
-// How a tile finds the rows of A: where they lie, copied side by side, or packed k-major.
+// How a tile finds the rows of A: in place, copied side by side, or packed k-major.
 enum class RowsOfA : unsigned char { in_place, copied, packed };
 
-// A is read in place unless both its strides are long, or so many panels pass over it that packing repays, or it is
+// A is read in place unless both its strides are long, or so many panels pass over it that packing pays, or it is
 // transposed, so that its columns touch a page each. Rows a multiple of a page apart compete for the same lines of L1:
-// where a tile has more of them than L1 has ways and packing does not repay they are copied to lie a line apart.
+// where a tile has more of them than L1 has ways and packing does not pay, they are copied to lie a line apart.
 template <class T>
 RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   constexpr int64_t kPage = 4096, kWays = 8;  // of L1
@@ -124,7 +124,7 @@ RowsOfA rows_of_a(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   return RowsOfA::packed;
 }
 
-// Returns how many elements prepare_a wants for `rows` rows.
+// Returns the number of elements prepare_a needs for `rows` rows.
 template <class T>
 int64_t room_for_a(const GemmKernels<T>& kernels, const Matrices<T>& p, int64_t rows) {
   return (std::min(p.k, kBlockK) + kCopyGap) * round_up(rows, kernels.tile_rows);
@@ -160,7 +160,7 @@ void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
                         ? nullptr
                         : static_cast<T*>(thread_scratch(
                               Scratch::pack_a, sizeof(T) * room_for_a(kernels, p, std::min(p.m, kRowsPerBlock))));
-  // Where A need not be packed a strip of B need only outlive L1; packed blocks of A are worth more panels each.
+  // Where A is not packed, a strip of B need only be larger than L1; a packed block of A should serve more panels.
   const int64_t strip = std::min(round_up(p.n, nc), (how != RowsOfA::packed ? 8 : 64) * nc);
   T* const b_room = b_in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * depth * strip));
   const int64_t columns = b_in_place ? p.n : strip;
@@ -199,7 +199,7 @@ Cut cut(int64_t size, int64_t most, int64_t unit) {
   return {step, ceil_div(size, step)};
 }
 
-// One large product: all threads pack B, then all compute row blocks from it.
+// Computes one large product: all threads pack B, then all compute row blocks from it.
 template <class T>
 void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t nc = kernels.tile_cols, k_blocks = ceil_div(p.k, kBlockK);
@@ -239,7 +239,7 @@ void multiply_shared(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   }
 }
 
-// Few elements and a long k: every block of k is a product of its own, and they are added in the order of k.
+// Computes few elements with a long k: every block of k is a product of its own, and they are added in the order of k.
 template <class T>
 void multiply_split(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t k_blocks = ceil_div(p.k, kBlockK), size = p.m * p.n;
@@ -281,7 +281,7 @@ void multiply_split(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   }
 }
 
-// A batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces to share out.
+// Computes a batch of products: `at(index)` gives the matrices of one. Cuts each into enough pieces for the threads.
 template <class T, class At>
 void multiply_grid(const GemmKernels<T>& kernels, int64_t batch, const Matrices<T>& shape, const At& at) {
   Cut rows{shape.m, 1}, columns{shape.n, 1};
@@ -345,7 +345,7 @@ struct BatchSteps {
   }
 };
 
-// A batch whose matrices of A and C follow each other under one B is one taller product.
+// A batch whose matrices of A and C follow each other, with one B, is one taller product.
 template <class T>
 bool fold_batch(std::span<const BatchDim>& batch, Matrices<T>& p) {
   while (!batch.empty()) {
@@ -385,7 +385,7 @@ void multiply_column(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   }
 }
 
-// k = 0: nothing to add up.
+// Handles k = 0: there is nothing to add up.
 template <class T>
 void fill_empty(const Matrices<T>& p) {
   for (int64_t i = 0; i < p.m; ++i) {
@@ -468,7 +468,7 @@ struct Arithmetic<std::complex<T>> {
   static C add(C a, C b) { return a + b; }
 };
 
-// One row of a product: c[j] += a[k] * b[k, j] for k in order.
+// Computes one row of a product: c[j] += a[k] * b[k, j] for k in order.
 template <class T>
 void multiply_row(const Matrices<T>& p, int64_t i) {
   T* const c = p.c + i * p.c_row;
@@ -502,7 +502,8 @@ void exact_gemm(const Gemm& args) {
 using Widen = void (*)(int64_t, const std::uint16_t*, float*);
 using Narrow = void (*)(int64_t, const float*, std::uint16_t*);
 
-// Widens a rows x cols matrix of any strides to a dense one, whose unit stride is where the source's is.
+// Widens a rows x cols matrix of any strides to a dense one, whose unit stride is in the same dimension as the
+// source's.
 void widen_matrix(Widen widen, int64_t rows, int64_t cols, const std::uint16_t* in, int64_t row, int64_t col,
                   float* out) {
   const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(cols, 1));
@@ -533,7 +534,7 @@ Widened widen_operand(Widen widen, Scratch slot, int64_t rows, int64_t cols, con
   return {room, cols, 1};
 }
 
-// One product: widen A and B, multiply as floats, round into C.
+// Computes one product: widens A and B, multiplies as floats, rounds into C.
 void half_product(Widen widen, Narrow narrow, const Matrices<std::uint16_t>& p) {
   // Scratch::operand_b belongs to multiply_shared.
   const Widened a = widen_operand(widen, Scratch::operand_a, p.m, p.k, p.a, p.a_row, p.a_col);

@@ -8,18 +8,18 @@
 
 namespace vesta::cpu {
 
-/// Names an element type; the tensor layer maps its dtypes here.
+/// An element type; the tensor level maps its dtypes to these.
 enum class Elem : unsigned char { f32, f64, bf16, f16, c64, c128, u8, i8, i16, i32, i64 };
 
 /// Returns the size of one element in bytes.
 VESTA_API std::int64_t elem_size(Elem elem);
 
-/// Describes one batch dimension: `size` products, and the step of each operand in elements (0 broadcasts it).
+/// One batch dimension: `size` products, and the step of each operand in elements (0 broadcasts it).
 struct BatchDim {
   std::int64_t size, a, b, c;
 };
 
-/// Describes C[m, n] = A[m, k] @ B[k, n] for every index of `batch`. All strides and steps count elements.
+/// The products C[m, n] = A[m, k] @ B[k, n] for every index of `batch`. All strides and steps count elements.
 struct Gemm {
   std::int64_t m, n, k;
   const void* a;
@@ -35,12 +35,12 @@ struct Gemm {
 
 /// Computes the products.
 ///
-/// f32 and f64 are sums of fused multiply-adds in a fixed order (Note [One chain of sums] in gemm_kernel.h): an element
-/// depends on its row of A, its column of B, the bias and what it is added to, never on m, n, strides, batch or the
-/// number of threads. bf16 and f16 are computed as f32 and rounded once, to nearest even. Complex products use four
-/// multiplications in the order of k; integers wrap around. k = 0 gives zeros (plus bias). Transposed operands are read
-/// in place where that is fast and repacked where it is not; the caller never has to copy.
-/// Throws std::bad_alloc when working memory is short, and what the poll hook throws.
+/// f32 and f64 are sums of fused multiply-adds in a fixed order (Note [One chain of sums] in gemm_kernel.h): an
+/// element depends on its row of A, its column of B, the bias and what it is added to, never on m, n, strides, batch
+/// or the number of threads. bf16 and f16 are computed as f32 and rounded once, to nearest even. Complex products use
+/// four multiplications in the order of k; integers wrap around. k = 0 gives zeros (plus bias). Transposed operands
+/// are read in place where that is fast and repacked where it is not; the caller need not copy. Throws std::bad_alloc
+/// if working memory is short, and what the interrupt check throws.
 VESTA_API void gemm(Elem elem, const Gemm& args);
 
 /// Converts n 16-bit floats to f32, exactly (signalling NaNs become quiet).

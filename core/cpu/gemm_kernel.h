@@ -10,13 +10,13 @@ namespace vesta::cpu {
 /// Note [One chain of sums]
 /// Element (i, j) of a product is the same sequence of operations however it is computed: k is cut into blocks of
 /// kBlockK, each block is one chain of fused multiply-adds from zero in the order of k, and the blocks are added in
-/// order. Tile shapes, packing, the path chosen, the number of threads and the rows around it change which register an
-/// element sits in and nothing else. So rows do not depend on M, results do not depend on threads or on strides, and
-/// paths may be chosen by speed alone. (The baseline without FMA rounds the products too: other bits, same invariance.)
+/// order. Tile shapes, packing, the path chosen, the number of threads and the rows around it change only which
+/// register an element is in. So rows do not depend on M, results do not depend on threads or on strides, and paths
+/// may be chosen by speed alone. (The baseline without FMA rounds the products too: other bits, same invariance.)
 /// Rejected: asking oneDNN for the same; it splits k by M and by the number of threads.
 constexpr std::int64_t kBlockK = 256;  // benchmarks/cpp/dnn_bench: a panel of B, 16 KiB, stays in a 32 KiB L1
 
-/// Describes c[m, n] (+)= a[m, k] @ b[k, n] for k <= kBlockK. Strides count elements.
+/// A block c[m, n] (+)= a[m, k] @ b[k, n] for k <= kBlockK. Strides count elements.
 template <class T>
 struct Block {
   std::int64_t m, n, k;
@@ -35,7 +35,7 @@ struct Block {
   const T* row_bias = nullptr;  ///< [m], likewise
 };
 
-/// Holds the kernels of one instruction set for T = float or double.
+/// The kernels of one instruction set for T = float or double.
 template <class T>
 struct GemmKernels {
   int tile_rows, tile_cols;  ///< register tile: height of a packed tile of a, width of a packed panel of b
@@ -54,7 +54,7 @@ struct GemmKernels {
 template <class T>
 const GemmKernels<T>& gemm_kernels();
 
-/// Returns the instruction set that gemm_kernels answers for.
+/// Returns the instruction set that gemm_kernels uses.
 VESTA_API Isa gemm_isa();
 
 /// Keeps gemm_kernels at or below `isa`, so that a test can compare instruction sets. No product may be running.

@@ -1,5 +1,5 @@
 // Vectors of the product and convolution kernels: the same small set of operations for every instruction set. Include
-// it in a file of kernels/ only: everything here lives in the namespace of one instruction set.
+// it only in files of kernels/: everything here lives in the namespace of one instruction set.
 #pragma once
 
 #if defined(__SSE2__)
@@ -86,7 +86,7 @@ struct VecF64 {
 
 #elif defined(__SSE2__)
 
-// 4 rows times 2 vectors. SSE has no masked load or store: the columns of a tail go one by one.
+// 4 rows times 2 vectors. SSE has no masked load or store: the columns of a tail are handled one by one.
 template <class X>
 struct Tail {
   using T = typename X::T;
@@ -160,8 +160,8 @@ inline void transpose4(const double* in, std::int64_t in_row, double* out, std::
   }
 }
 
-// Packs `lines` lines of length k (element (l, k) at in[l * line + k * step]) k-major in groups of kGroup lines; what a
-// last, smaller group leaves free is not written: tiles of fewer rows and masked loads never read it.
+// Packs `lines` lines of length k (element (l, k) at in[l * line + k * step]) k-major in groups of kGroup lines. The
+// free part of a smaller last group is not written: tiles of fewer rows and masked loads never read it.
 template <class T, int kGroup>
 void pack(std::int64_t lines, std::int64_t k_end, const T* in, std::int64_t line, std::int64_t step, T* out) {
   if (line == 1) {  // k outside: whole rows are read in one go

@@ -1,8 +1,8 @@
 // Drivers of indexing. A tour: every op that moves whole slices (x[i, j], index_put_, index_select, index_add_,
-// embedding) becomes a Grid: a list of places in one tensor, and the dimensions that go along. gather and scatter_add_
+// embedding) becomes a Grid: a list of places in one tensor, and the dimensions moved whole. gather and scatter_add_
 // have a place per element and walk a plan instead.
 //
-// Writes to equal places happen in the order of the indices, always: work is divided over what cannot collide.
+// Writes to equal places always happen in the order of the indices: work is divided only over what cannot collide.
 #include <vesta/core/cpu/index.h>
 
 #include <bit>
@@ -49,12 +49,12 @@ void add_offsets(int64_t* offset, const int64_t* index, int64_t n, int64_t strid
   });
 }
 
-/// Is a set of moves between `self` at places[j] and `other` at j * other_step, both plus an offset per grid element.
+/// A set of moves between `self` at places[j] and `other` at j * other_step, both plus an offset per grid element.
 class Grid {
  public:
   Grid(const Tensor& self, const Tensor& other) : self_(self), other_(other) {}
 
-  /// Takes the places of a checked advanced index. `other` has the result's shape.
+  /// Sets the places from a checked advanced index. `other` has the result's shape.
   void set_places(const IndexPlan& plan) {
     places_ = zeros_of(plan.indices[0].numel());
     for (size_t k = 0; k < plan.dims.size(); ++k) {
@@ -79,7 +79,8 @@ class Grid {
       break;
     }
   }
-  /// Takes a vector of indices into one dimension, none negative. `other` has self's shape but for that dimension.
+  /// Sets the places from a vector of indices into one dimension, none negative. `other` has self's shape but for that
+  /// dimension.
   void set_places(int64_t dim, const Tensor& index) {
     places_ = zeros_of(index.numel());
     bool scalar = self_.dim() == 0;
@@ -90,7 +91,7 @@ class Grid {
     }
     if (other_.dim() > dim) step_ = other_.strides()[size_t(dim)] * item();
   }
-  /// Takes rows of a matrix. `other` is contiguous: [..., columns].
+  /// Sets the places to rows of a matrix. `other` is contiguous: [..., columns].
   void set_rows(const Tensor& index) {
     places_ = zeros_of(index.numel());
     add_offsets(places(), index.data_ptr<int64_t>(), count(), self_.strides()[0] * item(), self_.sizes()[0], 0, false);
@@ -130,8 +131,8 @@ class Grid {
   int64_t outer_ = 1;
 };
 
-/// Joins dimensions that lie one behind the other in both tensors, and takes the innermost out as the row where rows
-/// are denser than places.
+/// Merges dimensions that are contiguous with each other in both tensors, and makes the innermost one the row where
+/// rows are denser than places.
 void Grid::merge() {
   Dims s, a, b;
   for (size_t d = 0; d < sizes_.size(); ++d) {
@@ -177,7 +178,7 @@ void Grid::row(char* self, char* other, int64_t n, bool write, double alpha, boo
   }
 }
 
-/// Handles pieces [begin, end) of the (outer element, place) pairs of a gather: no two write the same element.
+/// Processes pieces [begin, end) of the (outer element, place) pairs of a gather: no two write the same element.
 void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) const {
   char *self = self_.impl()->data(), *other = other_.impl()->data();
   int size = std::countr_zero(uint64_t(item()));
@@ -298,7 +299,7 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, boo
   return r;
 }
 
-/// Makes a tensor over t's memory with other geometry, for plans only.
+/// Makes a tensor over t's memory with another geometry, for plans only.
 Tensor geometry(const Tensor& t, IntSpan sizes, IntSpan strides) {
   return Tensor(TensorImpl::make(t.impl()->storage(), sizes, strides, t.storage_offset(), t.dtype(), "gather"));
 }
@@ -326,7 +327,7 @@ void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op)
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   int64_t d = check_gather(input, dim, index);
-  Tensor places = index.numel() ? index_as_int64(index, "gather", "index") : index;  // an empty one: of any dtype
+  Tensor places = index.numel() ? index_as_int64(index, "gather", "index") : index;  // an empty one may have any dtype
   int64_t item = itemsize(input.dtype()), stride = input.dim() ? input.strides()[size_t(d)] * item : 0;
   Tensor r = empty_tensor(index.sizes(), input.dtype());
   if (r.numel() == 0) return r;
@@ -422,7 +423,7 @@ Tensor nonzero(const Tensor& input) {
   for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
   int64_t total = first.back();
   Tensor columns =
-      empty_tensor({{ndim, total}}, DType::int64);  // one dimension's indices lie together: x[mask] wants it
+      empty_tensor({{ndim, total}}, DType::int64);  // the indices of one dimension lie together, as x[mask] needs them
   auto* out = static_cast<int64_t*>(columns.data_ptr());
   int64_t row = ndim ? mask.sizes()[size_t(ndim - 1)] : 1;
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {

@@ -4,7 +4,7 @@
 
 namespace vesta::cpu {
 
-/// Moves n elements between the places `base + offset[i]` and a strided run (strides in bytes).
+/// A move of n elements between the places `base + offset[i]` and a strided run (strides in bytes).
 struct AtPlaces {
   char* base;
   const int64_t* offset;
@@ -13,7 +13,7 @@ struct AtPlaces {
   int64_t n;
   double alpha = 1;  // for additions
 };
-/// Adds alpha times a run of n elements to another (strides in bytes).
+/// An addition of alpha times a run of n elements to another run (strides in bytes).
 struct RowAddition {
   char* to;
   int64_t to_stride;
@@ -23,7 +23,7 @@ struct RowAddition {
   double alpha;
 };
 
-/// Holds the loops of one instruction set; moves by the log2 of the item size, additions by dtype.
+/// The loops of one instruction set: moves, indexed by log2 of the item size, and additions, indexed by dtype.
 struct IndexKernels {
   void (*take[5])(const AtPlaces&);  // run[i] = places[i]
   void (*put[5])(const AtPlaces&);   // places[i] = run[i]

@@ -7,10 +7,11 @@
 
 namespace vesta::cpu {
 
-/// Orders the instruction sets that kernels are compiled for.
+/// The instruction sets that kernels are compiled for, in ascending order.
 enum class Isa : uint8_t { baseline, avx2, avx512 };
 
-/// Returns the best instruction set of this machine, or less where the environment says VESTA_ISA=baseline or avx2.
+/// Returns the best instruction set of this machine, or a lower one if the environment says VESTA_ISA=baseline or
+/// avx2.
 VESTA_API Isa isa();
 /// Returns its name as in the build: baseline, avx2, avx512.
 VESTA_API std::string_view name(Isa i);

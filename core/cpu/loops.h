@@ -1,5 +1,5 @@
-// The loops that a pointwise struct turns into: one per dtype for forward, one per floating dtype and input for its
-// gradient. All operands are contiguous or repeated here (core/ops/pointwise.h, LoopArgs); the driver sees to that.
+// The loops made from a pointwise struct: one per dtype for forward, one per floating dtype and input for its
+// backward. The driver makes all operands contiguous or repeated (core/ops/pointwise.h, LoopArgs).
 //
 // Body and tail run the same vector code on full and partial loads, so a value does not depend on where it lies.
 #pragma once
@@ -54,7 +54,7 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   if (i < n) at(i, n - i);
 }
 
-/// Runs `formula(T...)` element by element; the compiler makes vectors of it for integers.
+/// Runs `formula(T...)` element by element; for integers the compiler vectorises it.
 template <class T, int operands, class First, class F>
 VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
   auto run = [&](auto step) __attribute__((always_inline)) {

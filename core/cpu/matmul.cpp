@@ -1,4 +1,4 @@
-// Matrix products of tensors: the products of core/ops/matmul.h by gemm.h.
+// Matrix products of tensors: computes the products of core/ops/matmul.h with gemm.h.
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>

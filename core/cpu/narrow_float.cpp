@@ -1,4 +1,4 @@
-// 16-bit floats to and from float, whole arrays at a time; F16C where the machine has it.
+// 16-bit floats to and from float, whole arrays at a time; with F16C if the machine has it.
 #include <immintrin.h>
 
 #include <vesta/core/cpu/gemm.h>

@@ -14,7 +14,7 @@
 namespace vesta::cpu {
 namespace {
 
-/// Is a contiguous input [N, C, *] as runs of `inner` elements: run (n, c) begins at (n * channels + c) * inner.
+/// A contiguous input [N, C, *] as runs of `inner` elements: run (n, c) begins at (n * channels + c) * inner.
 struct Runs : BatchNormShape {
   int64_t bytes;
   explicit Runs(const Tensor& x) : BatchNormShape(x), bytes(inner * itemsize(x.dtype())) {}

@@ -19,17 +19,17 @@
 namespace vesta::cpu {
 namespace {
 
-std::atomic<int> chosen_threads{0};  // 0: not settled yet
+std::atomic<int> chosen_threads{0};  // 0: not set yet
 std::atomic<bool> forked_child{false};
 thread_local bool inside_loop = false;
 
-// libgomp's worker threads do not survive fork(), and the child would wait for them for ever: it must never open a
+// libgomp's worker threads do not survive fork(), and the child would wait for them forever: it must never open a
 // region. The handler is installed when the library is loaded, before any thread of ours can exist.
 [[gnu::constructor]] void watch_for_fork() {
   pthread_atfork(nullptr, nullptr, [] { forked_child.store(true, std::memory_order_relaxed); });
 }
 
-// Quota of one control group folder in CPUs, 0 when it has none.
+// Returns the quota of one control group folder in CPUs, 0 if it has none.
 double quota_of(const std::string& folder) {
   std::string first;
   double period = 0;
@@ -42,7 +42,7 @@ double quota_of(const std::string& folder) {
   return 0;
 }
 
-// Smallest quota on the way from this process's group up to the root of the hierarchy mounted at `mount`.
+// Returns the smallest quota on the way from this process's group up to the root of the hierarchy mounted at `mount`.
 double tightest_quota(const std::string& mount, std::string path) {
   double tightest = 0;
   while (true) {
@@ -109,7 +109,7 @@ struct Loop {
   }
 
   // Takes pieces until none is left and returns how many it took. Only the thread that entered the loop, number 0,
-  // polls: the hook may need to be on it.
+  // runs the interrupt check: the check may need to run there.
   std::int64_t work(int thread) noexcept {
     const InterruptCheck hook = thread == 0 ? interrupt_check() : nullptr;
     std::int64_t taken = 0;
@@ -132,11 +132,12 @@ struct Loop {
 };
 
 // Note [A crowded machine]
-// A region ends when all its threads have arrived, those that found no piece to do included. Where other processes keep
-// the CPUs busy a thread may wait for its turn for milliseconds, and a loop of 100 us takes that long: steps of a small
-// network slow down many times over instead of by the share lost. So the thread that entered compares what the region
-// took with what it would have taken alone (its own pieces, scaled up); if it lost more than kNotice it stays alone for
-// kRest times the loss, longer each time in a row. Results cannot tell: no bit depends on the number of threads.
+// A region ends when all its threads have arrived, those that found no piece to do included. Where other processes
+// keep the CPUs busy a thread may wait for its turn for milliseconds, and a loop of 100 us takes that long: steps of a
+// small network slow down many times over instead of by the share lost. So the thread that entered compares what the
+// region took with what it would have taken alone (its own pieces, scaled up); if it lost more than kNotice, it runs
+// alone for kRest times the loss, longer each time in a row. Results do not change: no bit depends on the number of
+// threads.
 class Crowd {
  public:
   using Clock = std::chrono::steady_clock;
@@ -155,7 +156,7 @@ class Crowd {
   }
 
  private:
-  // A sleeping thread of an idle machine is there after 50 us; the scheduler's turns last from 750 us.
+  // On an idle machine a sleeping thread starts within 50 us; the scheduler's time slices last from 750 us.
   static constexpr Clock::duration kNotice = std::chrono::microseconds(300);
   static constexpr int kRest = 8;
   Clock::time_point until_{};

@@ -9,7 +9,7 @@
 
 namespace vesta::cpu {
 
-/// Refers to a callable `void(int64_t begin, int64_t end)` without owning or allocating anything.
+/// A reference to a callable `void(int64_t begin, int64_t end)`. It owns and allocates nothing.
 class RangeFn {
  public:
   /// Binds to `f`, which must outlive the RangeFn.
@@ -30,8 +30,8 @@ class RangeFn {
 };
 
 /// Returns the length of the pieces into which `parallel_for(n, grain, ...)` cuts its range: `grain`, or the smallest
-/// multiple of it that leaves at most 256 pieces. It depends on nothing else, so `begin / chunk_size(n, grain)` numbers
-/// the pieces and partial results may be kept one per piece.
+/// multiple of it that leaves at most 256 pieces. It depends on nothing else, so `begin / chunk_size(n, grain)`
+/// numbers the pieces, and one partial result may be kept per piece.
 constexpr std::int64_t chunk_size(std::int64_t n, std::int64_t grain) {
   constexpr std::int64_t kMaxChunks = 256;  // enough to balance 64 threads, few enough to make the counter free
   if (grain < 1) grain = 1;
@@ -41,34 +41,35 @@ constexpr std::int64_t chunk_size(std::int64_t n, std::int64_t grain) {
 
 namespace detail { VESTA_API void run_chunks(std::int64_t n, std::int64_t chunk, RangeFn body); }
 
-/// Calls `body(begin, end)` over pieces of [0, n), on several threads when it pays.
+/// Calls `body(begin, end)` over pieces of [0, n), on several threads if that pays.
 ///
-/// The pieces depend on `n` and `grain` only (see chunk_size) and are handed out as threads come for them, so that a
+/// The pieces depend on `n` and `grain` only (see chunk_size). Threads take pieces as they become free, so that a
 /// thread delayed by another process holds up one piece and not its share of the loop. The loop is serial, over the
-/// same pieces, when n <= grain, inside another parallel region, after fork() in the child, with one thread, and for a
-/// while where other processes keep the CPUs so busy that several threads lost time (Note [A crowded machine]).
-/// The first exception a piece throws stops the loop and is thrown here; pieces not begun are then skipped.
+/// same pieces, if n <= grain, inside another parallel region, after fork() in the child, with one thread, and for a
+/// while after other processes kept the CPUs so busy that several threads lost time (Note [A crowded machine]). The
+/// first exception a piece throws stops the loop and is thrown here; pieces not begun are then skipped.
 inline void parallel_for(std::int64_t n, std::int64_t grain, RangeFn body) {
   if (n <= 0) return;
   if (n <= grain) return body(0, n);
   detail::run_chunks(n, chunk_size(n, grain), body);
 }
 
-/// Returns how many threads a loop may use: what set_num_threads said, else OMP_NUM_THREADS, else the number of CPUs
-/// this process may run on, cut to the CPU quota of its control group.
+/// Returns the number of threads a loop may use: the value given to set_num_threads, else OMP_NUM_THREADS, else the
+/// number of CPUs this process may run on, cut to the CPU quota of its control group.
 VESTA_API int num_threads();
 
-/// Sets how many threads loops may use, at least 1. It holds for every thread of the process, those born later
-/// included.
+/// Sets the number of threads a loop may use, at least 1. It applies to every thread of the process, also to those
+/// started later.
 VESTA_API void set_num_threads(int n);
 
-/// Returns the number of CPUs that affinity and the control group's quota (v1 or v2, rounded up) leave this process.
+/// Returns the number of CPUs that affinity and the control group's quota (v1 or v2, rounded up) leave to this
+/// process.
 VESTA_API int available_cpus();
 
-/// Tells whether the calling thread is inside a parallel region (ours or any OpenMP one).
+/// Returns whether the calling thread is inside a parallel region (ours or any OpenMP one).
 VESTA_API bool in_parallel_region();
 
-/// Tells whether this process was forked from one that had loaded the library: it then computes on one thread.
+/// Returns whether this process was forked from one that had loaded the library: it then computes on one thread.
 VESTA_API bool is_forked_child();
 
 }  // namespace vesta::cpu

@@ -11,7 +11,7 @@
 namespace vesta::cpu {
 namespace {
 
-/// Pools one plane. NaN wins over everything, the first of equals otherwise.
+/// Pools one plane. NaN wins over everything; else the first of equal values wins.
 template <class T>
 void pool_plane(const T* x, const Window2d& w, T* y, int64_t* indices) {
   using C = compute_t<T>;
@@ -104,7 +104,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
         const int64_t* i = at.data_ptr<int64_t>() + p * out;
         T* to = gx.data_ptr<T>() + p * in;
         for (int64_t k = 0; k < out; ++k) {
-          if (i[k] < 0) continue;  // a window that saw padding only
+          if (i[k] < 0) continue;  // a window that covered only padding
           VESTA_CHECK(i[k] < in, index, op, ": index ", i[k], " is out of bounds for a plane of ", in, " elements.");
           to[i[k]] = T(static_cast<C>(to[i[k]]) + static_cast<C>(from[k]));
         }

@@ -146,8 +146,8 @@ struct Card {
   int64_t number;
 };
 
-/// Sorts cards with random keys, equal keys by number, into `to`: into boxes by their leading bits, a few cards each,
-/// then within each box.
+/// Sorts cards by their random keys, equal keys by number, into `to`: first into boxes of a few cards by the leading
+/// bits, then within each box.
 void sort_cards(const Card* from, Card* to, int64_t n) {
   int bits = std::clamp(int(std::bit_width(uint64_t(n))) - 3, 1, 22);
   std::vector<int64_t> next((size_t(1) << bits) + 1);

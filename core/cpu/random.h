@@ -5,12 +5,12 @@
 
 namespace vesta::cpu {
 
-/// Is a run of elements, numbers first to first + n - 1 of a stream; `first` is a multiple of 4.
+/// A run of elements, numbers first to first + n - 1 of a stream; `first` is a multiple of 4.
 struct RandomRun {
   RandomStream stream;
   int64_t first, n;
   char* out;         // of element `first`
-  const char* in;    // operand, where there is one
+  const char* in;    // operand, if there is one
   bool* mask;        // dropout's second result
   double a, b;       // uniform: from, to; normal: mean, std; bernoulli: probability; dropout: to keep, scale
   double below;      // uniform: the largest value under `to`
@@ -18,7 +18,7 @@ struct RandomRun {
   uint64_t range;    // 0 stands for 2^64
 };
 
-/// Holds the kernels of one dtype; null where an op does not take it.
+/// The kernels of one dtype; null where an op does not take it.
 struct RandomKernels {
   void (*uniform)(const RandomRun&);
   void (*normal)(const RandomRun&);

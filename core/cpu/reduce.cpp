@@ -26,14 +26,14 @@ namespace {
 
 ReduceKernels kernels[kNumReductions][kNumDTypes];
 
-constexpr int64_t kGrainBytes = 1 << 17;  // a thread's share below which a second one does not pay
+constexpr int64_t kGrainBytes = 1 << 17;  // a thread's share of bytes below which a second thread does not pay
 
 struct Axis {
   int64_t size, stride;  // stride in bytes
 };
 using Axes = SmallVector<Axis, 8>;
 
-/// Merges neighbouring axes that run on into each other.
+/// Merges neighbouring axes that continue each other.
 void merge(Axes& axes) {
   size_t m = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -190,7 +190,7 @@ Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, Mayb
       T* p = total.data_ptr<T>();
       for (int64_t i = 0; i < total.numel(); ++i) {
         if constexpr (is_complex(dtype_of<T>)) p[i] /= typename T::value_type(count);
-        else p[i] = T(double(p[i]) / count);  // in double: a count above 2^24 is no float
+        else p[i] = T(double(p[i]) / count);  // in double: a float cannot hold a count above 2^24
       }
     }
   });
@@ -207,12 +207,12 @@ template <Reduction op>
 Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   if (dim && IntSpan(*dim).empty()) return none_reduced(input);
   Tensor r = reduce(op, input, reduce_shape(input, dim, keepdim, op == Reduction::any ? "any" : "all"));
-  return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as PyTorch has it
+  return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as in PyTorch
 }
 
-constexpr int64_t kPiece = 1 << 16;  // elements of a row that are searched, and where they are strided copied, at once
+constexpr int64_t kPiece = 1 << 16;  // elements of a row that are searched (and, where strided, copied) at once
 
-/// Finds the place of the extremum in elements of a row that need not stand side by side.
+/// Returns the place of the extremum in elements of a row that need not be contiguous.
 int64_t find_in(const ReduceKernels& k, DType d, const char* at, int64_t stride, int64_t n, char* buffer) {
   const int64_t item = itemsize(d);
   if (stride != item) convert(d, d)(at, stride, buffer, item, n);

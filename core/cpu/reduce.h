@@ -1,4 +1,4 @@
-// What the reduction driver asks of its kernels, per operation and dtype.
+// The interface between the reduction driver and its kernels, per operation and dtype.
 #pragma once
 #include <cstdint>
 
@@ -9,11 +9,12 @@ namespace vesta::cpu {
 enum class Reduction : uint8_t { sum, max, min, any, all };
 inline constexpr int kNumReductions = 5;
 
-/// Longest run that one call of `run` reduces, and most rows that one call of `columns` does: the leaves of the tree.
+/// The longest run that one call of `run` reduces, and the most rows that one call of `columns` does: the leaves of
+/// the tree.
 inline constexpr int64_t kReduceRun = 65536;
 inline constexpr int64_t kReduceRows = 1024;
 
-/// Reduces runs of elements to accumulators of type `acc`.
+/// The kernels that reduce runs of elements to accumulators of type `acc`.
 struct ReduceKernels {
   DType acc = DType::float32;
   /// Reduces n contiguous elements to one accumulator.
@@ -24,7 +25,7 @@ struct ReduceKernels {
   void (*combine)(char* into, const char* from, int64_t n) = nullptr;
   /// Writes the result of reducing nothing, n times.
   void (*identity)(char* acc, int64_t n) = nullptr;
-  /// Finds the first extremum of n contiguous elements (max and min only): its index; NaN wins.
+  /// Returns the index of the first extremum of n contiguous elements (max and min only); NaN wins.
   int64_t (*find)(const char* x, int64_t n) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Enters the CPU into core: its backend, and its kernels topic by topic. Called once, by vesta::initialize().
+// Registers the CPU with core: its backend, and its kernels topic by topic. vesta::initialize() calls this once.
 #pragma once
 
 namespace vesta::cpu {

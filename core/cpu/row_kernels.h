@@ -1,4 +1,5 @@
-// What the drivers of softmax, cross-entropy, batch normalisation and the optimizers ask of their kernels, per dtype.
+// The interface between the drivers of softmax, cross-entropy, batch normalisation and the optimizers and their
+// kernels, per dtype.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +8,8 @@
 
 namespace vesta::cpu {
 
-/// Works on one contiguous row of n elements. Statistics are double for float64, else float, passed as double.
+/// The kernels that work on one contiguous row of n elements. Statistics are double for float64, else float, passed as
+/// double.
 struct RowKernels {
   void (*softmax)(const char* x, char* y, int64_t n, bool log) = nullptr;
   /// gx = y * (g - sum(g * y)), or for log-softmax g - exp(y) * sum(g).
@@ -28,7 +30,7 @@ struct RowKernels {
   void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
 };
 
-/// Does a step over n elements.
+/// The kernels of an optimizer's step over n elements.
 struct OptimKernels {
   void (*sgd)(char* p, const char* g, char* momentum, int64_t n, const SgdStep&) = nullptr;
   void (*adam)(char* p, const char* g, char* m, char* v, char* vmax, int64_t n, const AdamStep&) = nullptr;

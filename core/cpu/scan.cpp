@@ -12,9 +12,9 @@ namespace vesta::cpu {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // elements a thread takes at a time
-constexpr int kLines = 8;          // that go on together
+constexpr int kLines = 8;          // lines summed together
 
-/// Maps an element to what its running sum is kept in; integers wrap around.
+/// The map from an element type to the type of its running sum; integers wrap around.
 template <class T>
 struct Sum {
   using type = std::conditional_t<std::is_integral_v<T>, uint64_t, float>;

@@ -5,7 +5,7 @@
 
 namespace vesta::cpu {
 
-/// Names the uses that may be alive at the same time in one thread.
+/// The uses that may be alive at the same time in one thread.
 enum class Scratch : unsigned char {
   pack_a,
   pack_b,
@@ -24,10 +24,10 @@ enum class Scratch : unsigned char {
 /// Throws std::bad_alloc.
 void* thread_scratch(Scratch slot, std::size_t bytes);
 
-/// Gives back this thread's buffer of `slot` if it is larger than what is kept between calls (64 MiB).
+/// Frees this thread's buffer of `slot` if it is larger than what is kept between calls (64 MiB).
 void trim_scratch(Scratch slot);
 
-/// Holds a slot for one scope and trims it at the end.
+/// A slot held for one scope and trimmed at its end.
 template <class T>
 class ScratchArray {
  public:

@@ -1,23 +1,23 @@
 // Vectors of float and double for the CPU kernels: Vec<T>, its masks, loads and stores, arithmetic.
 //
-// Tour. Vec<T> wraps one register of the instruction set that this file is compiled for: 64 bytes with AVX-512, 32 with
-// AVX2 and FMA, else 16. Operators, comparisons (giving Mask<T>) and select() stand below; 16-bit floats and integers
-// enter and leave in simd_convert.h; exp, sin, pow and the like are in simd_math.h. A kernel reads
+// Tour. Vec<T> wraps one register of the instruction set that this file is compiled for: 64 bytes with AVX-512, 32
+// with AVX2 and FMA, else 16. Operators, comparisons (giving Mask<T>) and select() are below; simd_convert.h loads and
+// stores 16-bit floats and integers; exp, sin, pow and the like are in simd_math.h. A kernel reads
 //
 //   std::int64_t i = 0;
 //   for (; i + Vec<T>::N <= n; i += Vec<T>::N) Op::forward(Vec<T>::load(x + i)).store(y + i);
 //   if (i < n) Op::forward(Vec<T>::load_partial(x + i, n - i)).store_partial(y + i, n - i);
 //
 // and every element gets the same bits wherever it stands: the tail runs through the same code, padded with zeros, and
-// nothing is contracted to an FMA behind our back (the build passes -ffp-contract=off).
+// the compiler contracts nothing to an FMA by itself (the build passes -ffp-contract=off).
 //
 // Note [No weak symbols]
 // The same sources are compiled once per instruction set and linked into one library. An inline function or a template
 // that is emitted by two of these compilations under one name is merged by the linker, which keeps either copy: a
 // baseline kernel then runs AVX-512 code and dies on an older CPU. So whatever is compiled per instruction set must
 // either live in a namespace that is named after it (vesta::cpu::VESTA_ISA_NS, and the inline namespaces of
-// core/ops/math.h) or be forced inline (VESTA_INLINE), functions of base/ included. Op structs and loop templates that
-// are instantiated in such a file are under the same law, and so is std:: code: prefer builtins and plain loops.
+// core/ops/math.h) or be forced inline (VESTA_INLINE), functions of base/ included. The same rule holds for op structs
+// and loop templates that are instantiated in such a file, and for std:: code: prefer builtins and plain loops.
 // Rejected: one shared library per instruction set (three files to ship), -fvisibility tricks (weak symbols are still
 // merged inside a library).
 #pragma once
@@ -43,7 +43,7 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-/// Tells whether a product and a sum can be fused in one instruction here.
+/// Whether a product and a sum can be fused in one instruction here.
 #ifdef VESTA_SIMD_SSE
 inline constexpr bool kHasFma = false;
 #else
@@ -55,13 +55,13 @@ struct Vec;
 template <class T>
 struct Mask;
 
-/// Gives the integer type as wide as T.
+/// The integer type as wide as T.
 template <class T>
 using IntOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 // ---- native types ---------------------------------------------------------------------------------------------------
 
-/// Names the compiler's vector types for T: the register, the register's bits, and the register at any address.
+/// The compiler's vector types for T: the register, the register's bits, and the register at any address.
 template <class T>
 struct Native {
   typedef T Type __attribute__((vector_size(kVectorBytes)));
@@ -71,7 +71,7 @@ struct Native {
 
 // ---- masks ----------------------------------------------------------------------------------------------------------
 
-/// Holds one truth value per lane of Vec<T>.
+/// One truth value per lane of Vec<T>.
 template <class T>
 struct Mask {
   static constexpr int N = kVectorBytes / static_cast<int>(sizeof(T));
@@ -84,7 +84,7 @@ struct Mask {
 
   Mask() = default;
   VESTA_INLINE explicit Mask(Raw bits) : raw(bits) {}
-  /// Gives every lane the same value.
+  /// Sets every lane to the same value.
   VESTA_INLINE explicit Mask(bool value) {
 #ifdef VESTA_SIMD_AVX512
     raw = value ? static_cast<Raw>(-1) : static_cast<Raw>(0);
@@ -102,7 +102,7 @@ struct Mask {
   /// Negates, like ~. (Formulas that also serve bool write !.)
   VESTA_INLINE friend Mask operator!(Mask a) { return ~a; }
 
-  /// Gives lane i.
+  /// Returns lane i.
   VESTA_INLINE bool operator[](int i) const {
 #ifdef VESTA_SIMD_AVX512
     return ((static_cast<unsigned>(raw) >> i) & 1u) != 0;
@@ -110,7 +110,7 @@ struct Mask {
     return raw[i] != 0;
 #endif
   }
-  /// Gives the lanes as bits 0 to N - 1.
+  /// Returns the lanes as bits 0 to N - 1.
   VESTA_INLINE unsigned bits() const {
 #if defined(VESTA_SIMD_AVX512)
     return static_cast<unsigned>(raw);
@@ -159,12 +159,12 @@ struct Mask {
   }
 };
 
-/// Tells whether any lane holds.
+/// Returns whether any lane is true.
 template <class T>
 VESTA_INLINE bool any(Mask<T> m) {
   return m.bits() != 0;
 }
-/// Tells whether every lane holds.
+/// Returns whether every lane is true.
 template <class T>
 VESTA_INLINE bool all(Mask<T> m) {
   return m.bits() == (1u << Mask<T>::N) - 1u;
@@ -186,7 +186,7 @@ VESTA_INLINE bool all(Mask<T> m) {
   VESTA_INLINE friend Mask<T> operator op(Vec a, Vec b) { return Mask<T>((Bits)(a.raw op b.raw)); }
 #endif
 
-/// Holds N numbers of type T (float or double) and computes on all of them at once.
+/// A vector of N numbers of type T (float or double), on which operations work at once.
 template <class T>
 struct Vec {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
@@ -198,27 +198,27 @@ struct Vec {
 
   Vec() = default;
   VESTA_INLINE explicit Vec(Raw lanes) : raw(lanes) {}
-  /// Gives every lane the same value. Implicit, so that 1 - x reads as it should.
+  /// Sets every lane to the same value. Implicit, so that 1 - x can be written.
   VESTA_INLINE Vec(T value) { raw = value - Raw{}; }  // -0.0 - 0.0 is -0.0, where a sum would lose the sign
 
   /// Reads N numbers; p need not be aligned.
   VESTA_INLINE static Vec load(const T* p) {
     return Vec((Raw)(*reinterpret_cast<const typename Native<T>::Unaligned*>(p)));
   }
-  /// Reads the first n numbers (1 to N) and touches no memory beyond; the other lanes are 0.
+  /// Reads the first n numbers (1 to N) and no memory beyond; the other lanes are 0.
   VESTA_INLINE static Vec load_partial(const T* p, std::int64_t n);
   /// Writes N numbers; p need not be aligned.
   VESTA_INLINE void store(T* p) const { *reinterpret_cast<typename Native<T>::Unaligned*>(p) = raw; }
-  /// Writes the first n lanes (1 to N) and touches no memory beyond.
+  /// Writes the first n lanes (1 to N) and no memory beyond.
   VESTA_INLINE void store_partial(T* p, std::int64_t n) const;
   /// Writes N numbers past the caches; p is aligned to kVectorBytes. For outputs larger than the last-level cache.
   VESTA_INLINE void stream(T* p) const;
 
-  /// Gives lane i.
+  /// Returns lane i.
   VESTA_INLINE T operator[](int i) const { return raw[i]; }
-  /// Gives the bit pattern, one integer per lane.
+  /// Returns the bit pattern, one integer per lane.
   VESTA_INLINE Bits bits() const { return (Bits)raw; }
-  /// Makes numbers of bit patterns.
+  /// Makes numbers from bit patterns.
   VESTA_INLINE static Vec from_bits(Bits pattern) { return Vec((Raw)pattern); }
 
   VESTA_INLINE friend Vec operator+(Vec a, Vec b) { return Vec(a.raw + b.raw); }
@@ -239,7 +239,7 @@ struct Vec {
   VESTA_SIMD_COMPARE(==, _CMP_EQ_OQ)
   VESTA_SIMD_COMPARE(!=, _CMP_NEQ_UQ)
 
-  /// Takes a where the mask holds, else b.
+  /// Returns a where the mask is true, else b.
   VESTA_INLINE friend Vec select(Mask<T> mask, Vec a, Vec b) {
 #if defined(VESTA_SIMD_AVX512)
     if constexpr (N == 16) {
@@ -263,11 +263,11 @@ struct Vec {
 // ---- partial loads and stores ---------------------------------------------------------------------------------------
 
 #ifdef VESTA_SIMD_AVX2
-/// Gives a lane mask whose first n lanes (0 to 8) are set, for vmaskmov.
+/// Returns a lane mask whose first n lanes (0 to 8) are set, for vmaskmov.
 VESTA_INLINE __m256i first_lanes32(std::int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-/// Gives a lane mask whose first n lanes (0 to 4) are set.
+/// Returns a lane mask whose first n lanes (0 to 4) are set.
 VESTA_INLINE __m256i first_lanes64(std::int64_t n) {
   return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
@@ -328,7 +328,7 @@ VESTA_INLINE void Vec<T>::stream(T* p) const {
 
 // ---- signs, NaN, extremes -------------------------------------------------------------------------------------------
 
-/// Gives the vector whose lanes hold only the sign bit.
+/// Returns the vector whose lanes hold only the sign bit.
 template <class T>
 VESTA_INLINE typename Vec<T>::Bits sign_bit() {
   typename Vec<T>::Bits bits{};
@@ -339,12 +339,12 @@ template <class T>
 VESTA_INLINE Vec<T> abs(Vec<T> x) {
   return Vec<T>::from_bits(x.bits() & ~sign_bit<T>());
 }
-/// Gives |a| with the sign of b.
+/// Returns |a| with the sign of b.
 template <class T>
 VESTA_INLINE Vec<T> copysign(Vec<T> a, Vec<T> b) {
   return Vec<T>::from_bits((a.bits() & ~sign_bit<T>()) | (b.bits() & sign_bit<T>()));
 }
-/// Tells where the sign bit is set, -0 and NaN included.
+/// Returns the mask of lanes whose sign bit is set, -0 and NaN included.
 template <class T>
 VESTA_INLINE Mask<T> signbit(Vec<T> x) {
   return Vec<T>::from_bits((x.bits() & sign_bit<T>()) | Vec<T>(T(1)).bits()) < Vec<T>(T(0));
@@ -361,18 +361,18 @@ template <class T>
 VESTA_INLINE Mask<T> isfinite(Vec<T> x) {
   return abs(x) < Vec<T>(static_cast<T>(__builtin_huge_val()));
 }
-/// Gives -1, 0 or 1; 0 for NaN, as torch.sign does.
+/// Returns -1, 0 or 1; 0 for NaN, as torch.sign does.
 template <class T>
 VESTA_INLINE Vec<T> sign(Vec<T> x) {
   const Vec<T> zero(T(0));
   return select(x > zero, Vec<T>(T(1)), select(x < zero, Vec<T>(T(-1)), zero));
 }
-/// Gives sign(x); of complex numbers, x / |x|.
+/// Returns sign(x); for complex numbers, x / |x|.
 template <class T>
 VESTA_INLINE Vec<T> sgn(Vec<T> x) {
   return sign(x);
 }
-/// Gives b where a > b and a otherwise, NaN in either included: one instruction (minps, which answers its second
+/// Returns b where a > b and a otherwise, also if either is NaN: one instruction (minps, which returns its second
 /// operand unless the first one is smaller).
 template <class T>
 VESTA_INLINE Vec<T> lower_or_first(Vec<T> a, std::type_identity_t<Vec<T>> b) {
@@ -388,7 +388,7 @@ VESTA_INLINE Vec<T> lower_or_first(Vec<T> a, std::type_identity_t<Vec<T>> b) {
   if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm_min_pd((__m128d)b.raw, (__m128d)a.raw));
 #endif
 }
-/// Gives b where b > a and a otherwise, NaN in either included.
+/// Returns b where b > a and a otherwise, also if either is NaN.
 template <class T>
 VESTA_INLINE Vec<T> higher_or_first(Vec<T> a, std::type_identity_t<Vec<T>> b) {
   using Raw = typename Vec<T>::Raw;
@@ -403,22 +403,22 @@ VESTA_INLINE Vec<T> higher_or_first(Vec<T> a, std::type_identity_t<Vec<T>> b) {
   if constexpr (sizeof(T) == 8) return Vec<T>((Raw)_mm_max_pd((__m128d)b.raw, (__m128d)a.raw));
 #endif
 }
-/// Gives the larger operand, NaN if either is NaN, the first of two equal ones.
+/// Returns the larger operand, NaN if either is NaN, the first of two equal ones.
 template <class T>
 VESTA_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) {
   return select(b != b, b, higher_or_first(a, b));
 }
-/// Gives the smaller operand, NaN if either is NaN, the first of two equal ones.
+/// Returns the smaller operand, NaN if either is NaN, the first of two equal ones.
 template <class T>
 VESTA_INLINE Vec<T> minimum(Vec<T> a, Vec<T> b) {
   return select(b != b, b, lower_or_first(a, b));
 }
-/// Gives the larger operand; of a NaN and a number, the number.
+/// Returns the larger operand; of a NaN and a number, the number.
 template <class T>
 VESTA_INLINE Vec<T> fmax(Vec<T> a, Vec<T> b) {
   return select((a >= b) | (b != b), a, b);
 }
-/// Gives the smaller operand; of a NaN and a number, the number.
+/// Returns the smaller operand; of a NaN and a number, the number.
 template <class T>
 VESTA_INLINE Vec<T> fmin(Vec<T> a, Vec<T> b) {
   return select((a <= b) | (b != b), a, b);
@@ -428,8 +428,8 @@ VESTA_INLINE Vec<T> conj(Vec<T> x) {
   return x;
 }
 
-/// Computes a * b + c in one rounding where the CPU can (kHasFma), else in two. Only for polynomials of simd_math.h and
-/// kernels that say so: formulas of ops are written with * and +.
+/// Computes a * b + c with one rounding if the CPU can (kHasFma), else with two. Use it only for polynomials of
+/// simd_math.h and in kernels that say so: formulas of ops are written with * and +.
 template <class T>
 VESTA_INLINE Vec<T> mul_add(Vec<T> a, std::type_identity_t<Vec<T>> b, std::type_identity_t<Vec<T>> c) {
   using Raw = typename Vec<T>::Raw;

@@ -8,7 +8,7 @@
 
 namespace vesta::cpu::VESTA_ISA_NS {
 
-/// Names a vector of N values of S, at any address.
+/// A vector of N values of S, at any address.
 template <class S, int N>
 struct Packed {
   typedef S Type __attribute__((vector_size(sizeof(S) * N)));
@@ -122,7 +122,7 @@ VESTA_INLINE void store_convert(Vec<T> x, S* p) {
   }
 }
 
-/// Reads the first n values (1 to N) and touches no memory beyond; the other lanes are 0.
+/// Reads the first n values (1 to N) and no memory beyond; the other lanes are 0.
 template <class T, class S>
 VESTA_INLINE Vec<T> load_convert_partial(const S* p, std::int64_t n) {
   if constexpr (std::is_same_v<S, T>) {
@@ -134,7 +134,7 @@ VESTA_INLINE Vec<T> load_convert_partial(const S* p, std::int64_t n) {
   }
 }
 
-/// Writes the first n lanes (1 to N) and touches no memory beyond.
+/// Writes the first n lanes (1 to N) and no memory beyond.
 template <class T, class S>
 VESTA_INLINE void store_convert_partial(Vec<T> x, S* p, std::int64_t n) {
   if constexpr (std::is_same_v<S, T>) {

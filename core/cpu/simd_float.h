@@ -1,12 +1,12 @@
 // Own functions of Vec<float>: exp, expm1, log, tanh, erf, erfc, normal_cdf. Included by simd_math.h.
 //
 // Note [Own functions beside SLEEF]
-// These are the functions that activations, softmax and losses live on. Each was measured at least twice as fast as
-// SLEEF's with AVX2 on a Zen 3 core (benchmarks/cpp/simd_functions.cpp; ns per element, SLEEF's first: expm1 2.08 and
-// 0.37, log 1.36 and 0.67, tanh 2.52 and 0.83, erf 3.94 and 0.97, erfc 5.35 and 1.36); exp, of which the others are
-// made, 1.8 times (0.71 and 0.39). simd_math_test.cpp bounds the errors. They are branch-free (normal_cdf but for one
-// branch), inlined into their loop, and make the same steps with AVX2 and AVX-512: equal bits. The baseline makes them
-// without FMA: its last bit may differ. Polynomials are minimax (Remez exchange), computed for this file; the error
+// Activations, softmax and losses depend on these functions. Each was measured at least twice as fast as SLEEF's with
+// AVX2 on a Zen 3 core (benchmarks/cpp/simd_functions.cpp; ns per element, SLEEF's first: expm1 2.08 and 0.37, log
+// 1.36 and 0.67, tanh 2.52 and 0.83, erf 3.94 and 0.97, erfc 5.35 and 1.36); exp, of which the others are made, 1.8
+// times (0.71 and 0.39). simd_math_test.cpp bounds the errors. They are branch-free (normal_cdf but for one branch),
+// inlined into their loop, and take the same steps with AVX2 and AVX-512: equal bits. The baseline takes them without
+// FMA: its last bit may differ. Polynomials are minimax (Remez exchange), computed for this file; the error stated
 // beside a polynomial is its own, before rounding.
 #pragma once
 
@@ -24,7 +24,7 @@ VESTA_INLINE Vec<T> horner(Vec<T> z, T c, Rest... rest) {
   return mul_add(z, horner(z, rest...), Vec<T>(c));
 }
 
-/// Holds e^x as 2^n e^(r - n kLogLow); r is exact. n stands twice, as a float and in the low bits of `shifted`.
+/// The value e^x as 2^n e^(r - n kLogLow); r is exact. n is held twice, as a float and in the low bits of `shifted`.
 struct ExpSplit {
   Vec<float> r, n, shifted;
 };
@@ -38,7 +38,8 @@ VESTA_INLINE ExpSplit split_exp(Vec<float> x) {
   return {mul_add(n, Vec<float>(-kLogHigh), x), n, shifted};
 }
 
-/// Gives the exponent that is left, |result| <= log(2) / 2, plus `low`, a small part of x that a float could not hold.
+/// Returns the exponent that is left, |result| <= log(2) / 2, plus `low`, a small part of x that a float could not
+/// hold.
 VESTA_INLINE Vec<float> rest(const ExpSplit& s, Vec<float> low) {
   return s.r + mul_add(s.n, Vec<float>(-kLogLow), low);
 }
@@ -73,7 +74,7 @@ VESTA_INLINE Vec<float> exp(Vec<float> x) {
 VESTA_INLINE Vec<float> exp_normal(Vec<float> x, Vec<float> low) {
   const ExpSplit s = split_exp(x);
   const Vec<float> e = exp_fraction(rest(s, low)) + Vec<float>(1.0f);
-  return Vec<float>::from_bits(e.bits() + (s.shifted.bits() << 23));  // the magic number leaves at the top
+  return Vec<float>::from_bits(e.bits() + (s.shifted.bits() << 23));  // the magic number is shifted out at the top
 }
 
 /// Computes e^x - 1 as 2^n (e^r - 1) + (2^n - 1). Error below 1.5 ulp.
@@ -81,13 +82,13 @@ VESTA_INLINE Vec<float> expm1(Vec<float> x) {
   const Vec<float> limited = lower_or_first(higher_or_first(x, Vec<float>(-20.0f)), Vec<float>(89.0f));
   const ExpSplit s = split_exp(limited);
   const Vec<float> fraction = exp_fraction(rest(s));
-  // 2^128 is no float: everything is done at half size and doubled.
+  // 2^128 is not a float: everything is computed at half size and doubled.
   const Vec<float> power = Vec<float>::from_bits((s.shifted.bits() + 126) << 23);
   const Vec<float> half = mul_add(fraction, power, power - Vec<float>(0.5f));
   return select(x == Vec<float>(0.0f), x, half + half);
 }
 
-/// Subtracts bits modulo 2^32: those of a negative number, whose logarithm is thrown away, would overflow.
+/// Subtracts bits modulo 2^32: those of a negative number, whose logarithm is discarded, would overflow.
 VESTA_INLINE Vec<float>::Bits wrapping_sub(Vec<float>::Bits a, Vec<float>::Bits b) {
   using Unsigned = std::uint32_t __attribute__((vector_size(sizeof(Vec<float>::Bits))));
   return (Vec<float>::Bits)((Unsigned)a - (Unsigned)b);
@@ -140,12 +141,12 @@ VESTA_INLINE Vec<float> erf(Vec<float> x) {
                               0x1.cea032p-12f, -0x1.6ba648p-16f);
   const Vec<float> product = t * g;
   Vec<float> low(0x1.89c16ap-13f);
-  if constexpr (kHasFma) low += mul_add(t, g, -product);  // what the product lost
+  if constexpr (kHasFma) low += mul_add(t, g, -product);  // what the product lost in rounding
   const Vec<float> large = one - exp_normal(product, low);
   return copysign(select(a < one, small, large), x);
 }
 
-/// Gives the rounding error of a * a, for a in [0, 16): a * a + error is the exact square.
+/// Returns the rounding error of a * a, for a in [0, 16): a * a + error is the exact square.
 VESTA_INLINE Vec<float> square_error(Vec<float> a, Vec<float> square) {
   if constexpr (kHasFma) {
     return mul_add(a, a, -square);
@@ -157,8 +158,8 @@ VESTA_INLINE Vec<float> square_error(Vec<float> a, Vec<float> square) {
 }
 
 /// Computes e^(-square - error) f / (1 + slope a): the tail of erfc and of the normal distribution, scaled in one
-/// rounding. What the denominator and its reciprocal lost in rounding is a relative error, so it is given back to the
-/// exponent (with FMA; it cannot be had without).
+/// rounding. The rounding error of the denominator and its reciprocal is a relative one, so it is added back to the
+/// exponent (with FMA; without it the error is not known).
 VESTA_INLINE Vec<float> gaussian_tail(Vec<float> square, Vec<float> error, Vec<float> f, Vec<float> a, float slope) {
   const Vec<float> one(1.0f), product = a * slope;
   const Vec<float> denominator = one + product;
@@ -191,10 +192,10 @@ VESTA_INLINE Vec<float> erfc(Vec<float> x) {
   return select(a < Vec<float>(0.75f), middle, select(x < Vec<float>(0.0f), Vec<float>(2.0f) - tail, tail));
 }
 
-/// Computes the standard normal distribution function, erfc(-x / sqrt 2) / 2, with the relative accuracy of erfc in the
-/// lower tail (rounding x / sqrt 2 would cost x^2 ulp). For a = |x|: e^(-a^2 / 2) G(q) / (1 + 1.5 a), q = (a - 4) /
-/// (a + 4), G a polynomial (error 2^-28.6); 1 - that for x > 0, and for a < 1 as 1/2 + x p(x^2) (2^-30). Error below
-/// 2.5 ulp, 3.5 without FMA. Exact gelu is x normal_cdf(x). A vector that lies below 1 altogether skips the tail, four
+/// Computes the standard normal distribution function, erfc(-x / sqrt 2) / 2, with the relative accuracy of erfc in
+/// the lower tail (rounding x / sqrt 2 would cost x^2 ulp). For a = |x|: e^(-a^2 / 2) G(q) / (1 + 1.5 a), q = (a - 4)
+/// / (a + 4), G a polynomial (error 2^-28.6); 1 - that for x > 0, and for a < 1 as 1/2 + x p(x^2) (2^-30). Error below
+/// 2.5 ulp, 3.5 without FMA. Exact gelu is x normal_cdf(x). A vector whose values all lie below 1 skips the tail, four
 /// fifths of the work; a lane's bits do not depend on it.
 VESTA_INLINE Vec<float> normal_cdf(Vec<float> x) {
   const Vec<float> a = lower_or_first(abs(x), Vec<float>(14.5f)), half(0.5f);

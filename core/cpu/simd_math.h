@@ -1,8 +1,9 @@
 // The functions of Vec<float> and Vec<double>. Included by simd.h. The names are those of core/ops/math.h.
 //
 // Most are SLEEF's: the variants with finz_ in their names (FMA; equal bits for AVX2 and AVX-512) or cinz_ (none; the
-// baseline), which promise the same result on every machine. u10 stands for an error below 1.0 units in the last place.
-// Where SLEEF leaves C's rules (an overflow too early, a sign of zero), the wrapper here repairs it and says so.
+// baseline), which promise the same result on every machine. u10 stands for an error below 1.0 units in the last
+// place. Where SLEEF departs from C's rules (an overflow too early, a sign of zero), the wrapper here repairs it and
+// says so.
 #pragma once
 
 #include <vesta/core/cpu/simd.h>
@@ -34,7 +35,7 @@ using NativeF = __m128;
 using NativeD = __m128d;
 #endif
 
-/// Holds SLEEF's functions as they come, one static member each, where a wrapper of the same name repairs them.
+/// SLEEF's functions as they are, one static member each, where a wrapper of the same name repairs them.
 namespace sleef {
 #define VESTA_SLEEF1(name, ulp)                                                                                 \
   VESTA_INLINE Vec<float> name(Vec<float> x) {                                                                  \
@@ -254,8 +255,8 @@ VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
   return select(infinite, copysign(root * root, y), y);
 }
 
-/// Computes the remainder of a / b with the sign of a, exactly. SLEEF gives up on quotients beyond its loop; such lanes
-/// go to the C library one by one.
+/// Computes the remainder of a / b with the sign of a, exactly. SLEEF does not compute quotients beyond its loop; such
+/// lanes go to the C library one by one.
 template <class T>
 VESTA_INLINE Vec<T> fmod(Vec<T> a, Vec<T> b) {
   Vec<T> y = sleef::fmod(a, b);
@@ -281,7 +282,7 @@ VESTA_INLINE Vec<T> sigmoid(Vec<T> x) {
   return select(x < Vec<T>(T(0)), e, one) / (one + e);
 }
 
-/// Gives the rounding error of a * b: a * b - product, exactly (barring overflow).
+/// Returns the rounding error of a * b: a * b - product, exactly (barring overflow).
 VESTA_INLINE Vec<double> product_error(Vec<double> a, Vec<double> b, Vec<double> product) {
   if constexpr (kHasFma) {
     return mul_add(a, b, -product);

@@ -14,7 +14,7 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements of exp that pay for a thread
+constexpr int64_t kGrain = 8192;  // elements of exp that make a thread worthwhile
 
 int64_t rows_per_piece(int64_t n) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)); }
 
@@ -53,7 +53,7 @@ Tensor softmax_gradient_kernel(const Tensor& grad, const Tensor& output, int64_t
                [f, log](const char* g, const char* y, char* gx, int64_t n) { f(g, y, gx, n, log); });
 }
 
-/// Reads class numbers with their check: returns -1 for ignored rows.
+/// A reader of class numbers that checks them; it returns -1 for ignored rows.
 struct Targets {
   const Tensor numbers;
   int64_t classes, ignore;

@@ -7,7 +7,7 @@
 
 namespace vesta::cpu {
 
-/// Is a position in a plan's elements: an index per dimension, and the byte offset of each operand there.
+/// A position in a plan's elements: an index per dimension, and the byte offset of each operand there.
 struct Walker {
   const PointwisePlan& p;
   int64_t index[kMaxDims];
@@ -26,7 +26,7 @@ struct Walker {
     for (int i = 0; i < p.inputs; ++i) offset[1 + i] += p.in[i].strides[d] * by;
   }
   int64_t left_in_row() const { return p.ndim ? p.sizes[0] - index[0] : 1; }
-  /// Steps n elements on, at most to the end of the row.
+  /// Steps forward by n elements, at most to the end of the row.
   void step(int64_t n) {
     if (p.ndim == 0) return;
     index[0] += n;
@@ -42,7 +42,7 @@ struct Walker {
 
 /// Returns an operand's stride along a row, in bytes.
 inline int64_t row_stride(const PointwisePlan& p, const PointwisePlan::Operand& o) { return p.ndim ? o.strides[0] : 0; }
-/// Tells whether an operand's elements lie one behind the other in the plan's order.
+/// Returns whether an operand's elements are contiguous in the plan's order.
 inline bool is_linear(const PointwisePlan& p, const PointwisePlan::Operand& o) {
   int64_t step = itemsize(o.dtype);
   for (int d = 0; d < p.ndim; ++d) {
@@ -51,7 +51,7 @@ inline bool is_linear(const PointwisePlan& p, const PointwisePlan::Operand& o) {
   }
   return true;
 }
-/// Tells whether an operand is one value everywhere.
+/// Returns whether an operand has the same value everywhere.
 inline bool is_constant(const PointwisePlan& p, const PointwisePlan::Operand& o) {
   return std::all_of(o.strides, o.strides + p.ndim, [](int64_t s) { return s == 0; });
 }

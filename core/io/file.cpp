@@ -94,7 +94,7 @@ void replace_file(const std::string& path, void (*write)(const File& file, void*
   size_t slash = path.rfind('/');
   std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;  // written and in place; a folder that may not be read cannot be synced
+  if (fd < 0) return;  // written and in place; a folder that cannot be opened cannot be synced
   int failed = ::fsync(fd) != 0 && errno != EINVAL ? errno : 0;  // some file systems cannot sync folders
   ::close(fd);
   if (failed) throw FileError(failed, folder, "sync");

@@ -1,4 +1,4 @@
-// Files: descriptors that close themselves, reads and writes that finish, errors that say errno.
+// Files: descriptors that close themselves, complete reads and writes, errors that carry errno.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace vesta::io {
 
-/// Is an error of the operating system about a file; Python raises OSError (FileNotFoundError, ...) from `code`.
+/// An error of the operating system about a file; Python raises OSError (FileNotFoundError, ...) from `code`.
 class VESTA_API FileError : public Error {
  public:
   FileError(int code, std::string path, const std::string& what);
@@ -19,12 +19,12 @@ class VESTA_API FileError : public Error {
   std::string path_;
 };
 
-/// Owns an open file.
+/// An open file; closed when the object dies.
 class File {
  public:
-  /// Opens a regular file for reading; FileError where there is none.
+  /// Opens a regular file for reading; FileError if there is none.
   static File open(const std::string& path);
-  /// Creates a file for writing; FileError where one is there already.
+  /// Creates a file for writing; FileError if it exists already.
   static File create(const std::string& path);
   File(File&& o) noexcept : fd_(o.fd_), path_(std::move(o.path_)) { o.fd_ = -1; }
   File(const File&) = delete;
@@ -45,7 +45,7 @@ class File {
   std::string path_;
 };
 
-/// Replaces `path` by what `write(file)` writes, or leaves it as it was: a temporary file in the same folder is
+/// Replaces `path` by what `write(file)` writes, or leaves it as it was. A temporary file in the same folder is
 /// written, synced and renamed, then the folder is synced.
 void replace_file(const std::string& path, void (*write)(const File& file, void* context), void* context);
 

@@ -21,7 +21,7 @@ constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::string_view kTypes[kNumDTypes] = {"BOOL", "U8",   "I8",  "I16", "I32", "I64",
                                                  "F16",  "BF16", "F32", "F64", "C64", "C128"};
 
-/// Is an entry of the header.
+/// An entry of the header.
 struct Entry {
   std::string name;
   std::string type;
@@ -31,8 +31,8 @@ struct Entry {
   DType dtype = DType::float32;
 };
 
-/// Takes JSON events. A value in a wrong place ends the parse with a message; recursion and depth are none of the
-/// file's choice, because nothing deeper than a list in an entry in the header is accepted.
+/// A receiver of JSON events. A value in a wrong place ends the parse with a message. The file cannot cause deep
+/// recursion, because nothing deeper than a list in an entry of the header is accepted.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Entry> entries;
@@ -147,7 +147,7 @@ void read_header(const File& file, Header& h) {
   h.data_begin = 8 + length, h.data_size = size - h.data_begin;
 }
 
-/// Checks dtype, shape and extent of each entry, and that together they fill the data without hole or overlap.
+/// Checks dtype, shape and extent of each entry, and that together they fill the data without holes or overlaps.
 void check_layout(Header& h, const std::string& path) {
   std::vector<Entry*> order;
   for (Entry& e : h.content.entries) {
@@ -198,7 +198,7 @@ void write_all(const File& file, const std::string& header, const std::vector<co
   }
 }
 
-/// Writes the header; entries follow `order`, which is that of the data.
+/// Writes the header; entries follow `order`, which is the order of the data.
 std::string header_text(const std::vector<const NamedTensors::value_type*>& order, const Metadata& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   for (const auto& [name, value] : metadata) {
@@ -221,7 +221,7 @@ std::string header_text(const std::vector<const NamedTensors::value_type*>& orde
   } catch (const nlohmann::json::exception&) {
     fail(Cause::value, "save_file: expected names and metadata in UTF-8.");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the values start aligned
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the values start aligned
   VESTA_CHECK(text.size() <= kMaxHeader, value, "save_file: expected a header of at most ", kMaxHeader, " bytes, got ",
               text.size(), ".");
   return text;

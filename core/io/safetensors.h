@@ -10,17 +10,17 @@
 
 namespace vesta::io {
 
-/// Is an ordered list of named tensors.
+/// An ordered list of named tensors.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-/// Is the free text of a file: names and values.
+/// The metadata of a file: pairs of a name and a text.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
-/// Reads a file: its tensors in the order of the header, contiguous, on the CPU, and its metadata where asked for.
-/// Everything the file claims is checked before use: Error(value) naming the file and what is wrong with it, FileError
-/// where it cannot be read.
+/// Reads a file: its tensors in the order of the header, contiguous, on the CPU, and its metadata if `metadata` is
+/// given. Everything the file claims is checked before use. Error(value) naming the file and what is wrong with it;
+/// FileError if it cannot be read.
 VESTA_API NamedTensors load_safetensors(const std::string& path, Metadata* metadata = nullptr);
 /// Writes tensors of any layout and device; names are UTF-8, each once. The same tensors give the same bytes. The file
-/// is replaced in one step: after a failure or a crash the old one is there, whole.
+/// is replaced in one step: after a failure or a crash the old one is still complete.
 VESTA_API void save_safetensors(const NamedTensors& tensors, const std::string& path, const Metadata& metadata = {});
 
 }  // namespace vesta::io

@@ -3,17 +3,19 @@
 //
 // The shapes of a struct (see README.md in this folder):
 //
-//   struct Exp {                                  // unary
+// clang-format off
+//   struct Exp {                                             // unary
 //     static constexpr auto doc = "exp(x): e**x, elementwise.";
-//     static constexpr auto accepts = kFloats | kComplexes;            // computes in these; bool and integers go to
-//     float template <class V> VESTA_HD static V forward(V x) { using math::exp; return exp(x); } template <class T>
-//     VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
+//     static constexpr auto accepts = kFloats | kComplexes;  // computes in these; bool and integers go to float
+//     template <class V> VESTA_HD static V forward(V x) { using math::exp; return exp(x); }
+//     template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
 //   };
 //   struct LeakyRelu { ... forward(V x, double slope);  backward(T g, T x, Unused, double slope); }   // parametrised
 //   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
 //   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
 //   struct Add { ... static bool passes_b(const double* params) ... }   // b's is, for these parameters
 //   struct Lt { static constexpr auto result = Result::boolean; static constexpr bool differentiable = false; ... }
+// clang-format on
 //
 // `Unused` in a backward signature is the save-for-backward policy: what is not used is not saved.
 #pragma once

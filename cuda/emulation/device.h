@@ -9,14 +9,14 @@ namespace vesta::cuda::emulation {
 /// Queues `work` on a stream, as a kernel called `name`.
 void enqueue(StreamHandle stream, const char* name, std::function<void()> work);
 
-/// Queues work that needs other processes: `poll` is called until it returns true. The rest of the device goes on.
+/// Queues work that needs other processes: `poll` is called until it returns true. The rest of the device continues.
 void enqueue_polled(StreamHandle stream, const char* name, std::function<bool()> poll);
-/// Calls it while nobody waits.
+/// Runs such work while no thread waits.
 void progress();
 
-/// Says when queued work runs. `eager`: as soon as it may. `lazy`: only when the host waits for it, and then nothing
-/// that the wait does not imply. `random`: any runnable stream's next task, at any moment. What is not ordered by
-/// events must not matter, so results are the same under all three.
+/// When queued work runs. `eager`: as soon as it may. `lazy`: only when the host waits for it, and then only what the
+/// wait requires. `random`: any runnable stream's next task, at any moment. Order that events do not fix must not
+/// matter, so results are the same under all three.
 enum class Schedule : uint8_t { eager, lazy, random };
 void set_schedule(Schedule schedule, uint64_t seed);
 

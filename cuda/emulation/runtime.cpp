@@ -1,5 +1,5 @@
-// The waist (runtime.h) without a GPU: devices whose memory is the host's, streams that are queues of closures, and a
-// scheduler that runs them in any order CUDA would allow. A tour:
+// The runtime interface (runtime.h) without a GPU: devices whose memory is the host's, streams that are queues of
+// closures, and a scheduler that runs them in any order CUDA would allow. A tour:
 //
 //   Arena       a device's memory: one reservation, closed to the host (PROT_NONE) while no kernel runs, so that a
 //               dereference of a device pointer on the host is caught where it happens
@@ -33,7 +33,7 @@ namespace emulation {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kMaxQueued = 512;  // a launch beyond this runs some of what waits, as a GPU's full queue does
+constexpr size_t kMaxQueued = 512;  // a launch beyond this runs some of the queue, as a GPU's full queue does
 
 uint64_t setting(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -44,7 +44,7 @@ std::string word(const char* name) {
   return text ? text : "";
 }
 
-/// Hands out a device's memory: first fit in a reservation.
+/// A device's memory: first fit in a reservation.
 class Arena {
  public:
   explicit Arena(size_t capacity) : capacity_(capacity) {
@@ -53,7 +53,7 @@ class Arena {
     base_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
     if (base_) gaps_[0] = reserved_;
   }
-  /// Takes addresses without memory; null if there are none.
+  /// Reserves addresses without memory; null if there are none.
   char* reserve(size_t nbytes) {
     nbytes = round(nbytes);
     for (auto it = gaps_.begin(); it != gaps_.end(); ++it) {
@@ -112,8 +112,8 @@ struct Task {
   EventPtr event;            // of a record or a wait
   uint64_t ticket = 0;
   bool waits = false;
-  std::function<bool()> poll;  // instead of `work`: goes on with what needs other processes; true when it is done
-  bool polled = false;         // it is
+  std::function<bool()> poll;  // instead of `work`: advances what needs other processes; true when done
+  bool polled = false;         // whether `poll` is set
 };
 
 struct Stream {
@@ -130,7 +130,7 @@ struct Stream {
 
 }  // namespace
 
-/// Is everything there is of the emulated hardware, under one lock.
+/// All of the emulated hardware, under one lock.
 class Machine {
  public:
   static Machine& get() {
@@ -172,7 +172,7 @@ class Machine {
       run_some(kMaxQueued / 2);
     }
   }
-  /// Runs tasks until `done()`; `target` is the stream whose head the wait is about.
+  /// Runs tasks until `done()`; `target` is the stream whose first task the wait needs.
   template <class Done>
   void run_until(Stream* target, Done done) {
     while (!done()) {
@@ -186,13 +186,13 @@ class Machine {
       }
       if (done()) return;
       VESTA_ASSERT(polls());  // every wait is for something recorded before it, or for another process
-      lock.unlock();          // held once here: the waist's calls do not call each other while they wait
+      lock.unlock();          // held once here: the runtime's calls do not call each other while they wait
       std::this_thread::sleep_for(std::chrono::microseconds(50));
       lock.lock();
       if (schedule == Schedule::lazy) progress();
     }
   }
-  /// Goes on with what needs other processes, as a device does by itself. `lazy` runs what that needs and no more.
+  /// Advances work that needs other processes, as a device does by itself. `lazy` runs only what that needs.
   void progress() {
     if (!polls()) return;
     Opened opened(*this);
@@ -215,13 +215,13 @@ class Machine {
       return !busy;
     });
   }
-  /// Runs what is queued for an event's latest record.
+  /// Runs what is queued before an event's latest record.
   void finish(const EventPtr& e) {
     const uint64_t ticket = e->recorded;
     run_until(owner_of(e, ticket), [&] { return e->done >= ticket; });
   }
-  /// Tells whether an event is done. Who asks again and again for one behind other processes' work gets there, under
-  /// any schedule: nobody may be waiting.
+  /// Returns whether an event is done. Repeated queries of an event that follows other processes' work succeed in the
+  /// end under any schedule, because perhaps no thread waits.
   bool query(const EventPtr& e) {
     Stream* s = schedule == Schedule::eager ? nullptr : owner_of(e, e->recorded);
     if (s && s->external) {
@@ -236,7 +236,7 @@ class Machine {
   }
   bool take_failure() { return failing && --failing == 0; }
 
-  /// Opens the devices' memory while it lives.
+  /// A guard that opens the devices' memory while it lives.
   class Opened {
    public:
     explicit Opened(Machine& m) : m_(m) {
@@ -299,7 +299,8 @@ class Machine {
     });
     return found;
   }
-  /// Finds the stream whose head must run before the head of `s` can: `s` itself, or who records what it waits for.
+  /// Finds the stream whose first task must run before that of `s` can: `s` itself, or the stream that records what
+  /// `s` waits for.
   Stream* needed(Stream* s) {
     while (s && !s->runnable()) {
       if (s->queue.empty() || s->queue.front().poll) return nullptr;
@@ -353,19 +354,21 @@ void progress() {
 }  // namespace emulation
 }  // namespace vesta::cuda
 
-/// Lets a stand-in for one of NVIDIA's libraries compute on a stream of the emulated device (tests/cpp/cuda/fakes).
+/// Queues the work of a stand-in for one of NVIDIA's libraries on a stream of the emulated device
+/// (tests/cpp/cuda/fakes).
 extern "C" VESTA_API void vesta_emulation_enqueue(void* stream, const char* name, void (*work)(void*), void* argument) {
   vesta::cuda::emulation::enqueue(static_cast<vesta::cuda::StreamHandle>(stream), name, [=] { work(argument); });
 }
 
-/// The same for work that needs other processes: `poll` is called with the device's memory open, until it returns true.
+/// Does the same for work that needs other processes: `poll` is called with the device's memory open, until it returns
+/// true.
 extern "C" VESTA_API void vesta_emulation_enqueue_polled(void* stream, const char* name, bool (*poll)(void*),
                                                          void* argument) {
   vesta::cuda::emulation::enqueue_polled(static_cast<vesta::cuda::StreamHandle>(stream), name,
                                          [=] { return poll(argument); });
 }
 
-/// Lets such work go on while no thread of this process waits for it.
+/// Advances such work while no thread of this process waits for it.
 extern "C" VESTA_API void vesta_emulation_progress() { vesta::cuda::emulation::progress(); }
 
 namespace vesta::cuda {
@@ -491,7 +494,7 @@ Status malloc(void** p, size_t nbytes) {
     return Status::out_of_memory;
   }
   Machine::Opened opened(l.m);
-  std::memset(at, 0xff, nbytes);  // NaN: reading what nobody wrote shows
+  std::memset(at, 0xff, nbytes);  // NaN, so that reading unwritten memory shows
   l->blocks[at] = {d, nbytes};
   *p = at;
   return Status::success;

@@ -56,7 +56,7 @@ struct Fiber {
 void fiber_main();
 
 #if defined(__x86_64__)
-// Saves what the ABI says a call keeps, leaves the stack pointer in *from, and goes on where `to` was left.
+// Saves what the ABI says a call preserves, stores the stack pointer in *from, and continues where `to` was left.
 extern "C" void vesta_switch_stack(void** from, void* to);
 asm(R"(
 .text
@@ -81,7 +81,7 @@ vesta_switch_stack:
 )");
 #endif
 
-/// Is the block that runs now on this host thread.
+/// The block that runs on this host thread now.
 class Block {
  public:
   void run(const char* name, const Index3& size, unsigned shared_bytes, const std::function<void()>& body);
@@ -150,7 +150,7 @@ void Block::prepare(Fiber& f) {
   void** top = reinterpret_cast<void**>(f.stack + kStack) - 2;
   *top = reinterpret_cast<void*>(&fiber_main);  // where the first switch returns to; the stack is then aligned as at
   *(top + 1) = nullptr;                         // a function's entry
-  f.left_at = top - 6;                          // six registers, of no matter which value
+  f.left_at = top - 6;                          // six registers, with any values
   std::memset(f.left_at, 0, 6 * sizeof(void*));
 #else
   getcontext(&f.context);
@@ -195,10 +195,10 @@ void Block::exchange(void* value, unsigned nbytes, unsigned from) {
   yield(State::at_warp_barrier);
   const unsigned source = warp + from;
   if (source < count_ && from < 32) std::memcpy(value, slots_[source].bytes, nbytes);
-  yield(State::at_warp_barrier);  // nobody overwrites a slot that a slower lane has yet to read
+  yield(State::at_warp_barrier);  // so that no slot is overwritten that a slower lane has yet to read
 }
 
-/// Lets those go on whose barrier everybody has reached. Returns whether anybody may.
+/// Releases the threads whose barrier all have reached. Returns whether it released any.
 bool Block::release_barriers() {
   bool any = false;
   for (unsigned warp = 0; warp < count_; warp += 32) {
@@ -274,7 +274,7 @@ void run_grid(const char* name, const LaunchShape& shape, bool fibers, const std
   VESTA_CHECK(shape.grid[0] >= 1 && shape.grid[1] >= 1 && shape.grid[2] >= 1 && shape.grid[0] <= 0x7fffffff, runtime,
               "emulation: kernel ", name, " was launched with a grid of ", shape.grid[0], " x ", shape.grid[1], " x ",
               shape.grid[2], " blocks; a GPU would refuse that.");
-  // 48 KiB is what a launch gets without asking for more, of which we leave a KiB to arrays of fixed size.
+  // A launch gets 48 KiB without asking for more, of which we leave a KiB for arrays of fixed size.
   VESTA_CHECK(shape.shared_bytes <= 47 << 10, runtime, "emulation: kernel ", name, " asks for ", shape.shared_bytes,
               " bytes of dynamic shared memory; expected at most 48128.");
   position.block_size = size;

@@ -11,7 +11,7 @@ struct Index3 {
   unsigned x = 0, y = 0, z = 0;
 };
 
-/// Is what the built-in variables of CUDA say on the thread that runs now.
+/// The values of CUDA's built-in variables on the thread that runs now.
 struct Position {
   Index3 thread, block, block_size{1, 1, 1}, grid_size{1, 1, 1};
 };
@@ -22,12 +22,12 @@ enum class Order : uint8_t { ascending, descending, shuffled };
 void set_order(Order order, uint64_t seed);
 
 /// Runs `body` for every thread of every block. Blocks run one after another, in the order that is set. With `fibers`
-/// the threads may meet at barriers; without, each runs to its end at once (cheaper).
+/// threads may wait at barriers; without, each thread runs to its end at once, which is cheaper.
 void run_grid(const char* name, const LaunchShape& shape, bool fibers, const std::function<void()>& body);
 
-/// Waits for all threads of the block. Error: some have ended or wait elsewhere.
+/// Waits for all threads of the block. Error: some threads have ended or wait elsewhere.
 void block_barrier();
-/// Offers `value` (up to 16 bytes) to the warp and returns the one that lane `from` offered. All live lanes take part.
+/// Gives `value` (up to 16 bytes) to the warp and replaces it by the value of lane `from`. All live lanes take part.
 void warp_exchange(void* value, unsigned nbytes, unsigned from);
 /// Waits for all live lanes of the warp.
 void warp_barrier();

@@ -12,7 +12,7 @@ struct alignas(N * sizeof(T)) Pack {
   T v[N];
 };
 
-/// Unscales one element; tells whether it was finite.
+/// Unscales one element; returns whether it was finite.
 template <class T>
 VESTA_DEVICE bool unscale_one(T& g, compute_of<T> factor) {
   const compute_of<T> v = convert<compute_of<T>>(g);
@@ -20,7 +20,8 @@ VESTA_DEVICE bool unscale_one(T& g, compute_of<T> factor) {
   return math::isfinite(v);
 }
 
-/// A block takes one chunk of one tensor. All who find something write the same 1: no order matters.
+/// Unscales the batch: a block takes one chunk of one tensor. All threads that find a value that is not finite write
+/// the same 1, so the order does not matter.
 template <class T>
 VESTA_KERNEL void unscale_kernel(UnscaleBatch b) {
   constexpr int N = int(16 / sizeof(T));

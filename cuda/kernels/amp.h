@@ -1,4 +1,4 @@
-// What the host hands to the kernels of gradient scaling.
+// The arguments of the gradient scaling kernels.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace vesta::cuda {
 inline constexpr int kUnscaleTensors = 64;         // of one launch; its arguments stay below 4 KiB
 inline constexpr int64_t kUnscaleChunk = 4096;     // elements of one block
 
-/// Is one launch over up to kUnscaleTensors contiguous runs of one dtype, cut into chunks, a block each.
+/// One launch over up to kUnscaleTensors contiguous runs of one dtype, cut into chunks, a block each.
 struct UnscaleBatch {
   int count = 0;
   char* data[kUnscaleTensors] = {};

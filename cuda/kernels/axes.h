@@ -1,4 +1,4 @@
-// Axes of a strided operand as plain data: what is left of a tensor's dimensions once neighbours are merged.
+// Axes of a strided operand as plain data: a tensor's dimensions after neighbours are merged.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@ namespace vesta::cuda {
 
 inline constexpr int kMaxAxes = 8;  // after merging; a tensor with more is copied first
 
-/// Lists sizes and strides (in elements), innermost first.
+/// Sizes and strides (in elements), innermost first.
 struct Axes {
   int count = 0;
   int64_t sizes[kMaxAxes] = {};

@@ -4,8 +4,8 @@
 
 namespace vesta::cuda {
 
-/// Returns the sum of the values of this thread and all before it, and sets `total` to that of all; every thread of a
-/// block of `threads` takes part. The order of the additions depends on `threads` alone.
+/// Returns the sum of the values of this thread and all before it, and sets `total` to the sum of all; every thread of
+/// a block of `threads` takes part. The order of the additions depends on `threads` alone.
 template <int threads, class T>
 VESTA_DEVICE T block_sum_through(T value, T& total) {
   constexpr unsigned kWarps = threads / 32;

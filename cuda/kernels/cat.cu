@@ -14,7 +14,7 @@ struct alignas(16) Unit16 {
   uint64_t words[2];
 };
 
-/// Is an entry as the kernel takes it.
+/// An entry in the kernel's form.
 struct Run {
   const char* from;
   int64_t row_stride, at;

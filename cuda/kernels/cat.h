@@ -1,4 +1,4 @@
-// What the host hands to cat: runs of bytes of many tensors, to be laid into rows of one.
+// The arguments of the cat kernel: runs of bytes of many tensors, to be copied into the rows of one.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace vesta::cuda {
 
-/// Is one tensor: `rows` runs of `run` bytes, `row_stride` apart, that go to offset `at` of each row of the result.
+/// One tensor: `rows` runs of `run` bytes, `row_stride` apart, that go to offset `at` of each row of the result.
 struct CatEntry {
   const char* from = nullptr;
   int64_t row_stride = 0, at = 0, run = 0, rows = 1;
@@ -15,7 +15,7 @@ struct CatEntry {
 inline constexpr int kCatEntries = 64;                  // of one launch
 inline constexpr int64_t kCatBytes = int64_t(1) << 31;  // rows * run of an entry is less
 
-/// Is a launch over up to kCatEntries tensors, none of them empty. Strides and offsets are in bytes.
+/// A launch over up to kCatEntries tensors, none of them empty. Strides and offsets are in bytes.
 struct CatLaunch {
   StreamHandle stream = nullptr;
   char* out = nullptr;

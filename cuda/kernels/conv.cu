@@ -8,13 +8,13 @@
 namespace vesta::cuda {
 namespace {
 
-/// Splits numbers below 2^31 into digits: n = (quotient, rest).
+/// A division of numbers below 2^31 into digits: n = (quotient, rest).
 struct Split {
   uint32_t quotient, rest;
   VESTA_HD Split(const FastDivisor& by, uint32_t n) : quotient(by.divide(n)), rest(n - quotient * by.divisor) {}
 };
 
-/// Is the geometry of a convolution on the device.
+/// The geometry of a convolution on the device.
 struct Geometry {
   int64_t batch, groups, in_channels, out_channels;  // of a group
   int in[2], out[2], stride[2], padding[2], dilation[2];
@@ -39,7 +39,8 @@ struct Geometry {
   }
   VESTA_HD int64_t in_plane() const { return int64_t(in[0]) * in[1]; }
   VESTA_HD int64_t out_plane() const { return int64_t(out[0]) * out[1]; }
-  /// Finds where output `at` of a plane reads the input through `tap` of the window: an offset, or -1 in the padding.
+  /// Finds where output `at` of a plane reads the input through `tap` of the window: gives an offset, or -1 in the
+  /// padding.
   VESTA_HD bool input_of(uint32_t at, uint32_t tap, int64_t* offset) const {
     const Split o(out_width, at), k(kernel_width, tap);
     const int64_t y = int64_t(o.quotient) * stride[0] - padding[0] + int64_t(k.quotient) * dilation[0];
@@ -47,7 +48,7 @@ struct Geometry {
     *offset = y * strides[2] + x * strides[3];
     return y >= 0 && y < in[0] && x >= 0 && x < in[1];
   }
-  /// Finds which output reads input `at` of a plane through `tap`; false if none does.
+  /// Finds which output reads input `at` of a plane through `tap`; returns false if none does.
   VESTA_HD bool output_of(uint32_t at, uint32_t tap, int64_t* offset) const {
     const Split i(in_width, at), k(kernel_width, tap);
     const int64_t y = int64_t(i.quotient) + padding[0] - int64_t(k.quotient) * dilation[0];
@@ -154,7 +155,7 @@ struct InputProduct {
   }
 };
 
-/// The cut of the weight gradient's sum: images of a part, and parts. Fixed by the sizes.
+/// The division of the weight gradient's sum: images per part, and number of parts. The sizes alone decide it.
 struct Parts {
   int64_t images, count;
   explicit Parts(const ConvLaunch& l) {
@@ -166,7 +167,7 @@ struct Parts {
 };
 
 /// gw[o, (c, tap)] = gy[o, (item, place)] @ x[(item, place), (c, tap)], for each part of the batch and group. To is
-/// what is written: S where there are parts, else T.
+/// the type written: S if there are parts, else T.
 template <class T, class To>
 struct WeightProduct {
   using S = sum_of<T>;

@@ -1,4 +1,5 @@
-// Copies with conversion between any two element types: 144 pairs, of which equal sizes without conversion share one.
+// Copies with conversion between any two element types: 144 pairs, of which pairs of equal size without conversion
+// share one.
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
@@ -7,7 +8,7 @@ PointwiseKernel conversion_kernels[12][12];
 
 namespace {
 
-/// Converts From to To, as a functor of loops.cuh.
+/// The conversion of From to To, as a functor of loops.cuh.
 template <class From, class To>
 struct Convert {
   static constexpr int inputs = 1;
@@ -18,7 +19,7 @@ struct Convert {
   VESTA_HD VESTA_INLINE static To call(const From* v, bool, const double*) { return convert<To>(v[0]); }
 };
 
-/// Stands for any element of this size: a copy without conversion moves bytes.
+/// Any element of this size: a copy without conversion moves bytes.
 template <int bytes>
 struct Bytes;
 template <>

@@ -1,5 +1,6 @@
-// The words that our kernels are written in. nvcc gives them their CUDA meaning; g++ compiles the same kernels for the
-// emulated device (emulation/). Kernel files (.cu) include this, headers of plain data, and nothing of the host's.
+// The primitives that our kernels are written in. nvcc gives them their CUDA meaning; g++ compiles the same kernels
+// for the emulated device (emulation/). Kernel files (.cu) include this and headers of plain data, and no host
+// headers.
 //
 //   template <class T> VESTA_KERNEL void scale(T* x, unsigned n) { ... global_index() ... }
 //   launch_independent("scale", scale<float>, shape, x, n);        // threads never wait for each other
@@ -33,7 +34,7 @@ rt::Status launch(const char* name, void (*kernel)(P...), const LaunchShape& sha
 
 VESTA_DEVICE void block_barrier() { __syncthreads(); }
 VESTA_DEVICE void warp_barrier() { __syncwarp(); }
-/// Returns the value that lane `from` passes. All lanes of the warp take part. T is at most 16 bytes.
+/// Returns the `value` of lane `from`. All lanes of the warp take part. T is at most 16 bytes.
 template <class T>
 VESTA_DEVICE T shuffle(T v, unsigned from) {
   static_assert(sizeof(T) % 4 == 0);
@@ -47,7 +48,7 @@ VESTA_DEVICE T shuffle(T v, unsigned from) {
 }
 /// Makes earlier writes of this thread visible to the device before later ones.
 VESTA_DEVICE void device_fence() { __threadfence(); }
-/// The same for the host.
+/// Makes earlier writes of this thread visible to the host before later ones.
 VESTA_DEVICE void system_fence() { __threadfence_system(); }
 
 VESTA_DEVICE float atomic_add(float* p, float v) { return atomicAdd(p, v); }
@@ -69,7 +70,7 @@ VESTA_DEVICE unsigned long long atomic_cas(unsigned long long* p, unsigned long 
 
 #define VESTA_KERNEL
 #define VESTA_DEVICE inline
-// One block runs at a time, so its shared memory is one array. It starts with whatever the last block left there.
+// One block runs at a time, so its shared memory is one array. It starts with the contents that the last block left.
 #define VESTA_SHARED(type, name, count) static thread_local type name[count]
 #define VESTA_DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(::vesta::cuda::emulation::dynamic_shared())
 
@@ -117,13 +118,13 @@ VESTA_DEVICE T atomic_cas(T* p, T expected, T desired) {
 
 namespace vesta::cuda {
 
-/// Numbers the thread within the grid (one dimension).
+/// Returns the number of the thread within the grid (one dimension).
 VESTA_DEVICE uint32_t global_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
-/// Numbers the lane within its warp, and the warp within its block (one dimension).
+/// Returns the number of the lane within its warp; warp_index(), that of the warp within its block (one dimension).
 VESTA_DEVICE unsigned lane_index() { return threadIdx.x % 32; }
 VESTA_DEVICE unsigned warp_index() { return threadIdx.x / 32; }
 
-/// Raises for a launch that was refused, naming the kernel.
+/// Raises for a refused launch, naming the kernel.
 void check_launch(rt::Status status, const char* name);
 
 /// Queues a kernel whose threads never wait for each other.
@@ -157,7 +158,7 @@ void launch_block(const char* name, Kernel* kernel, const LaunchShape& shape, co
 }
 #endif
 
-/// Gives a one-dimensional shape for `n` threads in blocks of `threads`.
+/// Returns a one-dimensional shape for `n` threads in blocks of `threads`.
 inline LaunchShape linear_shape(uint64_t n, unsigned threads, StreamHandle stream) {
   LaunchShape s;
   s.grid[0] = unsigned((n + threads - 1) / threads), s.block[0] = threads, s.stream = stream;
@@ -176,7 +177,7 @@ VESTA_DEVICE T warp_reduce(T v, F combine) {
   return v;
 }
 
-/// Reports what a kernel may not do (an index out of range); the host raises it when it next waits.
+/// Reports an error in a kernel's operands (an index out of range); the host raises it when it next waits.
 VESTA_DEVICE void report(Fault* fault, FaultKind kind, const char* op, int64_t value, int64_t bound, int dim = -1) {
   if (atomic_cas(&fault->set, 0u, 1u) != 0) return;
   fault->kind = int(kind), fault->op = op, fault->value = value, fault->bound = bound, fault->dim = dim;
@@ -185,8 +186,8 @@ VESTA_DEVICE void report(Fault* fault, FaultKind kind, const char* op, int64_t v
   *set = 2;  // the host reads the rest only now
 }
 
-/// Divides 32-bit numbers by a fixed divisor with a multiplication (Granlund and Montgomery, "Division by Invariant
-/// Integers using Multiplication", PLDI 1994). Exact for n < 2^31.
+/// A fixed divisor of 32-bit numbers, which divides by a multiplication (Granlund and Montgomery, "Division by
+/// Invariant Integers using Multiplication", PLDI 1994). Exact for n < 2^31.
 struct FastDivisor {
   uint32_t divisor = 1, multiplier = 1, shift = 0;
   FastDivisor() = default;

@@ -22,7 +22,7 @@ VESTA_KERNEL void arange_kernel(ArangeLaunch l) {
   }
 }
 
-/// Counts one part of a number, from the start in the first half and from the end in the second.
+/// Computes one part of a number: counted from the start in the first half and from the end in the second.
 template <class C>
 VESTA_DEVICE C part(const LinspaceLaunch& l, int k, int64_t i) {
   const C step = C(l.step[k]);

@@ -1,11 +1,11 @@
-// The record in which a kernel reports what it may not do. Plain data, for both sides.
+// The record in which a kernel reports an error in its operands. Plain data, for both sides.
 #pragma once
 #include <cstdint>
 
 namespace vesta::cuda {
 
-/// What was wrong. `element_index` is an index of gather or scatter, which is a RuntimeError there;
-/// of a `condition` the text in `op` says everything.
+/// The kind of error. `element_index` is an index of gather or scatter, where it is a RuntimeError; for a `condition`
+/// the text in `op` says everything.
 enum class FaultKind : int {
   index = 1,
   class_number = 3,
@@ -15,13 +15,13 @@ enum class FaultKind : int {
   condition = 7,
 };
 
-/// Lies in page-locked host memory. Only the first report is kept until the host has raised it.
+/// A report in page-locked host memory. Only the first one is kept until the host has raised it.
 struct Fault {
   unsigned set;    // 0: none, 1: being written, 2: there
   int kind;        // FaultKind
-  const char* op;  // the host's text; the device only passes it on
+  const char* op;  // the host's text; the device only passes it back
   int64_t value, bound;
-  int dim;  // the dimension that an index belongs to; -1: not said
+  int dim;  // the dimension that an index belongs to; -1: unknown
 };
 
 }  // namespace vesta::cuda

@@ -17,7 +17,7 @@ struct alignas(16) Sixteen {
   uint64_t words[2];
 };
 
-/// Returns the offset of place j in bytes, or kBadPlace, which it reports.
+/// Returns the offset of place j in bytes; reports a place out of range and returns kBadPlace.
 VESTA_DEVICE int64_t place_of(const Places& p, uint64_t j) {
   int64_t offset = 0;
   for (int k = 0; k < p.n; ++k) {
@@ -32,7 +32,7 @@ VESTA_DEVICE int64_t place_of(const Places& p, uint64_t j) {
   return offset;
 }
 
-/// Is what the kernels of Moves take beside the walk and the places.
+/// The arguments of the kernels of Moves besides the walk and the places.
 struct MoveEnds {
   char* self;
   char* other;
@@ -150,7 +150,7 @@ void visit_item(int64_t item, F f) {
     default: return f(Sixteen());
   }
 }
-/// Calls f with a value of the type that numbers elements.
+/// Calls f with a value of the type of element numbers.
 template <class F>
 void visit_index(bool wide, F f) {
   if (wide) f(uint64_t());

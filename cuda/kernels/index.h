@@ -1,7 +1,7 @@
-// What the host hands to the kernels of indexing. A tour: x[i, j], index_put_, index_select, index_add_ and embedding
-// move or add whole slices between places of one tensor and a run of the other (Moves). gather and scatter_add_ have a
-// place per element (ElementMoves). Writes to places that may be equal go through keys (the place's number) that are
-// sorted with the numbers of the slices: equal places then lie side by side, in the order of the indices.
+// The arguments of the indexing kernels. A tour: x[i, j], index_put_, index_select, index_add_ and embedding move or
+// add whole slices between places of one tensor and a run of the other (Moves). gather and scatter_add_ have a place
+// per element (ElementMoves). Writes to places that may be equal use keys (the place's number), which are sorted
+// together with the numbers of the slices: equal places then lie side by side, in the order of the indices.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/kernels/fault_record.h>
@@ -11,8 +11,8 @@
 
 namespace vesta::cuda {
 
-/// Says where index tensors point: place j lies at the sum over k of index[k][j] * stride[k] bytes. An index out of
-/// range is reported, and the place passed over.
+/// The places that index tensors point at: place j lies at the sum over k of index[k][j] * stride[k] bytes. An index
+/// out of range is reported, and its place skipped.
 struct Places {
   int n = 0;
   bool wraps = false;  // negative indices count from the end
@@ -24,8 +24,8 @@ struct Places {
   int dim[kWalkDims] = {};  // for messages
 };
 
-/// Is a set of moves between places of `self` and `other`. The walk's operand 0 is self (0 along `marked`, the
-/// dimension that counts places), operand 1 other.
+/// A set of moves between places of `self` and `other`. The walk's operand 0 is self (0 along `marked`, the dimension
+/// that counts places), operand 1 other.
 struct Moves {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -37,9 +37,9 @@ struct Moves {
   Places places;
   bool wide = false;  // element numbers, or keys, need 64 bits
 
-  // of sorted writes
+  // for sorted writes
   const void* keys = nullptr;   // sorted: a place's number is its offset / unit
-  const void* order = nullptr;  // whose places they are; null: place j has key j
+  const void* order = nullptr;  // the numbers of the places with these keys; null: place j has key j
   int64_t count = 0, unit = 1;
   uint64_t bad_key = 0;  // of places out of range
 };
@@ -53,7 +53,7 @@ void run_add(const Moves& m, DType dtype, double alpha);
 /// Queues keys[j] = (offset of place j) / unit, or bad_key.
 void run_keys(const Moves& m, void* keys);
 
-/// Is gather or scatter_add_. Operands of the walk: self (0 along the indexed dimension), index (int64), other.
+/// A gather or scatter_add_. Operands of the walk: self (0 along the indexed dimension), index (int64), other.
 struct ElementMoves {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -67,9 +67,9 @@ struct ElementMoves {
   Fault* fault = nullptr;
   bool wide = false;
 
-  // of scatter's lines: the walk leaves the indexed dimension out
+  // for scatter by lines: the walk leaves out the indexed dimension
   int64_t length = 1, index_step = 0, other_step = 0;
-  int64_t unit = 1;  // of scatter's keys
+  int64_t unit = 1;  // for scatter's keys
   uint64_t bad_key = 0;
 };
 
@@ -80,12 +80,12 @@ void run_scatter_lines(const ElementMoves& m, DType dtype);
 /// Queues keys[i] = (offset of element i's place in self) / unit, or bad_key.
 void run_scatter_keys(const ElementMoves& m, void* keys);
 
-/// Is a search for true elements of a contiguous mask.
+/// A search for the true elements of a contiguous mask.
 struct NonzeroLaunch {
   StreamHandle stream = nullptr;
   const uint8_t* mask = nullptr;
   int64_t n = 0;
-  uint64_t* counts = nullptr;  // of nonzero_tiles(n) tiles, and behind them the total
+  uint64_t* counts = nullptr;  // of nonzero_tiles(n) tiles, followed by the total
   int64_t* out = nullptr;      // [ndim][total]
   int64_t total = 0;
   int ndim = 0;
@@ -93,7 +93,7 @@ struct NonzeroLaunch {
 };
 inline constexpr int64_t kNonzeroTile = 2048;
 inline int64_t nonzero_tiles(int64_t n) { return (n + kNonzeroTile - 1) / kNonzeroTile; }
-/// Queues counts[i] = true elements before tile i, and the total behind them.
+/// Queues counts[i] = number of true elements before tile i, followed by the total.
 void run_nonzero_count(const NonzeroLaunch& l);
 /// Queues the writing of the indices, in order.
 void run_nonzero_write(const NonzeroLaunch& l);

@@ -1,4 +1,5 @@
-// Additions at places, always in the order of the indices: the CPU's order, and for 32 and 64 bits its bits.
+// Additions at places, always in the order of the indices: this is the CPU's order, and for 32 and 64 bits gives the
+// CPU's bits.
 #include <vesta/cuda/kernels/index.h>
 
 #include <vesta/cuda/kernels/rounded.cuh>
@@ -9,7 +10,7 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kAhead = 8;  // values on their way while one thread adds a long run of equal places
+constexpr unsigned kAhead = 8;  // values loaded ahead while one thread adds a long run of equal places
 
 /// Returns sum + alpha * v: integers wrap, bool is "or".
 template <class T, class C>
@@ -40,7 +41,7 @@ struct SortedAdditions {
   double alpha;
 };
 
-/// The thread at the first of equal keys adds them all.
+/// Adds at sorted keys: the thread at the first of equal keys adds them all.
 template <class T, class Index>
 VESTA_KERNEL void add_kernel(Walk<Index, 2> walk, SortedAdditions<Index> m) {
   const Index i = thread_number<Index>();
@@ -70,7 +71,7 @@ VESTA_KERNEL void add_kernel(Walk<Index, 2> walk, SortedAdditions<Index> m) {
   *to = convert<T>(sum);
 }
 
-/// A thread adds along one line of the indexed dimension.
+/// Adds along lines of the indexed dimension, one thread per line.
 template <class T, class Index>
 VESTA_KERNEL void scatter_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
   const Index i = thread_number<Index>();

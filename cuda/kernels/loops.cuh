@@ -1,5 +1,5 @@
-// The kernels that a pointwise struct turns into: per dtype one over contiguous operands (16-byte loads) and one over
-// any strides. The same struct makes the CPU's loops (core/cpu/loops.h).
+// The kernels made from a pointwise struct: per dtype one over contiguous operands (16-byte loads) and one over any
+// strides. The CPU's loops are made from the same struct (core/cpu/loops.h).
 #pragma once
 #include <cstring>
 
@@ -12,18 +12,18 @@ namespace vesta::cuda {
 
 constexpr unsigned kThreads = 256;
 
-/// Is N elements that are loaded and stored at once.
+/// N elements that are loaded and stored at once.
 template <class T, int N>
 struct alignas(N * sizeof(T)) Pack {
   T v[N];
 };
-/// Elements per thread of the contiguous kernel: 16 bytes of the widest type that is loaded or stored.
+/// The number of elements per thread of the contiguous kernel: 16 bytes of the widest type that is loaded or stored.
 template <class T>
 constexpr int pack_size() {
   return sizeof(T) >= 16 ? 1 : int(16 / sizeof(T));
 }
 
-/// Is the kernel's copy of a launch: 32-bit sizes, divisors made ready.
+/// The kernel's form of a launch: 32-bit sizes, prepared divisors.
 template <int inputs>
 struct LinearArgs {
   char* out;
@@ -41,7 +41,7 @@ struct StridedArgs {
   int64_t strides[inputs][kLaunchDims];
 };
 
-/// How an op reads and computes: forward of struct D. Result of one element from the loaded ones.
+/// How an op reads and computes: forward of struct D. It gives the result of one element from the loaded ones.
 template <class D, class T, int inputs_, int params>
 struct Forward {
   static constexpr int inputs = inputs_;
@@ -57,13 +57,13 @@ struct Forward {
     return expanded(std::make_index_sequence<mask ? inputs - 1 : inputs>{}, v, m, p);
   }
   using Value = decltype(call(nullptr, false, nullptr));
-  // what is written: bool for predicates, the real type of a complex op, else T
+  // the type written: bool for predicates, the real type of a complex op, else T
   using Result_ =
       std::conditional_t<traits::result_of<D>() == Result::boolean, bool,
                          std::conditional_t<traits::result_of<D>() == Result::real && is_complex_type<T>, Value, T>>;
 };
 
-/// The gradient of input i of struct D: operands are g and what it uses.
+/// The gradient of input i of struct D: the operands are g and the operands it uses.
 template <class D, class T, int op_inputs, int params, int i>
 struct Backward {
   using G = traits::Gradient<D, op_inputs, params, i>;
@@ -78,7 +78,7 @@ struct Backward {
 template <class F, int k>
 using operand_t = std::conditional_t<F::mask && k == 0, bool, typename F::In>;
 
-/// Loads operand k of the element at `p`, converted to what is computed in.
+/// Loads operand k of the element at `p`, converted to the type of the computation.
 template <class F, int k>
 VESTA_HD VESTA_INLINE void load_one(const char* p, typename F::C* v, bool& m) {
   if constexpr (F::mask && k == 0) m = *reinterpret_cast<const bool*>(p);
@@ -109,7 +109,7 @@ VESTA_DEVICE void linear_one(std::index_sequence<K...> all, const LinearArgs<F::
   linear_pack<F, 1>(all, a, i);
 }
 
-/// Contiguous operands, aligned to 16 bytes: a thread takes one pack, the last thread the rest.
+/// Runs over contiguous operands, aligned to 16 bytes: a thread takes one pack, the last thread the rest.
 template <class F, int N>
 VESTA_KERNEL void linear_kernel(LinearArgs<F::inputs> a) {
   const uint32_t first = global_index() * N;
@@ -138,7 +138,7 @@ VESTA_DEVICE void strided_one(std::index_sequence<K...>, const StridedArgs<F::in
       convert<typename F::Result_>(F::call(v, m, a.base.params));
 }
 
-/// Any strides: a thread takes four elements, a block apart.
+/// Runs over any strides: a thread takes four elements, a block apart.
 template <class F>
 VESTA_KERNEL void strided_kernel(StridedArgs<F::inputs> a) {
   const uint32_t first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
@@ -161,7 +161,7 @@ LinearArgs<inputs> linear_args(const PointwiseLaunch& l) {
   return a;
 }
 
-/// Tells whether every operand is one run of elements of its type, aligned for packs.
+/// Returns whether every operand is one run of elements of its type, aligned for packs.
 template <class F>
 bool is_linear(const PointwiseLaunch& l) {
   auto dense = [&](const char* p, const int64_t* strides, int64_t item) {
@@ -196,7 +196,7 @@ void run_loop(const PointwiseLaunch& l) {
   launch_independent(l.name, strided_kernel<F>, linear_shape(uint64_t(l.numel + 3) / 4, kThreads, l.stream), a);
 }
 
-/// Enters the kernels of struct D for the dtypes of `part`.
+/// Registers the kernels of struct D for the dtypes of `part`.
 template <DTypeSet part, class D, int inputs, int params>
 void enter(PointwiseKernels& k) {
   auto one = [&]<DType d>() {

@@ -19,9 +19,9 @@ struct LossArgs {
   unsigned width;
   bool packed;
   Fault* fault;
-  const char* name;  // the host's text: a literal of device code would be the device's
+  const char* name;  // the host's text: a literal in device code would lie on the device
 
-  /// Returns a row's class, -1 where the row does not count. One member of the team reports a number out of range.
+  /// Returns a row's class, or -1 if the row is ignored. One member of the team reports a number out of range.
   VESTA_DEVICE int64_t class_of(int64_t row, bool reports) const {
     const int64_t t = target[row];
     if (t == ignore) return -1;
@@ -32,7 +32,7 @@ struct LossArgs {
   VESTA_DEVICE double weight_of(int64_t c) const { return weight ? double(convert<compute_of<T>>(weight[c])) : 1.0; }
 };
 
-/// Is sum(w) and sum(w x) over classes.
+/// The sums sum(w) and sum(w x) over classes.
 template <class C>
 struct WeightedSums {
   C weights, products;

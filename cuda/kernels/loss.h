@@ -1,4 +1,4 @@
-// What the host hands to cross-entropy: contiguous rows of logits and a class number for each.
+// The arguments of cross-entropy: contiguous rows of logits and a class number for each.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/kernels/fault_record.h>
@@ -6,7 +6,7 @@
 
 namespace vesta::cuda {
 
-/// Is cross-entropy over rows, or with `grad` its gradient.
+/// Cross-entropy over rows, or with `grad` its gradient.
 struct CrossEntropyLaunch {
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;
@@ -22,7 +22,7 @@ struct CrossEntropyLaunch {
   Fault* fault = nullptr;
 };
 
-/// Queues it.
+/// Queues the launch.
 void cross_entropy(const CrossEntropyLaunch& l);
 
 }  // namespace vesta::cuda

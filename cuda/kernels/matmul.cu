@@ -5,7 +5,7 @@
 namespace vesta::cuda {
 namespace {
 
-/// Is the batch of strided matrices as product_kernel wants it.
+/// The batch of strided matrices in the form that product_kernel takes.
 template <class T>
 struct Matrices {
   using S = sum_of<T>;

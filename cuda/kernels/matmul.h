@@ -1,4 +1,4 @@
-// What the host hands to the matrix products: plain data.
+// The arguments of the matrix products: plain data.
 #pragma once
 #include <cstdint>
 
@@ -9,8 +9,8 @@ namespace vesta::cuda {
 
 inline constexpr int kProductDims = 8;  // of the batch, after merging
 
-/// Is C[m, n] = A[m, k] @ B[k, n] + bias for every index of a batch, outermost dimension first; strides and steps count
-/// elements, C is dense. m and n are not 0, k may be.
+/// The products C[m, n] = A[m, k] @ B[k, n] + bias for every index of a batch, outermost dimension first; strides and
+/// steps count elements, C is dense. m and n are not 0, k may be.
 struct ProductLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;

@@ -7,7 +7,7 @@
 namespace vesta::cuda {
 namespace {
 
-/// Is the number, mean and sum of squared deviations of some values.
+/// The number, mean and sum of squared deviations of some values.
 struct Moments {
   double count, mean, squares;
 };
@@ -16,7 +16,7 @@ VESTA_DEVICE Moments combine(const Moments& a, const Moments& b) {
   if (n == 0) return a;
   return {n, a.mean + d * (b.count / n), a.squares + b.squares + d * d * (a.count * b.count / n)};
 }
-/// Is sum(g) and sum(g (x - mean)); the third is not used.
+/// The sums sum(g) and sum(g (x - mean)); the third member is not used.
 struct GradientSums {
   double sum, product, unused;
 };
@@ -45,7 +45,7 @@ VESTA_DEVICE void write(const ChannelVector& v, int64_t c, double value) {
   }
 }
 
-/// Is the kernels' copy of a launch. A block sums `width` channels: 32 where their elements lie side by side.
+/// The kernels' form of a launch. A block sums `width` channels: 32 where their elements lie side by side.
 struct NormArgs {
   BatchNormLaunch l;
   Divider inner, channels;
@@ -53,7 +53,7 @@ struct NormArgs {
   bool pack_in_run;  // the elements of a pack are of one channel
 };
 
-/// Walks over a thread's elements of its channel and piece: calls f(offset).
+/// Calls f(offset) for a thread's elements of its channel and piece.
 template <class F>
 VESTA_DEVICE void each_element(const NormArgs& a, int64_t channel, int64_t part, F f) {
   const BatchNormLaunch& l = a.l;
@@ -67,7 +67,7 @@ VESTA_DEVICE void each_element(const NormArgs& a, int64_t channel, int64_t part,
   }
 }
 
-/// Combines the threads of a channel and writes what they have of this piece.
+/// Combines the threads of a channel and writes their result for this piece.
 template <class S>
 VESTA_DEVICE void write_sums(const NormArgs& a, int64_t channel, int64_t part, S s) {
   VESTA_SHARED(S, parts, kTeamThreads);
@@ -115,7 +115,7 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
   write_sums(a, channel, part, GradientSums{double(sum), double(product), 0});
 }
 
-/// Combines the pieces of a channel, neighbours first, in the memory where they are. A warp per channel.
+/// Combines the pieces of a channel in place, neighbours first. A warp per channel.
 template <class S>
 VESTA_DEVICE S combine_pieces(const NormArgs& a, int64_t channel, S s) {
   const S* parts = reinterpret_cast<const S*>(a.l.sums) + channel * a.l.pieces;
@@ -124,7 +124,7 @@ VESTA_DEVICE S combine_pieces(const NormArgs& a, int64_t channel, S s) {
   }
   for (unsigned step = 16; step > 0; step /= 2) {
     const unsigned other = lane_index() ^ step;
-    S w;  // of three doubles, each shuffled by itself
+    S w;  // three doubles, each shuffled by itself
     double *to = reinterpret_cast<double*>(&w), *from = reinterpret_cast<double*>(&s);
     for (int i = 0; i < 3; ++i) to[i] = shuffle(from[i], other);
     s = lane_index() < other ? combine(s, w) : combine(w, s);
@@ -132,7 +132,7 @@ VESTA_DEVICE S combine_pieces(const NormArgs& a, int64_t channel, S s) {
   return s;
 }
 
-/// Settles each channel: its statistics, the running ones, and the map.
+/// Computes for each channel its statistics, the running ones, and the map.
 VESTA_KERNEL void statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
   const int64_t c = int64_t(blockIdx.x) * (kTeamThreads / 32) + warp_index();

@@ -1,20 +1,20 @@
-// What the host hands to batch normalisation: a contiguous input [batch, channels, inner], vectors of the channels of
-// any floating dtype and stride, and scratch memory.
+// The arguments of batch normalisation: a contiguous input [batch, channels, inner], vectors of the channels of any
+// floating dtype and stride, and scratch memory.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/runtime.h>
 
 namespace vesta::cuda {
 
-/// Is a vector over the channels; null data where there is none.
+/// A vector over the channels; null data if there is none.
 struct ChannelVector {
   char* data = nullptr;
   DType dtype = DType::float32;
   int64_t stride = 1;  // elements
 };
 
-/// Is one batch normalisation, or with `grad` its gradient. Kernels go in three steps: sums over pieces of each
-/// channel, what follows from them per channel, and one map over all elements.
+/// One batch normalisation, or with `grad` its gradient. The kernels take three steps: sums over pieces of each
+/// channel, the channel's numbers from these sums, and one map over all elements.
 struct BatchNormLaunch {
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;
@@ -33,7 +33,7 @@ struct BatchNormLaunch {
   bool packed = false;                             // inner runs are aligned for packs of four
 };
 
-/// Queues it.
+/// Queues the launch.
 void batch_norm(const BatchNormLaunch& l);
 
 }  // namespace vesta::cuda

@@ -10,7 +10,7 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int kPack = 4, kPacks = 4;  // elements that are loaded at once, and how often
+constexpr int kPack = 4, kPacks = 4;  // elements loaded at once, and how often
 constexpr int64_t kChunk = int64_t(kThreads) * kPack * kPacks;
 
 using rounded::add;
@@ -19,7 +19,7 @@ using rounded::quotient;
 using rounded::root;
 using rounded::sub;
 
-/// Holds the entries of a launch. Two capacities, because all of it is copied with every launch.
+/// The entries of a launch. There are two capacities, because all of it is copied with every launch.
 template <class Step, int capacity>
 struct Entries {
   Step step;
@@ -32,7 +32,7 @@ struct alignas(kPack * sizeof(T)) Four {
   T v[kPack];
 };
 
-/// Loads up to four elements; all four at once where the address allows it.
+/// Loads up to four elements; all four at once if the address allows it.
 template <class T, class C>
 VESTA_DEVICE void load(const char* base, int64_t i, int n, bool whole, C (&to)[kPack]) {
   const T* p = reinterpret_cast<const T*>(base) + i;
@@ -61,7 +61,7 @@ VESTA_DEVICE void store(const C (&from)[kPack], char* base, int64_t i, int n, bo
   }
 }
 
-/// Tells whether packs of an entry's operands are aligned.
+/// Returns whether packs of an entry's operands are aligned.
 template <class T>
 VESTA_DEVICE bool aligned(const OptimEntry& e) {
   const auto all = reinterpret_cast<uintptr_t>(e.p) | reinterpret_cast<uintptr_t>(e.g) |
@@ -189,7 +189,7 @@ VESTA_KERNEL void adam_counts_kernel(VESTA_CONSTANT_ARGUMENT AdamCounts c) {
   c.corrections[2 * i + 1] = ::sqrt(1 - ::pow(c.beta2, double(count)));
 }
 
-/// Queues kernel(entries) over the blocks that they need.
+/// Queues kernel(entries) over the blocks that the entries need.
 template <class Step, int capacity>
 void run_entries(const char* name, void (*kernel)(Entries<Step, capacity>), const OptimEntry* entries, int n,
                  const Step& step, StreamHandle stream) {

@@ -7,7 +7,7 @@
 
 namespace vesta::cuda {
 
-/// Is one parameter with its gradient and state, all in the same memory order.
+/// One parameter with its gradient and state, all in the same memory order.
 struct OptimEntry {
   char* p = nullptr;
   const char* g = nullptr;
@@ -26,7 +26,7 @@ void run_sgd(const OptimEntry* entries, int n, DType dtype, const SgdStep& step,
 void run_adam(const OptimEntry* entries, int n, DType dtype, const AdamStep& step, StreamHandle stream);
 void run_rmsprop(const OptimEntry* entries, int n, DType dtype, const RmspropStep& step, StreamHandle stream);
 
-/// Is the counting of steps on the device: *steps[i] += 1, and the corrections that follow.
+/// A count of steps on the device: *steps[i] += 1, and the corrections that follow.
 struct AdamCounts {
   float* steps[kOptimEntries];
   double* corrections;  // two per entry

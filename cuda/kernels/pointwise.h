@@ -1,4 +1,4 @@
-// What the host hands to a pointwise kernel: plain data, so that device code needs no tensor to compile.
+// The arguments of a pointwise kernel: plain data, so that device code compiles without tensors.
 #pragma once
 #include <cstdint>
 
@@ -7,9 +7,9 @@
 
 namespace vesta::cuda {
 
-inline constexpr int kLaunchDims = 8;  // after merging; more are taken apart by the host
+inline constexpr int kLaunchDims = 8;  // after merging; the host splits plans with more
 
-/// Is one run of a pointwise kernel: all operands have the kernel's element type, dimension 0 is innermost.
+/// One run of a pointwise kernel: all operands have the kernel's element type; dimension 0 is innermost.
 struct PointwiseLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -27,15 +27,15 @@ struct PointwiseLaunch {
   double params[kMaxParams] = {};
 };
 
-/// Is a compiled pointwise kernel: queues a run.
+/// A compiled pointwise kernel, which queues a run.
 using PointwiseKernel = void (*)(const PointwiseLaunch&);
 
-/// Holds the kernels of one op: [variant][dtype], as PointwiseInfo::kernels; null where there is none.
+/// The kernels of one op: [variant][dtype], as PointwiseInfo::kernels; null if there is none.
 struct PointwiseKernels {
   PointwiseKernel at[4][12] = {};
 };
 
-/// Copies with conversion: kernel [from][to].
+/// The kernels that copy with conversion: [from][to].
 extern PointwiseKernel conversion_kernels[12][12];
 
 }  // namespace vesta::cuda

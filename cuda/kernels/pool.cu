@@ -9,7 +9,7 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kPoolThreads = 256;
-constexpr unsigned kFree = 0xffffffffu;  // nobody claims this element
+constexpr unsigned kFree = 0xffffffffu;  // no output claims this element
 
 template <class T>
 VESTA_HD T lowest() {
@@ -17,7 +17,7 @@ VESTA_HD T lowest() {
   else return convert<T>(-INFINITY);
 }
 
-/// One thread per output.
+/// Finds the maxima of windows, one thread per output.
 template <class T>
 VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
   using C = compute_of<T>;
@@ -52,7 +52,7 @@ VESTA_DEVICE void atomic_lower(unsigned* p, unsigned v) {
   }
 }
 
-/// Tells every thread of the block whether any passes true.
+/// Returns on every thread of the block whether any thread passes true.
 VESTA_DEVICE bool any_of_block(bool mine) {
   VESTA_SHARED(int, found, 1);
   block_barrier();
@@ -63,8 +63,8 @@ VESTA_DEVICE bool any_of_block(bool mine) {
   return found[0] != 0;
 }
 
-/// A block takes a plane, 256 outputs at a time. Outputs that go to the same element would add to it in any order: each
-/// claims its element, the lowest of them adds in this round, and the others try again.
+/// Adds gradients: a block takes a plane, 256 outputs at a time. Outputs that go to the same element would add to it
+/// in any order. So each claims its element, the lowest of them adds in this round, and the others try again.
 template <class T>
 VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
   using C = compute_of<T>;
@@ -73,7 +73,7 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
     unsigned* claims = l.claims + plane * l.in;
     for (int64_t first = 0; first < l.out; first += kPoolThreads) {
       const int64_t mine = first + threadIdx.x;
-      const int64_t at = mine < l.out ? l.indices[plane * l.out + mine] : -1;  // -1: a window that saw padding only
+      const int64_t at = mine < l.out ? l.indices[plane * l.out + mine] : -1;  // -1: a window that covered only padding
       bool waits = at >= 0 && at < l.in;
       if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
       while (any_of_block(waits)) {

@@ -1,4 +1,4 @@
-// What the host hands to the pooling kernels: plain data.
+// The arguments of the pooling kernels: plain data.
 #pragma once
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace vesta::cuda {
 
-/// Is a max pooling of dense planes [planes, in] to [planes, out].
+/// A max pooling of dense planes [planes, in] to [planes, out].
 struct PoolLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -19,11 +19,11 @@ struct PoolLaunch {
   void* values = nullptr;
   int64_t* indices = nullptr;
 };
-/// Queues values and indices. NaN wins over everything, else the first of the largest; -inf and -1 for a window that
-/// sees padding only. Real dtypes.
+/// Queues values and indices. NaN wins over everything, else the first of the largest; a window that covers only
+/// padding gives -inf and -1. Real dtypes.
 void run_max_pool(const PoolLaunch& launch);
 
-/// Is its gradient: `grad` and `indices` [planes, out] are added into `result` [planes, in].
+/// The gradient of max pooling: `grad`, at `indices` [planes, out], is added into `result` [planes, in].
 struct PoolGradientLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -35,8 +35,8 @@ struct PoolGradientLaunch {
   unsigned* claims = nullptr;  // [planes, in], each 2^32 - 1
   Fault* fault = nullptr;
 };
-/// Queues it, for floating dtypes. The terms of an element are added in the order of the outputs, so the bits are
-/// fixed. `out` is below 2^32 - 1.
+/// Queues the gradient, for floating dtypes. The terms of an element are added in the order of the outputs, so the
+/// bits are fixed. `out` is below 2^32 - 1.
 void run_max_pool_gradient(const PoolGradientLaunch& launch);
 
 }  // namespace vesta::cuda

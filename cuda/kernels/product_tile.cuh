@@ -1,5 +1,5 @@
-// The plain matrix product: a block computes a tile of C from tiles of A and B in shared memory. What A and B are is
-// the operands' business: strided matrices (matmul.cu), or an image seen as the matrix of its windows (conv.cu).
+// The plain matrix product: a block computes a tile of C from tiles of A and B in shared memory. The operands define A
+// and B: strided matrices (matmul.cu), or an image read as the matrix of its windows (conv.cu).
 //
 // Each element of C is one chain of sums in the order of k: its bits do not depend on the tile's size, the grid or the
 // other elements.
@@ -10,7 +10,7 @@
 
 namespace vesta::cuda {
 
-/// Is what products of T are summed in: float for 16-bit floats, unsigned for integers (they wrap around).
+/// The type in which products of T are summed: float for 16-bit floats, unsigned for integers (they wrap around).
 template <class T>
 using sum_of =
     std::conditional_t<std::is_integral_v<T>, std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, compute_of<T>>;
@@ -30,8 +30,8 @@ VESTA_DEVICE void load_tile(S* to, bool along_k, int64_t first_row, int64_t firs
   }
 }
 
-/// Computes tile after tile. Operands O have `m`, `n`, `k`, `count` products, `a_along_k`, `b_along_k`, and
-/// `at(i)`, which gives product i: `a(row, k)`, `b(k, col)` and `store(row, col, sum)`.
+/// Computes tile after tile. Operands O have `m`, `n`, `k`, `count` products, `a_along_k`, `b_along_k`, and `at(i)`,
+/// which returns product i: `a(row, k)`, `b(k, col)` and `store(row, col, sum)`.
 template <class S, int edge, class O>
 VESTA_KERNEL void product_kernel(O o) {
   constexpr int each = edge / 16;  // rows and columns of a thread, 16 apart

@@ -1,8 +1,8 @@
 // A stable radix sort, four bits at a time from the lowest. A tour: a tile is 2048 pairs, eight in a row for each of
-// 256 threads. Within a tile, a table counts for each digit and thread; its running sum in that order says where each
-// pair goes, so that equal digits keep their order. A larger sort runs three kernels per digit: counts per tile, the
-// running sum over (digit, tile), and the move of every tile's pairs to their places. No step depends on the order in
-// which threads or blocks run.
+// 256 threads. Within a tile, a table counts for each digit and thread; its running sum in that order gives the place
+// of each pair, so that equal digits keep their order. A larger sort runs three kernels per digit: counts per tile,
+// the running sum over (digit, tile), and the move of every tile's pairs to their places. No step depends on the order
+// in which threads or blocks run.
 #include <vesta/cuda/kernels/radix_sort.h>
 
 #include <vesta/cuda/kernels/block_scan.cuh>
@@ -129,7 +129,7 @@ VESTA_KERNEL void move_pairs_kernel(const Key* keys, const Key* values, Key* key
   }
   block_barrier();
   const unsigned filled = n - tile < kSortTile ? unsigned(n - tile) : unsigned(kSortTile);
-  for (unsigned i = t; i < filled; i += kThreads) {  // runs of equal digits are written side by side
+  for (unsigned i = t; i < filled; i += kThreads) {  // runs of equal digits are written together
     const unsigned d = digit_of(tile_keys[i], shift);
     const uint64_t to = base[d] + (i - first[d]);
     keys_out[to] = tile_keys[i], values_out[to] = tile_values[i];

@@ -8,8 +8,8 @@ namespace vesta::cuda {
 
 inline constexpr int64_t kSortTile = 2048;  // pairs that a block sorts in its shared memory
 
-/// Is a sort of n pairs by the lowest `bits` of unsigned keys; equal keys keep their order. Keys and values are 32-bit
-/// numbers, or 64-bit ones where `wide`.
+/// A sort of n pairs by the lowest `bits` of unsigned keys; equal keys keep their order. Keys and values are 32-bit
+/// numbers, or 64-bit ones if `wide`.
 struct SortLaunch {
   void* keys[2] = {};    // [0]: the input; both are overwritten
   void* values[2] = {};  // values need no input: the pair number i starts with value i
@@ -19,12 +19,12 @@ struct SortLaunch {
   bool wide = false;
   StreamHandle stream = nullptr;
 };
-/// Returns how many numbers of scratch a sort of n pairs needs; 0 for n <= kSortTile.
+/// Returns the numbers of scratch that a sort of n pairs needs; 0 for n <= kSortTile.
 inline int64_t sort_counts(int64_t n) { return n <= kSortTile ? 0 : 16 * ((n + kSortTile - 1) / kSortTile) + 1; }
 /// Queues a sort; returns which of the two buffers (0 or 1) gets the sorted keys and values.
 int run_sort(const SortLaunch& l);
 
-/// Queues data[i] = data[0] + ... + data[i - 1] for i in [0, n], in place: data[n] gets the total. One block's work.
+/// Queues data[i] = data[0] + ... + data[i - 1] for i in [0, n], in place: data[n] gets the total. One block does it.
 void run_running_sum(uint64_t* data, int64_t n, StreamHandle stream);
 
 }  // namespace vesta::cuda

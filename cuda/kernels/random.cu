@@ -14,7 +14,8 @@ struct alignas(n * sizeof(T)) Values {
   T v[n];
 };
 
-/// Fills with F: F::count elements per block, F::T their type, F::make(l, i, block) the values of elements i on.
+/// Fills a tensor with F: F::count elements per block, F::T their type, F::make(l, i, block) the values of elements i
+/// on.
 template <class F>
 VESTA_KERNEL void random_kernel(RandomLaunch l) {
   using T = typename F::T;
@@ -112,7 +113,7 @@ struct Integers {
   }
 };
 
-/// Gives the last word for which an event of probability p > 0 happens (of 2^32 words).
+/// Returns the last word for which an event of probability p > 0 happens (of 2^32 words).
 VESTA_DEVICE uint32_t last_word(double p) {
   const double events = p * 0x1p32;
   return events < 1 ? 0u : uint32_t(uint64_t(events) - 1);

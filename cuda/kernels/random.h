@@ -8,7 +8,7 @@
 
 namespace vesta::cuda {
 
-/// Is a run over n contiguous elements.
+/// A run over n contiguous elements.
 struct RandomLaunch {
   const char* name = "";
   DType dtype = DType::float32;  // a complex number is two real ones here
@@ -16,7 +16,7 @@ struct RandomLaunch {
   uint64_t seed = 0, offset = 0;
   int64_t n = 0;
   void* out = nullptr;
-  const void* in = nullptr;  // operand, where there is one
+  const void* in = nullptr;  // operand, if there is one
   bool* mask = nullptr;      // dropout's second result
   double a = 0, b = 0;       // uniform: from, to; normal: mean, std; bernoulli: probability; dropout: to keep, scale
   double below = 0;          // uniform: the largest value under `to`

@@ -4,7 +4,7 @@
 namespace vesta::cuda {
 namespace {
 
-/// Adds up: integers in int64, 16-bit floats in float. The result may be divided, for a mean.
+/// A sum: integers in int64, 16-bit floats in float. The result may be divided, for a mean.
 template <class T>
 struct Sum {
   using In = T;
@@ -35,12 +35,12 @@ struct Sum {
       using R = typename Acc::value_type;
       return {a.re / R(divisor), a.im / R(divisor)};
     } else {
-      return Acc(double(a) / divisor);  // in double: a count above 2^24 is no float
+      return Acc(double(a) / divisor);  // in double: a float cannot hold a count above 2^24
     }
   }
 };
 
-/// Finds the largest (or smallest) value; NaN wins.
+/// The largest (or smallest) value; NaN wins.
 template <class T>
 struct Extremum {
   using In = T;
@@ -54,12 +54,12 @@ struct Extremum {
   VESTA_DEVICE void store(int64_t k, Acc a) const { reinterpret_cast<T*>(out)[k] = convert<T>(a); }
 };
 
-/// Stands for the bits of an element: anything is true that has one set under a mask that leaves out signs of zero.
+/// The bits of an element. It is true if any bit is set under a mask that leaves out signs of zero.
 struct alignas(16) Bits16 {
   uint64_t low, high;
 };
 
-/// Finds out whether any element is true, or with `flip` whether none is false.
+/// Whether any element is true, or with `flip` whether none is false.
 template <class T>
 struct Logical {
   using In = T;
@@ -77,7 +77,7 @@ struct Logical {
   VESTA_DEVICE void store(int64_t k, Acc a) const { out[k] = (a != 0) != flip; }
 };
 
-/// Masks the bits that make an element true.
+/// Returns the mask of the bits that make an element true.
 uint64_t truth_mask(DType d) {
   switch (d) {
     case DType::float16:

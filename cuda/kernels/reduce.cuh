@@ -11,7 +11,7 @@
 
 namespace vesta::cuda {
 
-/// Returns what every other value wins against: the lowest value, or the highest where the smallest is sought.
+/// Returns the value that loses against every other one: the lowest, or the highest if the smallest is sought.
 template <class C>
 VESTA_DEVICE C extreme_value(bool smallest) {
   if constexpr (std::is_floating_point_v<C>) {
@@ -36,7 +36,7 @@ struct RowsArgs {
 template <class T>
 constexpr int reduce_pack = sizeof(T) >= 16 ? 1 : int(16 / sizeof(T));
 
-/// Is a thread's partial results: pack number k joins chain k mod kChains.
+/// A thread's partial results: pack number k joins chain k mod kChains.
 template <class Op>
 struct Chains {
   typename Op::Acc at[kChains];
@@ -52,7 +52,7 @@ struct Chains {
     at[kChains - 1] = last;
     ++turns;
   }
-  /// Adds to the next chain. The chains move and not a number of one, so that all of them stay in registers.
+  /// Adds to the next chain. The chains rotate instead of being indexed, so that all of them stay in registers.
   VESTA_DEVICE void add(const Op& op, typename Op::Acc v) { turn(op.combine(at[0], v)); }
   VESTA_DEVICE typename Op::Acc total(const Op& op) {
     VESTA_ROLLED
@@ -61,7 +61,7 @@ struct Chains {
   }
 };
 
-/// Reduces N elements that lie side by side, aligned to their size.
+/// Reduces N contiguous elements, aligned to their size.
 template <class Op, int N>
 VESTA_DEVICE typename Op::Acc reduce_pack_at(const Op& op, const typename Op::In* x, int64_t at, int64_t first) {
   const auto pack = *reinterpret_cast<const Elements<typename Op::In, N>*>(x + at);
@@ -71,7 +71,7 @@ VESTA_DEVICE typename Op::Acc reduce_pack_at(const Op& op, const typename Op::In
   return r;
 }
 
-/// Reduces elements [first, first + N) of a result, of which those below `end` exist, in the same order.
+/// Reduces elements [first, first + N) of a result, of which only those below `end` exist, in the same order.
 template <class Op, int N>
 VESTA_DEVICE typename Op::Acc reduce_elements(const Op& op, const RowsArgs& a, const typename Op::In* x, int64_t base,
                                               int64_t first, int64_t end) {
@@ -93,7 +93,8 @@ VESTA_DEVICE typename Op::Acc reduce_elements(const Op& op, const RowsArgs& a, c
   return r;
 }
 
-/// A team per result or piece of one. Which element meets which depends on its number alone, not on how it is loaded.
+/// Reduces with a team per result or piece of one. Which elements are combined depends on their numbers alone, not on
+/// how they are loaded.
 template <class Op, class Team>
 VESTA_KERNEL void reduce_rows_kernel(Op op, RowsArgs a) {
   using Acc = typename Op::Acc;
@@ -138,8 +139,8 @@ struct ColumnsArgs {
   bool packed;
 };
 
-/// Is a thread's part of a tile: N columns, side by side where they are loaded as a pack, else `width` apart. Which row
-/// meets which does not depend on that: row number k of a thread joins chain k mod kChains.
+/// A thread's part of a tile: N columns, side by side if they are loaded as a pack, else `width` apart. Which rows are
+/// combined does not depend on that: row number k of a thread joins chain k mod kChains.
 template <class Op, int N>
 struct TileColumns {
   using T = typename Op::In;
@@ -170,7 +171,7 @@ struct TileColumns {
       if (column(j) < a.columns) v[j] = op.load(x[at + column(j)], row, at + column(j));
     }
   }
-  /// Moves the chains on by one, so that all of them stay in registers; the last becomes `last`.
+  /// Rotates the chains by one, so that all of them stay in registers; the last becomes `last`.
   VESTA_DEVICE void turn(const Acc (&last)[N]) {
     VESTA_UNROLL
     for (int j = 0; j < N; ++j) {
@@ -179,7 +180,7 @@ struct TileColumns {
       chains[kChains - 1][j] = last[j];
     }
   }
-  /// Reduces rows begin, begin + step, ... below `end`, and gives the columns' results.
+  /// Reduces rows begin, begin + step, ... below `end`, and returns the columns' results.
   VESTA_DEVICE void reduce(const Op& op, const ColumnsArgs& a, int64_t base, int64_t begin, int64_t end, unsigned step,
                            Acc (&r)[N]) {
     const T* x = reinterpret_cast<const T*>(a.x);
@@ -214,7 +215,8 @@ struct TileColumns {
   }
 };
 
-/// A block per tile of `width` packs of columns and piece of the rows; its threads share the rows of the tile.
+/// Reduces with a block per tile of `width` packs of columns and piece of the rows; its threads share the rows of the
+/// tile.
 template <class Op>
 VESTA_KERNEL void reduce_columns_kernel(Op op, ColumnsArgs a) {
   using Acc = typename Op::Acc;

@@ -1,5 +1,5 @@
-// What the host hands to a reduction: one stage of it, in which every result, or every piece of a long one, is reduced
-// by one team of threads. See Note [Stages of a reduction] in cuda/ops/reduce.cpp.
+// The arguments of a reduction: one stage of it, in which every result, or every piece of a long one, is reduced by
+// one team of threads. See Note [Stages of a reduction] in cuda/ops/reduce.cpp.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/kernels/axes.h>
@@ -7,12 +7,12 @@
 
 namespace vesta::cuda {
 
-/// Returns how many columns a thread reduces, from the size of an element: up to 16 bytes are loaded at once.
+/// Returns the number of columns a thread reduces, from the size of an element: up to 16 bytes are loaded at once.
 constexpr int column_pack(size_t item) { return item >= 16 ? 1 : item >= 8 ? 2 : 4; }
 
 enum class Reduction : uint8_t { sum, maximum, minimum, any, all, argmax, argmin };
 
-/// Is one stage. `kept` times `columns` count the results, `reduced` the elements of each.
+/// One stage. `kept` times `columns` is the number of results, `reduced` the elements of each.
 struct ReduceStage {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -27,7 +27,7 @@ struct ReduceStage {
   bool per_thread = false;            // neighbouring results are neighbours in x: a thread each
   int64_t piece = 0;                  // elements that one team reduces, a multiple of 16
   int64_t pieces = 1;
-  double divisor = -1;                // the result of a sum is divided by it; negative: it is not
+  double divisor = -1;                // the result of a sum is divided by it; negative: no division
   char* out = nullptr;                // [kept, pieces, columns]
   int64_t* out_places = nullptr;
 };

@@ -1,4 +1,4 @@
-// The places of extrema: the accumulator carries the value and its number.
+// The places of extrema: the accumulator holds the value and its number.
 #include <vesta/cuda/kernels/reduce.cuh>
 
 namespace vesta::cuda {
@@ -10,13 +10,13 @@ struct Found {
   int64_t place;
 };
 
-/// Finds the largest (or smallest) value and the first place where it is; NaN wins, the first NaN among several.
+/// The largest (or smallest) value and the first place where it is; NaN wins, the first NaN among several.
 template <class T>
 struct Place {
   using In = T;
   using C = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, int, compute_of<T>>;
   using Acc = Found<C>;
-  T* out;  // null: the value is not wanted
+  T* out;  // null: the value is not needed
   int64_t* out_places;
   const int64_t* places;
   bool smallest;

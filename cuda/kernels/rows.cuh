@@ -1,15 +1,16 @@
-// Rows that are read once and kept: a team holds its row in registers (up to 1024 columns, a warp or less) or in shared
-// memory (a block), or reads it again where it fits neither. A row is cut into packs of four columns, of which every
-// member of the team takes each size-th.
+// Rows that are read once and kept: a team holds its row in registers (up to 1024 columns, a warp or less) or in
+// shared memory (a block), or reads it again if it fits in neither. A row is cut into packs of four columns, of which
+// every member of the team takes each size-th.
 #pragma once
 #include <vesta/cuda/kernels/teams.cuh>
 
 namespace vesta::cuda {
 
 constexpr int kPack = 4;  // columns
-constexpr unsigned kRowBytes = 47 << 10;  // of the 48 KiB that any GPU gives a block; a KiB for what is static
+constexpr unsigned kRowBytes = 47 << 10;  // of the 48 KiB that any GPU gives a block; a KiB is for static arrays
 
-/// Loads columns [c, c + kPack) of a row of n; those past the end are `rest`. `packed`: the row is aligned for packs.
+/// Loads columns [c, c + kPack) of a row of n; columns past the end are `rest`. `packed`: the row is aligned for
+/// packs.
 template <class T>
 VESTA_DEVICE void load_columns(const T* row, int64_t c, int64_t n, bool packed, compute_of<T> rest, compute_of<T>* to) {
   using C = compute_of<T>;
@@ -37,7 +38,7 @@ VESTA_DEVICE void store_columns(T* row, int64_t c, int64_t n, bool packed, const
   }
 }
 
-/// Keeps a lane's part of a row in registers: kPacks packs.
+/// A lane's part of a row, kept in registers: kPacks packs.
 template <class T, int kPacks>
 struct RegisterRow {
   using C = compute_of<T>;
@@ -60,8 +61,8 @@ struct RegisterRow {
   }
 };
 
-/// Keeps a block's row in shared memory where it fits, and reads it again where it does not. A thread reads only what
-/// it has written itself, so that no barrier is needed.
+/// A block's row, kept in shared memory if it fits, else read again. A thread reads only what it has written itself,
+/// so no barrier is needed.
 template <class T>
 struct BlockRow {
   using C = compute_of<T>;
@@ -89,12 +90,12 @@ struct BlockRow {
   static VESTA_HD uint64_t bytes(int64_t n) { return uint64_t((n + kPack - 1) / kPack * kPack) * sizeof(C); }
 };
 
-/// Is the sum of exp(x - top) over some columns, top their maximum. Two such are combined without overflow.
+/// The sum of exp(x - top) over some columns, top their maximum. Two such are combined without overflow.
 template <class C>
 struct ExpSum {
   C top, sum;
 };
-/// Is what to subtract before exp: 0 where the maximum is -inf, so that exp gives 0 and not NaN.
+/// Returns what to subtract before exp: the maximum, but 0 if it is -inf, so that exp gives 0 and not NaN.
 template <class C>
 VESTA_DEVICE C finite_top(C top) {
   return top == C(-INFINITY) ? C(0) : top;
@@ -104,7 +105,7 @@ VESTA_DEVICE ExpSum<C> combine_exp_sums(const ExpSum<C>& a, const ExpSum<C>& b) 
   const C top = math::maximum(a.top, b.top), shift = finite_top(top);
   return {top, a.sum * math::exp(a.top - shift) + b.sum * math::exp(b.top - shift)};
 }
-/// Takes the columns of a pack into a sum. Those past the end are -inf.
+/// Adds the columns of a pack to a sum. Those past the end are -inf.
 template <class C>
 VESTA_DEVICE void add_exp(ExpSum<C>& s, const C* v) {
   const C top = math::maximum(math::maximum(v[0], v[1]), math::maximum(v[2], v[3]));
@@ -122,7 +123,7 @@ VESTA_DEVICE ExpSum<compute_of<T>> row_exp_sum(Row& held, const Team& team, cons
   held.each(team, row, n, packed, C(-INFINITY), [&](int64_t, const C* v) { add_exp(s, v); });
   return team.reduce(s, [](const ExpSum<C>& a, const ExpSum<C>& b) { return combine_exp_sums(a, b); });
 }
-/// Calls `f.template operator()<Row, Team>(shape, width)` with what holds rows of n columns of T.
+/// Calls `f.template operator()<Row, Team>(shape, width)` with the types that hold rows of n columns of T.
 template <class T, class F>
 void with_rows(uint64_t rows, int64_t n, StreamHandle stream, F f) {
   const unsigned width = team_width(n, kPack);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-/// Is what sums of T are kept in; integers wrap around.
+/// The type in which sums of T are kept; integers wrap around.
 template <class T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, uint64_t, compute_of<T>>;
 

@@ -1,4 +1,4 @@
-// What the host hands to the kernels of running sums.
+// The arguments of the running-sum kernels.
 #pragma once
 #include <vesta/core/dtype_set.h>
 
@@ -6,21 +6,21 @@
 
 namespace vesta::cuda {
 
-/// Is running sums along the middle of [outer, length, inner], contiguous. A block takes a piece of a line at a time.
-/// Sums are kept in int64, float, or double for float64, which is the type of `totals` and `offsets` too.
+/// Running sums along the middle dimension of [outer, length, inner], contiguous. A block takes a piece of a line at a
+/// time. Sums are kept in int64, float, or double for float64, which is the type of `totals` and `offsets` too.
 struct ScanLaunch {
   DType dtype = DType::float32;  // a real one
   StreamHandle stream = nullptr;
   int64_t outer = 1, length = 1, inner = 1;
   const void* in = nullptr;
-  void* out = nullptr;            // null: the totals alone are wanted
-  void* totals = nullptr;         // [outer, pieces, inner], of each piece alone; null: they are not wanted
+  void* out = nullptr;            // null: only the totals are needed
+  void* totals = nullptr;         // [outer, pieces, inner], of each piece alone; null: not needed
   const void* offsets = nullptr;  // [outer, pieces, inner], the sums up to the end of each piece; null: one piece
 };
 inline constexpr int64_t kScanPiece = 8192;  // elements of a line; results depend on it, never on the GPU
 inline int64_t scan_pieces(int64_t length) { return (length + kScanPiece - 1) / kScanPiece; }
 
-/// Tells whether a thread per line is enough: lines are short, or many lie side by side.
+/// Returns whether a thread per line is enough: lines are short, or many lie side by side.
 inline bool scans_lines(const ScanLaunch& l) { return l.length <= 32 || (l.inner >= 32 && l.outer * l.inner >= 4096); }
 /// Queues in -> out, a thread per line.
 void run_scan_lines(const ScanLaunch& l);

@@ -25,7 +25,7 @@ VESTA_KERNEL void softmax_kernel(SoftmaxArgs<T> a) {
   const C rest = C(-INFINITY);
   Row held(team, a.x + at, n, a.packed, rest, exists);
   const ExpSum<C> s = row_exp_sum(held, team, a.x + at, n, a.packed);
-  // a row of -inf gives NaN, as the quotient 0 / 0 is
+  // a row of -inf gives NaN, as the quotient 0 / 0 does
   const C shift = finite_top(s.top), scale = C(1) / s.sum, less = a.log ? math::log(s.sum) : C(0);
   held.each(team, a.x + at, n, a.packed, rest, [&](int64_t c, C* v) {
     VESTA_UNROLL

@@ -1,11 +1,11 @@
-// What the host hands to softmax: contiguous rows.
+// The arguments of softmax: contiguous rows.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/runtime.h>
 
 namespace vesta::cuda {
 
-/// Is softmax or log-softmax over `rows` contiguous rows of n columns; with `grad`, the gradient, x being the output.
+/// Softmax or log-softmax over `rows` contiguous rows of n columns; with `grad`, the gradient, x being the output.
 struct SoftmaxLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
@@ -18,7 +18,7 @@ struct SoftmaxLaunch {
   bool packed = false;  // rows are aligned for packs of four
 };
 
-/// Queues it.
+/// Queues the launch.
 void softmax(const SoftmaxLaunch& l);
 
 }  // namespace vesta::cuda

@@ -16,9 +16,9 @@
 
 namespace vesta::cuda {
 
-constexpr unsigned kTeamThreads = 256;  // of a block
+constexpr unsigned kTeamThreads = 256;  // threads of a block
 
-/// Is N elements that are loaded and stored at once.
+/// N elements that are loaded and stored at once.
 template <class T, int N>
 struct alignas(N * sizeof(T) <= 16 ? N * sizeof(T) : 16) Elements {
   T v[N];
@@ -35,7 +35,7 @@ VESTA_DEVICE T group_reduce(T v, unsigned width, F combine) {
   return v;
 }
 
-/// Combines over a block of kTeamThreads. All its threads take part.
+/// Combines over a block of kTeamThreads threads. All of them take part.
 template <class T, class F>
 VESTA_DEVICE T block_reduce(T v, F combine) {
   constexpr unsigned kWarps = kTeamThreads / 32;
@@ -47,7 +47,7 @@ VESTA_DEVICE T block_reduce(T v, F combine) {
   return group_reduce(parts[lane_index() % kWarps], kWarps, combine);
 }
 
-/// Is a group of lanes: row `row` of the grid is theirs, and this thread is number `rank` of `size`.
+/// A group of lanes: it has row `row` of the grid, and this thread is number `rank` of `size`.
 struct GroupTeam {
   unsigned rank, size;
   uint64_t row;
@@ -60,7 +60,7 @@ struct GroupTeam {
     return group_reduce(v, size, combine);
   }
 };
-/// Is a block.
+/// A block as a team.
 struct BlockTeam {
   unsigned rank, size;
   uint64_t row;
@@ -71,11 +71,11 @@ struct BlockTeam {
   }
 };
 
-/// Gives the launch of one team per row: groups of `width` lanes, or blocks where `width` is kTeamThreads.
+/// Returns the launch shape of one team per row: groups of `width` lanes, or blocks if `width` is kTeamThreads.
 inline LaunchShape team_shape(uint64_t rows, unsigned width, StreamHandle stream) {
   return linear_shape(rows * width, kTeamThreads, stream);
 }
-/// Chooses a team's width for rows of n elements in packs of `pack`: up to 1024 elements are one warp's.
+/// Chooses a team's width for rows of n elements in packs of `pack`: up to 1024 elements go to one warp or less.
 inline unsigned team_width(int64_t n, int pack) {
   if (n > 1024) return kTeamThreads;
   unsigned width = 1;
@@ -83,7 +83,7 @@ inline unsigned team_width(int64_t n, int pack) {
   return width;
 }
 
-/// Divides by a fixed positive number: by multiplication below 2^31, the usual way above.
+/// A fixed positive divisor: numbers below 2^31 are divided by a multiplication, larger ones in the usual way.
 struct Divider {
   FastDivisor fast;
   int64_t divisor = 1;
@@ -95,7 +95,7 @@ struct Divider {
   static constexpr int64_t kSmall = (int64_t(1) << 31) - 1;
 };
 
-/// Is a kernel's copy of Axes: divisors made ready.
+/// The kernel's form of Axes, with prepared divisors.
 struct AxisTable {
   int count = 0;
   Divider sizes[kMaxAxes];
@@ -105,7 +105,7 @@ struct AxisTable {
   explicit AxisTable(const Axes& a) : count(a.count) {
     for (int d = 0; d < count; ++d) sizes[d] = Divider(a.sizes[d] ? a.sizes[d] : 1), strides[d] = a.strides[d];
   }
-  /// Returns where element i lies, counted along the axes with axis 0 fastest.
+  /// Returns the offset of element i, counted along the axes with axis 0 fastest.
   VESTA_HD int64_t offset(int64_t i) const {
     if (count == 0) return 0;
     int64_t at = 0;

@@ -1,5 +1,5 @@
-// Element types on the device: which C++ type stands for a DType there, how it is loaded and stored, and the complex
-// carrier that the formulas of core/ops/pointwise compute with.
+// Element types on the device: the C++ type of each DType there, how it is loaded and stored, and the complex type
+// that the formulas of core/ops/pointwise compute with.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/core/ops/math.h>
@@ -7,7 +7,8 @@
 
 namespace vesta::cuda {
 
-/// Is a complex number: std::complex's layout, and the functions that math::NAME(x) finds by argument-dependent lookup.
+/// A complex number with std::complex's layout, and with the functions that math::NAME(x) finds by argument-dependent
+/// lookup.
 template <class T>
 struct alignas(2 * sizeof(T)) Complex {
   using value_type = T;
@@ -109,7 +110,7 @@ VESTA_COMPLEX Complex<T> pow(Complex<T> base, Complex<T> exponent) {
 }
 #undef VESTA_COMPLEX
 
-/// Maps a DType to the device's element type.
+/// The map from a DType to the device's element type.
 template <DType D>
 struct DeviceType_;
 #define VESTA_X(name, type_) \
@@ -136,7 +137,7 @@ inline constexpr bool is_complex_type = false;
 template <class T>
 inline constexpr bool is_complex_type<Complex<T>> = true;
 
-/// Is what an element computes in: float for 16-bit floats.
+/// The type an element computes in: float for 16-bit floats.
 template <class T>
 struct Compute {
   using type = T;
@@ -152,8 +153,8 @@ struct Compute<BFloat16> {
 template <class T>
 using compute_of = typename Compute<T>::type;
 
-/// Converts between element types by the CPU's rules: through float for 16-bit types, the real part of a complex
-/// number, anything but zero is true; floats to integers saturate and NaN becomes 0, so that every result is defined.
+/// Converts between element types by the CPU's rules: 16-bit types go through float, a complex number gives its real
+/// part, any value but zero is true; floats to integers saturate and NaN becomes 0, so that every result is defined.
 template <class To, class From>
 VESTA_HD VESTA_INLINE To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
@@ -187,7 +188,7 @@ VESTA_HD VESTA_INLINE To convert(From v) {
   }
 }
 
-/// Calls `f.template operator()<T>()` for the device's type of `d`, which must be in Set; false if it is not.
+/// Calls `f.template operator()<T>()` for the device's type of `d`, which must be in Set; returns false if it is not.
 template <DTypeSet Set, class F>
 bool visit_device(DType d, F&& f) {
   switch (d) {

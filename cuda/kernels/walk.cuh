@@ -5,7 +5,8 @@
 
 namespace vesta::cuda {
 
-/// Divides by a size that the launch knows: 32-bit numbers (below 2^31) by a multiplication, 64-bit ones plainly.
+/// A divisor that is known at launch: 32-bit numbers (below 2^31) are divided by a multiplication, 64-bit ones in the
+/// usual way.
 template <class Index>
 struct Divisor;
 template <>
@@ -20,7 +21,7 @@ struct Divisor<uint64_t> {
   VESTA_HD uint64_t divide(uint64_t n) const { return n / divisor; }
 };
 
-/// Is WalkDims as a kernel takes it. Dimension 0 is innermost, strides are in bytes.
+/// The kernel's form of WalkDims. Dimension 0 is innermost; strides are in bytes.
 template <class Index, int operands>
 struct Walk {
   int ndim;
@@ -33,7 +34,7 @@ struct Walk {
       for (int k = 0; k < operands; ++k) strides[k][d] = dims.strides[k][d];
     }
   }
-  /// Gives each operand's offset of element i, and its coordinate in dimension `marked` (-1: none).
+  /// Computes each operand's offset of element i, and returns its coordinate in dimension `marked` (-1: none).
   VESTA_DEVICE Index offsets(Index i, int64_t (&offset)[operands], int marked = -1) const {
     Index coordinate = 0;
     for (int k = 0; k < operands; ++k) offset[k] = 0;
@@ -47,7 +48,7 @@ struct Walk {
   }
 };
 
-/// Numbers the thread within a grid that may have more than 2^32 threads.
+/// Returns the number of the thread within a grid that may have more than 2^32 threads.
 template <class Index>
 VESTA_DEVICE Index thread_number() {
   return Index(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// The dimensions that a kernel of indexing walks over, as the host hands them over.
+// The dimensions that an indexing kernel walks over.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@ namespace vesta::cuda {
 inline constexpr int kWalkDims = 24;  // after merging
 inline constexpr int kWalkOperands = 3;
 
-/// Holds sizes, and strides in bytes of up to three operands; dimension 0 is innermost.
+/// Sizes, and strides in bytes of up to three operands; dimension 0 is innermost.
 struct WalkDims {
   int ndim = 0;
   int64_t sizes[kWalkDims] = {};

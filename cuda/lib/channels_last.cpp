@@ -15,9 +15,9 @@ namespace vesta::cuda {
 namespace {
 
 using DeviceBlock = DeviceAllocator::Block;
-constexpr int64_t kMostKept = 8;  // the part of a device's memory
+constexpr int64_t kMostKept = 8;  // the part of a device's memory: 1 / kMostKept
 
-/// Is a kept copy, what it is a copy of, and how often it will be read.
+/// A kept copy, its source, and how often it will be read.
 struct Kept {
   Tensor copy;
   Dims sizes, strides;
@@ -43,8 +43,8 @@ struct Kept {
 };
 using Copies = std::vector<Kept>;
 
-/// Holds the copies by the block of what they are copies of. Copies leave it under the lock and end after it: to free
-/// them is to come back here.
+/// The copies, by the block of their source. Copies are removed under the lock and destroyed after it, because freeing
+/// them comes back here.
 struct Shelf {
   std::mutex lock;
   std::unordered_map<const void*, Copies> copies;
@@ -53,7 +53,7 @@ struct Shelf {
   std::atomic<uint64_t> made{0}, taken{0};
 
   static Shelf& get() {
-    static auto& all = *new Shelf;  // kept: other threads may compute as the process ends
+    static auto& all = *new Shelf;  // never destroyed: other threads may compute as the process ends
     return all;
   }
   Copies take_all(const void* block) {
@@ -65,7 +65,7 @@ struct Shelf {
     for (const Kept& k : gone) bytes[size_t(k.stream.device())] -= k.nbytes();
     return gone;
   }
-  /// Gives the kept copy of t, which leaves with its last reader; undefined where there is none.
+  /// Returns the kept copy of t, which is removed with its last reader; undefined if there is none.
   Tensor take(const void* block, const Tensor& t, Stream on) {
     Copies gone;
     std::lock_guard guard(lock);
@@ -101,7 +101,8 @@ struct Shelf {
     if (std::exchange(helps[size_t(device)], true)) return;
     allocator(device).add_oom_callback([this, device] { clear(device); });
   }
-  /// Moves to `gone` what nobody will read: copies without readers, and those of older versions of t's memory.
+  /// Moves to `gone` the copies that nobody will read: copies without readers, and those of older versions of t's
+  /// memory.
   void drop_useless(std::unordered_map<const void*, Copies>::iterator at, const Tensor& t, Copies& gone) {
     Copies left;
     for (Kept& k : at->second) {
@@ -151,7 +152,7 @@ Tensor channels_last(const Tensor& t, LayoutUse use) {
   }
   Tensor laid = contiguous(permute(t, Dims{0, 2, 3, 1}));
   if (reinterpret_cast<uintptr_t>(laid.impl()->data()) % 16 != 0) laid = clone(laid);
-  if (laid.impl()->storage() == t.impl()->storage()) return laid;  // it lay so
+  if (laid.impl()->storage() == t.impl()->storage()) return laid;  // it had this layout already
   shelf.made.fetch_add(1, std::memory_order_relaxed);
   if (use.keeps && block && !is_captured(stream))
     shelf.put(block, laid, t, stream, int64_t(properties(device).total_memory) / kMostKept);

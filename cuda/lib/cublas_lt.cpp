@@ -1,8 +1,8 @@
-// A tour: gemm() makes a Key of everything the choice of an algorithm depends on, finds the Plan for it (descriptors
+// A tour: gemm() makes a Key from everything the choice of an algorithm depends on, finds the Plan for it (descriptors
 // and algorithm; the thread's last one first, then the table of all), and runs it.
 //
-// cuBLASLt thinks in columns. Memory that holds C[m, n] by rows holds the transposed C by columns, and the transposed C
-// is op(B)^T @ op(A)^T: so B goes in as the first operand, A as the second, and nothing is moved.
+// cuBLASLt is column-major. Memory that holds C[m, n] by rows holds the transposed C by columns, and the transposed C
+// is op(B)^T @ op(A)^T: so B is the first operand and A the second, and nothing is moved.
 #include <vesta/cuda/lib/cublas_lt.h>
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ namespace vesta::cuda {
 namespace {
 namespace lt = cublas_lt;
 
-constexpr uint64_t kWorkspace = uint64_t(32) << 20;  // what Hopper's kernels ask for at most
+constexpr uint64_t kWorkspace = uint64_t(32) << 20;  // the most that Hopper's kernels ask for
 constexpr size_t kMaxPlans = 4096;
 constexpr size_t kOldest = 120400;  // of CUDA 12.4, the oldest toolkit we build with
 
@@ -54,7 +54,7 @@ struct Loaded {
     }
   }
   static Loaded& get() {
-    static Loaded* loaded = new Loaded;  // kept: other threads may compute while the process ends
+    static Loaded* loaded = new Loaded;  // never destroyed: other threads may compute while the process ends
     return *loaded;
   }
 };
@@ -88,7 +88,7 @@ int data_type(DType d) {
 }
 int scale_type(DType d) { return d == DType::float16 || d == DType::bfloat16 ? lt::r_32f : data_type(d); }
 
-/// Is everything an algorithm depends on. Compared and hashed as bytes: no padding, all set.
+/// Everything an algorithm depends on. Compared and hashed as bytes: no padding, all set.
 struct Key {
   int64_t m, n, k, count, lda, ldb, ldc, a_step, b_step, c_step;
   int32_t device;
@@ -106,7 +106,7 @@ struct KeyHash {
   }
 };
 
-/// Returns log2 of the alignment that a matrix and its batch have, 8 (256 bytes) at most.
+/// Returns log2 of the alignment of a matrix and its batch, at most 8 (256 bytes).
 uint8_t alignment(const void* p, int64_t step_bytes) {
   const uintptr_t bits = reinterpret_cast<uintptr_t>(p) | uintptr_t(step_bytes) | 256;
   return uint8_t(__builtin_ctzll(bits));
@@ -127,7 +127,7 @@ Key key_of(const GemmDesc& d, int device, bool tf32) {
   return k;
 }
 
-/// Is what cuBLASLt needs to run a key: descriptors and an algorithm. In its own order: "a" is our B.
+/// What cuBLASLt needs to run a key: descriptors and an algorithm. They are in its own order: "a" is our B.
 class Plan {
  public:
   Plan(const Key& key, lt::Handle handle);
@@ -211,7 +211,7 @@ lt::Status Plan::choose(lt::Handle handle) {
 }
 
 Plan::Plan(const Key& key, lt::Handle handle) : key_(key) {
-  // the bias's address matters for its alignment only; the real one is set before each run
+  // only the alignment of the bias's address matters; the real address is set before each run
   const void* bias = reinterpret_cast<const void*>(uintptr_t(1) << key.align_bias);
   const lt::Status s =
       all_of([&] { return make_desc(&desc_, bias); },
@@ -262,7 +262,7 @@ bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream) const 
 
 std::atomic<uint64_t> hits{0}, misses{0};
 
-/// Finds or makes the plan of a key. Plans are shared: one that is dropped lives until its last user is done.
+/// Finds or makes the plan of a key. Plans are shared: a dropped one lives until its last user is done.
 std::shared_ptr<const Plan> plan_of(const Key& key, lt::Handle handle) {
   struct Last {
     Key key{};

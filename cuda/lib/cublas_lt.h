@@ -5,11 +5,11 @@
 
 namespace vesta::cuda {
 
-/// Says what happens to a sum before it is written. The GELU is the one with tanh.
+/// What is done to a sum before it is written. The GELU is the one with tanh.
 enum class Epilogue : uint8_t { none, bias, relu_bias, gelu_bias };
 
-/// Is C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored [m, k], or
-/// [k, m] where a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1.
+/// The products C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored
+/// [m, k], or [k, m] if a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1.
 struct GemmDesc {
   DType dtype = DType::float32;
   int64_t m = 1, n = 1, k = 1, count = 1;
@@ -23,15 +23,15 @@ struct GemmDesc {
   const void* bias = nullptr;  // [n]
 };
 
-/// Tells whether products of a dtype can go to cuBLASLt: it is there and takes the dtype.
+/// Returns whether products of a dtype can go to cuBLASLt: it is there and takes the dtype.
 bool gemm_available(DType dtype);
-/// Tells whether a dtype's products take a bias with them.
+/// Returns whether products of a dtype can add a bias.
 bool gemm_takes_bias(DType dtype);
-/// Queues the products on `stream` of `device` (which is current). false: the library is missing or refuses them, and
-/// nothing was queued. float32 keeps its digits unless product_settings().matmul_allow_tf32.
+/// Queues the products on `stream` of `device` (which is current). Returns false if the library is missing or refuses
+/// them; then nothing was queued. float32 keeps its digits unless product_settings().matmul_allow_tf32.
 bool gemm(const GemmDesc& desc, int device, StreamHandle stream);
 
-/// Counts what the cache of algorithms was asked, for tests.
+/// Counters of the cache of algorithms, for tests.
 struct GemmCounters {
   uint64_t hits = 0, misses = 0;
 };

@@ -42,7 +42,7 @@ struct HeuristicResult {
   int reserved[4];
 };
 
-/// Holds the functions of the library.
+/// The functions of the library.
 struct Functions {
   size_t (*version)();
   Status (*create)(Handle*);

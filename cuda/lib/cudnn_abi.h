@@ -99,7 +99,7 @@ enum Heuristic : int { heuristic_fallback = 2, heuristic_a = 3 };
 enum Data : int { data_float = 0, data_double = 1, data_half = 2, data_bfloat16 = 9 };
 constexpr int kCrossCorrelation = 1;
 
-/// Holds the functions of the library.
+/// The functions of the library.
 struct Functions {
   size_t (*version)();
   Status (*create)(Handle*);

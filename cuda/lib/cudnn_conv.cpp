@@ -21,7 +21,7 @@ using cudnn::Direction;
 
 constexpr size_t kMaxPlans = 1024;
 
-/// Is everything a plan depends on, in order.
+/// Everything a plan depends on, in order.
 using Key = std::array<int64_t, 19>;
 
 Key key_of(Direction direction, const ConvDesc& d, bool tensor_cores) {
@@ -31,17 +31,17 @@ Key key_of(Direction direction, const ConvDesc& d, bool tensor_cores) {
           w.dilation[1],      w.in[0],          w.in[1],      w.out[0],    w.out[1]};
 }
 
-/// Is cuDNN on one device: its handle and plans, used by one thread at a time (queueing is short).
+/// cuDNN on one device: its handle and plans, used by one thread at a time (queueing is short).
 struct PerDevice {
   std::mutex lock;
   cudnn::Handle handle = nullptr;
   std::map<Key, std::optional<cudnn::Plan>> plans;  // nothing: refused
 
   static PerDevice& get(int device) {
-    static auto& all = *new std::array<PerDevice, kMaxDevices>;  // kept: other threads may compute as the process ends
+    static auto& all = *new std::array<PerDevice, kMaxDevices>;  // never destroyed: other threads may compute at exit
     return all[size_t(device)];
   }
-  /// Finds or makes a plan; null, and the first time the problem, where there is none.
+  /// Finds or makes a plan; null if there is none, with the problem the first time.
   const cudnn::Plan* plan(Direction direction, const ConvDesc& desc, const cudnn::Choice& choice,
                           std::string& problem) {
     const Key key = key_of(direction, desc, choice.tensor_cores);
@@ -69,8 +69,8 @@ bool is_available() {
   return false;
 }
 
-/// Says how the layouts of a convolution's two operands are come by: backward reads again what forward did, and the
-/// weight's gradient the gradient that the input's has read.
+/// Returns how the layouts of a convolution's two operands are obtained: backward reads again what forward read, and
+/// the weight's gradient reads the gradient that the input's gradient has read.
 std::pair<LayoutUse, LayoutUse> layout_uses(Direction direction, const Tensor& first, const Tensor& second) {
   if (direction == Direction::input_gradient) return {{true, false}, {true, true}};
   if (direction == Direction::weight_gradient) return {{true, false}, {true, false}};
@@ -78,8 +78,8 @@ std::pair<LayoutUse, LayoutUse> layout_uses(Direction direction, const Tensor& f
   return {{false, grad && second.requires_grad()}, {false, grad && first.requires_grad()}};
 }
 
-/// Convolves with the device's handle locked; an undefined tensor, and perhaps a problem to warn of, where cuDNN
-/// cannot.
+/// Convolves with the device's handle locked; returns an undefined tensor, and perhaps a problem for a warning, if
+/// cuDNN cannot.
 Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
                        std::string& problem) {
   const Device device = first.device();

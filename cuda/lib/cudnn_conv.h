@@ -1,12 +1,12 @@
-// Convolutions by cuDNN. It is fastest with channels last, so operands are laid out so on the way in and results on the
-// way out; nobody outside sees it.
+// Convolutions by cuDNN. It is fastest with channels last, so operands are converted to that layout and results
+// converted back; callers do not see it.
 #pragma once
 #include <vesta/core/ops/conv.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
 
 namespace vesta::cuda {
 
-/// Is a 2-d convolution of x [n, c, in] with w [o, c / groups, kernel] to y [n, o, out]. No size is 0.
+/// A 2-d convolution of x [n, c, in] with w [o, c / groups, kernel] to y [n, o, out]. No size is 0.
 struct ConvDesc {
   DType dtype = DType::float32;
   int64_t batch = 1, channels = 1, outputs = 1, groups = 1;
@@ -19,8 +19,8 @@ VESTA_API cudnn::Plan plan_convolution(cudnn::Direction direction, const ConvDes
                                        const cudnn::Choice& choice);
 
 /// Computes y from x and w (forward), the gradient of x from w and y's, or of w from x and y's, on the current stream
-/// of their device: `first` and `second` are the operands in that order. Undefined: cuDNN is missing or refuses, and
-/// nothing was queued.
+/// of their device. `first` and `second` are the operands in that order. The result is undefined if cuDNN is missing
+/// or refuses; then nothing was queued.
 Tensor convolve(cudnn::Direction direction, const ConvDesc& desc, const Tensor& first, const Tensor& second);
 
 }  // namespace vesta::cuda

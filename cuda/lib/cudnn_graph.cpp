@@ -17,7 +17,7 @@ int data_type(DType d) {
   }
 }
 
-/// Lists the configurations that a heuristic proposes, best first; none where it refuses.
+/// Lists the configurations that a heuristic proposes, best first; none if it refuses.
 std::vector<Descriptor> proposals(const Descriptor& graph, const Target& target, Heuristic mode) {
   std::vector<Descriptor> configs;
   try {
@@ -37,7 +37,7 @@ std::vector<Descriptor> proposals(const Descriptor& graph, const Target& target,
   return configs;
 }
 
-/// Tells whether a configuration's engine keeps the choice's promises.
+/// Returns whether a configuration's engine keeps the choice's promises.
 bool is_allowed(const Descriptor& config, const Choice& choice) {
   Descriptor engine_of(engine);
   RawDescriptor raw = engine_of.raw();
@@ -47,7 +47,7 @@ bool is_allowed(const Descriptor& config, const Choice& choice) {
   for (int64_t i = 0; i < std::min<int64_t>(count, note_count); ++i) {
     if (choice.deterministic && notes[i] == note_nondeterministic) return false;
     if (!choice.tensor_cores && (notes[i] == note_tensor_core || notes[i] == note_down_convert)) return false;
-    if (notes[i] == note_reduced_reduction) return false;  // sums of 16-bit floats are made in float
+    if (notes[i] == note_reduced_reduction) return false;  // sums of 16-bit floats must be in float
   }
   return true;
 }
@@ -73,7 +73,7 @@ Loaded::Loaded() {
 }
 
 Loaded& Loaded::get() {
-  static Loaded* loaded = new Loaded;  // kept: other threads may compute while the process ends
+  static Loaded* loaded = new Loaded;  // never destroyed: other threads may compute while the process ends
   return *loaded;
 }
 

@@ -1,5 +1,5 @@
-// cuDNN's graphs: tensors and operations become a plan, which runs on pointers. A thin skin over the library's
-// descriptors; it knows nothing of our tensors.
+// cuDNN's graphs: tensors and operations become a plan, which runs on pointers. A thin layer over the library's
+// descriptors; it knows nothing about our tensors.
 //
 //   Graph g;
 //   g.convolution(Direction::forward, g.tensor(1, x), g.tensor(2, w), g.tensor(3, y), attributes);
@@ -20,13 +20,13 @@
 
 namespace vesta::cuda::cudnn {
 
-/// Is a call that the library refused, with its own words for why.
+/// A call that the library refused, with the library's own reason.
 class Refused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Is the library, opened when first asked for.
+/// The library, opened on first use.
 struct VESTA_API Loaded {
   Library library{{"cuDNN", "cudnn", {"libcudnn.so.9", "libcudnn.so"}}};
   Functions f{};
@@ -37,7 +37,7 @@ struct VESTA_API Loaded {
 /// Raises Refused for a status that is not success, with the call's name and the library's text.
 VESTA_API void check(Status status, const char* call);
 
-/// Owns one descriptor.
+/// An owner of one descriptor.
 class VESTA_API Descriptor {
  public:
   Descriptor() = default;
@@ -73,15 +73,15 @@ class VESTA_API Descriptor {
   RawDescriptor raw_ = nullptr;
 };
 
-/// Says for which device a plan is made: the one of a handle, or one that a JSON text describes and that need not be
-/// there (for tests, and for plans made ahead).
+/// The device for which a plan is made: that of a handle, or one described by a JSON text, which need not exist (for
+/// tests, and for plans made ahead).
 class VESTA_API Target {
  public:
   static Target of_handle(Handle handle);
   static Target of_json(const std::string& json);
-  /// Puts the target into a heuristic or a plan.
+  /// Sets the target of a heuristic or a plan.
   void put(Descriptor& d, Attribute as_handle, Attribute as_device) const;
-  /// Puts the handle into a graph, where there is one.
+  /// Sets the handle of a graph, if there is one.
   void put_handle(Descriptor& d, Attribute as_handle) const;
 
  private:
@@ -89,26 +89,26 @@ class VESTA_API Target {
   Descriptor device_;
 };
 
-/// Says which algorithms a plan may use.
+/// The algorithms that a plan may use.
 struct Choice {
   int64_t workspace_limit = int64_t(256) << 20;
   bool deterministic = true;
-  bool tensor_cores = true;  // false: none that rounds the factors of float32 products
+  bool tensor_cores = true;  // false: none that round the factors of float32 products
 };
 
 enum class Direction : uint8_t { forward, input_gradient, weight_gradient };
 
-/// Holds a convolution's numbers per spatial dimension.
+/// A convolution's numbers per spatial dimension.
 struct ConvAttributes {
   std::vector<int64_t> padding, stride, dilation;
   bool wide = false;  // sums in double
 };
 
-/// Is a chosen algorithm, ready to run.
+/// A chosen algorithm, ready to run.
 class VESTA_API Plan {
  public:
   int64_t workspace() const { return workspace_; }
-  /// Queues it on the handle's stream: pointers by the tensors' numbers.
+  /// Queues the plan on the handle's stream; pointers are given by the tensors' numbers.
   void run(Handle handle, std::span<const std::pair<int64_t, void*>> pointers, void* workspace) const;
 
  private:
@@ -117,12 +117,12 @@ class VESTA_API Plan {
   int64_t workspace_ = 0;
 };
 
-/// Collects tensors and operations.
+/// A graph of tensors and operations.
 class VESTA_API Graph {
  public:
   /// Adds a tensor by number, sizes and strides; returns its place. Pointers are aligned to 16 bytes.
   int tensor(int64_t id, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, DType dtype);
-  /// Adds a convolution. x, w, y are places; of a gradient, x or w is what is computed and y the gradient that came.
+  /// Adds a convolution. x, w, y are places; for a gradient, x or w is the result and y the incoming gradient.
   void convolution(Direction direction, int x, int w, int y, const ConvAttributes& attributes);
   /// Chooses the first algorithm of heuristic A, then of the fallback list, that the choice allows and that builds.
   /// Raises Refused if there is none.

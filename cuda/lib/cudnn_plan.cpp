@@ -1,4 +1,4 @@
-// The plan of a convolution with channels last: sizes and strides in cuDNN's words. Knows no device and no tensor.
+// The plan of a convolution with channels last: sizes and strides in cuDNN's terms. It knows no device and no tensor.
 #include <vesta/cuda/lib/cudnn_conv.h>
 
 namespace vesta::cuda {

@@ -23,7 +23,7 @@ std::string environment(const char* name) {
   return text ? text : "";
 }
 
-/// Splits a list at `separator`, leaving out what is empty.
+/// Splits a list at `separator`, leaving out empty parts.
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   for (size_t at = 0; at <= text.size();) {
@@ -34,7 +34,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-/// Tells whether VESTA_CUDA_LIBRARIES leaves a library in: unset or `on`, or a list that names it.
+/// Returns whether VESTA_CUDA_LIBRARIES allows a library: it is unset or `on`, or a list that names the library.
 bool is_wanted(const char* key) {
   const std::string list = environment("VESTA_CUDA_LIBRARIES");
   if (list.empty() || list == "on") return true;
@@ -50,7 +50,7 @@ fs::path own_folder() {
   return fs::weakly_canonical(info.dli_fname, ignored).parent_path();
 }
 
-/// Adds the folders that Python's packages nvidia-* have below `packages`.
+/// Adds the folders of Python's packages nvidia-* below `packages`.
 void add_packages(std::vector<std::string>& to, const fs::path& packages) {
   std::error_code ignored;
   std::vector<std::string> found;
@@ -73,7 +73,7 @@ std::vector<std::string> library_folders() {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const std::string home = environment(name); !home.empty()) to.push_back(home + "/lib64");
   }
-  // we stand somewhere below site-packages, or in a build tree beside an environment
+  // this library lies somewhere below site-packages, or in a build tree beside an environment
   for (fs::path p = own; p.has_relative_path(); p = p.parent_path()) add_packages(to, p);
   std::error_code ignored;
   for (const auto& python : fs::directory_iterator(environment("VIRTUAL_ENV") + "/lib", ignored)) {
@@ -121,7 +121,7 @@ bool Library::open_file(const std::string& file, int flags) {
   handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
   if (handle_) {
     path_ = file, problem_.clear();
-  } else if (!flags && file.find('/') != std::string::npos) {  // it is there, and cannot be used
+  } else if (!flags && file.find('/') != std::string::npos) {  // it exists, and cannot be used
     const char* why = dlerror();
     problem_ = fmt::format("{} could not be loaded: {}.", names_.title, why ? why : file);
   }

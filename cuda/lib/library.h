@@ -7,23 +7,23 @@
 
 namespace vesta::cuda {
 
-/// Says how a library is called: for people, for VESTA_CUDA_LIBRARIES, and the file names to try, newest first.
+/// The names of a library: for people, for VESTA_CUDA_LIBRARIES, and the file names to try, newest first.
 struct LibraryNames {
   const char* title;
   const char* key;
   std::vector<const char*> files;
 };
 
-/// Is one library, opened or not. Never closed: its static objects and threads would outlive it.
+/// One library, opened or not. Never closed: its static objects and threads would outlive it.
 class VESTA_API Library {
  public:
   explicit Library(const LibraryNames& names);
-  /// Tells whether the library is there and has all symbols that were asked of it.
+  /// Returns whether the library is there and has all requested symbols.
   bool usable() const { return handle_ && problem_.empty(); }
-  /// Says in a sentence why it is not; empty where it is.
+  /// Returns a sentence that tells why it is not usable; empty if it is.
   const std::string& problem() const { return problem_; }
   const std::string& path() const { return path_; }
-  /// Sets *to to a function; a name that is missing makes the library unusable.
+  /// Sets *to to a function; a missing name makes the library unusable.
   template <class F>
   void resolve(F** to, const char* name) {
     *to = reinterpret_cast<F*>(symbol(name));
@@ -44,7 +44,7 @@ class VESTA_API Library {
 /// Lists the folders that are searched, in order (without the loader's own).
 VESTA_API std::vector<std::string> library_folders();
 
-/// Warns of a library that is not used, once per text.
+/// Warns that a library is not used, once per text.
 void warn_once(const std::string& text);
 
 }  // namespace vesta::cuda

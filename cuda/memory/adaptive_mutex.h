@@ -1,5 +1,5 @@
-// A mutex for short critical sections: one atomic instruction to take, one to give, a few turns of waiting before the
-// thread sleeps. std::mutex costs four times the instructions of all that it would guard here
+// A mutex for short critical sections: one atomic instruction to lock, one to unlock, a short spin before the thread
+// sleeps. std::mutex costs four times the instructions of all the code it would guard here
 // (benchmarks/cpp/allocator.cpp).
 #pragma once
 #include <atomic>
@@ -26,7 +26,7 @@ class AdaptiveMutex {
   }
 
  private:
-  enum : uint32_t { kFree, kHeld, kSleepers };  // sleepers: held, and somebody may sleep
+  enum : uint32_t { kFree, kHeld, kSleepers };  // sleepers: held, and some thread may sleep
 
   static void pause() {
 #if defined(__x86_64__)

@@ -17,41 +17,42 @@ inline constexpr size_t kKiB = 1024;
 inline constexpr size_t kMiB = 1024 * kKiB;
 inline constexpr size_t kGiB = 1024 * kMiB;
 
-// PyTorch's size classes, so that memory reports compare one to one.
+// PyTorch's size classes, so that memory reports can be compared directly.
 inline constexpr size_t kMinBlock = 512;           // every block is a multiple
 inline constexpr size_t kSmallSize = kMiB;         // up to here a request comes from the small pool
-inline constexpr size_t kSmallSegment = 2 * kMiB;  // what the small pool asks of the driver
+inline constexpr size_t kSmallSegment = 2 * kMiB;  // what the small pool requests from the driver
 inline constexpr size_t kLargeSegment = 20 * kMiB;
-inline constexpr size_t kMinOwnSegment = 10 * kMiB;  // from here on a request gets a segment of its own,
+inline constexpr size_t kMinOwnSegment = 10 * kMiB;  // from here on a request gets its own segment,
 inline constexpr size_t kRoundSegment = 2 * kMiB;    // rounded up to this
 inline constexpr size_t kSmallWaste = 64 * kMiB;     // is never worth a call of the driver
 inline constexpr size_t kMaxRequest = size_t(1) << 46;
 inline constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
 
-/// Holds the settings of one allocator; parse_options() reads them from text.
+/// The settings of one allocator; parse_options() reads them from text.
 struct Options {
   /// Blocks of this size and more are never split (max_split_size_mb).
   size_t max_split_size = kUnlimited;
-  /// How much larger than a request >= max_split_size an unsplit block may be (max_non_split_rounding_mb).
+  /// How much larger than a request an unsplit block may be, for requests >= max_split_size
+  /// (max_non_split_rounding_mb).
   size_t max_non_split_rounding = kLargeSegment;
-  /// Grow mapped address ranges instead of separate segments (expandable_segments).
+  /// Whether to grow mapped address ranges instead of separate segments (expandable_segments).
   bool expandable = false;
-  /// Part of the limit from which idle segments are given back before growing; 0 is never.
+  /// The part of the limit from which idle segments are returned before growing; 0 is never.
   double gc_threshold = 0;
-  /// Part of the highest demand that may lie idle in separate segments when one is added (max_waste); 0 is any.
+  /// The part of the highest demand that may lie idle in separate segments when one is added (max_waste); 0 is any.
   double max_waste = 0.08;
-  /// Part of the device's memory that may be reserved (per_process_memory_fraction).
+  /// The part of the device's memory that may be reserved (per_process_memory_fraction).
   double fraction = 1;
   /// Requests from this size on may take memory that another stream freed before the allocator grows: the requesting
-  /// stream then waits for the other one (cross_stream_min_mb). Smaller ones do so only when growing fails.
+  /// stream then waits for the other one (cross_stream_min_mb). Smaller requests do so only when growing fails.
   size_t cross_stream_min = kMiB;
-  /// Steps per power of two that a request is rounded up to, for sizes of 2^(20+i) bytes and more; 0 is none.
+  /// The steps per power of two to which a request is rounded up, for sizes of 2^(20+i) bytes and more; 0 is none.
   std::array<size_t, 16> roundup_divisions{};
-  /// Tells whether roundup_divisions holds any: spares the usual request a look.
+  /// Whether roundup_divisions holds any: saves the usual request a look.
   bool rounds_up = false;
 };
 
-/// Rounds a request up as roundup_power2_divisions says.
+/// Rounds a request up by roundup_power2_divisions.
 inline size_t round_to_division(size_t nbytes, const Options& options) {
   const int log = std::bit_width(nbytes) - 1;
   const size_t steps = options.roundup_divisions[size_t(std::clamp(log - 20, 0, 15))];
@@ -67,7 +68,7 @@ inline size_t round_size(size_t nbytes, const Options& options) {
   return std::max((nbytes + kMinBlock - 1) & ~(kMinBlock - 1), kMinBlock);
 }
 
-/// Returns the bytes to ask of the driver for a block of `size`.
+/// Returns the bytes to request from the driver for a block of `size`.
 inline size_t segment_size(size_t size) {
   if (size <= kSmallSize) return kSmallSegment;
   if (size < kMinOwnSegment) return kLargeSegment;
@@ -107,7 +108,7 @@ inline size_t option_divisions(std::string_view value) {
   return number;
 }
 
-/// Reads `8` or `[256:1,512:2,>:4]`: keys are MiB, each entry holds from its size up to the next; `>` is all above.
+/// Reads `8` or `[256:1,512:2,>:4]`: keys are MiB; each entry applies from its size up to the next; `>` is all above.
 inline void read_divisions(std::string_view value, std::array<size_t, 16>& divisions) {
   if (!value.starts_with('[')) return divisions.fill(option_divisions(value));
   if (!value.ends_with(']')) bad_option("roundup_power2_divisions", "a closing ]", value);
@@ -166,7 +167,7 @@ inline void read_option(std::string_view key, std::string_view value, Options& o
 
 }  // namespace detail
 
-/// Reads `key:value,key:value` as PyTorch's PYTORCH_CUDA_ALLOC_CONF; Error(value) naming what it does not know.
+/// Reads `key:value,key:value` as PyTorch's PYTORCH_CUDA_ALLOC_CONF; Error(value) naming an unknown key or value.
 inline Options parse_options(std::string_view conf) {
   std::string squeezed;
   for (char c : conf)

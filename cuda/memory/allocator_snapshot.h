@@ -1,4 +1,5 @@
-// What the allocator holds and did, in the layout of torch.cuda.memory._snapshot(), so that its viewers open ours.
+// What the allocator holds and did, in the layout of torch.cuda.memory._snapshot(), so that PyTorch's viewers can open
+// it.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,15 +13,15 @@
 
 namespace vesta::cuda {
 
-/// Names a private pool, as PyTorch's pair: captures count in the first number, pools of the user in the second; {0, 0}
-/// is the common pool.
+/// The id of a private pool, PyTorch's pair: captures are numbered in the first number, pools of the user in the
+/// second; {0, 0} is the common pool.
 struct PoolId {
   uint64_t capture = 0;
   uint64_t user = 0;
   auto operator<=>(const PoolId&) const = default;
 };
 
-/// Describes a block of a segment; `state` is active_allocated, active_pending_free or inactive.
+/// A block of a segment; `state` is active_allocated, active_pending_free or inactive.
 struct BlockInfo {
   uint64_t address = 0;
   size_t size = 0;
@@ -29,7 +30,7 @@ struct BlockInfo {
   const char* op = nullptr;  // the op that allocated it, when the history was on
 };
 
-/// Describes a piece of memory that the driver gave.
+/// A piece of memory from the driver.
 struct SegmentInfo {
   int device = 0;
   uint64_t address = 0;
@@ -44,7 +45,7 @@ struct SegmentInfo {
   std::vector<BlockInfo> blocks;
 };
 
-/// Names what happened, as PyTorch's traces do.
+/// The kind of an event, with the names of PyTorch's traces.
 enum class TraceAction : uint8_t {
   alloc,
   free_requested,
@@ -60,7 +61,7 @@ inline constexpr const char* kTraceActionNames[] = {"alloc",         "free_reque
                                                     "segment_alloc", "segment_free",   "segment_map",
                                                     "segment_unmap", "snapshot",       "oom"};
 
-/// Is one event of the history. `addr` is the device's free memory where the action is oom.
+/// One event of the history. If the action is oom, `addr` is the device's free memory.
 struct TraceEntry {
   TraceAction action = TraceAction::alloc;
   int device = 0;
@@ -71,17 +72,17 @@ struct TraceEntry {
   const char* op = nullptr;
 };
 
-/// Is what CachingAllocator::snapshot() returns; `device_traces` is oldest first.
+/// The result of CachingAllocator::snapshot(); `device_traces` is oldest first.
 struct Snapshot {
   std::vector<SegmentInfo> segments;
   std::vector<TraceEntry> device_traces;
 };
 
-/// Keeps the last events, up to a number.
+/// The last events, up to a number.
 class History {
  public:
   bool on() const { return on_; }
-  /// Starts afresh with room for `max_entries`, or stops and keeps what there is.
+  /// Starts anew with room for `max_entries`, or stops and keeps what it has.
   void record(bool on, size_t max_entries) {
     on_ = on;
     if (!on) return;
@@ -95,7 +96,7 @@ class History {
     if (entries_.size() < room_) {
       try {
         entries_.push_back(entry);
-      } catch (const std::bad_alloc&) {  // the host has no more: the ring closes here
+      } catch (const std::bad_alloc&) {  // the host has no more memory: the ring ends here
         room_ = entries_.size();
         if (!room_) return;
         next_ %= room_;
@@ -160,7 +161,7 @@ inline std::string json_of(const TraceEntry& t) {
 
 }  // namespace detail
 
-/// Writes a snapshot as JSON with the keys of PyTorch's dict; traces stand under their device's index.
+/// Writes a snapshot as JSON with the keys of PyTorch's dict; traces are under their device's index.
 inline std::string to_json(const Snapshot& snapshot, int device) {
   std::string out = "{\"segments\": [";
   for (size_t i = 0; i < snapshot.segments.size(); ++i) out += (i ? ", " : "") + detail::json_of(snapshot.segments[i]);

@@ -12,7 +12,7 @@
 
 namespace vesta::cuda {
 
-/// Follows one quantity: its value, its highest value, and all that was ever added and taken away.
+/// One quantity: its value, its highest value, and all that was ever added and removed.
 struct Stat {
   int64_t current = 0;
   int64_t peak = 0;
@@ -20,7 +20,7 @@ struct Stat {
   int64_t freed = 0;
 };
 
-/// Names the counted quantities. `active` is allocated or still in use by a stream; `inactive_split` is free within a
+/// The counted quantities. `active` is allocated or still in use by a stream; `inactive_split` is free within a
 /// segment that is not free as a whole. StatCounters counts on the order of the first five.
 enum class StatType : uint8_t {
   allocation,
@@ -38,24 +38,24 @@ inline constexpr std::array<const char*, kStatTypes> kStatNames = {
     "allocation",     "allocated_bytes",      "requested_bytes", "active",        "active_bytes",
     "inactive_split", "inactive_split_bytes", "segment",         "reserved_bytes"};
 
-/// Names the pools that are counted apart.
+/// The pools that are counted separately.
 enum class PoolType : uint8_t { all, small_pool, large_pool };
 inline constexpr std::array<const char*, 3> kPoolNames = {"all", "small_pool", "large_pool"};
 
-/// Holds counts that only rise, and settings that PyTorch lists among them.
+/// Counts that only rise, and settings that PyTorch lists among them.
 struct EventCounts {
-  int64_t num_alloc_retries = 0;     // the allocator had to free memory of its own or wait
+  int64_t num_alloc_retries = 0;     // the allocator had to free its own memory or wait
   int64_t num_ooms = 0;              // Error(memory) was thrown
   int64_t num_sync_all_streams = 0;  // the host waited for streams
-  int64_t num_device_alloc = 0;      // driver calls that give memory
-  int64_t num_device_free = 0;       // driver calls that take it away
-  int64_t num_steals = 0;            // memory went to another stream, gated by an event
+  int64_t num_device_alloc = 0;      // driver calls that allocate memory
+  int64_t num_device_free = 0;       // driver calls that free it
+  int64_t num_steals = 0;            // memory moved to another stream, behind an event
   int64_t num_stream_waits = 0;      // waits queued for that
   int64_t ladder_us = 0;             // time spent after growing failed
   int64_t max_split_size = -1;
 };
 
-/// Is what CachingAllocator::stats() returns: a copy of all counters.
+/// The result of CachingAllocator::stats(): a copy of all counters.
 struct Stats {
   std::array<std::array<Stat, kStatTypes>, 3> values{};  // by pool, then by type
   Stat oversize_allocations, oversize_segments;
@@ -64,7 +64,7 @@ struct Stats {
   /// Returns one quantity of one pool.
   const Stat& get(StatType type, PoolType pool = PoolType::all) const { return values[size_t(pool)][size_t(type)]; }
 
-  /// Returns all as torch.cuda.memory_stats lists them: `allocated_bytes.all.peak` and so on.
+  /// Returns all quantities as torch.cuda.memory_stats lists them: `allocated_bytes.all.peak` and so on.
   std::vector<std::pair<std::string, int64_t>> items() const {
     std::vector<std::pair<std::string, int64_t>> all;
     const auto add = [&all](const std::string& name, const Stat& s) {
@@ -91,9 +91,10 @@ struct Stats {
   }
 };
 
-/// Counts, quickly. What is allocated in all follows from what is there and what was freed, sums over pools from the
-/// pools, `active` from `allocation` and what is pending: only values, peaks and frees are followed as they happen.
-/// While nothing is pending the peaks of `active` are those of `allocation`, so they are followed at other times only.
+/// The counters, made for speed. The total allocated is computed from the current value and the amount freed, sums
+/// over pools from the pools, and `active` from `allocation` and what is pending: only values, peaks and frees are
+/// updated as they happen. While nothing is pending the peaks of `active` are those of `allocation`, so they are
+/// updated at other times only.
 class StatCounters {
  public:
   EventCounts counts;
@@ -107,7 +108,7 @@ class StatCounters {
     if (all_pending_) [[unlikely]]
       raise_active(small);
   }
-  /// Counts a free; the block is pending, that is still active, until block_completed.
+  /// Counts a free; a `pending` block is still active until block_completed.
   VESTA_INLINE void block_freed(size_t small, size_t size, size_t requested, bool pending) {
     take(small, 0, 1);
     take(small, 1, int64_t(size));
@@ -218,7 +219,7 @@ class StatCounters {
     return is_active(t) ? freed_[t - kActive][small] - pending_[t - kActive][small] : freed_[t][small];
   }
 
-  Rows current_{}, peak_{}, freed_{};  // of the active ones only the peak is used
+  Rows current_{}, peak_{}, freed_{};  // for `active` only the peak is used
   Rows current_before_{}, freed_before_{};
   std::array<int64_t, kStatTypes> all_peak_{};
   std::array<std::array<int64_t, 2>, 2> pending_{};  // blocks, then bytes

@@ -1,5 +1,5 @@
-// Free blocks of one stream, sorted into bins of like sizes: eight bins to a power of two, a bit for each that is not
-// empty. Finding a block reads one bin and, if that has none, jumps to the next bit.
+// Free blocks of one stream, sorted into bins of similar sizes: eight bins per power of two, with a bit for each
+// nonempty bin. Finding a block reads one bin and, if that has none, jumps to the next bit.
 #pragma once
 #include <array>
 #include <bit>
@@ -39,10 +39,10 @@ class Bins {
   /// Returns a small block of at least `size`, nearly the smallest, or nullptr.
   VESTA_INLINE Block<D>* find(size_t size) const noexcept {
     const unsigned bin = bin_of(size);
-    if (Block<D>* b = heads_[bin]; b && b->size == size) return b;  // as in every step of fixed shapes
+    if (Block<D>* b = heads_[bin]; b && b->size == size) return b;  // the usual case in steps of fixed shapes
     if (Block<D>* b = best(heads_[bin], size, kScan)) return b;
     if (const int above = next_bin(bin + 1); above >= 0) return best(heads_[size_t(above)], size, kScan);
-    return best(heads_[bin], size, ~0u);  // nothing larger: the rest of the bin is worth its time
+    return best(heads_[bin], size, ~0u);  // no larger bin: the rest of this bin is worth the time
   }
 
   /// Visits every block.

@@ -1,5 +1,5 @@
-// The objects of the allocator: a segment is memory from the driver, cut into blocks; a use is another stream's hold on
-// a block.
+// The objects of the allocator: a segment is memory from the driver, cut into blocks; a use is another stream's claim
+// on a block.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@ struct Segment;
 template <MemDriver D>
 class Bins;
 
-/// Tells where a block stands.
+/// The state of a block.
 ///
 /// free: in a bin of its stream. allocated: the caller's. pending: freed, but other streams used it and their events
-/// are recorded. deferred: freed, and those events are still to be recorded (a graph is being captured, or the driver
-/// refused). unmapped: addresses of an expandable segment with no memory behind.
+/// are recorded. deferred: freed, but those events are still to be recorded (a graph is being captured, or the driver
+/// refused). unmapped: addresses of an expandable segment without memory.
 enum class BlockState : uint8_t { free, allocated, pending, deferred, unmapped };
 
-/// Is one stream's hold on a block of another stream.
+/// One stream's claim on a block of another stream.
 template <MemDriver D>
 struct Use {
   typename D::Event event{};
@@ -34,13 +34,12 @@ struct Use {
   bool recorded = false;
 };
 
-/// Is a range of device memory. Callers read the first four members and own `watched`; the rest belongs to the
-/// allocator.
+/// A range of device memory. Callers read the first four members and own `watched`; the rest belongs to the allocator.
 template <MemDriver D>
 struct Block {
   void* data = nullptr;
-  size_t size = 0;  // what it takes: a multiple of 512 bytes
-  size_t requested = 0;  // what was asked for
+  size_t size = 0;  // its size: a multiple of 512 bytes
+  size_t requested = 0;  // the size requested
   typename D::Stream stream{};
 
   Block* prev = nullptr;  // neighbours in the segment, by address
@@ -51,35 +50,35 @@ struct Block {
   Bins<D>* bins = nullptr;  // of its stream in its pool
   Use<D>* uses = nullptr;
   const char* op = nullptr;
-  uint64_t freed_at = 0;  // what its stream's count of frees was after this one; 0: never used
+  uint64_t freed_at = 0;  // its stream's count of frees after this one; 0: never used
   uint32_t stream_index = 0;  // in the StreamTable
   uint16_t bin = 0;
   BlockState state = BlockState::free;
-  bool watched = false;  // somebody wants to know when it is freed; false whenever it is
+  bool watched = false;  // set if somebody wants to know when it is freed
 
   uint8_t* begin() const { return static_cast<uint8_t*>(data); }
   uint8_t* end() const { return begin() + size; }
-  /// Tells whether it is a part of its segment.
+  /// Returns whether it is only a part of its segment.
   bool split() const { return prev || next; }
 };
 
-/// Is memory that the driver gave in one piece, or an address range whose parts are mapped as needed.
+/// Memory that the driver gave in one piece, or an address range whose parts are mapped as needed.
 template <MemDriver D>
 struct Segment {
   uint8_t* base = nullptr;
   size_t size = 0;  // of the address range
-  size_t mapped = 0;  // bytes with memory behind
-  size_t chunk = 0;  // what is mapped at once; 0: not expandable
+  size_t mapped = 0;  // bytes that have memory
+  size_t chunk = 0;  // bytes mapped at once; 0: not expandable
   BlockPool<D>* pool = nullptr;
   Block<D>* first = nullptr;
-  typename D::Stream stream{};  // that it was made for
+  typename D::Stream stream{};  // the stream it was made for
   Segment* prev = nullptr;
   Segment* next = nullptr;
 
   bool expandable() const { return chunk != 0; }
 };
 
-/// Hands out objects of one type from chunks; T has a member `next`.
+/// A pool of objects of one type, allocated in chunks; T has a member `next`.
 template <class T>
 class Slab {
  public:
@@ -114,7 +113,7 @@ class Slab {
   size_t count_ = 0;
 };
 
-/// Links blocks in the order they came.
+/// A list of blocks in the order they came.
 template <MemDriver D>
 struct BlockList {
   Block<D>* head = nullptr;

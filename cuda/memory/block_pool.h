@@ -1,4 +1,4 @@
-// The free memory of one kind: small or large requests, of everybody or of one private pool.
+// The free memory of one kind: for small or large requests, of the common pool or of one private pool.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace vesta::cuda {
 template <MemDriver D>
 struct PoolPair;
 
-/// Holds segments and their free and pending blocks.
+/// Segments and their free and pending blocks.
 template <MemDriver D>
 struct BlockPool {
   bool small = false;
@@ -26,7 +26,7 @@ struct BlockPool {
   Segment<D>* segments = nullptr;
   Segment<D>* expandable = nullptr;
 
-  /// Returns the free blocks of a stream; makes the bins at its first request.
+  /// Returns the free blocks of a stream; makes its bins on first use.
   VESTA_INLINE Bins<D>& bins_of(uint32_t stream) {
     if (stream < bins.size() && bins[stream]) [[likely]]
       return *bins[stream];
@@ -51,38 +51,38 @@ struct BlockPool {
   }
 };
 
-/// Tells what a private pool is for. Memory of a capture stays put while its graph may be replayed, and nothing is
-/// queried or waited for while one is made; a user's pool is only kept apart.
+/// The purpose of a private pool. Memory of a capture stays in place while its graph may be replayed, and nothing is
+/// queried or waited for during the capture; a user's pool is only kept apart.
 enum class PoolKind : uint8_t { capture, user };
 
-/// Is the common pool ({0, 0}) or a private one.
+/// The common pool ({0, 0}) or a private one.
 template <MemDriver D>
 struct PoolPair {
   PoolId id;
   PoolKind kind = PoolKind::user;
   int references = 1;  // begin_pool and retain_pool less end_pool
-  int scopes = 0;      // use_pool objects that live
+  int scopes = 0;      // live use_pool objects
   BlockPool<D> small, large;
 
   PoolPair() {
     small.small = true;
     small.owner = large.owner = this;
   }
-  /// Tells that nobody can allocate here any more: memory goes back when its blocks are freed.
+  /// Returns whether nobody can allocate here any more: memory is returned when its blocks are freed.
   bool dead() const { return references == 0; }
-  /// Tells whether cached memory may be given back to the driver.
+  /// Returns whether cached memory may be returned to the driver.
   bool releasable() const { return dead() || kind == PoolKind::user; }
 };
 
-/// Is what the threads' stacks of use_pool scopes are linked from.
+/// A link in a thread's stack of use_pool scopes.
 struct PoolScopeLink {
   const void* allocator = nullptr;
   void* pools = nullptr;
   PoolScopeLink* outer = nullptr;
 };
 
-/// Points at the calling thread's innermost scope. Libraries with hidden visibility have one each: scopes are opened in
-/// the library that allocates.
+/// The calling thread's innermost scope. Libraries with hidden visibility have one each: open scopes in the library
+/// that allocates.
 inline constinit thread_local PoolScopeLink* innermost_pool_scope = nullptr;
 
 }  // namespace vesta::cuda

@@ -1,18 +1,19 @@
-// The caching allocator of device memory: requests are cut from segments that stay with the process, so that a training
-// step in its stride makes no driver call at all.
+// The caching allocator of device memory: requests are cut from segments that stay with the process, so that a
+// training step in steady state makes no driver call at all.
 //
-// A tour of one allocation. allocate(n, S) rounds n up and looks into the bins of stream S: a hit is carved, the rest
-// goes back to the bins, done (this file). A miss (caching_allocator_reuse.h) looks at blocks that other streams used,
-// then at blocks that other streams freed, behind an event that S waits for; then it grows
-// (caching_allocator_segments.h): by a segment, or by mapping more of an address range. If the device has no more, the
-// ladder is climbed: callbacks, finished events, cached memory given back, waiting for all streams. Then Error(memory)
-// says what holds the memory (caching_allocator_inspect.h). free() joins a block with its free neighbours; one that
-// other streams used (record_stream) is pending until their events are done, or until the next user waits for them.
+// A tour of one allocation. allocate(n, S) rounds n up and looks into the bins of stream S: a hit is cut to size, and
+// the rest goes back to the bins (this file). A miss (caching_allocator_reuse.h) looks at blocks that other streams
+// used, then at blocks that other streams freed, behind an event that S waits for; then the allocator grows
+// (caching_allocator_segments.h): by a segment, or by mapping more of an address range. If the device has no more
+// memory, it takes the steps of a ladder: callbacks, finished events, returning cached memory, waiting for all
+// streams. Then Error(memory) says what holds the memory (caching_allocator_inspect.h). free() joins a block with its
+// free neighbours; a block that other streams used (record_stream) is pending until their events are done, or until
+// its next user waits for them.
 //
 // Note [Streams share memory, not neighbours]: a block is free *for its stream*. Two free neighbours of different
-// streams are not joined, because whoever got the whole would have to wait for both. They are joined when somebody does
-// wait (reuse_across_streams) or when the host has waited (release_cached). Rejected: a segment per stream as PyTorch
-// has it, where memory freed on one stream is lost to the others until the device is full.
+// streams are not joined, because a user of the whole would have to wait for both. They are joined when a user does
+// wait (reuse_across_streams) or when the host has waited (release_cached). Rejected: a segment per stream as in
+// PyTorch, where memory freed on one stream is lost to the others until the device is full.
 #pragma once
 #include <functional>
 #include <map>
@@ -34,10 +35,11 @@
 
 namespace vesta::cuda {
 
-/// Returns the name of the op that the calling thread runs, or nullptr; the name lives as long as the process.
+/// A function that returns the name of the op that the calling thread runs, or nullptr; the name lives as long as the
+/// process.
 using OpName = const char* (*)();
 
-/// Caches the memory of one device. Any thread may call any member; one mutex guards all.
+/// The cache of one device's memory. Any thread may call any member; one mutex guards all.
 template <MemDriver D>
 class CachingAllocator {
  public:
@@ -45,53 +47,55 @@ class CachingAllocator {
   using Event = typename D::Event;
   using Block = cuda::Block<D>;
 
-  /// Serves device `device` through `driver`, which must outlive it.
+  /// Makes the allocator of `device` over `driver`, which must outlive it.
   CachingAllocator(int device, D& driver, const Options& options = {});
-  /// Gives everything back to the driver, after waiting for all streams. No block may be used afterwards.
+  /// Returns everything to the driver, after waiting for all streams. No block may be used afterwards.
   ~CachingAllocator();
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  /// Allocates at least `nbytes`, 512-byte aligned, for use on `stream`; nullptr for 0 bytes. Error(memory) naming who
-  /// holds what, after which the allocator works on.
+  /// Allocates at least `nbytes`, 512-byte aligned, for use on `stream`; nullptr for 0 bytes. Error(memory) naming
+  /// what holds the memory; the allocator stays usable after it.
   Block* allocate(size_t nbytes, Stream stream);
-  /// Takes a block back; work on its streams may still be queued. nullptr is ignored. Error(runtime) at a second free.
+  /// Frees a block; work on its streams may still be queued. nullptr is ignored. Error(runtime) at a second free.
   void free(Block* block);
-  /// Tells that work queued on `stream`, not the block's own, uses the block: it is handed out again only behind that.
+  /// Records that work queued on `stream`, which is not the block's own, uses the block: it is reused only after that
+  /// work.
   void record_stream(Block* block, Stream stream);
   /// Returns the allocated block that holds an address, or nullptr. Slow: for foreign pointers.
   Block* find(const void* p) const;
 
-  /// Waits for pending events and gives all free segments back to the driver. Error(runtime) during a capture.
+  /// Waits for pending events and returns all free segments to the driver. Error(runtime) during a capture.
   void empty_cache();
   /// Limits the reserved bytes to a part of the device's memory, 0 < fraction <= 1.
   void set_fraction(double fraction);
-  /// Adds something to call, without the lock, before memory is declared out: it may free blocks. Returns its number.
+  /// Adds a callback that is called, without the lock, before Error(memory); it may free blocks.
+  /// Returns its number.
   int add_oom_callback(std::function<void()> callback);
   void remove_oom_callback(int number);
 
-  /// Makes a private pool and returns its name.
+  /// Makes a private pool and returns its id.
   PoolId begin_pool(PoolKind kind = PoolKind::capture);
   /// Adds an owner to a pool: a second graph that shares it.
   void retain_pool(PoolId id);
-  /// Drops an owner. After the last one memory goes back to the driver: free segments now (the host waits for all
-  /// streams that are known), the others when their blocks are freed. No graph that uses it may be replayed any more.
+  /// Drops an owner. After the last one, memory is returned to the driver: free segments now (the host waits for all
+  /// known streams), the others when their blocks are freed. No graph that uses the pool may be replayed any more.
   void end_pool(PoolId id);
-  /// Makes a stream known that only replays graphs, so that end_pool waits for it.
+  /// Registers a stream that only replays graphs, so that end_pool waits for it.
   void know_stream(Stream stream);
   class PoolScope;
-  /// Sends the calling thread's allocations to a private pool as long as the returned object lives.
+  /// Directs the calling thread's allocations to a private pool as long as the returned object lives.
   PoolScope use_pool(PoolId id) { return PoolScope(*this, id); }
 
-  /// Copies the counters.
+  /// Returns a copy of the counters.
   Stats stats() const;
   void reset_peak();
   void reset_accumulated();
-  /// Lists segments, blocks and the history. Error(memory) of the host only.
+  /// Returns segments, blocks and the history. Error(memory) only for host memory.
   Snapshot snapshot() const;
   /// Starts a new history of up to `max_entries` events, or stops it.
   void record_history(bool on, size_t max_entries = 100000);
-  /// Gives the history, snapshots and reports a way to name the op that allocates.
+  /// Sets the function that names the allocating op, for the history, snapshots and reports.
   void set_op_name(OpName name);
   /// Checks every link, bin and count; Error(runtime) naming what is wrong. For tests.
   void check() const;
@@ -104,19 +108,20 @@ class CachingAllocator {
   using Pools = PoolPair<D>;
   using Seg = Segment<D>;
   using Lock = std::lock_guard<AdaptiveMutex>;
-  /// What a call of allocate asks for.
+  /// The request of one call of allocate.
   struct Request {
     size_t nbytes;
     size_t size;
     uint32_t stream;
     Pool* pool;
   };
-  /// Is a change of inactive_split: free blocks that are parts of their segments.
+  /// A change of inactive_split: free blocks that are parts of their segments.
   struct Holes {
     int64_t count = 0, bytes = 0;
   };
 
-  // The hit path, below. What changes holes_ comes with a twin that changes a local, which registers hold.
+  // The hit path, below. Functions that change holes_ have a twin that changes a local variable, which stays in
+  // registers.
   Pools& current_pools();
   Block* find_fit(const Request& r);
   bool acceptable(size_t size, const Request& r) const;
@@ -201,12 +206,12 @@ class CachingAllocator {
   Options options_;
   size_t total_ = 0;
   size_t limit_ = kUnlimited;
-  size_t demand_ = 0;  // the highest active_bytes seen when growing
+  size_t demand_ = 0;  // the highest active_bytes seen at growth
   StreamTable<D> streams_;
   Slab<Block> blocks_;
   Slab<Use<D>> uses_;
   StatCounters counters_;
-  Holes holes_;  // what one call has changed and not booked yet
+  Holes holes_;  // changes of one call that are not counted yet
   Pools common_;
   std::map<PoolId, std::unique_ptr<Pools>> private_pools_;
   uint64_t last_pool_ = 0;
@@ -218,7 +223,8 @@ class CachingAllocator {
   std::string driver_error_;  // the first error of the driver on the way to Error(memory)
 };
 
-/// Sends the calling thread's allocations to a private pool from construction to destruction, on the same thread.
+/// A scope that directs the calling thread's allocations to a private pool, from construction to destruction on the
+/// same thread.
 template <MemDriver D>
 class CachingAllocator<D>::PoolScope : private PoolScopeLink {
  public:
@@ -263,7 +269,7 @@ auto CachingAllocator<D>::allocate(size_t nbytes, Stream stream) -> Block* {
   Pools& pools = current_pools();
   Request r{nbytes, nbytes, streams_.index(stream), &pools.large};
   if (nbytes > kMaxRequest) [[unlikely]]
-    out_of_memory(Request(r));  // a copy: this one stays in registers
+    out_of_memory(Request(r));  // a copy, so that this one stays in registers
   r.size = round_size(nbytes, options_);
   if (r.size <= kSmallSize) r.pool = &pools.small;
   Block* b = find_fit(r);
@@ -326,7 +332,7 @@ VESTA_INLINE auto CachingAllocator<D>::find_fit(const Request& r) -> Block* {
   return b && acceptable(b->size, r) ? b : nullptr;
 }
 
-/// Tells whether max_split_size allows a block of `size` for a request.
+/// Returns whether max_split_size allows a block of `size` for a request.
 template <MemDriver D>
 bool CachingAllocator<D>::acceptable(size_t size, const Request& r) const {
   if (size < options_.max_split_size) [[likely]]
@@ -341,7 +347,7 @@ bool CachingAllocator<D>::may_split(const Block* b, size_t size) const {
   return rest > kSmallSize && size < options_.max_split_size;
 }
 
-/// Shortens a block that is in no list and returns the rest, in no list either. blocks_ has one in reserve.
+/// Shortens a block that is in no list and returns the rest, which is in no list either. blocks_ has one in reserve.
 template <MemDriver D>
 VESTA_INLINE auto CachingAllocator<D>::cut(Block* b, size_t size) noexcept -> Block* {
   Block* rest = blocks_.take();
@@ -379,7 +385,7 @@ VESTA_INLINE void CachingAllocator<D>::take_free(Block* b, Holes& holes) noexcep
   }
 }
 
-/// Joins a block with the one behind it, which is in no list.
+/// Joins a block with the one after it, which is in no list.
 template <MemDriver D>
 VESTA_INLINE void CachingAllocator<D>::absorb_next(Block* b) noexcept {
   Block* gone = b->next;
@@ -425,7 +431,7 @@ VESTA_INLINE auto CachingAllocator<D>::settle(Block* b, Holes& holes) noexcept -
   return b;
 }
 
-/// Cuts a free block of the request's stream to size and makes it the caller's.
+/// Cuts a free block of the request's stream to size and gives it to the caller.
 template <MemDriver D>
 VESTA_INLINE auto CachingAllocator<D>::hand_out(Block* b, const Request& r, Holes holes) -> Block* {
   const bool split = may_split(b, r.size);
@@ -444,7 +450,7 @@ VESTA_INLINE auto CachingAllocator<D>::hand_out(Block* b, const Request& r, Hole
   return b;
 }
 
-/// Books what the call changed in inactive_split.
+/// Counts what the call changed in inactive_split.
 template <MemDriver D>
 void CachingAllocator<D>::flush_holes(bool small) {
   counters_.holes_changed(small, holes_.count, holes_.bytes);
@@ -458,7 +464,7 @@ void CachingAllocator<D>::note(TraceAction action, uint64_t addr, size_t size, u
   history_.push({action, device_, addr, size, stream, driver_.now(), op});
 }
 
-/// Returns a block to the bins of its own stream: nothing of another stream holds it any more.
+/// Returns a block to the bins of its own stream, once no other stream uses it any more.
 template <MemDriver D>
 void CachingAllocator<D>::complete(Block* b) {
   Pool& pool = *b->segment->pool;

@@ -1,4 +1,5 @@
-// What CachingAllocator tells about itself: counters, snapshots, the report of Error(memory), and its own audit.
+// CachingAllocator's information about itself: counters, snapshots, the report of Error(memory), and its consistency
+// check.
 #pragma once
 #include <cstdio>
 
@@ -8,7 +9,7 @@ namespace vesta::cuda {
 
 namespace detail {
 
-/// Writes a number of bytes for people: "512 B", "3.50 MiB".
+/// Returns a number of bytes as readable text: "512 B", "3.50 MiB".
 inline std::string readable(size_t bytes) {
   char out[40];
   if (bytes < kKiB) std::snprintf(out, sizeof out, "%zu B", bytes);
@@ -18,7 +19,7 @@ inline std::string readable(size_t bytes) {
   return out;
 }
 
-/// Names a state as PyTorch's snapshots do.
+/// Returns the name of a state in PyTorch's snapshots.
 inline const char* state_name(BlockState state) {
   if (state == BlockState::allocated) return "active_allocated";
   return state == BlockState::free ? "inactive" : "active_pending_free";
@@ -122,7 +123,7 @@ void CachingAllocator<D>::append_segments(const Pool& pool, std::vector<SegmentI
   }
 }
 
-/// Throws Error(memory): what was asked for, what is there, who holds it, what to try.
+/// Throws Error(memory): the request, the memory there is, what holds it, and what to try.
 template <MemDriver D>
 void CachingAllocator<D>::out_of_memory(const Request& r) {
   using detail::readable;
@@ -178,7 +179,7 @@ std::string CachingAllocator<D>::describe_live() const {
   return out + ".";
 }
 
-/// Names the setting that would have helped most likely.
+/// Returns the setting that would most likely have helped.
 template <MemDriver D>
 std::string CachingAllocator<D>::advise(size_t size) const {
   const size_t reserved = size_t(counters_.current(StatType::reserved_bytes));
@@ -192,7 +193,7 @@ std::string CachingAllocator<D>::advise(size_t size) const {
                        : " Free tensors or make the batch smaller; record_history names the ops that hold memory.";
 }
 
-/// Adds what a segment's links say to `found` and checks them.
+/// Checks the links of a segment and adds what they show to `found`.
 template <MemDriver D>
 void CachingAllocator<D>::check_segment(const Seg& s, Stats& found) const {
   const bool small = s.pool->small;

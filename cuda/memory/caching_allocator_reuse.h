@@ -1,4 +1,4 @@
-// What CachingAllocator does when the requesting stream has no free block: events, other streams, the ladder.
+// CachingAllocator when the requesting stream has no free block: events, other streams, the ladder.
 //
 // Note [Errors of the driver]: an event call that fails makes its step fail, not the allocation: the next step is
 // tried, and if none helps, Error(memory) quotes the driver. A free never fails: a block whose events cannot be
@@ -15,7 +15,7 @@ auto CachingAllocator<D>::find_slowly(const Request& r) -> Block* {
   const bool gated = events_allowed(r);
   if (gated) {
     record_deferred(*r.pool);
-    constexpr int kQueries = 8;  // enough to keep up: an allocation frees at most one block to query
+    constexpr int kQueries = 8;  // enough: an allocation frees at most one block to query
     if (poll(*r.pool, kQueries))
       if (Block* b = find_fit(r)) return b;
     if (r.size >= options_.cross_stream_min)
@@ -26,8 +26,8 @@ auto CachingAllocator<D>::find_slowly(const Request& r) -> Block* {
   return climb(r);
 }
 
-/// Spares an idle segment, `whole`, that a request would break: the next one of its size would need another. Memory of
-/// other streams that is nearer to what is asked serves instead, if there is any.
+/// Saves an idle segment, `whole`, that a request would split: the next request of its size would need another. Memory
+/// of other streams that is closer to the requested size is used instead, if there is any.
 template <MemDriver D>
 auto CachingAllocator<D>::spare_whole(Block* whole, const Request& r) -> Block* {
   if (r.size < options_.cross_stream_min || !events_allowed(r)) return whole;
@@ -35,7 +35,7 @@ auto CachingAllocator<D>::spare_whole(Block* whole, const Request& r) -> Block* 
   return b ? b : whole;
 }
 
-/// Tells whether events may be queried and waited for: not while a graph is captured.
+/// Returns whether events may be queried and waited for: not while a graph is captured.
 template <MemDriver D>
 bool CachingAllocator<D>::events_allowed(const Request& r) {
   if (captures_ > 0) return false;
@@ -57,7 +57,7 @@ bool CachingAllocator<D>::attempt(F&& step) {
   }
 }
 
-/// Puts a freed block that other streams used aside until they are done with it.
+/// Sets aside a freed block that other streams used, until they are done with it.
 template <MemDriver D>
 void CachingAllocator<D>::free_used(Block* b) {
   Pool& pool = *b->segment->pool;
@@ -66,7 +66,7 @@ void CachingAllocator<D>::free_used(Block* b) {
   if (captures_ == 0) record_deferred(pool);
 }
 
-/// Records the events of deferred blocks, as far as the driver lets it; those are pending then.
+/// Records the events of deferred blocks, as far as the driver allows; those blocks are pending then.
 template <MemDriver D>
 void CachingAllocator<D>::record_deferred(Pool& pool) {
   for (Block* b = pool.deferred.head; b;) {
@@ -80,7 +80,7 @@ void CachingAllocator<D>::record_deferred(Pool& pool) {
   }
 }
 
-/// Records an event on each stream that used a block; false if one is missing still.
+/// Records an event on each stream that used a block; returns false if one is still missing.
 template <MemDriver D>
 bool CachingAllocator<D>::record_uses(Block* b) {
   bool all = true;
@@ -102,7 +102,7 @@ bool CachingAllocator<D>::record_uses(Block* b) {
   return all;
 }
 
-/// Gives the events of a block back.
+/// Returns the events of a block to the driver.
 template <MemDriver D>
 void CachingAllocator<D>::drop_uses(Block* b) {
   while (Use<D>* u = b->uses) {
@@ -112,8 +112,8 @@ void CachingAllocator<D>::drop_uses(Block* b) {
   }
 }
 
-/// Frees pending blocks whose events are done, with at most `queries` questions; true if there was one. Work of one
-/// stream ends in order: where an event is not done, later ones of its stream are not asked.
+/// Frees pending blocks whose events are done, with at most `queries` queries; returns whether it freed one. Work of
+/// one stream ends in order: if an event is not done, later ones of its stream are not queried.
 template <MemDriver D>
 bool CachingAllocator<D>::poll(Pool& pool, int queries) {
   uint64_t busy = 0;
@@ -161,7 +161,7 @@ void CachingAllocator<D>::each_pools(F&& f) const {
   for (const auto& [id, pools] : private_pools_) f(std::as_const(*pools));
 }
 
-/// Asks for every pending block of every pool; true if one came free.
+/// Queries every pending block of every pool; returns whether it freed one.
 template <MemDriver D>
 bool CachingAllocator<D>::poll_all() {
   bool any = false;
@@ -174,7 +174,7 @@ bool CachingAllocator<D>::poll_all() {
   return any;
 }
 
-/// Waits for every pending block of every pool; true if one came free.
+/// Waits for every pending block of every pool; returns whether it freed one.
 template <MemDriver D>
 bool CachingAllocator<D>::sync_pending() {
   bool any = false;
@@ -239,7 +239,7 @@ int CachingAllocator<D>::wait_for(Block* b, uint32_t stream) {
   return waits + streams_.gate(b->stream_index, b->freed_at, stream);
 }
 
-/// Takes a block from the pending ones, in no list then: somebody waits for its events.
+/// Removes a block from the pending ones, because a stream waits for its events; it is in no list then.
 template <MemDriver D>
 void CachingAllocator<D>::end_pending(Block* b) {
   Pool& pool = *b->segment->pool;
@@ -250,7 +250,7 @@ void CachingAllocator<D>::end_pending(Block* b) {
 }
 
 /// Takes neighbours, free or pending, as one free block of the requesting stream, which waits for what they wait for.
-/// What the last one has too much stays with its stream, if that is free already.
+/// The surplus of the last one stays with its stream, if that one is free already.
 template <MemDriver D>
 auto CachingAllocator<D>::take_run(const Request& r, Block* first, Block* last) -> Block* {
   blocks_.reserve(1);
@@ -279,11 +279,11 @@ auto CachingAllocator<D>::take_run(const Request& r, Block* first, Block* last) 
   return make_free(join_run(first, last), r.stream, streams_.mark(r.stream));
 }
 
-// Note [Runs]: if all streams were one, free neighbours would be joined and the smallest whole that holds a request
-// would be cut from its start. The same is done here with whole stretches of free and pending blocks of any stream: the
-// smallest stretch is chosen, and as many blocks from its start as are needed. Choosing the smallest block instead, or
-// the smallest window of blocks, leaves pieces on both sides and cost half as much memory again in the test of producer
-// and consumer.
+// Note [Runs]: if there were only one stream, free neighbours would be joined, and a request would be cut from the
+// start of the smallest joined block that holds it. The same is done here with runs of free and pending blocks of any
+// streams: the smallest run is chosen, and as many blocks from its start as are needed. Choosing the smallest block
+// instead, or the smallest window of blocks, leaves pieces on both sides and cost half as much memory again in the
+// test of producer and consumer.
 
 /// Finds the blocks for take_run.
 template <MemDriver D>
@@ -311,7 +311,7 @@ auto CachingAllocator<D>::best_run(const Request& r) const -> std::pair<Block*, 
   return {best, last};
 }
 
-/// Climbs the ladder after growing failed: each step frees more and costs more.
+/// Takes the steps of the ladder after growing failed: each step frees more and costs more.
 template <MemDriver D>
 auto CachingAllocator<D>::climb(const Request& r) -> Block* {
   ++counters_.counts.num_alloc_retries;
@@ -343,7 +343,7 @@ auto CachingAllocator<D>::try_again(const Request& r, bool gated) -> Block* {
   return grow(r);
 }
 
-/// Calls what add_oom_callback was given, without the lock; not again from within.
+/// Calls the callbacks of add_oom_callback without the lock; does nothing if a callback is running.
 template <MemDriver D>
 void CachingAllocator<D>::run_callbacks() {
   static constinit thread_local bool inside = false;

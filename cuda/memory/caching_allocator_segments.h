@@ -1,8 +1,8 @@
-// How CachingAllocator takes memory from the driver and gives it back, and its private pools.
+// How CachingAllocator takes memory from the driver and returns it, and its private pools.
 //
 // An expandable segment is an address range as large as the device, mapped chunk by chunk where it is needed; its
-// unmapped parts are blocks as well (BlockState::unmapped), always whole chunks. Free memory at the end of what is
-// mapped then grows instead of being left over, which is what saves programs whose sizes change.
+// unmapped parts are blocks as well (BlockState::unmapped), always whole chunks. Free memory at the end of the mapped
+// part then grows instead of being left over, which helps programs whose sizes change.
 #pragma once
 #include <vesta/cuda/memory/caching_allocator.h>
 
@@ -56,12 +56,12 @@ auto CachingAllocator<D>::grow_mapped(const Request& r) -> Block* {
   blocks_.reserve(1);
   const size_t mapped = map_chunks(*s, hole, bytes);
   if (mapped == 0) return nullptr;
-  Block* b = commit(hole, mapped, r.stream);  // what was mapped before the device was full is kept, too
+  Block* b = commit(hole, mapped, r.stream);  // what was mapped before the device was full is kept
   flush_holes(r.pool->small);
   return b->size >= r.size ? b : nullptr;
 }
 
-/// Returns the pool's address range, reserved at its first use; nullptr where the driver has none.
+/// Returns the pool's address range, reserved on first use; nullptr if the driver has none.
 template <MemDriver D>
 auto CachingAllocator<D>::expandable_segment(Pool& pool, Stream stream) -> Seg* {
   if (pool.expandable) return pool.expandable;
@@ -98,7 +98,7 @@ auto CachingAllocator<D>::best_hole(Seg& s, const Request& r) const -> std::pair
   for (Block* hole = s.first; hole; hole = hole->next) {
     if (hole->state != BlockState::unmapped) continue;
     const size_t before = usable(hole->prev);
-    const size_t missing = r.size > before ? r.size - before : r.size;  // a block that is too large is not added to
+    const size_t missing = r.size > before ? r.size - before : r.size;  // a block that is too large is not extended
     size_t bytes = (missing + s.chunk - 1) / s.chunk * s.chunk;
     if (bytes > hole->size) {
       if (hole->size + usable(hole->next) < missing) continue;
@@ -135,12 +135,13 @@ auto CachingAllocator<D>::commit(Block* hole, size_t bytes, uint32_t stream) noe
 }
 
 // Note [Waste]: a program whose sizes grow leaves segments behind that are too small for it. PyTorch keeps them until
-// the device is full; a step of a GPT with random lengths then holds up to twice what it uses. Here a new segment is
-// bought partly with old ones: if more than `max_waste` of the highest demand so far would lie idle, whole idle
-// segments go back first, the longest unused one first. Programs of fixed shapes never grow after their first steps,
-// and so never pay for it. Expandable segments do not need it.
+// the device is full; a step of a GPT with random lengths then holds up to twice what it uses. Here old segments
+// partly make up for a new one: if more than `max_waste` of the highest demand so far would lie idle, whole idle
+// segments are returned first, beginning with the longest unused one. Programs of fixed shapes never grow after their
+// first steps, and so never pay for it. Expandable segments do not need it.
 
-/// Gives idle segments back before growing by one for `r`, if too much lies idle or a threshold of the limit is passed.
+/// Returns idle segments to the driver before growing by one for `r`, if too much lies idle or a threshold of the
+/// limit is passed.
 template <MemDriver D>
 void CachingAllocator<D>::collect_garbage(const Request& r) {
   const auto reserved = [&] { return size_t(counters_.current(StatType::reserved_bytes)); };
@@ -165,13 +166,13 @@ void CachingAllocator<D>::collect_garbage(const Request& r) {
   flush_holes(false);
 }
 
-/// Gives the driver all memory that is free, in pools that may do so.
+/// Returns all free memory to the driver, in pools that may do so.
 template <MemDriver D>
 void CachingAllocator<D>::release_cached() {
   bool graphs_done = true;
   for (auto& [id, pools] : private_pools_)
     if (pools->dead() && pools->kind == PoolKind::capture)
-      graphs_done = attempt([&] { streams_.sync_all(); });  // its replays ran on streams of their own
+      graphs_done = attempt([&] { streams_.sync_all(); });  // its replays ran on their own streams
   each_pools([&](Pools& p) {
     if (!p.releasable() || (p.kind == PoolKind::capture && !graphs_done)) return;
     release_pool(p.small);
@@ -197,7 +198,7 @@ void CachingAllocator<D>::release_pool(Pool& pool) {
   flush_holes(pool.small);
 }
 
-/// Gives a plain segment back if all of it is free.
+/// Returns a plain segment to the driver if all of it is free.
 template <MemDriver D>
 bool CachingAllocator<D>::release_segment(Seg* s) {
   Block* last = s->first;
@@ -243,7 +244,7 @@ auto CachingAllocator<D>::join_run(Block* first, Block* last) noexcept -> Block*
   return first;
 }
 
-/// Deletes a segment that the driver has back, and its one block.
+/// Deletes a segment that was returned to the driver, and its one block.
 template <MemDriver D>
 void CachingAllocator<D>::forget(Seg* s) noexcept {
   s->pool->unlink(s);
@@ -262,7 +263,7 @@ void CachingAllocator<D>::unmap_free(Seg* s) {
   }
 }
 
-/// Unmaps the whole chunks within a run of free blocks; returns the block after which nothing is done yet.
+/// Unmaps the whole chunks within a run of free blocks; returns the block from which to continue.
 template <MemDriver D>
 auto CachingAllocator<D>::unmap_run(Seg* s, Block* first, Block* last) -> Block* {
   const size_t begin = size_t(first->begin() - s->base), end = size_t(last->end() - s->base);
@@ -289,7 +290,7 @@ auto CachingAllocator<D>::unmap_run(Seg* s, Block* first, Block* last) -> Block*
   return hole;
 }
 
-/// Unmaps chunk by chunk; returns the bytes until the driver refused.
+/// Unmaps chunk by chunk; returns the bytes unmapped before the driver refused.
 template <MemDriver D>
 size_t CachingAllocator<D>::unmap_chunks(Seg* s, uint8_t* from, uint8_t* to) {
   uint8_t* at = from;
@@ -361,8 +362,8 @@ void CachingAllocator<D>::know_stream(Stream stream) {
   streams_.index(stream);
 }
 
-/// Gives back what is free of a dead pool, and the pool itself when nothing is left. During a capture nothing can be
-/// waited for: the next call, or empty_cache, does it then.
+/// Returns the free memory of a dead pool to the driver, and removes the pool when nothing is left. During a capture
+/// nothing can be waited for; then the next call, or empty_cache, does it.
 template <MemDriver D>
 void CachingAllocator<D>::sweep(Pools& pools) {
   if (captures_ > 0) return;
@@ -384,7 +385,7 @@ CachingAllocator<D>::~CachingAllocator() {
   });
 }
 
-/// Gives everything back, allocated or not; what the driver refuses is lost with the device.
+/// Returns everything to the driver, allocated or not; what the driver refuses is lost with the device.
 template <MemDriver D>
 void CachingAllocator<D>::destroy(Pool& pool) noexcept {
   while (Seg* s = pool.segments) {

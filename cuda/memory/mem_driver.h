@@ -1,5 +1,5 @@
-// What the allocators ask of a device: memory, address ranges and events. The CUDA runtime implements it, and so does
-// the simulated device of the tests, which can stall its streams and fail any call.
+// What the allocators need from a device: memory, address ranges and events. The CUDA runtime implements it, and so
+// does the simulated device of the tests, which can stall its streams and fail any call.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -8,20 +8,20 @@
 
 namespace vesta::cuda {
 
-/// Holds what a device says of its memory, in bytes.
+/// A device's memory, in bytes.
 struct MemInfo {
   size_t free = 0;
   size_t total = 0;
 };
 
-/// Names a stream or an event: a pointer or a number that can be copied and compared.
+/// A handle of a stream or an event: a pointer or a number that can be copied and compared.
 template <class H>
 concept DeviceHandle = std::is_trivially_copyable_v<H> && std::equality_comparable<H> && sizeof(H) <= 8 &&
                        (std::is_pointer_v<H> || std::is_integral_v<H>);
 
-/// Orders host and streams. A call throws Error where the device refuses.
+/// A driver that orders host and streams. A call throws Error if the device refuses.
 ///
-/// `event_get` takes an event from the driver's pool and `event_put` gives it back, at any time: a wait that is already
+/// `event_get` takes an event from the driver's pool and `event_put` returns it, at any time: a wait that is already
 /// queued keeps what it waits for. `event_record(e, s)` marks the work queued on s so far, `event_query(e)` tells
 /// whether that work is done, `event_sync(e)` blocks the host until it is, `stream_wait(s, e)` makes work queued on s
 /// from now on run after it. `is_capturing(s)` tells whether s records a graph instead of running.
@@ -37,12 +37,12 @@ concept EventDriver = DeviceHandle<typename D::Stream> && DeviceHandle<typename 
                         { d.is_capturing(s) } -> std::same_as<bool>;
                       };
 
-/// Gives device memory. Running out is an answer (nullptr, false), anything else that goes wrong is an Error.
+/// A driver that allocates device memory. Lack of memory is a result (nullptr, false); any other failure is an Error.
 ///
-/// `malloc_` returns at least 512-byte aligned memory. `va_reserve(n)` reserves addresses without memory (nullptr where
-/// the device has no such thing); `va_map(base, offset, n)` puts memory behind a part of them and `va_unmap` takes it
-/// away, for exactly a part that was mapped; `va_release(base, n)` gives the addresses back. None of the calls that
-/// take memory away needs to wait for the device: the allocator has waited. `now` counts microseconds and never fails.
+/// `malloc_` returns at least 512-byte aligned memory. `va_reserve(n)` reserves addresses without memory (nullptr if
+/// the device cannot); `va_map(base, offset, n)` maps memory to a part of them and `va_unmap` unmaps it, for exactly a
+/// part that was mapped; `va_release(base, n)` frees the addresses. None of the calls that free memory needs to wait
+/// for the device: the allocator has waited. `now` counts microseconds and never fails.
 template <class D>
 concept MemDriver = EventDriver<D> && requires(D d, void* p, size_t n) {
   { d.malloc_(n) } -> std::same_as<void*>;
@@ -55,7 +55,7 @@ concept MemDriver = EventDriver<D> && requires(D d, void* p, size_t n) {
   { d.now() } -> std::same_as<int64_t>;
 };
 
-/// Gives page-locked host memory (nullptr when there is none) and orders its uses.
+/// A driver that allocates page-locked host memory (nullptr if there is none) and orders its uses.
 template <class D>
 concept HostMemDriver = EventDriver<D> && requires(D d, void* p, size_t n) {
   { d.host_malloc(n) } -> std::same_as<void*>;

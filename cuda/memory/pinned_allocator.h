@@ -1,9 +1,8 @@
-// The cache of page-locked host memory, which copies between host and device need to run by themselves.
+// The cache of page-locked host memory, which asynchronous copies between host and device need.
 //
-// Sizes are powers of two; up to 2 MiB they are cut from segments of 4 MiB, because asking the driver is slow. Whoever
-// queues a copy says so (record_use), and an event is recorded there and then; a freed block is handed out again only
-// once all its events are done. Unlike device memory, host memory is touched by the host at once, so no stream can wait
-// in its place.
+// Sizes are powers of two; up to 2 MiB they are cut from segments of 4 MiB, because driver calls are slow. Code that
+// queues a copy says so (record_use), and an event is recorded at once; a freed block is reused only after all its
+// events are done. Unlike device memory, host memory is used by the host at once, so no stream can wait in its place.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -22,24 +21,24 @@
 
 namespace vesta::cuda {
 
-/// Counts the bytes of a PinnedAllocator.
+/// The byte counts of a PinnedAllocator.
 struct PinnedStats {
   int64_t reserved_bytes = 0;  // from the driver
-  int64_t allocated_bytes = 0;  // the callers'
+  int64_t allocated_bytes = 0;  // held by callers
   int64_t pending_bytes = 0;  // freed, but in use by a stream
   int64_t retired_bytes = 0;  // freed, but read by a captured graph
   int64_t num_host_alloc = 0;
   int64_t num_host_free = 0;
 };
 
-/// Caches page-locked memory for all devices. Any thread may call any member.
+/// The cache of page-locked memory for all devices. Any thread may call any member.
 template <HostMemDriver D>
 class PinnedAllocator {
  public:
   using Stream = typename D::Stream;
   using Event = typename D::Event;
 
-  /// Is a range of page-locked memory. Callers read the first three members.
+  /// A range of page-locked memory. Callers read the first three members.
   struct Block {
     void* data = nullptr;
     size_t size = 0;
@@ -56,28 +55,28 @@ class PinnedAllocator {
     std::vector<Use> uses;
     size_t segment = 0;  // its base, as a number
     bool allocated = false;
-    bool captured = false;  // a graph reads or writes it: never handed out again
+    bool captured = false;  // a graph reads or writes it: never reused
   };
 
-  /// Takes memory from `driver`, which must outlive it.
+  /// Makes an allocator over `driver`, which must outlive it.
   explicit PinnedAllocator(D& driver) : driver_(driver) {}
   ~PinnedAllocator();
   PinnedAllocator(const PinnedAllocator&) = delete;
   PinnedAllocator& operator=(const PinnedAllocator&) = delete;
 
-  /// Allocates at least `nbytes`, 512-byte aligned; nullptr for 0 bytes. Error(memory) when the host has no more.
+  /// Allocates at least `nbytes`, 512-byte aligned; nullptr for 0 bytes. Error(memory) if the host has no more.
   Block* allocate(size_t nbytes);
-  /// Tells that work that uses the block was just queued on `stream`.
+  /// Records that work that uses the block was just queued on `stream`.
   void record_use(Block* block, Stream stream);
-  /// Takes a block back; copies may still be queued. nullptr is ignored. Error(runtime) at a second free.
+  /// Frees a block; copies may still be queued. nullptr is ignored. Error(runtime) at a second free.
   void free(Block* block);
-  /// Returns the allocated block that holds an address, or nullptr where the address is not page-locked by us.
+  /// Returns the allocated block that holds an address, or nullptr if the address is not page-locked by us.
   Block* find(const void* p) const;
-  /// Waits for pending blocks and gives all free segments back. Error(runtime) during a capture.
+  /// Waits for pending blocks and returns all free segments to the driver. Error(runtime) during a capture.
   void empty_cache();
   PinnedStats stats() const;
 
-  /// Keeps events from being queried while it lives, as long as a graph is captured anywhere.
+  /// A scope in which events are not queried: make one for as long as a graph is captured anywhere.
   class CaptureScope {
    public:
     explicit CaptureScope(PinnedAllocator& allocator) : allocator_(allocator) { change(1); }
@@ -140,7 +139,7 @@ auto PinnedAllocator<D>::allocate(size_t nbytes) -> Block* {
     if (captures_ == 0) poll(8, false);
     b = take(size);
     if (!b && grow(size)) b = take(size);
-    for (bool wait : {false, true}) {  // the host is full: give back what is free, then wait for what will be
+    for (bool wait : {false, true}) {  // the host is full: return what is free, then wait for what will be
       if (b || captures_ > 0) break;
       poll(pending_.size(), wait);
       if ((b = take(size))) break;
@@ -170,7 +169,7 @@ void PinnedAllocator<D>::record_use(Block* b, Stream stream) {
   auto at = std::find_if(b->uses.begin(), b->uses.end(), [&](const Use& u) { return u.stream == stream; });
   if (at == b->uses.end()) at = b->uses.insert(at, Use{stream, Event{}, false, false});
   at->recorded = false;
-  record(*at);  // where the driver refuses, a later event of the stream will do
+  record(*at);  // if the driver refuses, a later event of the stream will do
 }
 
 template <HostMemDriver D>
@@ -237,7 +236,7 @@ auto PinnedAllocator<D>::take(size_t size) -> Block* {
   return b;
 }
 
-/// Adds a segment of blocks of `size`; false if the host has no more.
+/// Adds a segment of blocks of `size`; returns false if the host has no more.
 template <HostMemDriver D>
 bool PinnedAllocator<D>::grow(size_t size) {
   Segment s;
@@ -265,7 +264,7 @@ bool PinnedAllocator<D>::grow(size_t size) {
   return true;
 }
 
-/// Puts a block that nothing uses into its bin, for which there is room: it came from there.
+/// Puts an unused block into its bin, which has room because the block came from there.
 template <HostMemDriver D>
 void PinnedAllocator<D>::put(Block* b) {
   bins_[bin_of(b->size)].push_back(b);
@@ -282,7 +281,7 @@ bool PinnedAllocator<D>::record(Use& use) {
   });
 }
 
-/// Tells whether all uses of a block are over, or waits until they are; false too where the driver does not say.
+/// Returns whether all uses of a block are over, or waits until they are; also false if the driver cannot tell.
 template <HostMemDriver D>
 bool PinnedAllocator<D>::done(Block* b, bool wait) {
   while (!b->uses.empty()) {
@@ -300,7 +299,7 @@ bool PinnedAllocator<D>::done(Block* b, bool wait) {
   return true;
 }
 
-/// Looks at up to `most` pending blocks and frees those that are done; the others go to the end of the list.
+/// Checks up to `most` pending blocks and frees those that are done; the others go to the end of the list.
 template <HostMemDriver D>
 void PinnedAllocator<D>::poll(size_t most, bool wait) {
   const size_t looks = std::min(most, pending_.size());
@@ -318,7 +317,7 @@ void PinnedAllocator<D>::poll(size_t most, bool wait) {
   pending_.erase(pending_.end() - long(looks - kept), pending_.end());
 }
 
-/// Gives segments of which nothing is in use back to the driver.
+/// Returns segments to the driver of which nothing is in use.
 template <HostMemDriver D>
 void PinnedAllocator<D>::release() {
   for (auto at = segments_.begin(); at != segments_.end();) {

@@ -1,8 +1,8 @@
-// The streams an allocator has met, and the events that order one behind another.
+// The streams an allocator has seen, and the events that order one after another.
 //
-// Memory freed on stream A is free for A at once: what A queues later runs later. For stream B, and for the host, it is
-// free when A has reached the point of the free. Each stream counts its frees; a block remembers the count. One event
-// per stream marks a count, so that many blocks are gated by one record and one wait.
+// Memory freed on stream A is free for A at once: what A queues later runs later. For stream B, and for the host, it
+// is free when A has reached the point of the free. Each stream counts its frees; a block remembers the count. One
+// event per stream marks a count, so that one record and one wait are enough for many blocks.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -25,13 +25,13 @@ class StreamTable {
     for (State& s : states_)
       if (s.has_event) try {
           driver_.event_put(s.event);
-        } catch (...) {  // the device is gone, or going
+        } catch (...) {  // the device is gone, or shutting down
         }
   }
   StreamTable(const StreamTable&) = delete;
   StreamTable& operator=(const StreamTable&) = delete;
 
-  /// Returns the stream's index, the same for ever.
+  /// Returns the stream's index, which never changes.
   uint32_t index(Stream s) {
     const Recent& r = recent_[slot(s)];
     if (r.known && r.stream == s) [[likely]]
@@ -41,7 +41,7 @@ class StreamTable {
   size_t size() const { return states_.size(); }
   Stream stream(uint32_t i) const { return states_[i].stream; }
 
-  /// Counts a free on a stream and returns the count: work queued on the stream so far lies before it.
+  /// Counts a free on a stream and returns the count: work queued on the stream so far comes before it.
   uint64_t mark(uint32_t i) noexcept { return ++states_[i].marks; }
   uint64_t marks(uint32_t i) const noexcept { return states_[i].marks; }
 
@@ -67,7 +67,7 @@ class StreamTable {
     s.host_saw = s.event_at;
   }
 
-  /// Makes the host wait for everything queued on every stream that is known.
+  /// Makes the host wait for everything queued on every known stream.
   void sync_all() {
     for (uint32_t i = 0; i < states_.size(); ++i) sync(i, mark(i));
   }
@@ -76,8 +76,8 @@ class StreamTable {
   struct State {
     Stream stream{};
     uint64_t marks = 0;
-    uint64_t event_at = 0;  // the count when the event was recorded last
-    uint64_t host_saw = 0;  // the highest count the host knows to be reached
+    uint64_t event_at = 0;  // the count when the event was last recorded
+    uint64_t host_saw = 0;  // the highest count that the host knows to be reached
     typename D::Event event{};
     bool has_event = false;
     std::vector<uint64_t> waited;  // by stream: the count that this one has waited for

@@ -11,8 +11,8 @@ namespace vesta::cuda::nccl {
 namespace {
 
 constexpr auto kAbortPatience = std::chrono::seconds(5);
-constexpr auto kClosePatience = std::chrono::seconds(10);  // of ncclCommFinalize, then the communicator is aborted
-constexpr auto kCallPatience = std::chrono::seconds(1);    // for a call under way, before an abort goes past it
+constexpr auto kClosePatience = std::chrono::seconds(10);  // for ncclCommFinalize, before an abort
+constexpr auto kCallPatience = std::chrono::seconds(1);    // for a running call, before an abort ignores it
 
 [[noreturn]] void end_process(const std::string& group, const std::string& reason) {
   std::fprintf(stderr,
@@ -108,7 +108,7 @@ std::string Communicator::async_error() {
 }
 
 void Communicator::abort() noexcept {
-  std::unique_lock lock(calling_, kCallPatience);  // who does not come out of a call is freed by the abort itself
+  std::unique_lock lock(calling_, kCallPatience);  // a thread stuck in a call is freed by the abort itself
   Comm comm = comm_.exchange(nullptr);
   if (lock) lock.unlock();
   if (comm) functions().comm_abort(comm);
@@ -153,7 +153,7 @@ void Communicators::abort_all(const std::string& reason) noexcept {
   for (auto& c : all) {
     if (c->busy()) devices.push_back(c->device());
   }
-  // Before the abort: it ends the waits, and who comes out of one must not take what was not written for values.
+  // Before the abort: it ends the waits, and a thread that leaves one must not take unwritten memory for values.
   notice_.post(devices, std::make_exception_ptr(DistributedError(DistributedCause::backend, reason)));
   bool done = false;  // under the mutex
   std::thread worker([&] {

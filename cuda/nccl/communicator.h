@@ -1,7 +1,7 @@
 // Communicators of NCCL: one per device and group for collectives, one per direction of two ranks for messages.
 //
-// NCCL allows one thread at a time on a communicator, except that one may abort it. All calls are non-blocking: those
-// that have not returned for good are asked for again (`settled`), so that nobody is stuck in one.
+// NCCL allows one thread at a time on a communicator, except that one may abort it. All calls are non-blocking: calls
+// that are still in progress are polled (`settled`), so that no thread is stuck in one.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -17,10 +17,10 @@
 
 namespace vesta::cuda::nccl {
 
-/// Is what a thread does between two looks at something that takes time: it throws where waiting is of no use.
+/// A function that a thread calls between two polls of something that takes time; it throws if waiting is useless.
 using Look = std::function<void()>;
 
-/// Sleeps a little, then longer.
+/// A sleep that grows longer each time.
 class Backoff {
  public:
   void sleep();
@@ -29,8 +29,8 @@ class Backoff {
   int microseconds_ = 10;
 };
 
-/// Is whether the user of a group has heard of its failure: from a call, from `wait`, or, at the latest, from the next
-/// wait for the device, whose values nobody wrote.
+/// Whether the user of a group has been told of its failure: by a call, by `wait`, or, at the latest, by the next wait
+/// for the device, whose values were never written.
 class FailureNotice {
  public:
   void post(const std::vector<int>& devices, std::exception_ptr error);
@@ -47,27 +47,27 @@ class Communicator {
   ~Communicator();
   Communicator(const Communicator&) = delete;
 
-  /// Begins to meet the other ranks; `settled` tells when it is done.
+  /// Begins to connect to the other ranks; `settled` tells when it is done.
   void connect(const UniqueId& id);
   /// Queues operations as one: `f` makes NCCL's calls on this communicator and its stream. `settled` tells when they
   /// are queued on the device.
   void queue(const std::function<void(Comm)>& f);
-  /// Tells whether the last call is done; DistributedError where it failed.
+  /// Returns whether the last call is done; DistributedError if it failed.
   bool settled();
-  /// Waits for that.
+  /// Waits until `settled`.
   void settle(const Look& look);
-  /// Returns what went wrong since, or an empty text.
+  /// Returns the asynchronous error so far, or an empty text.
   std::string async_error();
-  /// Ends everything on it, here and on the device. Safe from any thread; may take long.
+  /// Aborts everything on the communicator, here and on the device. Safe from any thread; may take long.
   void abort() noexcept;
-  /// Ends it after its last operation.
+  /// Closes the communicator after its last operation.
   void close() noexcept;
 
-  /// Counts operations that are queued and not known to have ended.
+  /// Counts an operation that is queued; end() counts it as ended.
   void begin() { ++flying_; }
   void end() { --flying_; }
   bool busy() const { return flying_ > 0; }
-  /// Counts one that is being queued.
+  /// A scope that counts an operation while it is queued.
   class Busy {
    public:
     explicit Busy(Communicator& c) : c_(c) { c_.begin(); }
@@ -93,7 +93,7 @@ class Communicator {
   const char* last_call_ = "";
 };
 
-/// Is all communicators of a group, and their common end.
+/// All communicators of a group, and their common end.
 class Communicators {
  public:
   Communicators(std::string group, FailureNotice& notice) : group_(std::move(group)), notice_(notice) {}
@@ -101,13 +101,13 @@ class Communicators {
   Communicators(const Communicators&) = delete;
 
   std::shared_ptr<Communicator> add(int device, int rank, int size);
-  /// Begins to abort all of them; those who wait for a device with operations under way get the reason. NCCL's own
-  /// abort has kAbortPatience; then the process ends, since its streams hang.
+  /// Begins to abort all of them; threads that wait for a device with operations under way get the reason. NCCL's own
+  /// abort may take kAbortPatience; after that the process ends, since its streams hang.
   void abort(const std::string& reason) noexcept;
   bool aborting() const { return aborting_; }
-  /// Returns when what was begun is done.
+  /// Waits for an abort that was begun.
   void wait_aborted() noexcept;
-  /// Ends all of them after their last operations, or the abort that was begun. No thread is left.
+  /// Closes all of them after their last operations, or after an abort that was begun. No thread is left.
   void close() noexcept;
 
  private:

@@ -9,8 +9,8 @@
 namespace vesta::cuda::nccl {
 namespace {
 
-constexpr auto kIdle = Milliseconds(200);  // how often an idle thread looks for lost ranks
-constexpr auto kBusy = Milliseconds(1);    // and one that has something under way, for its end
+constexpr auto kIdle = Milliseconds(200);  // how often an idle thread checks for lost ranks
+constexpr auto kBusy = Milliseconds(1);    // how often one checks for the end of what is under way
 
 struct Head {
   uint64_t number;
@@ -22,20 +22,20 @@ std::exception_ptr error_of(const std::string& message) {
   return std::make_exception_ptr(DistributedError(DistributedCause::backend, message));
 }
 
-/// Is a send, or a receive.
+/// A send, or a receive.
 struct Message {
   bool sends;
   int peer, tag;       // a receive from any rank has -1 until it is matched
-  Tensor user, memory; // what the user gave, and what NCCL works on
+  Tensor user, memory; // the user's tensor, and the memory that NCCL works on
   Event start;
   cuda::Stream called_on;
   Fingerprint print;
   Clock::time_point deadline;
   std::shared_ptr<NcclWork> work;
-  bool calling = false;  // NCCL's call was made, and is not settled
+  bool calling = false;  // NCCL's call was made, and is still in progress
 };
 
-/// Is one direction between this rank and another: its communicator, and what is to be queued on it, in order.
+/// One direction between this rank and another: its communicator, and what is to be queued on it, in order.
 struct Direction {
   std::shared_ptr<Communicator> comm;
   bool has_id = false, connected = false;
@@ -70,10 +70,10 @@ struct Messages::State : std::enable_shared_from_this<State> {
   std::shared_ptr<GroupCore> core;
   std::shared_ptr<GroupState> group;
   StorePtr store;
-  std::mutex mutex;  // of everything below
+  std::mutex mutex;  // guards everything below
   std::vector<uint64_t> sent;
   std::vector<std::deque<Head>> heads;
-  std::list<Message> receives;                        // that no head has met
+  std::list<Message> receives;                        // that no head has matched
   std::map<std::pair<int, bool>, Direction> directions;  // by peer, and whether this rank sends
   std::list<Message> flying;                          // queued on the device
   std::vector<std::pair<std::shared_ptr<NcclWork>, std::exception_ptr>> ended;  // finished outside the lock
@@ -174,8 +174,8 @@ void Messages::State::take_in(int from, const MeshMessage& m) {
   heads[size_t(from)].push_back({m.number, tag, Fingerprint::decode(r.text(), ignored)});
 }
 
-/// Gives each head, in order, the first receive that it fits. A head that fits none holds up those behind it: NCCL
-/// would hand their values to the wrong receive.
+/// Gives each head, in order, the first receive that it fits. A head that fits none holds up those after it: NCCL
+/// would give their values to the wrong receive.
 void Messages::State::match() {
   for (int r = 0; r < core->mesh.size(); ++r) {
     auto& queue = heads[size_t(r)];
@@ -251,7 +251,7 @@ void Messages::State::advance(int peer, bool sends, Direction& d) {
       StreamGuard guard(d.comm->stream());
       copy_(m.user, m.memory);
     }
-    m.user = m.memory = Tensor();  // the Work has the user's, until `wait`, which may return from here on
+    m.user = m.memory = Tensor();  // the Work holds the user's, until `wait`, which may return now
     Event end;
     end.record(d.comm->stream());
     m.work->queued(std::move(end), m.called_on, d.comm);
@@ -259,11 +259,11 @@ void Messages::State::advance(int peer, bool sends, Direction& d) {
   }
 }
 
-/// Says why a message cannot end well any more; empty while it can.
+/// Returns why a message cannot succeed any more; empty while it can.
 std::string Messages::State::why_not(const Message& m, bool matched) {
   Mesh& mesh = core->mesh;
   if (const std::string gone = mesh.unreachable(m.peer, matched); !gone.empty()) {
-    // Who failed the group counts as gone too: the next step has the reason.
+    // A rank that failed the group counts as gone too: the next step has the reason.
     return mesh.aborted().empty() ? where(m) + ": " + gone + "." : std::string();
   }
   if (Clock::now() < m.deadline) return {};
@@ -287,7 +287,7 @@ void Messages::State::look_at_ends() {
     std::string why = why_not(*at, false);
     if (why.empty() && stopping) why = where(*at) + ": the group was destroyed before the message arrived.";
     if (why.empty()) ++at;
-    else drop(receives, at, error_of(why));  // nothing was queued: the group lives on
+    else drop(receives, at, error_of(why));  // nothing was queued: the group stays alive
   }
   auto broken = [&](const Message& m, bool matched) {
     const std::string why = why_not(m, matched);
@@ -296,7 +296,7 @@ void Messages::State::look_at_ends() {
   };
   for (auto& [key, d] : directions) {
     for (const Message& m : d.waiting) {
-      if (broken(m, !m.sends || m.calling)) return;  // whom NCCL sends to may have it, and leave
+      if (broken(m, !m.sends || m.calling)) return;  // the rank NCCL sends to may have it already, and leave
     }
   }
   for (auto at = flying.begin(); at != flying.end();) {
@@ -327,10 +327,10 @@ void Messages::State::end_all(const std::string& why) {
   }
 }
 
-/// Goes on with everything; tells whether something is under way. Under the lock.
+/// Advances everything; returns whether anything is under way. Called under the lock.
 bool Messages::State::step() {
   try {
-    // Who has failed the group counts as gone from then on: its reason comes first.
+    // A rank that has failed the group counts as gone from then on: its reason comes first.
     if (const std::string told = core->mesh.aborted(); !told.empty()) core->fail(told, false);
     if (!core->failed()) match();
     for (auto& [key, d] : directions) {

@@ -1,11 +1,11 @@
 // Messages between two ranks of an NCCL group: send and recv, beside the collectives.
 //
-// NCCL matches messages by order alone, and two ranks that both send first on one communicator wait for each other for
-// ever. So each direction of a pair has a communicator, made when it is first used, and a thread queues what is ready:
-// the head of a message (tag, dtype, size, call site) goes ahead through the mesh, and a receive is queued when the
-// head that it fits has come, in the order of the heads. With that, receiving from any rank works as it does with
-// Gloo, a receive of another size is an error before a byte moves, and sends and receives may be given in any order.
-// Only a message whose receive is never given holds up those behind it, whatever their tags.
+// NCCL matches messages by order alone, and two ranks that both send first on one communicator wait for each other
+// forever. So each direction of a pair has a communicator, made when it is first used, and a thread queues what is
+// ready: the head of a message (tag, dtype, size, call site) goes ahead through the mesh, and a receive is queued when
+// its head has come, in the order of the heads. With that, receiving from any rank works as it does with Gloo, a
+// receive of a different size is an error before a byte moves, and sends and receives may be given in any order. Only
+// a message whose receive is never posted holds up those after it, whatever their tags.
 #pragma once
 #include <vesta/cuda/nccl/work.h>
 #include <vesta/multiprocessing/store.h>
@@ -17,9 +17,9 @@ class Messages {
   Messages(std::shared_ptr<GroupCore> core, std::shared_ptr<GroupState> group, StorePtr store);
   ~Messages();
   WorkPtr send(const Tensor& tensor, int to, int tag, Milliseconds timeout);
-  /// Source -1: any rank.
+  /// Receives a tensor. Source -1: from any rank.
   WorkPtr receive(const Tensor& tensor, int from, int tag, Milliseconds timeout);
-  /// Waits for what has met its other side, fails the rest, and ends the thread.
+  /// Waits for messages whose other side has come, fails the rest, and ends the thread.
   void stop();
 
  private:

@@ -31,7 +31,7 @@ enum DataType : int {
   float64 = 8,
   bfloat16 = 9,
 };
-/// Numbers from num_ops on are operators that were created.
+/// NCCL's operators. Numbers from num_ops on are created operators.
 enum RedOp : int { op_sum = 0, op_prod = 1, op_max = 2, op_min = 3, op_avg = 4, num_ops = 5 };
 enum Residence : int { scalar_device = 0, scalar_host_immediate = 1 };
 
@@ -54,7 +54,7 @@ struct Config {
   int split_share = kUndefined;
 };
 
-/// Holds the functions of the library.
+/// The functions of the library.
 struct Functions {
   Result (*version)(int*);
   const char* (*error_string)(Result);

@@ -7,7 +7,7 @@
 namespace vesta::cuda::nccl {
 namespace {
 
-constexpr int kOldest = 21700;  // ncclConfig_t as nccl_abi.h has it
+constexpr int kOldest = 21700;  // the version of ncclConfig_t in nccl_abi.h
 
 struct Loaded {
   Library library{{"NCCL", "nccl", {"libnccl.so.2", "libnccl.so"}}};
@@ -41,7 +41,7 @@ struct Loaded {
     }
   }
   static Loaded& get() {
-    static Loaded* loaded = new Loaded;  // kept: threads may use it while the process ends
+    static Loaded* loaded = new Loaded;  // never destroyed: threads may use it while the process ends
     return *loaded;
   }
 };

@@ -1,4 +1,4 @@
-// NCCL, opened when first needed, and what its answers mean.
+// NCCL, opened on first use, and the meaning of its results.
 #pragma once
 #include <string>
 
@@ -7,15 +7,15 @@
 
 namespace vesta::cuda::nccl {
 
-/// Returns the functions; Error(runtime) with the reason where there is no usable library.
+/// Returns the functions; Error(runtime) with the reason if there is no usable library.
 const Functions& functions();
-/// Says why NCCL cannot be used; empty where it can.
+/// Returns why NCCL cannot be used; empty if it can.
 std::string problem();
-/// Returns NCCL's version as it counts: 22809 for 2.28.9; 0 where there is none.
+/// Returns NCCL's version in its own numbering: 22809 for 2.28.9; 0 if there is none.
 int version();
-/// Says what a failed call means: `ncclAllReduce: unhandled cuda error (1): ...`.
+/// Returns the meaning of a failed call: `ncclAllReduce: unhandled cuda error (1): ...`.
 std::string describe(Result r, const char* call, Comm comm);
-/// Raises DistributedError unless the call went well or goes on by itself.
+/// Raises DistributedError unless the call succeeded or is still in progress.
 void check(Result r, const char* call, Comm comm = nullptr);
 
 }  // namespace vesta::cuda::nccl

@@ -27,7 +27,7 @@ int device_of(Collective what, const std::vector<Tensor>& a, const std::vector<T
 
 namespace {
 
-/// Returns NCCL's type of the numbers that a dtype is made of; -1 where it has none.
+/// Returns NCCL's type of the numbers that a dtype is made of; -1 if it has none.
 int number_type(DType d) {
   switch (d) {
     case DType::bool_:
@@ -45,7 +45,7 @@ int number_type(DType d) {
   }
 }
 
-/// Returns NCCL's operator; -1 where it has none for the dtype. Of bools, which are bytes 0 and 1, max is "or".
+/// Returns NCCL's operator; -1 if it has none for the dtype. For bools, which are bytes 0 and 1, max is "or".
 int operator_of(ReduceOp::Kind op, DType d) {
   const bool scales = is_float(d) || is_complex(d);
   switch (op) {

@@ -1,4 +1,4 @@
-// What collectives ask of their tensors, and how NCCL names types and operators.
+// Checks of collectives' tensors, and NCCL's names of types and operators.
 #pragma once
 #include <vesta/core/tensor.h>
 #include <vesta/cuda/nccl/nccl_abi.h>
@@ -6,12 +6,12 @@
 
 namespace vesta::cuda::nccl {
 
-/// Is the DeviceCheck of these groups.
+/// Checks a tensor's device: the DeviceCheck of these groups.
 void check_device(Collective what, const Tensor& t);
 /// Returns the number of the one CUDA device that all tensors are on.
 int device_of(Collective what, const std::vector<Tensor>& a, const std::vector<Tensor>& b = {});
 
-/// Is how NCCL reduces a dtype: as `type`, `per_element` values each (a complex number is two), with an operator.
+/// The way NCCL reduces a dtype: as `type`, with `per_element` values each (a complex number is two), and an operator.
 struct Reducer {
   DataType type;
   int per_element = 1;
@@ -19,10 +19,10 @@ struct Reducer {
   bool premultiplies = false;
   double factor = 1;
 };
-/// Returns it; Error(type) where NCCL cannot.
+/// Returns the Reducer; Error(type) if NCCL cannot do it.
 Reducer reducer(Collective what, ReduceOp op, DType dtype);
 
-/// Is an operator as NCCL's calls take it, for one call: a factor makes one of its own.
+/// An operator in the form of NCCL's calls, for one call: a factor needs its own operator.
 class Operator {
  public:
   Operator(const Reducer& r, Comm comm);
@@ -35,13 +35,13 @@ class Operator {
   Comm made_on_ = nullptr;
 };
 
-/// Is a tensor of the user and the memory that NCCL works on: its own where that is contiguous.
+/// A tensor of the user and the memory that NCCL works on: its own if that is contiguous.
 struct Operand {
   Tensor user, memory;
   bool reads, writes;
-  /// Copies in, on the current stream.
+  /// Copies the tensor into that memory, on the current stream.
   void prepare();
-  /// Copies back.
+  /// Copies the memory back to the tensor.
   void finish() const;
   void* data() const { return memory.data_ptr(); }
   size_t bytes() const { return size_t(user.numel() * user.element_size()); }

@@ -7,7 +7,7 @@
 //                compares what the rank before sent, one step behind the device
 //   wait         makes the current stream wait for the end (NcclWork)
 //
-// Who dies, differs or does not come is found by GroupCore and the monitor as in every group; that ends in
+// GroupCore and the monitor find a rank that dies, differs or does not come, as in every group; that ends in
 // NcclEngine::abort, which aborts the communicators, so that no stream hangs.
 #include <vesta/cuda/nccl/process_group.h>
 
@@ -25,60 +25,49 @@
 namespace vesta::cuda::nccl {
 namespace {
 
-/// Is what a group's thread and monitor see of NCCL: something that can be ended. It moves no bytes of the host.
+/// The engine that a group's thread and monitor see for NCCL: something that can be aborted.
 class NcclEngine final : public Engine {
  public:
-  /// Agrees on a text that no other group of this name and store has: keys of one that failed may still be there.
-  NcclEngine(const Meeting& m, std::shared_ptr<GroupState> group) : group_(std::move(group)) {
-    if (m.rank != 0) {
-      token = m.read(0);
-      return;
-    }
-    uint64_t random = 0;
-    if (getrandom(&random, sizeof random, 0) != sizeof random) fail(Cause::runtime, "nccl: no randomness.");
-    token = std::to_string(random);
-    m.publish(token);
-  }
-  std::string token;
-
-  void all_reduce(void*, size_t, const Reduction&, uint32_t) override { none(); }
-  void broadcast(void*, size_t, int, uint32_t) override { none(); }
-  void reduce(void*, size_t, const Reduction&, int, uint32_t) override { none(); }
-  void all_gather(const void*, void*, size_t, uint32_t) override { none(); }
-  void gather(const void*, void*, size_t, int, uint32_t) override { none(); }
-  void scatter(const void*, void*, size_t, int, uint32_t) override { none(); }
-  void exchange(std::span<const Part>, std::span<const Part>, std::span<const uint64_t>) override { none(); }
-  std::unique_ptr<Transfer> send(void*, size_t, int, uint64_t) override { none(); }
-  std::unique_ptr<Transfer> receive(void*, size_t, int, uint64_t) override { none(); }
-  /// Aborts the communicators of a group that has failed; of one that has not, they are closed when it has left.
+  explicit NcclEngine(std::shared_ptr<GroupState> group) : group_(std::move(group)) {}
+  /// Aborts the communicators of a failed group; those of a group that has not failed are closed when it has left.
   void abort() noexcept override { group_->abort_if_failed(); }
 
  private:
-  [[noreturn]] static void none() { fail(Cause::runtime, "nccl: no operation on host memory."); }
   const std::shared_ptr<GroupState> group_;
 };
 
-/// Is what this rank sends to each other and expects from it, in bytes; empty where all know that anyway.
+/// Agrees with the other ranks on a text that no other group of this name and store has: keys of a failed group may
+/// still be there.
+std::string agree_on_token(const Meeting& m) {
+  if (m.rank != 0) return m.read(0);
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof random, 0) != sizeof random) fail(Cause::runtime, "nccl: no randomness.");
+  const std::string token = std::to_string(random);
+  m.publish(token);
+  return token;
+}
+
+/// The bytes that this rank sends to each other rank and expects from it; empty if all ranks know that anyway.
 struct PairSizes {
   std::vector<size_t> sent, expected;
 };
 
-/// Is a collective that is to be queued.
+/// A collective to be queued.
 struct Operation {
   Fingerprint print;
   std::vector<Tensor> inputs, outputs;  // the user's
   std::vector<Operand> operands;
-  Tensor flat;  // of the list forms: what NCCL works on, made on the communicator's stream
+  Tensor flat;  // for the list forms: the memory NCCL works on, made on the communicator's stream
   std::function<void(Operation&)> before, after;  // copies, on the communicator's stream
   std::function<void(Operation&, Comm, nccl::Stream)> call;
-  PairSizes sizes;  // of all_to_all
+  PairSizes sizes;  // else nobody asked for it, so it gets no context now
   int device = 0;
   Milliseconds timeout{0};
   bool blocking = false;
   std::shared_ptr<NcclWork> work;
 };
 
-/// Returns a tensor of n times the model's values, made on the current stream.
+/// Returns a tensor with room for n times the model's values, allocated on the current stream.
 Tensor flat_of(int n, const Tensor& model) {
   std::vector<int64_t> sizes{n};
   sizes.insert(sizes.end(), model.sizes().begin(), model.sizes().end());
@@ -129,12 +118,12 @@ class NcclGroup final : public ProcessGroup {
   std::shared_ptr<GroupCore> core_;
   std::shared_ptr<GroupState> group_;
   std::unique_ptr<Messages> messages_;
-  std::mutex order_;  // operations are numbered and queued in one order
+  std::mutex order_;  // operations are numbered and queued in the same order
   std::map<int, std::shared_ptr<Communicator>> communicators_;  // of collectives, by device; under order_
   std::atomic<int> last_device_{-1};
 };
 
-/// Is what start_coalescing collects on this thread: collectives to be queued as one, and messages that were given.
+/// What start_coalescing collects on this thread: collectives to be queued as one, and messages.
 struct Collected {
   std::vector<Operation> ops;
   std::vector<WorkPtr> works;
@@ -148,10 +137,11 @@ NcclGroup::NcclGroup(StorePtr store, int rank, int size, const GroupOptions& o)
       store_(std::make_shared<PrefixStore>(o.name, std::move(store))),
       core_(std::make_shared<GroupCore>("nccl", o.name, *store_, rank, size, o.timeout)),
       group_(std::make_shared<GroupState>(core_)) {
-  core_->start([this](const Meeting& m) { return std::make_unique<NcclEngine>(m, group_); }, o.timeout);
-  if (size > 1) {
-    store_ = std::make_shared<PrefixStore>(static_cast<NcclEngine&>(*core_->engine).token, store_);
-  }
+  auto meet = [this](const Meeting& m) {
+    store_ = std::make_shared<PrefixStore>(agree_on_token(m), store_);
+    return std::make_unique<NcclEngine>(group_);
+  };
+  core_->start(meet, o.timeout);
   messages_ = std::make_unique<Messages>(core_, group_, store_);
   if (!o.ranks.empty()) set_ranks(o.ranks);
 }
@@ -227,7 +217,7 @@ WorkPtr NcclGroup::start(Operation op, Collective what, const CallOptions& o) {
 }
 
 void NcclGroup::issue(std::vector<Operation> ops) {
-  if (core_->failed()) group_->notice.heard();  // submit or the group's thread says it
+  if (core_->failed()) group_->notice.heard();  // submit or the group's thread tells the user
   std::lock_guard lock(order_);
   for (Operation& op : ops) {
     core_->submit(op.print, op.work,
@@ -239,7 +229,7 @@ void NcclGroup::issue(std::vector<Operation> ops) {
     const bool interrupted = e.cause() == Cause::interrupt;
     for (Operation& op : ops) op.work->not_queued(std::make_exception_ptr(Error(e)));
     if (interrupted) throw;
-    ops[0].work->raise();  // says more: who died, who differs
+    ops[0].work->raise();  // says more: which rank died or differs
     throw;
   } catch (...) {
     const auto error = DistributedError(DistributedCause::backend, "the call was interrupted.");
@@ -289,7 +279,7 @@ void NcclGroup::queue(std::vector<Operation>& ops) {
 
 // ---- On the group's thread ----
 
-/// Compares what each pair sends and expects: NCCL waits for ever where that differs.
+/// Compares what each pair sends and expects: NCCL would wait forever if that differs.
 void compare_sizes(Call& call, const PairSizes& sizes, int rank) {
   const auto& [sent, expected] = sizes;
   std::vector<std::string> mine;
@@ -302,8 +292,8 @@ void compare_sizes(Call& call, const PairSizes& sizes, int rank) {
 }
 
 void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const PairSizes& sizes) {
-  const auto deadline = size() == 1 ? deadline_in(work->timeout()) : Clock::time_point::max();  // else the monitor's
-  auto wait = [&](Engine&) { work->await(*core_, call.sequence(), deadline); };
+  const auto deadline = size() == 1 ? deadline_in(work->timeout()) : Clock::time_point::max();  // else the monitor
+  auto wait = [&] { work->await(*core_, call.sequence(), deadline); };
   try {
     if (size() == 1) {
       work->await(*core_, call.sequence(), deadline);
@@ -521,7 +511,8 @@ WorkPtr NcclGroup::scatter(Tensor output, std::vector<Tensor> inputs, int root, 
 
 // ---- All to all ----
 
-/// Sends a part to each rank and receives one from it: tensors of their own, or parts of one input and one output.
+/// Sends a part to each rank and receives one from it: parts are separate tensors, or parts of one input and one
+/// output.
 Operation NcclGroup::exchange(Collective what, std::vector<Operand> outs, std::vector<Operand> ins, PairSizes sizes) {
   const bool lists = outs.size() > 1 || size() == 1;
   checks(what).to_itself(sizes.sent[size_t(rank())], sizes.expected[size_t(rank())]);
@@ -555,7 +546,7 @@ WorkPtr NcclGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> i
     sizes.expected.push_back(outs.back().bytes());
   }
   Operation p = exchange(kWhat, std::move(outs), std::move(ins), std::move(sizes));
-  p.print.add({}, inputs[0].dtype());  // the sizes are each pair's own affair
+  p.print.add({}, inputs[0].dtype());  // each pair has its own sizes
   p.inputs = std::move(inputs);
   p.outputs = std::move(outputs);
   return start(std::move(p), kWhat, o);
@@ -570,7 +561,7 @@ WorkPtr NcclGroup::all_to_all_single(Tensor output, Tensor input, std::vector<in
   PairSizes sizes{checks(kWhat).row_bytes(input, std::move(input_splits), "input"),
                   checks(kWhat).row_bytes(output, std::move(output_splits), "output")};
   Operation p = exchange(kWhat, {output_of(output)}, {input_of(input)}, std::move(sizes));
-  p.print.add(input.sizes().subspan(1), input.dtype());  // rows alike; how many is each pair's own affair
+  p.print.add(input.sizes().subspan(1), input.dtype());  // rows are alike; each pair has its own number of them
   p.inputs = {input};
   p.outputs = {output};
   return start(std::move(p), kWhat, o);
@@ -608,7 +599,7 @@ WorkPtr NcclGroup::barrier(const CallOptions& o) {
 }  // namespace
 
 ProcessGroupPtr new_group(StorePtr store, int rank, int size, const GroupOptions& options) {
-  functions();  // says why there is no NCCL
+  functions();  // raises if there is no NCCL
   return std::make_shared<NcclGroup>(std::move(store), rank, size, options);
 }
 

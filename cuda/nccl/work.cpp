@@ -5,7 +5,7 @@
 namespace vesta::cuda::nccl {
 namespace {
 
-constexpr auto kLate = std::chrono::seconds(5);  // an operation that takes longer is reported, with who is missing
+constexpr auto kLate = std::chrono::seconds(5);  // an operation that takes longer is reported, with the missing ranks
 constexpr int kLooksPerErrorCheck = 16;
 
 }  // namespace
@@ -24,7 +24,7 @@ void GroupState::abort_if_failed() noexcept {
 
 NcclWork::NcclWork(const char* name, Milliseconds timeout, std::shared_ptr<GroupState> group, bool blocking)
     : Work(name, timeout), group_(std::move(group)), blocking_(blocking) {
-  then([](Work& ended) { static_cast<NcclWork&>(ended).release(); });  // whoever ends it, wherever it was
+  then([](Work& ended) { static_cast<NcclWork&>(ended).release(); });  // on whichever thread ends it
 }
 
 void NcclWork::wait(Milliseconds timeout) {
@@ -32,13 +32,13 @@ void NcclWork::wait(Milliseconds timeout) {
   try {
     Work::wait(timeout);
   } catch (...) {
-    if (exception()) group_->notice.heard();  // not the end of the caller's patience, but of the group
+    if (exception()) group_->notice.heard();  // the group failed: this was not just the caller's timeout
     throw;
   }
 }
 
 void NcclWork::order() {
-  std::vector<Tensor> dropped;  // let go outside the lock
+  std::vector<Tensor> dropped;  // released outside the lock
   bool broken = false;
   {
     std::unique_lock lock(mutex_);
@@ -47,8 +47,8 @@ void NcclWork::order() {
     if (!broken) {
       const cuda::Stream now = current_stream(on_->device());
       end_.block(now);
-      // What this stream does next comes after the operation, freeing included. Another stream than the call's may
-      // free the tensors for the call's too early: then they are kept until the operation has ended.
+      // What this stream does next comes after the operation, freeing included. On a stream other than the call's, the
+      // tensors could be freed too early for the call's stream: then they are kept until the operation has ended.
       if (now == called_on_) dropped.swap(kept_);
     }
   }
@@ -95,7 +95,7 @@ bool NcclWork::ended_on_device() const {
 
 void NcclWork::await(const GroupCore& core, uint64_t sequence, Clock::time_point deadline) {
   const auto start = Clock::now();
-  bool told = blocking_;  // who waits on the host tells it itself
+  bool told = blocking_;  // a thread that waits on the host reports by itself
   Backoff pause;
   for (int looks = 0;; ++looks) {
     std::shared_ptr<Communicator> on;
@@ -126,7 +126,7 @@ void NcclWork::await(const GroupCore& core, uint64_t sequence, Clock::time_point
   }
 }
 
-/// Lets go of everything; with an error, after the communicators' abort.
+/// Releases everything; with an error, after the communicators' abort.
 void NcclWork::release() {
   const std::exception_ptr error = exception();
   if (error) {
@@ -143,7 +143,7 @@ void NcclWork::release() {
   dropped.swap(kept_);
   letting_go_ = true;
   lock.unlock();
-  dropped.clear();  // outside the lock: a tensor's end may need Python's
+  dropped.clear();  // outside the lock: destroying a tensor may need Python's
   lock.lock();
   letting_go_ = false;
   changed_.notify_all();

@@ -12,7 +12,7 @@ namespace {
 
 float* float_of(const Tensor& t) { return reinterpret_cast<float*>(t.impl()->data()); }
 
-/// Queues launches over those tensors of a list that have one dtype.
+/// The launches over those tensors of a list that have one dtype.
 class Batches {
  public:
   Batches(DType dtype, const Tensor& found_inf, const Tensor& inv_scale, StreamHandle stream)
@@ -47,7 +47,7 @@ void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv
   const StreamHandle stream = current_stream(device).handle();
   for (DType d : {DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
     Batches batches(d, found_inf, inv_scale, stream);
-    std::vector<std::pair<const Tensor*, Tensor>> copies;  // of gradients with holes: written back
+    std::vector<std::pair<const Tensor*, Tensor>> copies;  // for gradients with holes: written back
     for (const Tensor& g : grads) {
       if (g.dtype() != d) continue;
       if (!g.impl()->dense()) copies.emplace_back(&g, clone(g, "contiguous_format"));

@@ -1,5 +1,5 @@
-// cat: the tensors are copied many in a launch where each is rows of dense runs (contiguous ones are, and slices along
-// outer dimensions), one by one where its layout or dtype is another.
+// cat: tensors that are rows of dense runs (contiguous ones, and slices along outer dimensions) are copied many in one
+// launch; others, by layout or dtype, one by one.
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/cuda/kernels/cat.h>
@@ -9,7 +9,7 @@
 namespace vesta::cuda {
 namespace {
 
-/// Sees `t` as rows of runs that are dense from dimension `dim` on; false where its strides are others.
+/// Describes `t` as rows of runs that are dense from dimension `dim` on; returns false if its strides do not allow it.
 bool as_rows(const Tensor& t, int64_t dim, CatEntry& e) {
   const int64_t item = itemsize(t.dtype());
   int64_t run = 1;

@@ -1,4 +1,4 @@
-// Convolutions by cuDNN where it is there and takes them, by the plain kernels otherwise.
+// Convolutions: by cuDNN if it is available and takes them, else by the plain kernels.
 #include <algorithm>
 
 #include <vesta/core/ops/conv.h>
@@ -35,7 +35,7 @@ ConvLaunch launch_of(const char* op, DType dtype, IntSpan input, IntSpan weight,
   return l;
 }
 
-/// Asks cuDNN; undefined where it is missing or refuses. Products of nothing are no work for it.
+/// Computes with cuDNN; returns an undefined tensor if it is missing or refuses. Empty products do not go to it.
 Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window2d& w, const Tensor& first,
                   const Tensor& second) {
   if (!first.numel() || !second.numel()) return {};

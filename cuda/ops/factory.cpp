@@ -1,4 +1,4 @@
-// Sequences on the device. Dtypes, lengths and steps are settled as on the CPU.
+// Sequences on the device. Dtypes, lengths and steps are computed as on the CPU.
 #include <vesta/core/ops/factory.h>
 
 #include <vesta/core/backend.h>

@@ -2,9 +2,10 @@
 // are core/ops/index.h's, the same as on the CPU.
 //
 // Note [Equal places]
-// Writes happen in the order of the indices, whatever the threads do: x[i] = v keeps the last of equal places, sums add
-// in order. So keys are sorted with the numbers of their slices (kernels/radix_sort.h), and the thread at a run of
-// equal keys handles it whole. Sorting is left out where places cannot be equal: a single one, or those of a mask.
+// Writes happen in the order of the indices, whatever the threads do: x[i] = v keeps the value of the last of equal
+// places, and sums add in order. So keys are sorted with the numbers of their slices (kernels/radix_sort.h), and the
+// thread at a run of equal keys handles it whole. Sorting is left out if places cannot be equal: a single one, or
+// those of a mask.
 #include <bit>
 
 #include <vesta/core/ops/copy.h>
@@ -21,17 +22,17 @@
 namespace vesta::cuda {
 namespace {
 
-constexpr int64_t kNarrow = int64_t(1) << 31;  // element numbers below it are 32 bits on the device
+constexpr int64_t kNarrow = int64_t(1) << 31;  // element numbers below it use 32 bits on the device
 
-/// Is one dimension of a walk, with the operands' strides in bytes.
+/// One dimension of a walk, with the operands' strides in bytes.
 struct Dimension {
   int64_t size = 1, strides[kWalkOperands] = {};
   bool marked = false;
 };
 using Dimensions = std::vector<Dimension>;  // outermost first
 
-/// Joins dimensions that lie one behind the other in every operand, leaves out those of size 1, and turns the order
-/// round. A marked dimension stays as it is; its number is returned.
+/// Merges dimensions that are contiguous with each other in every operand, leaves out those of size 1, and reverses
+/// the order. A marked dimension stays as it is; its number is returned.
 int merge(const Dimensions& from, WalkDims& to, const char* op) {
   Dimensions kept;
   for (const Dimension& d : from) {
@@ -65,7 +66,7 @@ int64_t total_of(const WalkDims& w) {
   return n;
 }
 
-/// Holds keys, sorted with the numbers they had; the memory belongs to the stream when this goes.
+/// Keys, sorted together with the numbers they had; when this dies, the stream owns the memory.
 class Keys {
  public:
   Keys(int64_t n, uint64_t bad_key, bool wide, Device device)
@@ -84,7 +85,7 @@ class Keys {
     order_ = values_[at_].data_ptr();
   }
   const void* keys() const { return keys_[at_].data_ptr(); }
-  /// Returns null before sort(): key j is of place j.
+  /// Returns the places' numbers in the order of the keys; null before sort(): key j is of place j.
   const void* order() const { return order_; }
 
  private:
@@ -98,7 +99,7 @@ class Keys {
   const void* order_ = nullptr;
 };
 
-/// Moves slices between places of `self` and a run of `other`.
+/// Moves of slices between places of `self` and a run of `other`.
 class Slices {
  public:
   Slices(const char* name, const Tensor& self, const Tensor& other)
@@ -109,7 +110,7 @@ class Slices {
     m_.places.fault = fault_of(self.device().index);
   }
 
-  /// Takes the places of a checked advanced index. `other` has the result's shape.
+  /// Sets the places from a checked advanced index. `other` has the result's shape.
   void set_places(const IndexPlan& plan) {
     m_.count = plan.indices[0].numel();
     m_.places.wraps = true;
@@ -134,7 +135,8 @@ class Slices {
     }
     if (to == plan.place) mark(step);
   }
-  /// Takes a vector of indices into one dimension, none negative. `other` has self's shape but for that dimension.
+  /// Sets the places from a vector of indices into one dimension, none negative. `other` has self's shape but for that
+  /// dimension.
   void set_places(int64_t dim, const Tensor& index) {
     m_.count = index.numel();
     add_index(index, dim);
@@ -144,7 +146,7 @@ class Slices {
     }
     if (self_.dim() == 0) mark(0);
   }
-  /// Takes rows of a matrix. `other` is contiguous: [..., columns].
+  /// Sets the places to rows of a matrix. `other` is contiguous: [..., columns].
   void set_rows(const Tensor& index) {
     m_.count = index.numel();
     add_index(index, 0);
@@ -183,7 +185,7 @@ class Slices {
     p.stride[p.n] = scalar ? item() : self_.strides()[size_t(dim)] * item();
     p.dim[p.n++] = int(dim);
   }
-  /// Settles the walk; false where there is nothing to move.
+  /// Completes the walk; returns false if there is nothing to move.
   bool finish(bool writes) {
     m_.marked = merge(dims_, m_.walk, m_.name);
     m_.total = total_of(m_.walk);
@@ -203,7 +205,7 @@ class Slices {
     m_.keys = keys.keys(), m_.order = keys.order();
     return keys;
   }
-  /// Moves several elements at once where rows are dense and aligned; returns the bytes of what is moved.
+  /// Makes units of several elements where rows are dense and aligned; returns the bytes of a unit.
   int64_t widen() {
     WalkDims& w = m_.walk;
     const int64_t one = item();
@@ -230,7 +232,7 @@ class Slices {
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::bool_ || t.dtype() == DType::uint8; }
 
-/// Brings indices that lie on the CPU to self's device, as PyTorch does. Error(device) for any other device.
+/// Copies indices that lie on the CPU to self's device, as PyTorch does. Error(device) for any other device.
 TensorVector on_device_of(const Tensor& self, TensorList indices, const char* op) {
   TensorVector r;
   for (const Tensor& t : indices) {
@@ -246,7 +248,7 @@ TensorVector on_device_of(const Tensor& self, TensorList indices, const char* op
   return r;
 }
 
-/// Tells whether the places of these indices are all different: those of a single mask are.
+/// Returns whether the places of these indices are all different, as those of a single mask are.
 bool all_distinct(const TensorVector& indices) {
   int masks = 0, others = 0;
   for (const Tensor& t : indices) {
@@ -337,10 +339,10 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, boo
   return r;
 }
 
-/// Gives the stride of dimension `d` in bytes; 0 for a 0-d tensor.
+/// Returns the stride of dimension `d` in bytes; 0 for a 0-d tensor.
 int64_t step_of(const Tensor& t, int64_t d) { return t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; }
 
-/// Walks `sizes` over self (which stands still along `dim`), index and other.
+/// Returns the walk of `sizes` over self (with stride 0 along `dim`), index and other.
 WalkDims element_walk(const char* op, const Dims& sizes, int64_t dim, const Tensor& self, const Tensor& index,
                       const Tensor& other) {
   Dimensions dims;
@@ -379,7 +381,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   return r;
 }
 
-/// Adds where destinations may be equal and lines are long: by sorted keys. `src` is contiguous, of index's shape.
+/// Adds by sorted keys, for long lines whose destinations may be equal. `src` is contiguous, of index's shape.
 void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src) {
   m.unit = self.element_size();
   m.bad_key = uint64_t(std::max<int64_t>(m.size - 1, 0)) * uint64_t(m.stride / m.unit) + 1;
@@ -399,7 +401,7 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src) {
   run_add(a, self.dtype(), 1);
 }
 
-constexpr int64_t kShortLine = 32;  // indices that a thread adds one by one; more of them are sorted
+constexpr int64_t kShortLine = 32;  // indices that a thread adds one by one; longer lines are sorted
 
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   int64_t d = check_scatter(self, dim, index, src);
@@ -412,7 +414,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
   ElementMoves m = element_moves("scatter_add_", d, self, places, other);
   const int64_t length = index.dim() ? index.sizes()[size_t(d)] : 1;
-  if (length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4)) {  // 16-bit floats want a sum in float
+  if (length == 1 || (length <= kShortLine && itemsize(self.dtype()) >= 4)) {  // 16-bit floats need a sum in float
     Dims lines(index.sizes());
     if (index.dim()) lines[size_t(d)] = 1;
     m.walk = element_walk("scatter_add_", lines, d, self, places, other);
@@ -446,7 +448,7 @@ Tensor nonzero(const Tensor& input) {
     run_nonzero_count(l);
     l.total = ops::select.kernel(counts, 0, tiles).item<int64_t>();  // the shape of the result: waits for the device
   }
-  // One dimension's indices lie together: x[mask] wants it.
+  // The indices of one dimension lie together, as x[mask] needs them.
   Tensor columns = empty_tensor({{l.ndim, l.total}}, DType::int64, input.device());
   l.out = static_cast<int64_t*>(columns.data_ptr());
   if (l.total && l.ndim) run_nonzero_write(l);

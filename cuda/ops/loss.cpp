@@ -1,4 +1,4 @@
-// Cross-entropy over rows. Class numbers are checked on the device: one out of range is raised when the host next
+// Cross-entropy over rows. Class numbers are checked on the device: a number out of range raises when the host next
 // waits.
 #include <vesta/cuda/kernels/loss.h>
 
@@ -14,7 +14,7 @@
 namespace vesta::cuda {
 namespace {
 
-/// Holds operands in the form that the kernel reads.
+/// The operands in the form that the kernel reads.
 struct Operands {
   Tensor x, target, weight;
   CrossEntropyLaunch launch;

@@ -1,5 +1,5 @@
-// Matrix products and linear layers: the products of core/ops/matmul.h by cuBLASLt where it is there and takes them, by
-// the plain kernels otherwise.
+// Matrix products and linear layers: the products of core/ops/matmul.h, by cuBLASLt if it is available and takes them,
+// else by the plain kernels.
 #include <vesta/core/ops/matmul.h>
 
 #include <vesta/core/ops/copy.h>
@@ -22,7 +22,7 @@ ProductLaunch launch_of(const char* op, const Product& p, const Tensor& a, const
   return l;
 }
 
-/// Queues dimensions [at, ...) of the batch; outer ones are settled in `l`'s pointers.
+/// Queues dimensions [at, ...) of the batch; the pointers of `l` account for the outer ones.
 void run_batch(ProductLaunch l, const SmallVector<ProductBatch, 4>& batch, size_t at) {
   if (batch.size() - at <= size_t(kProductDims)) {
     l.ndim = int(batch.size() - at), l.count = 1;
@@ -44,7 +44,7 @@ void run_batch(ProductLaunch l, const SmallVector<ProductBatch, 4>& batch, size_
   }
 }
 
-/// Is a strided matrix as cuBLASLt takes it: by rows, or by columns. ld 0: neither.
+/// A strided matrix in the form of cuBLASLt: by rows, or by columns. ld 0: neither.
 struct Side {
   bool transposed = false;
   int64_t ld = 0;
@@ -58,7 +58,7 @@ struct Side {
 Side left_of(const Product& p) { return {p.m, p.k, p.a_row, p.a_col}; }
 Side right_of(const Product& p) { return {p.k, p.n, p.b_row, p.b_col}; }
 
-/// Merges batch dimensions that lie at one distance, so that few calls are left; innermost last.
+/// Merges batch dimensions that have a common distance, so that few calls are left; innermost last.
 SmallVector<ProductBatch, 4> merged(const SmallVector<ProductBatch, 4>& batch) {
   SmallVector<ProductBatch, 4> to;
   for (const ProductBatch& b : batch) {
@@ -72,7 +72,7 @@ SmallVector<ProductBatch, 4> merged(const SmallVector<ProductBatch, 4>& batch) {
   return to;
 }
 
-/// Queues dimensions [at, ...) of the batch, the innermost as one call. false: refused.
+/// Queues dimensions [at, ...) of the batch, the innermost as one call. Returns false if refused.
 bool gemm_batch(GemmDesc g, const SmallVector<ProductBatch, 4>& batch, size_t at, const OperandDevice& device) {
   if (at == batch.size()) return gemm(g, device.index(), device.stream());
   const ProductBatch& b = batch[at];
@@ -91,7 +91,7 @@ bool gemm_batch(GemmDesc g, const SmallVector<ProductBatch, 4>& batch, size_t at
   return true;
 }
 
-/// Queues a product whose sides cuBLASLt can read. false: refused.
+/// Queues a product whose sides cuBLASLt can read. Returns false if refused.
 bool by_library(const Product& p, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& bias,
                 const OperandDevice& device) {
   const Side left = left_of(p), right = right_of(p);
@@ -106,7 +106,7 @@ bool by_library(const Product& p, const Tensor& a, const Tensor& b, const Tensor
   return gemm_batch(g, merged(p.batch), 0, device);
 }
 
-/// Tells whether a product goes to cuBLASLt.
+/// Returns whether a product goes to cuBLASLt.
 bool wants_library(const Product& p, const Tensor& c) { return p.k > 0 && c.numel() > 0 && gemm_available(c.dtype()); }
 
 Tensor matmul_kernel(const Tensor& a, const Tensor& b) {

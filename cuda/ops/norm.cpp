@@ -14,15 +14,15 @@
 namespace vesta::cuda {
 namespace {
 
-constexpr int64_t kPiece = 16384;  // elements of its channels that a block sums, 1 / 16 at the least
-constexpr int64_t kTeams = 512;  // as many blocks keep the largest GPUs busy
+constexpr int64_t kPiece = 16384;  // elements of its channels that a block sums; at least 1 / 16 of it
+constexpr int64_t kTeams = 512;  // so many blocks keep the largest GPUs busy
 
 ChannelVector vector_of(const Tensor& t) {
   if (!t.defined()) return {};
   return {t.impl()->data(), t.dtype(), t.strides()[0]};
 }
 
-/// Holds a launch and its scratch memory. Pieces depend on the shape alone: any GPU gives the same bits.
+/// A launch and its scratch memory. Pieces depend on the shape alone: any GPU gives the same bits.
 struct Launch {
   BatchNormLaunch l;
   Tensor sums, map;

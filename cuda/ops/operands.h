@@ -1,4 +1,4 @@
-// What every op on tensors checks first: that they lie on one device.
+// The first check of every op on tensors: that they lie on one device.
 #pragma once
 #include <initializer_list>
 
@@ -8,7 +8,7 @@
 
 namespace vesta::cuda {
 
-/// Raises a device error that names two arguments, unless all tensors (undefined ones do not count) lie on one device.
+/// Raises a device error that names two arguments unless all tensors (undefined ones do not count) lie on one device.
 inline void check_one_device(const char* op, std::initializer_list<const Tensor*> tensors) {
   const Tensor* owner = nullptr;
   int at = 0, first = 0;
@@ -22,7 +22,7 @@ inline void check_one_device(const char* op, std::initializer_list<const Tensor*
   }
 }
 
-/// Makes an operand's device current, and knows the stream that the op runs on.
+/// A guard that makes an operand's device current, and knows the stream that the op runs on.
 class OperandDevice {
  public:
   explicit OperandDevice(const Tensor& t) : guard_(t.device().index), device_(t.device()) {}
@@ -34,7 +34,7 @@ class OperandDevice {
   Device device_;
 };
 
-/// Returns the current stream of a tensor's device, as kernels take it.
+/// Returns the current stream of a tensor's device, in the form that kernels take.
 inline StreamHandle stream_of(const Tensor& t) { return current_stream(t.device().index).handle(); }
 
 /// Adds `t`, which broadcasts, to `to` in place; returns that.

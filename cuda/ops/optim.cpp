@@ -1,5 +1,4 @@
-// Fused optimizer steps on the device: parameters are put together by device and dtype, one launch for each few
-// hundred.
+// Fused optimizer steps on the device: parameters are grouped by device and dtype, with one launch per few hundred.
 #include <vesta/core/ops/optim.h>
 
 #include <cmath>
@@ -13,7 +12,7 @@
 namespace vesta::cuda {
 namespace {
 
-/// Raises unless every parameter lies on a CUDA device, and what belongs to it too.
+/// Raises unless every parameter, and all that belongs to it, lies on a CUDA device.
 void check_devices(const char* op, TensorList params, std::initializer_list<TensorList> lists) {
   for (size_t i = 0; i < params.size(); ++i) {
     for (const TensorList& list : lists) {
@@ -25,7 +24,7 @@ void check_devices(const char* op, TensorList params, std::initializer_list<Tens
   }
 }
 
-/// Is a launch in the making: entries of one device and dtype, and the tensors that must live until it is queued.
+/// A launch being built: entries of one device and dtype, and the tensors that must live until it is queued.
 struct Group {
   Device device;
   DType dtype;
@@ -76,7 +75,7 @@ void sgd(TensorList params, TensorList grads, TensorList buffers, double weight_
   }
 }
 
-/// Notes what follows from the number of parameter i's step; one that lies on the device is counted there, later.
+/// Sets what depends on the number of parameter i's step; a number that lies on the device is counted there, later.
 void count_step(Group& group, OptimEntry& e, const Tensor& steps, const AdamStep& s) {
   if (steps.device().type != DeviceType::cpu) {
     group.counted.push_back(group.entries.size());
@@ -88,7 +87,7 @@ void count_step(Group& group, OptimEntry& e, const Tensor& steps, const AdamStep
   e.root = std::sqrt(1 - std::pow(s.beta2, count));
 }
 
-/// Queues the counting of steps that lie on the device; the group's entries read what follows from them.
+/// Queues the counting of steps that lie on the device; the group's entries read the corrections computed from them.
 void count_on_device(Group& g, const AdamStep& s, StreamHandle stream) {
   if (g.counted.empty()) return;
   Tensor corrections = empty_tensor({{int64_t(g.counted.size()), 2}}, DType::float64, g.device);
@@ -164,7 +163,7 @@ void rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList
     run_rmsprop(g.entries.data(), int(g.entries.size()), g.dtype, step, current_stream(g.device.index).handle());
   }
   for (size_t i = 0; i < params.size(); ++i) {
-    ops::add(steps[i], wrapped(1.0), 1.0, Out{&steps[i], Out::inplace});  // the sum says itself that it wrote
+    ops::add(steps[i], wrapped(1.0), 1.0, Out{&steps[i], Out::inplace});  // the add itself records the write
     for (const Tensor* t : {&params[i], &squares[i]}) t->impl()->storage()->bump(op);
     if (centered) means[i].impl()->storage()->bump(op);
     if (momentum != 0) buffers[i].impl()->storage()->bump(op);

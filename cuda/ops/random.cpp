@@ -1,4 +1,4 @@
-// Random ops on the device: checks, generators and the numbers themselves are the CPU's.
+// Random ops on the device: checks, generators and the numbers themselves are those of the CPU.
 #include <vesta/core/ops/random.h>
 
 #include <cmath>

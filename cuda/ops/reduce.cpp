@@ -1,12 +1,12 @@
 // Reductions: sum, mean, extrema, any, all, and the places of extrema.
 //
 // Note [Stages of a reduction]
-// A result is reduced by one team of threads (cuda/kernels/teams.cuh), or, where it is long or results are few, in
-// pieces of a length that depends on the shape alone; a second stage reduces the pieces' results in the same way. A
-// stage goes along rows (the reduced elements of a result lie side by side, or few results do) or down columns (results
-// lie side by side; a warp loads 32 packs of neighbouring columns at once). Rejected: one launch whose last block
-// finishes (it saves a launch of 3 us in the largest reductions only, and needs a counter that must be zero again for
-// the next stream), and a number of pieces that depends on the GPU (another GPU would give other bits).
+// A result is reduced by one team of threads (cuda/kernels/teams.cuh), or, if it is long or results are few, in pieces
+// of a length that depends on the shape alone; a second stage reduces the pieces' results in the same way. A stage
+// works along rows (the reduced elements of a result are contiguous, or few results are) or down columns (results are
+// contiguous; a warp loads 32 packs of neighbouring columns at once). Rejected: one launch whose last block finishes
+// (it saves a launch of 3 us in the largest reductions only, and needs a counter that must be zero again for the next
+// stream), and a number of pieces that depends on the GPU (another GPU would give other bits).
 #include <algorithm>
 
 #include <vesta/core/ops/copy.h>
@@ -23,15 +23,15 @@ namespace {
 
 constexpr int64_t kRowPiece = 32768, kRowPieceMin = 4096;  // elements
 constexpr int64_t kColumnPiece = 1024, kColumnPieceMin = 64;  // rows
-constexpr int64_t kTeams = 512;  // as many blocks keep the largest GPUs busy
-constexpr int64_t kFewElements = 32;  // of a result: a thread's work
+constexpr int64_t kTeams = 512;  // so many blocks keep the largest GPUs busy
+constexpr int64_t kFewElements = 32;  // of a result: work for one thread
 
 struct Axis {
   int64_t size, stride;
 };
 using AxisList = SmallVector<Axis, 8>;
 
-/// Merges neighbouring axes that run on into each other; outermost first.
+/// Merges neighbouring axes that continue each other; outermost first.
 void merge(AxisList& axes) {
   size_t m = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -52,7 +52,7 @@ Axes innermost_first(const AxisList& from) {
   return to;
 }
 
-/// Splits a tensor's dimensions into kept and reduced ones and merges each kind.
+/// A tensor's dimensions, split into kept and reduced ones, each kind merged.
 struct Geometry {
   AxisList kept, reduced;
   Geometry(const Tensor& x, uint64_t mask) {
@@ -71,7 +71,7 @@ struct Geometry {
 
 bool is_search(Reduction op) { return op == Reduction::argmax || op == Reduction::argmin; }
 
-/// Returns the dtype that pieces of a result are kept in.
+/// Returns the dtype of the pieces of a result.
 DType partial_dtype(Reduction op, DType d) {
   if (op == Reduction::any || op == Reduction::all) return DType::bool_;
   if (op != Reduction::sum) return d;
@@ -79,7 +79,7 @@ DType partial_dtype(Reduction op, DType d) {
   return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d;
 }
 
-/// Tells whether every pack of 16 bytes along the reduced axis is aligned, and of one run.
+/// Returns whether every pack of 16 bytes along the reduced axis is aligned and lies in one run.
 bool packs_fit(const ReduceStage& s) {
   const int64_t item = itemsize(s.dtype), pack = std::max<int64_t>(1, 16 / item);
   if (reinterpret_cast<uintptr_t>(s.x) % 16 != 0 || s.reduced.count == 0 || s.reduced.strides[0] != 1) return false;
@@ -93,7 +93,7 @@ bool packs_fit(const ReduceStage& s) {
   return aligned(s.reduced, 1) && aligned(s.kept, 0);
 }
 
-/// Tells whether every pack of columns is aligned, and none is cut off.
+/// Returns whether every pack of columns is aligned, and none is cut off.
 bool column_packs_fit(const ReduceStage& s) {
   const int64_t item = itemsize(s.dtype), pack = column_pack(size_t(item));
   auto whole = [&](const Axes& a) {
@@ -124,7 +124,7 @@ void plan(ReduceStage& s, bool columns) {
   while (s.piece > least && results * pieces() < kTeams) s.piece /= 2;
   s.pieces = pieces();
   s.packed = s.columns ? column_packs_fit(s) : packs_fit(s);
-  // A grid has 2^31 blocks; a block has 8 warps, of which each takes a short row or more.
+  // A grid has 2^31 blocks; a block has 8 warps, each of which takes one or more short rows.
   const int64_t most = int64_t(1) << (s.columns || count > 1024 ? 31 : 34);
   VESTA_CHECK(results * s.pieces < most, not_implemented, s.name, ": expected fewer than ", most, " results of ", count,
               " elements on CUDA, got ", results, ". Reduce parts of the input.");
@@ -145,7 +145,7 @@ void queue(const ReduceStage& s) {
 /// Runs stages until every result is one piece; the last one writes to the outputs that `s` names.
 void run_stages(ReduceStage s, Device device) {
   const ReduceStage last = s;
-  Tensor partial, partial_places;  // of the stage before
+  Tensor partial, partial_places;  // of the previous stage
   plan(s, false);
   while (s.pieces > 1) {
     const int64_t width = std::max<int64_t>(1, s.columns), outer = s.kept.numel();
@@ -161,7 +161,7 @@ void run_stages(ReduceStage s, Device device) {
     next.kept = Axes{1, {outer}, {s.pieces * width}};
     next.reduced = Axes{1, {s.pieces}, {width}};
     next.columns = s.columns;
-    partial = values, partial_places = places;  // the ones before may go: their reader is queued
+    partial = values, partial_places = places;  // the previous ones may be freed: their reader is queued
     plan(next, s.columns > 0);
     s = next;
   }
@@ -192,8 +192,8 @@ ReduceStage stage_of(Tensor& x, uint64_t mask, Reduction op, const char* name) {
 
 Tensor cast(const Tensor& t, DType d) { return t.dtype() == d ? t : _to_copy(t, d); }
 
-/// Is a large input whose results lie side by side in memory, but not in the order of the result: it is reduced in
-/// memory's order, and the results, which are few beside it, are brought into theirs.
+/// A large input whose results are contiguous in memory, but not in the order of the result. It is reduced in memory
+/// order, and the results, which are few in comparison, are then reordered.
 struct Reordered {
   Tensor x;
   ReduceShape shape{};
@@ -201,7 +201,7 @@ struct Reordered {
   bool needed = false;
 
   Reordered(const Tensor& input, uint64_t mask) {
-    constexpr int64_t kLarge = 1 << 16;  // elements, where columns instead of strides pay for two more launches
+    constexpr int64_t kLarge = 1 << 16;  // elements from which columns instead of strides pay for two more launches
     if (input.numel() < kLarge) return;
     Dims kept, reduced;
     for (int64_t d = 0; d < input.dim(); ++d) {
@@ -231,7 +231,7 @@ struct Reordered {
     }
     x = permute(input, order);
   }
-  /// Brings results into the order and shape that were asked for.
+  /// Brings results into the requested order and shape.
   Tensor restore(const Tensor& r, const ReduceShape& asked) const {
     return r.defined() ? reshape(contiguous(permute(r, back)), asked.sizes) : r;
   }
@@ -251,8 +251,8 @@ Tensor reduce(Reduction op, Tensor x, const ReduceShape& shape, DType result, co
   return out;
 }
 
-/// Adds up in the accumulator of types.input and gives types.result. 16-bit floats are not converted to float32 first:
-/// their accumulator is that.
+/// Adds up in the accumulator of types.input and gives types.result. 16-bit floats are not converted to float32 first,
+/// because their accumulator is float32.
 Tensor add_up(const Tensor& input, SumTypes types, const ReduceShape& shape, const char* name, double divisor) {
   const bool narrow = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;
   Tensor x = narrow && types.input == DType::float32 ? input : cast(input, types.input);
@@ -282,10 +282,10 @@ Tensor logical_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim) {
   if (dim && IntSpan(*dim).empty()) return none_reduced(input);
   const char* name = op == Reduction::any ? "any" : "all";
   Tensor r = reduce(op, input, reduce_shape(input, dim, keepdim, name), DType::bool_, name);
-  return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as PyTorch has it
+  return input.dtype() == DType::uint8 ? cast(r, DType::uint8) : r;  // as in PyTorch
 }
 
-/// Finds values and places; values are left undefined where nobody wants them.
+/// Finds values and places; values are left undefined unless `with_values`.
 TensorPair search(Reduction op, Tensor x, const ReduceShape& shape, bool with_values, const char* name) {
   DeviceGuard guard(x.device().index);
   if (const Reordered r(x, shape.mask); r.needed) {

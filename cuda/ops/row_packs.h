@@ -1,4 +1,4 @@
-// Whether rows can be loaded in packs, which the row kernels (kernels/rows.cuh) do where they can.
+// A check whether rows can be loaded in packs, which the row kernels (kernels/rows.cuh) do where possible.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -7,8 +7,8 @@
 
 namespace vesta::cuda {
 
-inline constexpr int64_t kPackColumns = 4;  // that a thread of a row kernel loads at once (kernels/rows.cuh)
-/// Tells whether rows of n elements at these addresses (null ones do not count) can be loaded in such packs.
+inline constexpr int64_t kPackColumns = 4;  // columns that a thread of a row kernel loads at once (kernels/rows.cuh)
+/// Returns whether rows of n elements at these addresses (null ones do not count) can be loaded in such packs.
 inline bool rows_fit_packs(int64_t n, DType dtype, std::initializer_list<const char*> rows) {
   const int64_t bytes = std::min<int64_t>(16, kPackColumns * itemsize(dtype));
   return n * itemsize(dtype) % bytes == 0 && std::ranges::all_of(rows, [&](const char* p) {

@@ -1,5 +1,5 @@
-// Running sums: lines that are short or many have a thread each, others a block for each piece of them. The totals of
-// pieces are scanned in turn, and become what the pieces start from.
+// Running sums: short or many lines have a thread each, others a block for each of their pieces. The totals of pieces
+// are scanned in turn and become the starting values of the pieces.
 #include <vesta/core/ops/scan.h>
 
 #include <vesta/core/ops/reduce.h>
@@ -36,7 +36,7 @@ Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
   ScanLaunch l;
   l.dtype = r.dtype(), l.stream = device.stream();
   l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner;
-  if (is_complex(r.dtype())) {  // both parts are lines of their own
+  if (is_complex(r.dtype())) {  // both parts are separate lines
     l.dtype = r.dtype() == DType::complex64 ? DType::float32 : DType::float64;
     l.inner *= 2;
   }

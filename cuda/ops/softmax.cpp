@@ -13,7 +13,7 @@
 namespace vesta::cuda {
 namespace {
 
-/// Runs softmax over `x`, or over `grad` and the output `x` the gradient.
+/// Runs softmax over `x`, or its gradient over `grad` and the output `x`.
 Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const char* op) {
   check_floating(x, op);
   DeviceGuard guard(x.device().index);

@@ -1,5 +1,5 @@
-// vesta._C_cuda: what `vesta.cuda` stands on. Thin: every function is a line of the table in cuda/api.h. Imported when
-// `vesta.cuda` first needs it, never by `import vesta`.
+// vesta._C_cuda: the extension below `vesta.cuda`. It is thin: every function is one entry of the table in cuda/api.h.
+// It is imported when `vesta.cuda` first needs it, never by `import vesta`.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -33,7 +33,7 @@ py::list frames_of(const char* op) {
   return frames;
 }
 
-/// Lays a snapshot out as torch.cuda.memory._snapshot() does.
+/// Returns a snapshot in the layout of torch.cuda.memory._snapshot().
 py::dict dict_of(const Snapshot& s, int device) {
   using namespace py::literals;
   py::list segments, trace;
@@ -60,7 +60,7 @@ py::dict dict_of(const Snapshot& s, int device) {
   return py::dict("segments"_a = segments, "device_traces"_a = traces);
 }
 
-/// Finds the exception class of an error, among those of vesta._C.
+/// Returns the exception class of an error, one of those in vesta._C.
 py::object class_of(const Error& e) {
   const py::module_ core = py::module_::import("vesta._C");
   if (dynamic_cast<const DistributedError*>(&e)) return core.attr("_DistBackendError");  // a collective had failed
@@ -75,7 +75,7 @@ py::object class_of(const Error& e) {
   }
 }
 
-/// Is a CUDA event that Python owns.
+/// A CUDA event that Python owns.
 class OwnedEvent {
  public:
   explicit OwnedEvent(bool timing) : event_(api().event_create(timing)) {}

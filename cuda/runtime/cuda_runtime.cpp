@@ -1,4 +1,4 @@
-// The waist (runtime.h) on the CUDA runtime. Every function here is one call of CUDA's.
+// The runtime interface (runtime.h) on the CUDA runtime. Every function here is one CUDA call.
 #include <cuda_runtime_api.h>
 
 #include <atomic>
@@ -13,11 +13,11 @@ namespace {
 std::atomic<uint64_t> launches{0}, copies{0}, mallocs{0}, synchronizations{0};
 
 Status status(cudaError_t e) {
-  if (e != cudaSuccess && e != cudaErrorNotReady) cudaGetLastError();  // ours to report: no later call repeats it
+  if (e != cudaSuccess && e != cudaErrorNotReady) cudaGetLastError();  // reported here: no later call repeats it
   return Status(int(e));
 }
 
-/// Looks up a function of the driver, so that nothing links libcuda.so.1, which machines without a GPU lack.
+/// Looks up a function of the driver. Nothing links libcuda.so.1, which machines without a GPU lack.
 template <class F>
 F driver(const char* name) {
   void* f = nullptr;
@@ -32,7 +32,8 @@ F driver(const char* name) {
   static const auto function##_ = driver<decltype(&function)>(#function); \
   if (!function##_) return Status::not_supported;
 
-/// The driver and the runtime number the errors that both know alike (CUDA 10.1 and later).
+/// Converts an error of the driver. Driver and runtime use the same numbers for errors that both know (CUDA 10.1 and
+/// later).
 Status status(CUresult r) { return Status(int(r)); }
 
 CUmemAllocationProp allocation_on(int device) {
@@ -129,7 +130,7 @@ Status va_map(int device, void* at, size_t nbytes) {
   CUmemGenericAllocationHandle memory;
   if (Status s = status(cuMemCreate_(&memory, nbytes, &p, 0)); s != Status::success) return s;
   Status s = status(cuMemMap_(CUdeviceptr(at), nbytes, 0, memory, 0));
-  cuMemRelease_(memory);  // the mapping keeps it alive
+  cuMemRelease_(memory);  // the mapping keeps the memory alive
   if (s != Status::success) return s;
   CUmemAccessDesc access{};
   access.location = p.location;

@@ -10,7 +10,7 @@
 namespace vesta::ddp {
 namespace {
 
-/// Tells whether somebody but `mine` owners of the handle holds the tensor, or a view of it.
+/// Returns whether somebody but `mine` owners of the handle holds the tensor, or a view of it.
 bool held_elsewhere(const Tensor& t, uint32_t mine) {
   return t.impl()->use_count() > mine || t.impl()->storage()->use_count() > 1;
 }
@@ -24,7 +24,7 @@ Tensor tensor_over(const Tensor& memory, int64_t offset, const Tensor& model) {
   StoragePtr stretch = Storage::wrap(start, size_t(model.numel() * memory.element_size()), memory.device(), held,
                                      [](void* context) { delete static_cast<StoragePtr*>(context); });
   std::vector<int64_t> strides(model.strides().begin(), model.strides().end());
-  if (!model.impl()->dense()) {  // a model with holes: the new one has none
+  if (!model.impl()->dense()) {  // a model with holes: the new tensor has none
     int64_t step = 1;
     for (size_t d = strides.size(); d-- > 0;) {
       strides[d] = step;
@@ -58,7 +58,7 @@ BucketPlan assign_buckets(const std::vector<Tensor>& tensors, const std::vector<
   for (auto& [key, bucket] : open) {
     if (!bucket.indices.empty()) closed.emplace_back(std::move(bucket.indices), limits[bucket.limit]);
   }
-  if (indices.empty()) {  // with an order given, buckets are ready in the order in which they were closed
+  if (indices.empty()) {  // with an order given, buckets become ready in the order in which they were closed
     std::ranges::sort(closed, {}, [](const auto& b) { return *std::ranges::min_element(b.first); });
   }
   BucketPlan plan;

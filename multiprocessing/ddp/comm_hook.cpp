@@ -5,7 +5,7 @@
 namespace vesta::ddp {
 namespace {
 
-/// Is an all_reduce under way of `sent`, whose values belong into `buffer`.
+/// A running all_reduce of `sent`, whose values belong into `buffer`.
 class Reduced final : public PendingBucket {
  public:
   Reduced(WorkPtr work, Tensor sent) : work_(std::move(work)), sent_(std::move(sent)) {}

@@ -1,4 +1,4 @@
-// DistributedDataParallel for programs in C++: the class of vesta.nn.parallel, around a model of yours.
+// DistributedDataParallel for programs in C++: the class of vesta.nn.parallel, as a wrapper of a model.
 //
 //   auto group = new_process_group("gloo", store, rank, size);
 //   auto net = std::make_shared<Net>();                        // built in the same way on all ranks
@@ -22,16 +22,16 @@
 
 namespace vesta::ddp {
 
-/// Is what DistributedDataParallel may be told: the arguments of the Python class.
+/// The options of DistributedDataParallel: the arguments of the Python class.
 struct DistributedDataParallelOptions {
-  bool broadcast_buffers = true;  // rank 0's buffers go to all ranks before each forward
-  bool init_sync = true;  // compare the ranks' parameters, and begin with those of rank 0
+  bool broadcast_buffers = true;  // rank 0's buffers are sent to all ranks before each forward
+  bool init_sync = true;  // compare the ranks' parameters, and start with those of rank 0
   double bucket_cap_mb = 0;  // 0: 25 MiB, the first bucket 1 MiB
   bool find_unused_parameters = false;
   bool static_graph = false;
 };
 
-/// Collects the tensors of what a forward returned.
+/// Collects the tensors in a forward's result.
 inline void collect_tensors(const Tensor& t, std::vector<Tensor>& into) { into.push_back(t); }
 inline void collect_tensors(const std::vector<Tensor>& list, std::vector<Tensor>& into) {
   into.insert(into.end(), list.begin(), list.end());
@@ -47,7 +47,7 @@ class DistributedDataParallel {
   using Options = DistributedDataParallelOptions;
 
   /// Makes the ranks' models replicas of rank 0's. Errors, on all ranks: parameters that differ in name, shape or
-  /// order; none that requires grad.
+  /// order; no parameter that requires grad.
   DistributedDataParallel(std::shared_ptr<Model> module, ProcessGroupPtr group, const Options& options = {})
       : module_(std::move(module)), group_(std::move(group)), options_(options) {
     NamedTensors named = module_->named_parameters();
@@ -75,7 +75,7 @@ class DistributedDataParallel {
     reducer_ = Reducer::make(std::move(trained), std::move(names), group_, reducing);
   }
 
-  /// Calls the model; the backward of what it returns averages the gradients.
+  /// Calls the model; backward from its result averages the gradients.
   template <class... Inputs>
   auto operator()(Inputs&&... inputs) {
     const bool recording = GradMode::enabled(), sync = recording && require_backward_grad_sync_;
@@ -95,7 +95,7 @@ class DistributedDataParallel {
     return output;
   }
 
-  /// Leaves gradients local while it lives: they add up until the first forward and backward after it.
+  /// A guard that leaves gradients local while it lives: they add up until the first forward and backward after it.
   class NoSync {
    public:
     explicit NoSync(DistributedDataParallel& ddp)
@@ -109,9 +109,9 @@ class DistributedDataParallel {
   };
   NoSync no_sync() { return NoSync(*this); }
 
-  /// Lets ranks have different numbers of inputs: made before the loop, `finish` called after it on every rank.
-  /// A rank that is done then mirrors the others' communication until they are, too; all end with the model of the
-  /// last.
+  /// A scope in which ranks may have different numbers of inputs. Make it before the loop and call `finish` after it,
+  /// on every rank. A rank that is done mirrors the others' communication until they are done too; all end with the
+  /// model of the last rank.
   ///
   ///   auto join = model.join();
   ///   for (auto& batch : mine) { ... }
@@ -139,10 +139,11 @@ class DistributedDataParallel {
    private:
     DistributedDataParallel& ddp_;
   };
-  /// `divide_by_initial_world_size`: gradients are divided by the number of ranks, not by that of those at work.
+  /// Returns a Join. `divide_by_initial_world_size`: gradients are divided by the number of all ranks, not of those
+  /// still at work.
   Join join(bool divide_by_initial_world_size = true) { return Join(*this, divide_by_initial_world_size); }
 
-  /// Does something else with each bucket than averaging it; once, before the first backward.
+  /// Registers a hook that replaces the averaging of each bucket. Call it once, before the first backward.
   void register_comm_hook(std::shared_ptr<CommHook> hook) { reducer_->register_comm_hook(std::move(hook)); }
 
   const std::shared_ptr<Model>& module() const { return module_; }
@@ -159,7 +160,7 @@ class DistributedDataParallel {
     const Tensor count = ones({1}, DType::float32, device_);
     reducer_->set_forward_work(group_->all_reduce({count}), divide_by_initial_world_size_ ? Tensor() : count);
   }
-  /// Does what an iteration of a rank with inputs sends.
+  /// Sends what an iteration of a rank with inputs sends.
   void mirror_iteration() {
     reducer_->prepare_for_forward();
     if (will_sync_buffers()) {

@@ -1,14 +1,14 @@
-// What ranks with different numbers of inputs tell each other: `DistributedDataParallel::join` is built of it.
+// The messages between ranks with different numbers of inputs: `DistributedDataParallel::join` is built on them.
 //
-// Every iteration of a rank that has inputs begins with an all_reduce of ones. A rank that is done sends zeros instead,
-// so learns how many are still at work, and as long as there are some mirrors what they send.
+// Every iteration of a rank that has inputs begins with an all_reduce of ones. A rank that is done sends zeros
+// instead. So it learns how many are still at work, and mirrors what they send as long as there are any.
 #pragma once
 #include <vesta/core/ops/ops.h>
 #include <vesta/multiprocessing/process_group.h>
 
 namespace vesta::ddp {
 
-/// Adds up a number over the ranks; the count of those at work where each gives 1 or 0.
+/// Returns the sum of a number over the ranks: if each gives 1 or 0, the number of ranks at work.
 inline double sum_over_ranks(ProcessGroup& group, double mine, Device device) {
   NoGrad off;
   const Tensor total = full({1}, Scalar(mine), DType::float32, device);
@@ -16,7 +16,7 @@ inline double sum_over_ranks(ProcessGroup& group, double mine, Device device) {
   return total.item<float>();
 }
 
-/// Returns the largest rank for which `candidate` is true, -1 where there is none.
+/// Returns the largest rank for which `candidate` is true, -1 if there is none.
 inline int last_rank_that(ProcessGroup& group, bool candidate, Device device) {
   NoGrad off;
   Tensor marks = zeros({group.size()}, DType::float32, device);

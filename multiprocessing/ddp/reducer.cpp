@@ -14,9 +14,9 @@ namespace vesta::ddp {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// Is what the reducer knows of a parameter.
+/// What the reducer knows about a parameter.
 struct Reducer::Slot {
-  intrusive_ptr<autograd::AccumulateGrad> accumulator;  // held: its identity is what a graph shows of the parameter
+  intrusive_ptr<autograd::AccumulateGrad> accumulator;  // held: a graph refers to the parameter by it
   autograd::HookId hook = 0;
   size_t bucket = 0, place = 0;  // where its gradient lies
   uint64_t last = 0;             // when its last gradient came: the order of buckets
@@ -30,7 +30,7 @@ struct Reducer::Slot {
   Tensor before;                 // its grad before the round, where it was not used since the last average
 };
 
-/// Is what is under way of a bucket.
+/// The communication of a bucket.
 struct Reducer::Send {
   size_t waiting = 0;  // gradients still to come
   bool sent = false;
@@ -39,7 +39,7 @@ struct Reducer::Send {
   std::string name;                        // for messages
 };
 
-/// Tells the reducer that a parameter has its gradient.
+/// A hook that tells the reducer that a parameter has its gradient.
 class Reducer::GradientHook final : public autograd::PostAccumulateHook {
  public:
   GradientHook(std::weak_ptr<Reducer> reducer, size_t index) : reducer_(std::move(reducer)), index_(index) {}
@@ -52,7 +52,7 @@ class Reducer::GradientHook final : public autograd::PostAccumulateHook {
   size_t index_;
 };
 
-/// Lets a parameter's first gradient go into its bucket.
+/// The place of a parameter's first gradient: its bucket.
 class Reducer::Place final : public autograd::GradPlace {
  public:
   Place(std::weak_ptr<Reducer> reducer, size_t index) : reducer_(std::move(reducer)), index_(index) {}
@@ -96,8 +96,8 @@ Reducer::Reducer(std::vector<Tensor> parameters, std::vector<std::string> names,
       group_(std::move(group)),
       options_(options),
       slots_(parameters_.size()) {
-  // The order in which gradients come is not known yet. One bucket is sent when all are there; where some may not come,
-  // the order of registration, turned round, is the best guess.
+  // The order in which gradients come is not known yet. One bucket is sent when all are there; if some may not come,
+  // the reverse order of registration is the best guess.
   const bool one = rebuilds() && options_.bucket_limits.empty();
   BucketPlan plan = assign_buckets(parameters_, one ? std::vector{INT64_MAX} : limits());
   std::ranges::reverse(plan.buckets);
@@ -192,7 +192,7 @@ bool Reducer::prepare_for_forward() {
   return true;
 }
 
-/// Returns the parameters in the order in which rank 0 got their gradients; those that got none come last.
+/// Returns the parameters in the order in which rank 0 got their gradients; parameters without a gradient come last.
 std::vector<size_t> Reducer::agreed_order() {
   std::vector<size_t> order(slots_.size());
   std::iota(order.begin(), order.end(), size_t(0));
@@ -219,7 +219,7 @@ void Reducer::prepare_for_backward(const std::vector<Tensor>& outputs, bool sync
   sync_ = forward_seen_ = true;
 }
 
-/// Notes which parameters a backward from `outputs` can reach.
+/// Records which parameters a backward from `outputs` can reach.
 void Reducer::search(const std::vector<Tensor>& outputs) {
   if (!searched_) {
     for (Slot& slot : slots_) slot.reachable = false;
@@ -250,7 +250,7 @@ void Reducer::check_finished() {
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!slots_[i].ready) missing.push_back(i);
   }
-  abandon_round();  // whoever catches the error may go on
+  abandon_round();  // a caller that catches the error may continue
   fail(Cause::runtime,
        "DistributedDataParallel: expected to have finished reduction in the prior iteration before starting a new one, "
        "but on rank ",
@@ -261,10 +261,10 @@ void Reducer::check_finished() {
 
 // ---- a round
 
-/// Tells whether this round finds out which parameters no rank used: where that may change, or is not known yet.
+/// Returns whether this round finds out which parameters no rank used: it does if that may change or is not known yet.
 bool Reducer::sends_used_map() const { return options_.static_graph ? stats_.rounds == 0 : ends_with_backward_; }
 
-/// Finds what the gradients are divided by; with uneven inputs the ranks that still have some are counted.
+/// Finds the divisor of the gradients; with uneven inputs, the ranks that still have inputs are counted.
 void Reducer::set_divisor() {
   divide_by_ = double(group_->size());
   if (!forward_work_) return;
@@ -289,7 +289,7 @@ void Reducer::begin_round() {
   }
   ends_with_backward_ = options_.find_unused_parameters || options_.static_graph || !forward_seen_;
   if (ends_with_backward_) autograd::queue_final_callback([self = shared_from_this()] { self->end_of_backward(); });
-  if (!forward_seen_) return;  // nothing is known of such a backward
+  if (!forward_seen_) return;  // nothing is known about such a backward
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (counted_ ? slots_[i].count == 0 : searched_ && !slots_[i].reachable) mark_ready(i);
   }
@@ -311,7 +311,7 @@ void Reducer::on_gradient(size_t i) {
   }
 }
 
-/// Ends a round that ends with its backward: what has no gradient by now gets none.
+/// Ends a round that ends with its backward: parameters without a gradient by now get none.
 void Reducer::end_of_backward() {
   Lock lock(mutex_);
   if (!round_) return;
@@ -326,11 +326,11 @@ void Reducer::mark_ready(size_t i) {
   if (send.sent) fail_ready_twice(i);
   NoGrad off;
   gather(i);
-  if (std::exchange(slot.ready, true)) return;  // it had been taken for unused
+  if (std::exchange(slot.ready, true)) return;  // it had been taken as unused
   if (--send.waiting == 0) send_ready_buckets();
 }
 
-/// Makes sure that the gradient of parameter `i`, or zeros, lie in its bucket.
+/// Makes sure that the gradient of parameter `i`, or zeros, lies in its bucket.
 void Reducer::gather(size_t i) {
   Slot& slot = slots_[i];
   Bucket& bucket = buckets_[slot.bucket];
@@ -345,7 +345,7 @@ void Reducer::gather(size_t i) {
   } else if (slot.foreign) {
     copy_into(part, g.detach(), "ddp");
   } else if (!slot.used) {
-    slot.before = part.clone();  // the average of equal numbers need not be that number
+    slot.before = part.clone();  // the average of equal numbers may differ from them
   }
 }
 
@@ -373,13 +373,13 @@ void Reducer::send(size_t b) {
   send.work = group_->all_reduce({bucket.flat()});
 }
 
-/// Tells whether a bucket need not be sent: nobody uses its parameters, says the user.
+/// Returns whether a bucket need not be sent: by the user's options, no rank uses its parameters.
 bool Reducer::may_skip(size_t b) const {
   if (!options_.skip_unused_buckets || !ends_with_backward_) return false;
   return std::ranges::none_of(buckets_[b].indices(), [&](size_t i) { return slots_[i].used; });
 }
 
-/// Adds up how many ranks used each parameter.
+/// Starts the sum that counts how many ranks used each parameter.
 void Reducer::send_used_map() {
   Tensor map = empty_tensor(std::array{int64_t(slots_.size())}, DType::int32);
   for (size_t i = 0; i < slots_.size(); ++i) map.data_ptr<int32_t>()[i] = slots_[i].used;
@@ -388,11 +388,11 @@ void Reducer::send_used_map() {
   used_work_ = group_->all_reduce({used_map_});
 }
 
-/// Waits for the buckets and gives the parameters their gradients.
+/// Waits for the buckets and sets the parameters' gradients.
 void Reducer::finish() {
   Lock lock(mutex_);
   if (!round_) return;
-  struct Reset {  // also where a rank has died: the next round begins anew
+  struct Reset {  // also if a rank has died: the next round starts anew
     Reducer& reducer;
     ~Reset() { reducer.abandon_round(); }
   } reset{*this};
@@ -439,7 +439,7 @@ void Reducer::receive_used_map() {
   for (size_t i = 0; i < slots_.size(); ++i) slots_[i].used_nowhere = map.data_ptr<int32_t>()[i] == 0;
 }
 
-/// Makes the averaged gradient in the bucket that of parameter `i`.
+/// Makes the averaged gradient in the bucket the gradient of parameter `i`.
 void Reducer::settle(size_t i, bool used_nowhere) {
   Slot& slot = slots_[i];
   const Tensor& part = buckets_[slot.bucket].part(slot.place);
@@ -452,7 +452,7 @@ void Reducer::settle(size_t i, bool used_nowhere) {
   }
 }
 
-/// Ends a round wherever it is. Who knows what still writes into a bucket that was sent and not received.
+/// Ends a round at any point. A bucket that was sent and not received may still be written to.
 void Reducer::abandon_round() {
   for (size_t b = 0; b < buckets_.size(); ++b) {
     if (sends_[b].work || sends_[b].pending) buckets_[b].abandon();
@@ -495,7 +495,7 @@ void Reducer::shadow_round() {
   reset_round();
 }
 
-// ---- words
+// ---- messages
 
 void Reducer::fail_ready_twice(size_t i) const {
   fail(Cause::runtime, "DistributedDataParallel: expected to mark a variable ready only once, but parameter ",

@@ -1,22 +1,23 @@
 // Reducer: averages the gradients of a model over a process group while backward goes on. A tour of a step:
 //
+// clang-format off
 //   prepare_for_forward    checks that the last backward was finished; after the first one, orders the buckets anew in
 //                          the order in which gradients became ready
 //   prepare_for_backward   notes that the coming backward is to be averaged, and which parameters it cannot reach
 //   (backward)             a hook per parameter: its gradient lies in its bucket; a full bucket is sent, in the order
-//   of
-//                          buckets, and backward goes on
+//                          of buckets, and backward goes on
 //   finish                 when the last bucket is on its way, at the end of backward: waits for all of them
+// clang-format on
 //
 // Note [Rounds]
-// A round makes every gradient an average once. It begins with the first gradient of a backward and ends when all
-// buckets are sent. It may take several backwards, each reaching some parameters, as it may in PyTorch; a new forward
-// before its end is an error that names the parameters that got no gradient. With find_unused_parameters a round ends
-// with its backward: what got no gradient counts as unused; those that no path from the forward's outputs reaches are
-// known at the beginning, so that their buckets need not wait. Which parameters were used by no rank at all is then
-// found out by one more small all_reduce; their grad stays as it was.
-// A backward without a new forward (a graph that was retained, or the second of two forwards) is a round of its own
-// that ends with it: PyTorch adds such gradients without averaging them, and the replicas part ways.
+// A round averages every gradient once. It begins with the first gradient of a backward and ends when all buckets are
+// sent. It may take several backwards, each reaching some parameters, as it may in PyTorch; a new forward before its
+// end is an error that names the parameters that got no gradient. With find_unused_parameters a round ends with its
+// backward: what got no gradient counts as unused; the parameters that no path from the forward's outputs reaches are
+// known at the beginning, so their buckets need not wait. One more small all_reduce then finds the parameters that no
+// rank used; their grad stays as it was. A backward without a new forward (a graph that was retained, or the second of
+// two forwards) is a round of its own that ends with it: PyTorch adds such gradients without averaging them, and the
+// replicas diverge.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -30,32 +31,32 @@
 
 namespace vesta::ddp {
 
-/// PyTorch's sizes: what is ready first is sent early, in a small bucket.
+/// PyTorch's sizes: the first ready gradients are sent early, in a small bucket.
 constexpr int64_t kFirstBucketBytes = int64_t(1) << 20;
 constexpr int64_t kBucketBytes = int64_t(25) << 20;
 
-/// Returns limits for buckets of `total` bytes altogether: `first`, then `most`, and towards the end no more than a
-/// quarter of what is left, down to `first`. What is sent when backward is over is then one small bucket and not what
-/// happened to be left (benchmarks/cpp/ddp_overlap.cpp).
+/// Returns limits for buckets of `total` bytes in all: `first`, then `most`, and towards the end no more than a
+/// quarter of the rest, down to `first`. So only one small bucket is sent after backward has ended, not a rest of any
+/// size (benchmarks/cpp/ddp_overlap.cpp).
 VESTA_API std::vector<int64_t> tapered_limits(int64_t total, int64_t first, int64_t most);
 
-/// Is what a reducer may be told.
+/// The options of a reducer.
 struct ReducerOptions {
   int64_t first_bucket_bytes = kFirstBucketBytes;
   int64_t bucket_bytes = kBucketBytes;
-  /// Buckets become smaller towards the end, once their order is known.
+  /// Whether buckets become smaller towards the end, once their order is known.
   bool taper = true;
-  /// Where not empty: the limits of all buckets one by one, instead of those above; the last holds for the rest.
+  /// If not empty: the limits of the buckets one by one, instead of those above; the last applies to the rest.
   std::vector<int64_t> bucket_limits = {};
-  /// Some parameters may get no gradient in some backward.
+  /// Whether some parameters may get no gradient in some backward.
   bool find_unused_parameters = false;
-  /// Every backward is like the first: a parameter may get several gradients in it, or none.
+  /// Whether every backward is like the first: a parameter may get several gradients in it, or none.
   bool static_graph = false;
-  /// A bucket none of whose parameters is used is not sent; they must be the same on all ranks.
+  /// Whether buckets without a used parameter are not sent; they must be the same on all ranks.
   bool skip_unused_buckets = false;
 };
 
-/// Is what a reducer has measured; seconds are those of the last round.
+/// The measurements of a reducer; seconds are those of the last round.
 struct ReducerStats {
   int64_t rounds = 0;             // that were finished
   double backward_seconds = 0;    // from the first gradient to the end
@@ -68,27 +69,27 @@ struct ReducerStats {
 
 class VESTA_API Reducer : public std::enable_shared_from_this<Reducer> {
  public:
-  /// Hooks itself to the parameters (leaves that require grad, each once, the same on all ranks). `names` are for
-  /// errors.
+  /// Makes a reducer and hooks it to the parameters (leaves that require grad, each once, the same on all ranks).
+  /// `names` are for errors.
   static std::shared_ptr<Reducer> make(std::vector<Tensor> parameters, std::vector<std::string> names,
                                        ProcessGroupPtr group, const ReducerOptions& options = {});
-  /// Unhooks; gradients stay what they are.
+  /// Removes the hooks; gradients stay as they are.
   ~Reducer();
 
-  /// Begins a forward whose backward may be averaged. Makes the new buckets once the order is known, for which all
-  /// ranks must call it; tells whether it did. Raises where the last round was not finished, naming parameters.
+  /// Begins a forward whose backward may be averaged. Once the order is known it makes the new buckets, for which all
+  /// ranks must call it; returns whether it did. Raises if the last round was not finished, naming parameters.
   bool prepare_for_forward();
-  /// Ends a forward. `sync`: its backward is to be averaged (not within no_sync). `outputs` are the tensors that the
-  /// forward returned, where backward begins; looked at with find_unused_parameters only.
+  /// Ends a forward. `sync`: its backward is averaged (not within no_sync). `outputs` are the tensors that the forward
+  /// returned, where backward begins; they are used only with find_unused_parameters.
   void prepare_for_backward(const std::vector<Tensor>& outputs, bool sync);
 
-  /// Replaces the averaging; once, before the first backward.
+  /// Replaces the averaging. Call it once, before the first backward.
   void register_comm_hook(std::shared_ptr<CommHook> hook);
   /// Makes the next round wait for `work` at its beginning and divide by `count`, which it fills: the number of ranks
-  /// that still have inputs. An undefined count: by the group's size.
+  /// that still have inputs. With an undefined count the divisor is the group's size.
   void set_forward_work(WorkPtr work, Tensor count);
 
-  /// Takes part in the other ranks' round without gradients of its own, where it has run out of inputs.
+  /// Takes part in the other ranks' round without gradients of its own, for a rank that has run out of inputs.
   void shadow_round();
 
   const std::vector<Tensor>& parameters() const { return parameters_; }
@@ -134,7 +135,7 @@ class VESTA_API Reducer : public std::enable_shared_from_this<Reducer> {
   [[noreturn]] void fail_ready_twice(size_t i) const;
   std::string names_of(const std::vector<size_t>& indices) const;
 
-  mutable std::recursive_mutex mutex_;  // a communication hook may ask the reducer things
+  mutable std::recursive_mutex mutex_;  // a communication hook may call the reducer
   const std::vector<Tensor> parameters_;
   const std::vector<std::string> names_;
   const ProcessGroupPtr group_;
@@ -146,10 +147,10 @@ class VESTA_API Reducer : public std::enable_shared_from_this<Reducer> {
   WorkPtr forward_work_;
   Tensor forward_count_;
 
-  bool sync_ = false;  // the backward that comes is to be averaged
+  bool sync_ = false;  // the next backward is averaged
   bool forward_seen_ = false;  // a forward with sync came since the last round ended
   bool round_ = false;
-  bool ends_with_backward_ = false;  // this round does: see Note [Rounds]
+  bool ends_with_backward_ = false;  // see Note [Rounds]
   bool searched_ = false;  // Slot::reachable is known
   bool counted_ = false;  // of a static graph: Slot::count is known
   bool rebuilt_ = false;
@@ -157,7 +158,7 @@ class VESTA_API Reducer : public std::enable_shared_from_this<Reducer> {
   size_t next_bucket_ = 0;
   uint64_t tick_ = 0;
   Tensor used_map_;
-  bool map_received_ = false;  // in this round: Slot::used_nowhere is of now
+  bool map_received_ = false;  // in this round: Slot::used_nowhere is current
   WorkPtr used_work_;
   std::vector<bool> unused_before_;
   std::chrono::steady_clock::time_point began_;

@@ -11,7 +11,7 @@
 namespace vesta::ddp {
 namespace {
 
-/// Describes a tensor in a line: what must agree.
+/// Returns a one-line description of what must agree in a tensor.
 std::string described(const std::string& name, const Tensor& t) {
   std::string form = text(name, " of shape ", t.sizes(), ", ", t.dtype());
   if (!t.is_contiguous()) form += text(", strides ", t.strides());
@@ -71,7 +71,7 @@ void broadcast_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, 
   CallSite here("DistributedDataParallel, making replicas");
   NoGrad off;
   std::vector<WorkPtr> works;
-  std::vector<DType> dtypes;  // each travels on its own, in the order of the first tensor that has it
+  std::vector<DType> dtypes;  // each is sent on its own, in the order of the first tensor that has it
   for (const Tensor& t : tensors) {
     if (std::ranges::find(dtypes, t.dtype()) == dtypes.end()) dtypes.push_back(t.dtype());
   }

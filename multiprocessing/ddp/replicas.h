@@ -1,4 +1,5 @@
-// What makes the ranks' models replicas of each other: the same parameters by name, shape and order, the same values.
+// Functions that make the ranks' models replicas of each other: the same parameters by name, shape and order, the same
+// values.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,22 +9,23 @@
 
 namespace vesta::ddp {
 
-/// PyTorch's size of what is broadcast at once.
+/// The bytes broadcast at once, as in PyTorch.
 constexpr int64_t kBroadcastBytes = int64_t(250) << 20;
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Raises on every rank, with the same words, unless all ranks have the same tensors: names, order, shapes, strides,
-/// dtypes and whether they require grad. `kind` names them in errors ("parameter"); the group talks by way of `device`.
+/// Raises on every rank, with the same message, unless all ranks have the same tensors: names, order, shapes, strides,
+/// dtypes and whether they require grad. `kind` names them in errors ("parameter"); the group communicates through
+/// tensors on `device`.
 VESTA_API void verify_replicas(ProcessGroup& group, const NamedTensors& tensors, const std::string& kind,
                                Device device);
 
-/// Gives all ranks the values of rank `source`; tensors travel together, at most `bytes` at once.
+/// Gives all ranks the values of rank `source`; tensors are sent together, at most `bytes` at once.
 VESTA_API void broadcast_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source,
                                  int64_t bytes = kBroadcastBytes);
 
-/// The same for buffers, before every forward: one that has rank `source`'s value already is not written, so that a
-/// backward which has saved it still runs; one that a backward has saved and that changes is an error there.
+/// Does the same for buffers, before every forward. A buffer that has rank `source`'s value already is not written, so
+/// that a backward which has saved it still runs; if a saved buffer changes, that backward raises.
 VESTA_API void refresh_tensors(ProcessGroup& group, const std::vector<Tensor>& tensors, int source);
 
 }  // namespace vesta::ddp

@@ -3,11 +3,11 @@
 // What Gloo gives: a connection between each two ranks, an event loop, and ring, tree and pairwise algorithms.
 //
 // Note [Ending a call of Gloo]
-// What it does not give is an end of a running call from outside. Its one way, a wait whose time runs out, closes all
+// What it does not give is a way to end a running call from outside. Its only way, a wait that times out, closes all
 // connections and signals the buffers that wait; but a buffer whose connection broke in the middle of a write is on no
-// list any more and waits for ever (seen with 1 of 60 killed ranks). So the buffers are ours: a device of our own hands
-// out contexts that hand out buffers that wrap Gloo's, and `abort` goes through all that exist. Everything else is
-// passed on.
+// list any more and waits forever (seen with 1 of 60 killed ranks). So the buffers are ours: a device of our own makes
+// contexts, which make buffers that wrap Gloo's, and `abort` ends all that exist. Everything else is passed on to
+// Gloo.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/broadcast.h>
@@ -23,16 +23,16 @@
 #include <mutex>
 #include <set>
 
-#include <vesta/multiprocessing/engine.h>
+#include <vesta/multiprocessing/host_engine.h>
 #include <vesta_build_identity.h>
 
 namespace vesta {
 namespace {
 
-// Our own deadlines end an operation (process_group_core.h); Gloo's only has to be later.
+// Our own deadlines end an operation (process_group_core.h); Gloo's must only be later.
 constexpr auto kNever = std::chrono::hours(1000);
 
-/// Knows the buffers of one group, so that all waits can be ended.
+/// The buffers of one group, kept so that all waits can be ended.
 class Buffers {
  public:
   void add(gloo::transport::UnboundBuffer* b) {
@@ -58,7 +58,7 @@ class Buffers {
   std::atomic<bool> ended_{false};
 };
 
-/// Wraps a buffer of Gloo: the same, but its waits can be ended.
+/// A wrapper of a Gloo buffer whose waits can be ended.
 class EndableBuffer : public gloo::transport::UnboundBuffer {
  public:
   EndableBuffer(std::shared_ptr<Buffers> buffers, std::unique_ptr<gloo::transport::UnboundBuffer> inner)
@@ -91,7 +91,7 @@ class EndableBuffer : public gloo::transport::UnboundBuffer {
   std::unique_ptr<gloo::transport::UnboundBuffer> inner_;
 };
 
-/// Wraps a context of Gloo's transport.
+/// A wrapper of a context of Gloo's transport.
 class EndableContext : public gloo::transport::Context {
  public:
   EndableContext(std::shared_ptr<Buffers> buffers, std::shared_ptr<gloo::transport::Context> inner)
@@ -110,7 +110,7 @@ class EndableContext : public gloo::transport::Context {
   std::shared_ptr<gloo::transport::Context> inner_;
 };
 
-/// Wraps a device of Gloo, for one group.
+/// A wrapper of a Gloo device, for one group.
 class EndableDevice : public gloo::transport::Device {
  public:
   EndableDevice(std::shared_ptr<Buffers> buffers, std::shared_ptr<gloo::transport::Device> inner)
@@ -142,8 +142,8 @@ std::shared_ptr<gloo::transport::Device> device_for(const std::string& address) 
   return device;
 }
 
-/// Lets Gloo's rendezvous go through the group's own connections. Its keys end in the number of the rank that sets them
-/// ("rank_3", a host name, and "3", addresses); each rank sets the same ones in the same order.
+/// A store that sends Gloo's rendezvous through the group's own connections. Its keys end in the number of the rank
+/// that sets them ("rank_3", a host name, and "3", addresses); each rank sets the same ones in the same order.
 class MeetingStore : public gloo::rendezvous::Store {
  public:
   explicit MeetingStore(const Meeting& m) : meeting_(m) {}
@@ -174,7 +174,7 @@ struct alignas(8) Sixteen {
   uint64_t parts[2];
 };
 
-/// Calls `f.template operator()<T>()` for a type of the size: Gloo's options take types for sizes.
+/// Calls `f.template operator()<T>()` with a type of the given size: Gloo's options take types for sizes.
 template <class F>
 void with_size(size_t bytes, F f) {
   switch (bytes) {
@@ -186,7 +186,7 @@ void with_size(size_t bytes, F f) {
   }
 }
 
-class GlooTransfer : public Engine::Transfer {
+class GlooTransfer : public HostEngine::Transfer {
  public:
   GlooTransfer(std::unique_ptr<gloo::transport::UnboundBuffer> buffer, bool sends)
       : buffer_(std::move(buffer)), sends_(sends) {}
@@ -197,7 +197,7 @@ class GlooTransfer : public Engine::Transfer {
   bool sends_;
 };
 
-class GlooEngine : public Engine {
+class GlooEngine : public HostEngine {
  public:
   explicit GlooEngine(const Meeting& m) : context_(std::make_shared<gloo::rendezvous::Context>(m.rank, m.size)) {
     // Gloo waits five times its timeout for a connection.
@@ -299,7 +299,7 @@ class GlooEngine : public Engine {
   std::shared_ptr<gloo::rendezvous::Context> context_;
 };
 
-std::unique_ptr<Engine> make_engine(const Meeting& m) {
+std::unique_ptr<HostEngine> make_engine(const Meeting& m) {
   try {
     return std::make_unique<GlooEngine>(m);
   } catch (const gloo::Exception& e) {
@@ -315,11 +315,11 @@ ProcessGroupPtr make_group(std::shared_ptr<Store> store, int rank, int size, con
 }  // namespace
 }  // namespace vesta
 
-/// States the build that this library is of (core/plug_in.h).
+/// The build of this library (core/plug_in.h).
 extern "C" __attribute__((visibility("default"))) const char vesta_plug_in_build[];
 const char vesta_plug_in_build[] = VESTA_BUILD_IDENTITY;
 
-/// Is called by libvesta when it has loaded this library.
+/// Registers the backend; libvesta calls it when it has loaded this library.
 extern "C" __attribute__((visibility("default"))) void vesta_plug_in() {
   vesta::register_backend("gloo", vesta::make_group);
 }

@@ -42,7 +42,7 @@ int64_t batches_of(int64_t samples, const DataLoaderOptions& o) {
   return o.drop_last ? samples / o.batch_size : (samples + o.batch_size - 1) / o.batch_size;
 }
 
-/// Lays out the batches of the pass whose order has this seed.
+/// Returns the plan of batches of the pass whose order has this seed.
 Plan plan_of(const DataLoaderOptions& o, uint64_t seed) {
   Plan plan;
   if (o.batch_sampler) {
@@ -105,7 +105,7 @@ DataLoader::Iterator DataLoader::begin() {
 }
 
 DataLoader::Iterator& DataLoader::Iterator::operator++() {
-  batch_.clear();  // its memory is there for the next one
+  batch_.clear();  // keeps its memory for the next batch
   std::optional<Sample> next = pass_->next();
   over_ = !next;
   if (next) batch_ = std::move(*next);

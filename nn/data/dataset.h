@@ -1,4 +1,4 @@
-// Datasets for C++ programs: what has samples by number. A tour:
+// Datasets for C++ programs: numbered samples. A tour:
 //
 //   struct Noisy : data::Dataset {
 //     Tensor images, labels;
@@ -25,10 +25,10 @@
 
 namespace vesta::data {
 
-/// Is one sample, or one batch: a tensor per field.
+/// One sample, or one batch: a tensor per field.
 using Sample = std::vector<Tensor>;
 
-/// Is the base of datasets.
+/// The base of datasets.
 class VESTA_API Dataset {
  public:
   Dataset() = default;
@@ -36,44 +36,44 @@ class VESTA_API Dataset {
   Dataset& operator=(const Dataset&) = delete;
   virtual ~Dataset() = default;
 
-  /// Counts the samples.
+  /// Returns the number of samples.
   virtual int64_t size() const = 0;
   /// Returns sample `index`, 0 to size() - 1; what is random in it comes from `random`.
   virtual Sample get(int64_t index, Generator& random) const = 0;
-  /// Returns the batch of these samples where one lookup makes it; otherwise nothing, and the loader stacks samples.
+  /// Returns the batch of these samples if one lookup can make it; else an empty one, and the loader stacks samples.
   virtual Sample get_batch(const std::vector<int64_t>& indices) const;
 };
 
-/// Is what gives samples one after the other, for one worker in one pass.
+/// A source of samples one after the other, for one worker in one pass.
 class VESTA_API Stream {
  public:
   Stream() = default;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   virtual ~Stream() = default;
-  /// Returns the next sample, nothing at the end; what is random in it comes from `random`.
+  /// Returns the next sample, or nothing at the end; what is random in it comes from `random`.
   virtual std::optional<Sample> next(Generator& random) = 0;
-  /// Goes on behind the first `samples` samples at once and returns true; else they are read and dropped.
+  /// Skips the first `samples` samples at once and returns true; if it returns false, they are read and dropped.
   virtual bool seek(int64_t samples);
 };
 
-/// Is the base of datasets whose samples have no numbers: files that are read through, what comes over a network.
+/// The base of datasets whose samples have no numbers: files that are read in sequence, data from a network.
 class VESTA_API IterableDataset {
  public:
   IterableDataset() = default;
   IterableDataset(const IterableDataset&) = delete;
   IterableDataset& operator=(const IterableDataset&) = delete;
   virtual ~IterableDataset() = default;
-  /// Starts the part of worker `worker` of `workers` (0 of 1 where there are no threads), from its first sample.
+  /// Starts the part of worker `worker` of `workers` (0 of 1 without threads), from its first sample.
   virtual std::unique_ptr<Stream> iterate(int worker, int workers) const = 0;
-  /// Counts the samples of all parts, where that is known.
+  /// Returns the number of samples in all parts, if that is known.
   virtual std::optional<int64_t> size() const;
 };
 
-/// Has the rows of tensors [N, ...] as samples.
+/// A dataset whose samples are the rows of tensors [N, ...].
 class VESTA_API TensorDataset : public Dataset {
  public:
-  /// Takes one tensor or more of the same first size. Error(value) otherwise.
+  /// Takes one or more tensors of the same first size. Error(value) otherwise.
   explicit TensorDataset(std::vector<Tensor> tensors);
   int64_t size() const override;
   Sample get(int64_t index, Generator& random) const override;
@@ -84,10 +84,10 @@ class VESTA_API TensorDataset : public Dataset {
   std::vector<Tensor> tensors_;
 };
 
-/// Has some samples of another dataset.
+/// A dataset of some samples of another dataset.
 class VESTA_API Subset : public Dataset {
  public:
-  /// Takes the numbers of the samples in `dataset`. Error(index) for one that is not there.
+  /// Takes the numbers of the samples in `dataset`. Error(index) for a number that it does not have.
   Subset(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> indices);
   int64_t size() const override { return int64_t(indices_.size()); }
   Sample get(int64_t index, Generator& random) const override;
@@ -99,10 +99,10 @@ class VESTA_API Subset : public Dataset {
   std::vector<int64_t> indices_;
 };
 
-/// Has the samples of several datasets one behind the other.
+/// A dataset of the samples of several datasets, one after the other.
 class VESTA_API ConcatDataset : public Dataset {
  public:
-  /// Takes one dataset or more. Error(value) otherwise.
+  /// Takes one or more datasets. Error(value) otherwise.
   explicit ConcatDataset(std::vector<std::shared_ptr<const Dataset>> datasets);
   int64_t size() const override { return cumulative_sizes_.back(); }
   Sample get(int64_t index, Generator& random) const override;

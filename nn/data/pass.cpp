@@ -38,7 +38,7 @@ std::exception_ptr error_from(const std::string& where) {
 
 namespace {
 
-/// Makes batches of numbered samples: any thread takes the next one.
+/// A pass over numbered samples: any thread takes the next batch.
 class NumberedPass : public Pass {
  public:
   NumberedPass(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options, Plan plan,
@@ -63,7 +63,7 @@ class NumberedPass : public Pass {
 
   std::mutex mutex_;
   std::condition_variable room_, arrival_;
-  int64_t wanted_, given_ = 0;  // the batch that comes next in order; how many were given out since the pass began
+  int64_t wanted_, given_ = 0;  // the next batch in order; how many were given out since the pass began
   int64_t taken_;               // the batch that the next free thread makes
   const int64_t first_;
   bool over_ = false;
@@ -82,7 +82,7 @@ NumberedPass::NumberedPass(std::shared_ptr<const Dataset> dataset, const DataLoa
       first_(wanted_) {
   try {
     for (int i = 0; i < options_.num_workers; ++i) threads_.emplace_back([this, i] { work(i); });
-  } catch (...) {  // there are no more threads to be had
+  } catch (...) {  // no more threads can be started
     end();
     throw;
   }

@@ -6,18 +6,18 @@
 
 namespace vesta::data {
 
-/// Is one pass that is going on; its threads end with it.
+/// One running pass; its threads end with it.
 class Pass {
  public:
   Pass() = default;
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
   virtual ~Pass() = default;
-  /// Returns the next batch, nothing at the end.
+  /// Returns the next batch, or nothing at the end.
   virtual std::optional<Sample> next() = 0;
 };
 
-/// Says which samples are in which batch: batch n has numbers[ends[n - 1]] to numbers[ends[n] - 1].
+/// The samples of each batch: batch n has numbers[ends[n - 1]] to numbers[ends[n] - 1].
 struct Plan {
   std::vector<int64_t> numbers, ends;
 
@@ -31,17 +31,17 @@ std::shared_ptr<Pass> begin_pass(std::shared_ptr<const Dataset> dataset, const D
 std::shared_ptr<Pass> begin_pass(std::shared_ptr<const IterableDataset> dataset, const DataLoaderOptions& options,
                                  std::shared_ptr<LoaderState> progress);
 
-/// Is a batch on its way from the thread that made it.
+/// A batch on its way from the thread that made it.
 struct Result {
   Sample batch;
   std::exception_ptr error;
 };
 
-/// Does with a batch what is done by the caller's thread: takes it to the device.
+/// Does the part of a batch that belongs to the caller's thread: moves it to the device.
 Sample delivered(Result result, const DataLoaderOptions& options);
-/// Makes a batch of samples by the function of the options, and pins it where that is wanted.
+/// Makes a batch from samples with the collate function of the options, and pins it if they say so.
 Sample collated(const std::vector<Sample>& samples, const DataLoaderOptions& options);
-/// Makes the exception that is being handled one that says `where` it comes from.
+/// Returns the exception being handled with `where` it comes from added.
 std::exception_ptr error_from(const std::string& where);
 
 }  // namespace vesta::data

@@ -1,11 +1,11 @@
-// What random numbers of a sample start from: a function of the pass and the sample's position in it, so that neither
-// threads nor processes nor what came before matter.
+// The seeds of a sample's random numbers: a function of the pass and the sample's position in it, so that they depend
+// neither on threads or processes nor on what came before.
 #pragma once
 #include <cstdint>
 
 namespace vesta::data {
 
-/// Is the odd number whose multiples mixed() scatters best: 2^64 divided by the golden ratio.
+/// The odd number whose multiples mixed() scatters best: 2^64 divided by the golden ratio.
 inline constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
 
 /// Mixes 64 bits (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
@@ -15,7 +15,7 @@ inline uint64_t mixed(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/// Names the generators that a sample may draw from: module `random` of Python, NumPy's, and this library's.
+/// The generators that a sample may draw from: Python's module `random`, NumPy's, and this library's.
 enum class SampleStream : uint64_t { python = 1, numpy = 2, vesta = 3 };
 
 /// Returns the seed of a generator for the sample at `position` of the pass that has the seed `base`.

@@ -69,7 +69,7 @@ WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_
               "WeightedRandomSampler: expected num_samples from 1 to the number of positive weights, ", positive,
               ", got ", num_samples_, " (num_samples). Pass replacement = true.");
 }
-/// With replacement by inverting the cumulative weights; without, by the largest log(u) / weight (Efraimidis and
+/// Draws with replacement by inverting the cumulative weights; without, by the largest log(u) / weight (Efraimidis and
 /// Spirakis, "Weighted random sampling with a reservoir", 2006).
 std::vector<int64_t> WeightedRandomSampler::order(uint64_t seed) const {
   Generator own(seed);
@@ -81,7 +81,7 @@ std::vector<int64_t> WeightedRandomSampler::order(uint64_t seed) const {
     std::vector<double> sums(weights_.size());
     std::partial_sum(weights_.begin(), weights_.end(), sums.begin());
     int64_t last = int64_t(weights_.size()) - 1;
-    while (weights_[size_t(last)] == 0) --last;  // where rounding may not go beyond
+    while (weights_[size_t(last)] == 0) --last;  // rounding must not go beyond
     for (size_t i = 0; i < r.size(); ++i)
       r[i] = std::min<int64_t>(last, std::upper_bound(sums.begin(), sums.end(), u[i] * sums.back()) - sums.begin());
     return r;

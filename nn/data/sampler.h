@@ -1,4 +1,4 @@
-// Samplers: in which order the samples of a dataset come. An order follows from one seed, so that a pass can be
+// Samplers: the order in which the samples of a dataset come. An order depends on one seed alone, so a pass can be
 // resumed.
 #pragma once
 #include <vector>
@@ -8,19 +8,19 @@
 
 namespace vesta::data {
 
-/// Is the base of samplers.
+/// The base of samplers.
 class VESTA_API Sampler {
  public:
   virtual ~Sampler() = default;
-  /// Counts the numbers of a pass.
+  /// Returns the number of samples in a pass.
   virtual int64_t size() const = 0;
-  /// Returns the numbers of the pass with this seed.
+  /// Returns the sample numbers of the pass with this seed.
   virtual std::vector<int64_t> order(uint64_t seed) const = 0;
-  /// Draws the seed of a pass from `generator`, the default one where it is null.
+  /// Draws the seed of a pass from `generator`, or from the default one if it is null.
   virtual uint64_t draw(Generator* generator) const;
 };
 
-/// Gives 0, 1, 2, ....
+/// The order 0, 1, 2, ....
 class VESTA_API SequentialSampler : public Sampler {
  public:
   explicit SequentialSampler(int64_t size) : size_(size) {}
@@ -32,8 +32,8 @@ class VESTA_API SequentialSampler : public Sampler {
   int64_t size_;
 };
 
-/// Gives all numbers below `size` in a random order, or `num_samples` of them: with replacement each drawn anew,
-/// without several permutations in a row where there are more than `size`.
+/// All numbers below `size` in a random order, or `num_samples` of them. With replacement each is drawn anew; without,
+/// there are several permutations in a row if `num_samples` is more than `size`.
 class VESTA_API RandomSampler : public Sampler {
  public:
   explicit RandomSampler(int64_t size, bool replacement = false, int64_t num_samples = -1);
@@ -46,7 +46,7 @@ class VESTA_API RandomSampler : public Sampler {
   int64_t num_samples_;
 };
 
-/// Gives these numbers in a random order.
+/// The given numbers in a random order.
 class VESTA_API SubsetRandomSampler : public Sampler {
  public:
   explicit SubsetRandomSampler(std::vector<int64_t> indices) : indices_(std::move(indices)) {}
@@ -57,11 +57,11 @@ class VESTA_API SubsetRandomSampler : public Sampler {
   std::vector<int64_t> indices_;
 };
 
-/// Draws numbers 0 to N - 1, each with probability proportional to its weight.
+/// Numbers 0 to N - 1, each drawn with probability proportional to its weight.
 class VESTA_API WeightedRandomSampler : public Sampler {
  public:
-  /// Takes N finite weights >= 0, one of them above. Error(value) otherwise, and for more samples without replacement
-  /// than positive weights.
+  /// Takes N finite weights >= 0, at least one above 0. Error(value) otherwise, and for more samples without
+  /// replacement than positive weights.
   WeightedRandomSampler(std::vector<double> weights, int64_t num_samples, bool replacement = true);
   int64_t size() const override { return num_samples_; }
   std::vector<int64_t> order(uint64_t seed) const override;
@@ -72,7 +72,7 @@ class VESTA_API WeightedRandomSampler : public Sampler {
   bool replacement_;
 };
 
-/// Gives process `rank` of `num_replicas` its part of an order that all share; call set_epoch() before each pass.
+/// The part of process `rank` of `num_replicas` in an order that all share; call set_epoch() before each pass.
 class VESTA_API DistributedSampler : public Sampler {
  public:
   DistributedSampler(int64_t size, int64_t num_replicas, int64_t rank, bool shuffle = true, uint64_t seed = 0,
@@ -80,7 +80,7 @@ class VESTA_API DistributedSampler : public Sampler {
   int64_t size() const override { return num_samples_; }
   std::vector<int64_t> order(uint64_t seed) const override;
   uint64_t draw(Generator*) const override { return epoch_; }
-  /// Chooses the order of the next pass.
+  /// Sets the epoch, which chooses the order of the next pass.
   void set_epoch(uint64_t epoch) { epoch_ = epoch; }
 
  private:
@@ -89,15 +89,15 @@ class VESTA_API DistributedSampler : public Sampler {
   uint64_t seed_, epoch_ = 0;
 };
 
-/// Is the base of what chooses whole batches, for batches that belong together or differ in size.
+/// The base of samplers that choose whole batches, for samples that belong together or batches that differ in size.
 class VESTA_API BatchSampler {
  public:
   virtual ~BatchSampler() = default;
-  /// Counts the batches of a pass.
+  /// Returns the number of batches in a pass.
   virtual int64_t size() const = 0;
-  /// Returns the numbers of the samples of each batch of the pass with this seed.
+  /// Returns the sample numbers of each batch of the pass with this seed.
   virtual std::vector<std::vector<int64_t>> order(uint64_t seed) const = 0;
-  /// Draws the seed of a pass from `generator`, the default one where it is null.
+  /// Draws the seed of a pass from `generator`, or from the default one if it is null.
   virtual uint64_t draw(Generator* generator) const;
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kPart = uint64_t{1} << 48;  // positions of worker i's part start at i times this, as in Python
 
-/// Makes batches of streams. Each worker has a part of its own and keeps its batches in a lane; the caller takes from
-/// the lanes in turn, so that the order does not depend on who is quicker.
+/// A pass over streams. Each worker has its own part and keeps its batches in a lane; the caller takes from the lanes
+/// in turn, so that the order does not depend on which worker is quicker.
 class StreamPass : public Pass {
  public:
   StreamPass(std::shared_ptr<const IterableDataset> dataset, const DataLoaderOptions& options,
@@ -29,7 +29,7 @@ class StreamPass : public Pass {
     bool end = false;   // of the part; there is no batch
   };
   struct Lane {
-    std::unique_ptr<Stream> stream;  // only its worker's
+    std::unique_ptr<Stream> stream;  // used by its worker only
     int64_t count = 0;
     std::deque<Made> ready;
   };
@@ -38,7 +38,8 @@ class StreamPass : public Pass {
   Made made(Lane& lane, int worker) const;
   void work(int worker);
   void end();
-  /// Returns the lane whose batch can be given now; nothing where that is yet to come, -1 where all are over.
+  /// Returns the lane whose batch can be given now; nothing if that batch is still to come, -1 if all lanes have
+  /// ended.
   std::optional<int> choice() const;
   Made await(int lane);
   std::optional<int> awaited();
@@ -69,7 +70,7 @@ StreamPass::StreamPass(std::shared_ptr<const IterableDataset> dataset, const Dat
   try {
     for (int i = 0; i < options_.num_workers; ++i)
       if (!p.ended[size_t(i)]) threads_.emplace_back([this, i] { work(i); });
-  } catch (...) {  // there are no more threads to be had
+  } catch (...) {  // no more threads can be started
     end();
     throw;
   }
@@ -84,7 +85,7 @@ void StreamPass::end() {
   for (std::thread& t : threads_) t.join();
 }
 
-/// Starts a part, at the place where it is to go on.
+/// Starts a part at the position where it is to continue.
 void StreamPass::open(Lane& lane, int worker) const {
   lane.stream = dataset_->iterate(worker, int(lanes_.size()));
   VESTA_CHECK(lane.stream, value, "DataLoader: expected iterate() to return a stream, got a null pointer.");

@@ -4,7 +4,7 @@
 
 namespace vesta::nn {
 
-/// Defines a module without arguments over the op of the same meaning.
+/// Defines a module without arguments over an op.
 #define VESTA_ACTIVATION(Name, op)                                                             \
   class VESTA_API Name : public Module {                                                       \
    public:                                                                                     \
@@ -21,7 +21,7 @@ VESTA_ACTIVATION(LogSigmoid, logsigmoid);
 struct SoftplusOptions {
   double beta = 1, threshold = 20;
 };
-/// Computes log(1 + e ** (beta * x)) / beta, elementwise; x itself where beta * x > threshold.
+/// The module log(1 + e ** (beta * x)) / beta, elementwise; x itself where beta * x > threshold.
 class VESTA_API Softplus : public Module {
  public:
   explicit Softplus(SoftplusOptions o = {}) : options(o) {}
@@ -32,7 +32,7 @@ class VESTA_API Softplus : public Module {
   const SoftplusOptions options;
 };
 
-/// Zeroes elements with probability p while training, scaling the rest by 1 / (1 - p).
+/// The module that zeroes elements with probability p while training and scales the rest by 1 / (1 - p).
 class VESTA_API Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5);
@@ -49,7 +49,7 @@ struct CrossEntropyLossOptions {
   std::string reduction = "mean";
   double label_smoothing = 0;
 };
-/// Computes the cross-entropy of logits [N, C] (or [C], [N, C, d1, ...]) against class numbers or probabilities.
+/// The cross-entropy of logits [N, C] (or [C], [N, C, d1, ...]) against class numbers or probabilities.
 class VESTA_API CrossEntropyLoss : public Module {
  public:
   explicit CrossEntropyLoss(CrossEntropyLossOptions options = {});
@@ -66,7 +66,7 @@ struct BCEWithLogitsLossOptions {
   std::string reduction = "mean";
   Tensor pos_weight = {};
 };
-/// Computes the binary cross-entropy of logits against probabilities of the same shape.
+/// The binary cross-entropy of logits against probabilities of the same shape.
 class VESTA_API BCEWithLogitsLoss : public Module {
  public:
   explicit BCEWithLogitsLoss(BCEWithLogitsLossOptions options = {});

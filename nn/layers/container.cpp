@@ -23,7 +23,7 @@ Tensor Sequential::forward(const Tensor& input) {
 
 std::shared_ptr<Module> Sequential::clone() const {
   auto copy = std::make_shared<Sequential>();
-  std::map<const Module*, std::shared_ptr<Module>> copies;  // a part that occurs twice does so in the copy
+  std::map<const Module*, std::shared_ptr<Module>> copies;  // a part that occurs twice also does so in the copy
   for (const auto& [name, m] : named_children()) {
     std::shared_ptr<Module>& part = copies[m.get()];
     if (!part) part = m->clone();

@@ -4,7 +4,7 @@
 
 namespace vesta::nn {
 
-/// Feeds each module's output to the next; they are named "0", "1", ... as in Python.
+/// A chain of modules: each one's output is the next one's input. They are named "0", "1", ... as in Python.
 class VESTA_API Sequential : public Module {
  public:
   Sequential() = default;

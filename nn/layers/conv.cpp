@@ -9,7 +9,7 @@ namespace vesta::nn {
 namespace {
 
 std::string tuple(const Pair& p) { return text("(", p.v[0], ", ", p.v[1], ")"); }
-/// Prints as the Python layer that was given one number does, where both are equal.
+/// Prints one number if both are equal, as a Python layer that was given one number does.
 std::string number(const Pair& p) { return p.v[0] == p.v[1] ? text(p.v[0]) : tuple(p); }
 bool is(const Pair& p, int64_t both) { return p.v[0] == both && p.v[1] == both; }
 

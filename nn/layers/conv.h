@@ -6,7 +6,7 @@
 
 namespace vesta::nn {
 
-/// Is one number for both dimensions, or one each.
+/// One number for both dimensions, or one for each.
 struct Pair {
   std::array<int64_t, 2> v{};
   Pair(int64_t both) : v{both, both} {}
@@ -22,7 +22,8 @@ struct Conv2dOptions {
   bool bias = true;
   DType dtype = DType::float32;
 };
-/// Cross-correlates [N, in_channels, H, W] (or without N) with weight [out_channels, in_channels / groups, kh, kw].
+/// The cross-correlation of [N, in_channels, H, W] (or without N) with weight [out_channels, in_channels / groups, kh,
+/// kw].
 class VESTA_API Conv2d : public Module {
  public:
   explicit Conv2d(Conv2dOptions options);
@@ -44,7 +45,7 @@ struct MaxPool2dOptions {
   Pair padding = 0, dilation = 1;
   bool ceil_mode = false;
 };
-/// Takes the largest value of each window.
+/// The largest value of each window.
 class VESTA_API MaxPool2d : public Module {
  public:
   explicit MaxPool2d(MaxPool2dOptions o) : options(o) {}
@@ -64,7 +65,8 @@ struct BatchNorm2dOptions {
   bool bias = true;  // with affine: whether a bias is learnt beside the weight
   DType dtype = DType::float32;
 };
-/// Normalises each channel by the statistics of the batch (training) or the running ones (Ioffe and Szegedy 2015).
+/// The normalisation of each channel by the statistics of the batch (training) or the running ones (Ioffe and Szegedy
+/// 2015).
 class VESTA_API BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(BatchNorm2dOptions options);

@@ -9,7 +9,7 @@ struct LinearOptions {
   bool bias = true;
   DType dtype = DType::float32;
 };
-/// Computes input @ weight.T + bias. input [*, in_features]; gives [*, out_features].
+/// The map input @ weight.T + bias from [*, in_features] to [*, out_features].
 class VESTA_API Linear : public Module {
  public:
   explicit Linear(LinearOptions options);
@@ -30,7 +30,7 @@ struct EmbeddingOptions {
   MaybeInt padding_idx = {};
   DType dtype = DType::float32;
 };
-/// Looks up rows of weight [num_embeddings, embedding_dim] by int64 numbers [*]; gives [*, embedding_dim].
+/// A lookup of rows of weight [num_embeddings, embedding_dim] by int64 numbers [*]; gives [*, embedding_dim].
 class VESTA_API Embedding : public Module {
  public:
   explicit Embedding(EmbeddingOptions options);
@@ -47,7 +47,7 @@ class VESTA_API Embedding : public Module {
 struct FlattenOptions {
   int64_t start_dim = 1, end_dim = -1;
 };
-/// Flattens dimensions start_dim to end_dim into one.
+/// The module that flattens dimensions start_dim to end_dim into one.
 class VESTA_API Flatten : public Module {
  public:
   explicit Flatten(FlattenOptions o = {}) : options(o) {}
@@ -58,7 +58,7 @@ class VESTA_API Flatten : public Module {
   const FlattenOptions options;
 };
 
-/// Returns its input.
+/// The module that returns its input.
 class VESTA_API Identity : public Module {
  public:
   Tensor forward(const Tensor& input) override { return input; }

@@ -1,4 +1,4 @@
-// Normalisation of single samples.
+// Normalisation of each sample by itself.
 #pragma once
 #include <vector>
 
@@ -13,7 +13,8 @@ struct LayerNormOptions {
   bool bias = true;  // with elementwise_affine: whether a bias is learnt beside the weight
   DType dtype = DType::float32;
 };
-/// Brings the last dimensions [*, normalized_shape] to mean 0 and variance 1, times weight, plus bias (Ba et al. 2016).
+/// The module that brings the last dimensions [*, normalized_shape] to mean 0 and variance 1, times weight, plus bias
+/// (Ba et al. 2016).
 class VESTA_API LayerNorm : public Module {
  public:
   explicit LayerNorm(LayerNormOptions options);

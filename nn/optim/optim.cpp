@@ -64,7 +64,7 @@ SGD::SGD(std::vector<Tensor> parameters, SGDOptions o) : Optimizer(std::move(par
 
 void SGD::step() {
   NoGrad off;
-  // Parameters that meet their first gradient now start their momentum with it; the others go on.
+  // Parameters that get their first gradient now start their momentum with it; the others continue theirs.
   std::vector<size_t> fresh, going;
   for (size_t i : with_grad()) (options.momentum != 0 && !momentum_[i].defined() ? fresh : going).push_back(i);
   for (size_t i : fresh) momentum_[i] = zeros_like(parameters_[i].detach());

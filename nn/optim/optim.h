@@ -4,19 +4,19 @@
 
 namespace vesta::optim {
 
-/// Is what all optimizers share: the parameters and their gradients.
+/// The base of optimizers: the parameters and their gradients.
 class VESTA_API Optimizer {
  public:
   /// Takes leaves that require grad; raises on an empty list, on duplicates and on anything else.
   explicit Optimizer(std::vector<Tensor> parameters);
   virtual ~Optimizer() = default;
-  /// Moves every parameter that has a gradient by one step.
+  /// Updates every parameter that has a gradient by one step.
   virtual void step() = 0;
   void zero_grad(bool set_to_none = true);
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
  protected:
-  /// Lists which parameters have a gradient now.
+  /// Lists the parameters that have a gradient now, by index.
   std::vector<size_t> with_grad() const;
   std::vector<Tensor> parameters_;
 };
@@ -25,7 +25,7 @@ struct SGDOptions {
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false, maximize = false;
 };
-/// Steps against the gradient, with momentum (Sutskever et al. 2013, in PyTorch's form).
+/// Gradient descent with momentum (Sutskever et al. 2013, in PyTorch's form).
 class VESTA_API SGD : public Optimizer {
  public:
   SGD(std::vector<Tensor> parameters, SGDOptions options);
@@ -40,7 +40,7 @@ struct AdamOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool amsgrad = false, maximize = false;
 };
-/// Scales each step by running moments of the gradient (Kingma and Ba 2015).
+/// Adam: steps scaled by running moments of the gradient (Kingma and Ba 2015).
 class VESTA_API Adam : public Optimizer {
  public:
   Adam(std::vector<Tensor> parameters, AdamOptions options) : Adam(std::move(parameters), options, false) {}
@@ -55,7 +55,7 @@ class VESTA_API Adam : public Optimizer {
   std::vector<Tensor> mean_, square_, largest_, steps_;
 };
 
-/// Is Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019); PyTorch's default decay is 1e-2.
+/// Adam with weight decay decoupled from the gradient (Loshchilov and Hutter 2019); PyTorch's default decay is 1e-2.
 class VESTA_API AdamW : public Adam {
  public:
   AdamW(std::vector<Tensor> parameters, AdamOptions options = {.weight_decay = 1e-2})
@@ -66,7 +66,7 @@ struct RMSpropOptions {
   double lr = 1e-2, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0;
   bool centered = false, maximize = false;
 };
-/// Divides each step by a running root mean square of the gradient (Hinton, Coursera lecture 6e, 2012).
+/// RMSprop: steps divided by a running root mean square of the gradient (Hinton, Coursera lecture 6e, 2012).
 class VESTA_API RMSprop : public Optimizer {
  public:
   RMSprop(std::vector<Tensor> parameters, RMSpropOptions options);

@@ -1,4 +1,4 @@
-"""Vesta: eager tensors that record what is done with them, with PyTorch's names."""
+"""Vesta: eager tensors with automatic differentiation and PyTorch's names."""
 
 # ruff: noqa: F401  (what is imported here is what the package offers)
 
@@ -26,10 +26,10 @@ _LAZY = {
     **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
     "set_default_tensor_type": ".tensor_types",
 }
-#: Classes of tensors by dtype, which stand in ``tensor_types.CPU``.
+#: Classes of tensors by dtype, from ``tensor_types.CPU``.
 _TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
-for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is a context manager too
+for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is also a context manager
     globals().pop(_name, None)
 for _name, _function in vars(_ops).items():
     if not _name.startswith("_") and not _name.endswith("_"):
@@ -52,7 +52,7 @@ _tensor.install()
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a submodule, or what stands in one, when it is first asked for."""
+    """Imports a submodule, or a name of one, on first use."""
     home = _LAZY.get(name)
     if name.endswith("Tensor") and name[: -len("Tensor")] in _TYPES:
         from .tensor_types import CPU

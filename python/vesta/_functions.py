@@ -20,9 +20,9 @@ def norm(
     """``sum(|input| ** p) ** (1 / p)`` over ``dim``, or over everything.
 
     Args:
-        p: a number, ``inf`` and ``-inf`` (the largest and the smallest absolute value) and 0 (the count of what is not
-            zero) included; ``"fro"`` is 2. ``"nuc"`` is not available.
-        dtype: what to compute in.
+        p: a number, ``inf`` and ``-inf`` (the largest and the smallest absolute value) and 0 (the number of nonzero
+            elements) included; ``"fro"`` is 2. ``"nuc"`` is not available.
+        dtype: the dtype of the computation.
 
     Example::
 
@@ -44,30 +44,30 @@ def norm(
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether ``obj`` is a tensor."""
+    """Returns whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a real floating-point one."""
+    """Returns whether the dtype is a real floating-point one."""
     _expect_tensor("is_floating_point", input)
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
+    """Returns whether the dtype is complex."""
     _expect_tensor("is_complex", input)
     return input.is_complex()
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """Returns the number of elements."""
     _expect_tensor("numel", input)
     return input.numel()
 
 
 def typename(obj: object) -> str:
-    """The name of an object's type, as ``vesta.FloatTensor`` for tensors."""
+    """Returns the name of an object's type, as ``vesta.FloatTensor`` for tensors."""
     if isinstance(obj, Tensor):
         return obj.type()
     module = type(obj).__module__
@@ -77,7 +77,8 @@ def typename(obj: object) -> str:
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of ``obj``, sharing its memory where it can; ``copy=True`` never shares, ``copy=False`` must."""
+    """Returns a tensor of ``obj`` that shares its memory if possible; ``copy=True`` never shares, ``copy=False``
+    must."""
     if copy:
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     made = _C.as_tensor(obj, dtype=dtype, device=device)

@@ -8,7 +8,7 @@ from . import _C
 
 
 class _Limits:
-    """Shows its attributes."""
+    """A base whose repr shows its attributes."""
 
     dtype: str
     bits: int
@@ -21,7 +21,7 @@ class _Limits:
 
 
 class finfo(_Limits):
-    """Limits of a floating-point dtype (the default one when missing): ``bits``, ``eps``, ``max``, ``min``, ``tiny``.
+    """The limits of a floating-point dtype (the default one if missing): ``bits``, ``eps``, ``max``, ``min``, ``tiny``.
 
     Example::
 
@@ -43,7 +43,7 @@ class finfo(_Limits):
 
 
 class iinfo(_Limits):
-    """Limits of an integer dtype: ``bits``, ``max``, ``min``.
+    """The limits of an integer dtype: ``bits``, ``max``, ``min``.
 
     Example::
 

@@ -12,7 +12,7 @@ from ._C import Tensor
 
 
 class _Storage:
-    """The memory under one or more tensors, as pickle sees it: aliases in one pickle stay aliases."""
+    """The pickled form of the memory under one or more tensors: aliases in one pickle stay aliases."""
 
     __slots__ = ("__weakref__", "bytes")
 
@@ -39,7 +39,7 @@ def _rebuild(
     state: dict[str, Any],
     device: str = "cpu",
 ) -> Tensor:
-    """Makes a tensor of its pickled parts, on the device that it was on."""
+    """Makes a tensor from its pickled parts, on the device where it was."""
     return _finish(cls, _C._over(storage.bytes, *geometry).to(device), requires_grad, state)
 
 
@@ -59,7 +59,7 @@ def _geometry(self: Tensor) -> tuple[Any, ...]:
 
 
 def _make_generator(device: str, state: Tensor) -> Any:
-    """Makes a generator that goes on where the pickled or copied one stood."""
+    """Makes a generator that continues where the pickled or copied one was."""
     generator = _C.Generator(device)
     generator.set_state(state)
     return generator
@@ -81,7 +81,7 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
 
 
 def __copy__(self: Tensor) -> Tensor:
-    """Another object over the same memory, with the same attributes."""
+    """Returns another object over the same memory, with the same attributes."""
     if not self.is_leaf:
         return self.view(self.shape)
     return _finish(type(self), self.detach(), self.requires_grad, self.__dict__)
@@ -114,7 +114,7 @@ def __format__(self: Tensor, spec: str) -> str:
 
 
 def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
-    """What NumPy's functions return for a tensor argument: a tensor."""
+    """Returns a tensor as the result of a NumPy function with a tensor argument."""
     return _C.from_numpy(array.copy() if array.ndim == 0 else array)
 
 
@@ -141,9 +141,10 @@ def _as_class(result: Any, cls: type) -> Any:
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The values in ``dtype``, or as a type: ``vesta.LongTensor``, ``"vesta.cuda.FloatTensor"``, device included.
+    """Returns the values in ``dtype``, or as a type: ``vesta.LongTensor``, ``"vesta.cuda.FloatTensor"``, device
+    included.
 
-    Without one, the name of the tensor's own type.
+    Without ``dtype``, the name of the tensor's own type.
     """
     from . import tensor_types
 
@@ -162,7 +163,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 def share_memory_(self: Tensor) -> Tensor:
     """Moves the memory under the tensor, and with it every view, to shared memory; other processes then write to it.
 
-    Nothing happens where it is there, or on a GPU. A tensor in shared memory cannot be resized.
+    Does nothing if it is there already, or on a GPU. A tensor in shared memory cannot be resized.
     """
     if self.device.type == "cpu":
         _C._shared.share(self)
@@ -170,7 +171,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
 
 def is_shared(self: Tensor) -> bool:
-    """Whether the memory under the tensor is shared memory; always True on a GPU."""
+    """Returns whether the memory under the tensor is shared memory; always True on a GPU."""
     return self.device.type != "cpu" or _C._shared.is_shared(self)
 
 
@@ -181,7 +182,7 @@ def _stream_type() -> type:
 
 
 def record_stream(self: Tensor, stream: Any) -> None:
-    """Notes that work on ``stream`` (a vesta.cuda.Stream) uses the tensor: its memory is reused only after it."""
+    """Records that work on ``stream`` (a vesta.cuda.Stream) uses the tensor: its memory is reused only after it."""
     if not isinstance(stream, _stream_type()):
         raise TypeError(f"record_stream(): argument 'stream' must be vesta.cuda.Stream, not {type(stream).__name__}")
     if stream.device != self.device:
@@ -190,9 +191,11 @@ def record_stream(self: Tensor, stream: Any) -> None:
 
 
 def cuda_array_interface(self: Tensor) -> dict[str, Any]:
-    """What other libraries read a CUDA tensor's memory by (CUDA Array Interface, version 2, as PyTorch's).
+    """Returns the dict by which other libraries read a CUDA tensor's memory (CUDA Array Interface, version 2, as
+    PyTorch's).
 
-    Raises AttributeError off CUDA, so that ``hasattr`` tells, and RuntimeError for a tensor that requires grad.
+    Raises AttributeError for a tensor not on CUDA, so that ``hasattr`` is False, and RuntimeError for a tensor that
+    requires grad.
     """
     if not self.is_cuda:
         raise AttributeError(
@@ -225,7 +228,7 @@ def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, d
 
 
 def real(self: Tensor) -> Tensor:
-    """The real part; the tensor itself where it is real."""
+    """Returns the real part; the tensor itself if it is real."""
     if self.is_complex():
         raise NotImplementedError("real: expected a real tensor, got a complex one. Use abs() or numpy().real.")
     return self
@@ -248,6 +251,6 @@ def install() -> None:
         setattr(Tensor, method.__name__, method)
     Tensor.__torch_function__ = __torch_function__
     Tensor.type = type_
-    Tensor.__array_priority__ = 1000  # NumPy lets a tensor on the right-hand side decide
+    Tensor.__array_priority__ = 1000  # a tensor on the right-hand side takes precedence over NumPy's operators
     Tensor.real = property(real)
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)

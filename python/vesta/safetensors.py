@@ -14,13 +14,13 @@ __all__ = ["load_file", "load_metadata", "save_file"]
 def save_file(
     tensors: Mapping[str, Tensor], filename: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes ``tensors`` to ``filename``; after a failure or a crash the file that was there before is whole.
+    """Writes ``tensors`` to ``filename``; after a failure or a crash the old file is still complete.
 
     Args:
         metadata: texts to store beside the tensors.
 
     Raises:
-        TypeError: a name that is no str, a value that is no tensor.
+        TypeError: a name is not a str, or a value is not a tensor.
         OSError: the file cannot be written.
 
     Example::
@@ -40,7 +40,7 @@ def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str
     """Reads the tensors of a file, in its order. Everything the file claims is checked before it is used.
 
     Raises:
-        ValueError: the file is no valid safetensors file.
+        ValueError: the file is not a valid safetensors file.
         OSError: it cannot be read.
     """
     tensors = _C._load_safetensors(filename)[0]

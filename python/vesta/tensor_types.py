@@ -28,7 +28,7 @@ NAMES = {
 
 
 class TensorType(type):
-    """The class of such classes: ``isinstance`` asks for dtype and device, a call makes a tensor.
+    """The metaclass of these classes: ``isinstance`` tests dtype and device, a call makes a tensor.
 
     ``T()`` is empty, ``T(2, 3)`` and ``T(vesta.Size([2, 3]))`` have that shape and no values yet, ``T([1, 2])`` copies
     a sequence or array, ``T(tensor)`` is an alias of a tensor of this type. TypeError: anything else.
@@ -90,7 +90,8 @@ def by_name(text: str) -> TensorType:
 
 
 def set_default_tensor_type(kind: Any) -> None:
-    """Makes a floating type's dtype the default one. TypeError: no floating type; NotImplementedError: one of CUDA."""
+    """Makes a floating type's dtype the default one. TypeError: not a floating type; NotImplementedError: a CUDA
+    type."""
     kind = by_name(kind) if isinstance(kind, str) else kind
     if not isinstance(kind, TensorType):
         raise TypeError(f"set_default_tensor_type: expected a type like vesta.FloatTensor, got {kind!r}.")

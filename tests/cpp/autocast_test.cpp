@@ -1,4 +1,4 @@
-// Autocast from C++: the guard, the casts by kind of argument, gradients, the cache, nothing where it is off.
+// Autocast from C++: the guard, the casts by kind of argument, gradients, the cache, and no effect while it is off.
 #include <catch2/catch.hpp>
 #include <thread>
 

@@ -1,4 +1,4 @@
-// Convolution against a direct loop in double, over shapes, layouts and element types; and its bits against themselves.
+// Convolution against a direct loop in double, over shapes, layouts and element types; and equal bits across paths.
 #include <catch2/catch.hpp>
 
 #include <vesta/core/cpu/convolution.h>
@@ -184,7 +184,7 @@ void check_layer(Elem elem, const Layer& l, double tolerance) {
   check_close(dense.gx, gx, tolerance);
   check_close(dense.gw, gw, tolerance * 10);
   check_close(dense.gb, gb, tolerance * 10);
-  CHECK(compute(elem, l, x, w, b, gy, true) == dense);  // the layout does not show in the bits
+  CHECK(compute(elem, l, x, w, b, gy, true) == dense);  // the bits do not depend on the layout
 }
 
 std::string describe(const Layer& l) {

@@ -1,4 +1,4 @@
-// Matrix products against a direct loop in wider arithmetic, and their bits against themselves.
+// Matrix products against a direct loop in wider arithmetic, and equal bits across paths.
 #include <catch2/catch.hpp>
 
 #include <vesta/core/cpu/gemm.h>
@@ -98,7 +98,7 @@ void check_product(Elem elem, int64_t m, int64_t n, int64_t k, double tolerance)
         first = c;
         first_added = added;
       }
-      CHECK(c == first);  // strides do not show in the bits
+      CHECK(c == first);  // the bits do not depend on strides
       CHECK(added == first_added);
     }
   }

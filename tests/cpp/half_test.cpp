@@ -37,7 +37,7 @@ bool nearest_even(float value, int exponent_bits, int mantissa_bits) {
   const std::uint16_t magnitude = got & 0x7fff;
   if (std::isinf(value)) return magnitude == infinity;
   const double x = std::fabs(value);
-  // An infinity competes in rounding as the power of two above the largest number.
+  // In rounding, infinity counts as the power of two above the largest number.
   const auto at = [&](int pattern) {
     if (pattern >= infinity) return std::ldexp(1.0, 1 << (exponent_bits - 1));
     return decode(static_cast<std::uint16_t>(pattern), exponent_bits, mantissa_bits);

@@ -1,4 +1,4 @@
-// Integers, bool and complex numbers in the vocabulary of core/ops/math.h.
+// Integers, bool and complex numbers in the primitives of core/ops/math.h.
 #include <vesta/core/ops/math.h>
 
 #include <catch2/catch.hpp>
@@ -80,7 +80,7 @@ void check_complex() {
   CHECK(wrong == 0);
 }
 
-// How a formula of an op reads; unqualified calls must find the scalars although std:: has functions of these names.
+// A formula as ops write it; unqualified calls must find the scalars although std:: has functions of these names.
 template <class V>
 V formula(V x) {
   using math::abs, math::conj, math::exp, math::log1p, math::select;

@@ -1,4 +1,4 @@
-// Datasets, samplers and the loader in C++: the same batches for any number of threads, errors, places in a pass.
+// Datasets, samplers and the loader in C++: the same batches for any number of threads, errors, positions in a pass.
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/nn/data/dataloader.h>
@@ -21,7 +21,7 @@ Numbers numbers(const Tensor& t) {
   return {p, p + flat.numel()};
 }
 
-/// Gives the index and two random numbers.
+/// A dataset whose samples are the index and two random numbers.
 struct Noisy : data::Dataset {
   int64_t count = 23, bad = -1, odd = -1;
   int64_t size() const override { return count; }
@@ -195,7 +195,7 @@ TEST_CASE("Options that do not go together are refused", "[data]") {
 
 namespace {
 
-/// Gives every n-th number below `count`, and a random one.
+/// A stream of every n-th number below `count`, each with a random one.
 struct Counting : data::IterableDataset {
   int64_t count = 23, bad = -1;
   bool seeks = false;
@@ -227,7 +227,7 @@ struct Endless : data::IterableDataset {
   std::unique_ptr<data::Stream> iterate(int, int) const override { return nullptr; }
 };
 
-/// Gives batches of growing size.
+/// A sampler of batches of growing size.
 struct Growing : data::BatchSampler {
   int64_t size() const override { return 3; }
   std::vector<std::vector<int64_t>> order(uint64_t seed) const override {

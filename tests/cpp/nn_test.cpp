@@ -1,4 +1,4 @@
-// Modules and optimizers in C++: names, state dicts, hooks, modes, copies, printing, and steps worked out by hand.
+// Modules and optimizers in C++: names, state dicts, hooks, modes, copies, printing, and steps computed by hand.
 #include <vesta/nn/layers/activation.h>
 #include <vesta/nn/layers/container.h>
 #include <vesta/nn/layers/conv.h>
@@ -274,7 +274,7 @@ TEST_CASE("An optimizer leaves parameters without gradient alone and checks its 
   CHECK(values(a) == std::vector<double>{0});
   CHECK(values(b) == std::vector<double>{1});
   b.sum().backward();
-  sgd.step();  // a goes on with 0.5 + 1, b starts with 1
+  sgd.step();  // a continues with 0.5 + 1, b starts with 1
   CHECK(values(a) == std::vector<double>{-1.5});
   CHECK(values(b) == std::vector<double>{0});
   sgd.zero_grad(false);

@@ -24,7 +24,7 @@ namespace {
 using namespace vesta::cpu;
 using std::int64_t;
 
-// Sets the number of threads for one scope.
+// A scope with a given number of threads.
 struct Threads {
   explicit Threads(int n) : before(num_threads()) { set_num_threads(n); }
   ~Threads() { set_num_threads(before); }
@@ -91,7 +91,7 @@ TEST_CASE("a thread that is held up gives its share of the pieces to the others"
       return;
     }
     const auto start = std::chrono::steady_clock::now();
-    while (in_parallel_region() && others < 99) {  // a crowded machine makes the loop serial: nobody to wait for
+    while (in_parallel_region() && others < 99) {  // on a busy machine the loop is serial: nobody to wait for
       if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) break;
       std::this_thread::yield();
     }
@@ -111,7 +111,7 @@ TEST_CASE("an exception in a piece ends the loop and reaches the caller", "[para
     };
     CHECK_THROWS_WITH(loop(), "piece three");
     CHECK(done < 100);
-    CHECK(pieces(100, 1).size() == 100);  // the next loop is whole again
+    CHECK(pieces(100, 1).size() == 100);  // the next loop is complete again
   }
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("a loop inside a loop is serial", "[parallel]") {
   CHECK_FALSE(in_parallel_region());
   parallel_for(8, 1, [&](int64_t, int64_t) {
     const auto self = std::this_thread::get_id();
-    const bool inside = in_parallel_region();  // not where a crowded machine made the outer loop serial
+    const bool inside = in_parallel_region();  // not if a busy machine made the outer loop serial
     parallel_for(10, 1, [&](int64_t begin, int64_t) {
       if (inside && std::this_thread::get_id() != self) moved = true;
       sum += begin;

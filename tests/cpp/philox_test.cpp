@@ -1,4 +1,4 @@
-// Philox against its published vectors, and the distributions made of it.
+// Philox against its published vectors, and the distributions made from it.
 #include <vesta/core/base/philox.h>
 
 #include <catch2/catch.hpp>
@@ -12,10 +12,10 @@ namespace {
 
 using vesta::Philox4;
 
-// The standard normal distribution function.
+// Returns the standard normal distribution function.
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-// The largest distance between the distribution of `sorted` and `cdf` (Kolmogorov and Smirnov), times sqrt(n).
+// Returns the largest distance between the distribution of `sorted` and `cdf` (Kolmogorov and Smirnov), times sqrt(n).
 template <class T, class F>
 double ks_statistic(std::vector<T> sample, F cdf) {
   std::sort(sample.begin(), sample.end());
@@ -106,7 +106,7 @@ TEST_CASE("fill: every element has the value of its index") {
 TEST_CASE("distributions: Kolmogorov-Smirnov and moments of 2^20 values") {
   const std::int64_t n = 1 << 20;
   const auto unit = [](double x) { return x; };
-  // 1.95 is exceeded by chance once in 1000; seeds are fixed, so this is no gamble.
+  // 1.95 is exceeded by chance once in 1000; seeds are fixed, so the result is deterministic.
   CHECK(ks_statistic(fill<float, false>(3, 0, 0, n), unit) < 1.95);
   CHECK(ks_statistic(fill<double, false>(3, 1, 0, n), unit) < 1.95);
   CHECK(ks_statistic(fill<float, true>(3, 2, 0, n), normal_cdf) < 1.95);

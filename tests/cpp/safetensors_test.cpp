@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Is a folder that goes away.
+/// A folder that is removed at the end.
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("vesta_safetensors_" + std::to_string(::getpid()));
   Folder() { fs::create_directories(path); }

@@ -48,7 +48,7 @@ namespace {
 using namespace vesta;
 using Catch::Matchers::Contains;
 
-/// Plugs the scratch op in, once.
+/// Registers the scratch op, once.
 void plug_in() {
   static const bool done = [] {
     VESTA_POINTWISE_DESCRIBE(SCRATCH_OPS)

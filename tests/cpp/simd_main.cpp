@@ -1,6 +1,6 @@
 // The entry of a test program whose other files are compiled for one instruction set. (-DVESTA_ISA=... names it here,
-// too, but this file is compiled with the compiler's baseline flags.) On a CPU without it the program ends with status
-// 77, "skipped", before any other initialiser of the program can run an instruction that the CPU lacks.
+// too, but this file is compiled with the compiler's baseline flags.) On a CPU without that set the program ends with
+// status 77, "skipped", before any other initialiser of the program can run an instruction that the CPU lacks.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 

@@ -28,8 +28,8 @@ T from_bits(Bits<T> bits) {
   return __builtin_bit_cast(T, bits);
 }
 
-// Gives the distance of `got` from the exact `expected`, in units in the last place of T at `expected`; 0 where both
-// are the same NaN, infinity or zero, infinity where they differ in kind.
+// Returns the distance of `got` from the exact `expected`, in units in the last place of T at `expected`: 0 if both
+// are the same NaN, infinity or zero, infinity if they differ in kind.
 template <class T>
 double ulp_error(T got, Wide<T> expected) {
   constexpr double kWrong = std::numeric_limits<double>::infinity();
@@ -39,7 +39,8 @@ double ulp_error(T got, Wide<T> expected) {
   if (expected == 0) return got == 0 && std::signbit(got) == std::signbit(expected) ? 0 : kWrong;
   if (std::isinf(got) || std::isinf(expected)) {
     if (std::signbit(got) != std::signbit(expected)) return kWrong;
-    // One last place above the largest number counts as infinity; so does a largest number where infinity is due.
+    // One unit in the last place above the largest number counts as infinity; so does the largest number where
+    // infinity is expected.
     const Wide<T> top = Limits::max();
     const Wide<T> unit = std::ldexp(Wide<T>(1), Limits::max_exponent - Limits::digits);
     if (std::isinf(got)) return size >= top ? 0 : static_cast<double>((top + unit - size) / unit);
@@ -58,7 +59,7 @@ struct Worst {
   T at = 0, and_at = 0, got = 0;
 };
 
-// Values that functions like to trip over, with their neighbours, of both signs.
+// Values where functions often fail, with their neighbours, of both signs.
 template <class T>
 std::vector<T> special_values() {
   using Limits = std::numeric_limits<T>;
@@ -201,7 +202,7 @@ Worst<T> sweep(F function, R reference, T low, T high) {
   return worst;
 }
 
-// Runs a function of two numbers over pairs of values from `inputs_a` and `inputs_b` (all specials crossed, the rest
+// Runs a function of two numbers over pairs of values from `inputs_a` and `inputs_b` (all pairs of specials, the rest
 // drawn).
 template <class T, class F, class R>
 Worst<T> sweep2(F function, R reference, T low_a, T high_a, T low_b, T high_b, bool specials) {
@@ -248,7 +249,7 @@ void report(const char* name, const Worst<T>& worst, double bound) {
   INFO(name << (sizeof(T) == 4 ? " float" : " double") << ": worst error " << worst.error << " ulp at " << std::hexfloat
             << worst.at << ", " << worst.and_at << ", got " << worst.got);
   CHECK(worst.error <= bound);
-#ifdef VESTA_TEST_VERBOSE  // -DVESTA_TEST_VERBOSE prints what the bounds were taken from
+#ifdef VESTA_TEST_VERBOSE  // -DVESTA_TEST_VERBOSE prints the errors that the bounds were taken from
   std::printf("%-10s %s %8.4f ulp at %a (%.9g), %a got %a\n", name, sizeof(T) == 4 ? "f" : "d", worst.error,
               double(worst.at), double(worst.at), double(worst.and_at), double(worst.got));
 #endif
@@ -344,7 +345,7 @@ TEST_CASE(ISA "roots and rounding are exact", "[simd]") {
   CHECK_OWN(round, std::nearbyint, 0, 0);
 }
 TEST_CASE(ISA "ordinary ranges, densely", "[simd]") {
-  // Where numbers of a network live, the sweeps over all bit patterns above leave few samples.
+  // In the range of a network's numbers, the sweeps over all bit patterns above leave few samples.
   const auto check = [](const char* name, auto function, auto reference, float low, float high, double bound) {
     report<float>(name, sweep<float>(function, reference, low, high), bound);
   };

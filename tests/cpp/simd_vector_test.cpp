@@ -113,7 +113,7 @@ void check_operators() {
   CHECK(differences<T>([](V a, V b) { return math::clamp(a, b, V(T(1))); },
                        [](T a, T b) { return math::clamp(a, b, T(1)); }) == 0);
   CHECK(math::isfinite(unqualified(V(T(0.5)))).bits() == simd::Mask<T>(true).bits());
-  // 1 - x with an integer constant, as formulas write it.
+  // 1 - x with an integer constant, as in formulas.
   CHECK(differences<T>([](V a, V) { return 1 - a * 2; }, [](T a, T) { return 1 - a * 2; }) == 0);
 }
 
@@ -164,7 +164,8 @@ void run(F function, const T* x, T* y, std::int64_t n) {
   if (i < n) function(Vec<T>::load_partial(x + i, n - i)).store_partial(y + i, n - i);
 }
 
-// Every element of every length and offset has the bits that it has alone; nothing beyond the end is written.
+// Checks that every element of every length and offset has the bits that it has alone, and that nothing beyond the end
+// is written.
 template <class T, class F>
 int position_differences(F function) {
   const auto x = samples<T>(4 * Vec<T>::N + 8);

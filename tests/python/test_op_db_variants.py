@@ -17,7 +17,7 @@ REGISTRY = vesta._C._registry()
 
 
 def promises(row: Row, variant: str) -> bool:
-    """Says whether the row or the roll call promises the variant: a derived variant is tested unasked."""
+    """Returns whether the row or the roll call promises the variant: a derived variant is tested unasked."""
     return getattr(row, variant) or (row.kind in ("unary", "binary") and REGISTRY.get(row.name, {}).get(variant, False))
 
 
@@ -32,7 +32,7 @@ def nonempty(row: Row, dtype: str) -> Iterator[Sample]:
 
 
 def fits_in_place(row: Row, dtype: str) -> bool:
-    """Says whether the result's dtype can be written into an operand of this dtype (abs_ of complex is refused)."""
+    """Returns whether the result's dtype can be written into an operand of this dtype (abs_ of complex is refused)."""
     narrowed = row.result == "real" and dtype in REAL_OF
     return row.accepts(dtype) and can_write(row.result_dtype(dtype), dtype) and not narrowed
 

@@ -22,7 +22,7 @@ enum Edge : unsigned { kNone = 0, kLeft = 1, kRight = 2 };
 template <class X, int R, int N, int kFirst, int kEnd>
 inline __attribute__((always_inline)) void add_tap(const typename X::T* line, const typename X::T* w,
                                                    typename X::V (&sum)[R][N]) {
-  asm volatile("" ::: "memory");  // no load moves up into the tap before: there is no register left for it
+  asm volatile("" ::: "memory");  // no load moves up into the previous tap: there is no register left for it
   typename X::V vw[N];
 #pragma GCC unroll 16
   for (int v = 0; v < N; ++v) vw[v] = X::load(w + v * X::kWidth);

@@ -1,4 +1,4 @@
-// Conversions between any two dtypes, over any strides: what copies, casts and gathers are made of.
+// Conversions between any two dtypes, over any strides: copies, casts and gathers are built on them.
 #include <vesta/core/cpu/convert.h>
 
 #include <cstring>
@@ -8,7 +8,7 @@ namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
 /// Converts one value: floats to integers saturate and NaN becomes 0, so that every result is defined; a complex value
-/// gives its real part; anything but zero is true.
+/// gives its real part; any value but zero is true.
 template <class To, class From>
 VESTA_INLINE To convert_value(From v) {
   if constexpr (std::is_same_v<To, From>) {

@@ -9,7 +9,7 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-/// Is 16 bytes, moved as one.
+/// 16 bytes that are moved as one.
 struct Wide {
   uint64_t half[2];
 };
@@ -22,7 +22,7 @@ void fill_items(char* to, const char* value, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = v;
 }
 
-/// Is a square of N x N items, N to a vector of 16 bytes.
+/// A square of N x N items, N to a vector of 16 bytes.
 template <class T>
 struct Square {
   static constexpr int N = 16 / sizeof(T);

@@ -23,8 +23,8 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
   if constexpr (kA == ARows::pointers) {
     for (int r = 0; r < R; ++r) rows[r] = p.a + a_table[r];
   }
-  // A pointer to every third row: the two between are one and two strides away, which addresses can say. A pointer per
-  // row does not fit the registers.
+  // A pointer to every third row: the two between are one and two strides away, which addressing modes can express. A
+  // pointer per row does not fit in the registers.
   const T* thirds[(R + 2) / 3];
   for (int g = 0; g < (R + 2) / 3; ++g) thirds[g] = a + 3 * g * p.a_row;
   const std::int64_t a_row = p.a_row;
@@ -106,7 +106,7 @@ void walk(const Block<typename X::T>& p) {
   constexpr int W = X::kWidth;
   // Where b is a plain matrix a step of N vectors may be wider than a packed panel.
   const std::int64_t b_step = N == kPanelVectors ? p.b_tile : N * W;
-  // Rows that need not come in packed tiles are shared out evenly: a last tile of one row would wait for its own sums.
+  // Rows that need not come in packed tiles are divided evenly: a last tile of one row would wait for its own sums.
   std::int64_t height = kRows, a_step = p.a_tile;
   if (kRows > X::kRows) {
     const std::int64_t tiles = (p.m + kRows - 1) / kRows;
@@ -122,7 +122,7 @@ void walk(const Block<typename X::T>& p) {
     for (std::int64_t i = 0; i < p.m; i += height, a += a_step) {
       const int rows = static_cast<int>(p.m - i < height ? p.m - i : height);
       if (N == kPanelVectors && kB == BRows::stride && p.b_tile == N * W * p.k && j + N * W < p.n) {
-        // Spread the next packed panel's way into L1 over the tiles of this one.
+        // Spread the prefetch of the next packed panel into L1 over the tiles of this one.
         const std::int64_t share = (p.b_tile * kRows + p.m - 1) / p.m, line = 64 / sizeof(T);
         const T* const next = b + b_step + i / kRows * share;
         for (std::int64_t f = 0; f < share; f += line) __builtin_prefetch(next + f, 0, 2);
@@ -138,8 +138,8 @@ void walk(const Block<typename X::T>& p) {
   }
 }
 
-// A single row times a wide plain matrix: reads kLines whole lines of b side by side, which the prefetcher follows, and
-// keeps the sums in memory. The chain of every sum is that of a tile.
+// Multiplies a single row by a wide plain matrix: reads kLines whole lines of b side by side, which the prefetcher
+// follows, and keeps the sums in memory. The chain of every sum is that of a tile.
 template <class X>
 void stream_row(const Block<typename X::T>& p) {
   using T = typename X::T;
@@ -195,7 +195,7 @@ void block(const Block<typename X::T>& p) {
   if (p.m <= kFlat && plain_b && p.a_table == nullptr && p.a_col == 1) {
     return walk<X, kFlat, 4, ARows::stride, BRows::stride>(p);
   }
-  // Columns for one vector only: twice the rows, for as many sums in flight.
+  // With columns for one vector only, take twice the rows, so that as many sums are in flight.
   if (p.n <= X::kWidth && p.a_table != nullptr && p.m > 0)
     return walk<X, 2 * kRows, 1, ARows::pointers, BRows::stride>(p);
   if (p.n <= X::kWidth && pointers && p.m > 0) return walk<X, 2 * kRows, 1, ARows::stride, BRows::stride>(p);
@@ -223,7 +223,7 @@ struct Run {
 };
 
 // Gathers columns panel by panel. A run is copied as a whole vector: what it writes past its end is written again by
-// the next run, the next line, or lies in the slack behind the last panel.
+// the next run, the next line, or lies in the slack after the last panel.
 template <class X>
 void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base, const std::int32_t* table,
                   const std::int32_t* columns, typename X::T* out) {

@@ -1,4 +1,5 @@
-// Random numbers in runs: words of the generator go to a buffer in the first cache and become values from there.
+// Random numbers in runs: words of the generator go to a buffer in the first cache and are converted to values from
+// there.
 #include <vesta/core/cpu/random.h>
 
 #include <vesta/core/base/philox.h>
@@ -79,7 +80,7 @@ void integers(const RandomRun& r) {
   });
 }
 
-/// Gives the last word for which an event of probability p > 0 happens (of 2^32 words).
+/// Returns the last word for which an event of probability p > 0 happens (of 2^32 words).
 VESTA_INLINE uint32_t last_word(double p) {
   const double events = p * 0x1p32;
   return events < 1 ? 0u : uint32_t(uint64_t(events) - 1);

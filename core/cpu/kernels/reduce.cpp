@@ -40,7 +40,7 @@ struct All {
   template <class A> VESTA_INLINE static A combine(A a, A b) { return a & b; }
 };
 
-/// Chooses the accumulator: int64 for sums of integers, float for 16-bit floats, bool for any and all.
+/// The choice of accumulator: int64 for sums of integers, float for 16-bit floats, bool for any and all.
 template <class Op, class T>
 struct Accumulator {
   using type = compute_t<T>;
@@ -67,7 +67,7 @@ VESTA_INLINE A widen(T v) {
   else return static_cast<A>(v);
 }
 
-/// Combines partial results like the carries of a binary counter: a balanced tree in the order of arrival.
+/// Partial results, combined like the carries of a binary counter: a balanced tree in the order of arrival.
 template <class Op, class V>
 struct Carries {
   V level[48];

@@ -43,7 +43,7 @@ VESTA_INLINE double sum_vectors(int64_t n, F f) {
     for (int w = 0; i + N <= end; i += N, ++w) chain[w] = chain[w] + f(i, N);
     C rest[N];
     int64_t left = end - i;
-    if (left > 0) {  // lanes past the end must not count, whatever f makes of their zeros
+    if (left > 0) {  // lanes past the end must not count, whatever f returns for their zeros
       f(i, left).store(rest);
       for (int64_t k = left; k < N; ++k) rest[k] = C(0);
       chain[3] = chain[3] + Vec<C>::load(rest);
@@ -81,7 +81,7 @@ compute_t<T> row_max(const T* x, int64_t n) {
   return m;
 }
 
-/// Returns the row's maximum, or 0 where it is -inf (then every exp(x - 0) is 0 and not NaN).
+/// Returns the row's maximum, or 0 if it is -inf (then every exp(x - 0) is 0 and not NaN).
 template <class C>
 C finite_max(C m) {
   return m == -std::numeric_limits<C>::infinity() ? C(0) : m;
@@ -113,7 +113,7 @@ void softmax(const char* xb, char* yb, int64_t n, bool log) {
     each_vector<C>(n, [&](int64_t i, int64_t w) { store_row<C>(load_row<C>(x + i, w) - shift - rest, y + i, w); });
     return;
   }
-  const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 is
+  const Vec<C> shift(top);  // a row of -inf gives NaN, as the quotient 0 / 0 does
   double sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return math::exp(load_row<C>(x + i, w) - shift); });
   const Vec<C> scale{C(1.0 / sum)};
   each_vector<C>(

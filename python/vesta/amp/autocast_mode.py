@@ -1,7 +1,7 @@
-"""``autocast``, and what a ``Function`` of one's own needs to take part in it.
+"""``autocast``, and the decorators by which a custom ``Function`` takes part in it.
 
-The mode lives in C++ (``core/dispatch/autocast.h``); which operation computes in which dtype stands in one table there
-(``core/ops/autocast.cpp``).
+The mode lives in C++ (``core/dispatch/autocast.h``); one table there (``core/ops/autocast.cpp``) says which operation
+computes in which dtype.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What autocast lowers to.
+#: The lower dtypes of autocast.
 _SUPPORTED = (_C.bfloat16, _C.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is autocast for a device type ("cpu", "cuda")."""
+    """Returns whether there is autocast for a device type ("cpu", "cuda")."""
     return _C._is_autocast_available(_type_of(device_type))
 
 
@@ -37,18 +37,19 @@ def _type_of(device_type: Any) -> str:
 
 
 class autocast:
-    """Runs operations in the dtype that suits them; a context manager and a decorator, for the thread that enters it.
+    """A context manager and decorator that runs operations in the dtype that suits them, for the thread that enters it.
 
     Products and convolutions compute in ``dtype``, operations that need range or precision in float32, all others in
-    the dtype of their operands. Parameters stay what they are and their gradients arrive in the parameters' dtype. Wrap
-    the forward pass and the loss, not ``backward()``.
+    the dtype of their operands. Parameters do not change, and their gradients arrive in the parameters' dtype. Wrap the
+    forward pass and the loss, not ``backward()``.
 
     Args:
         device_type: "cuda" or "cpu".
-        dtype: bfloat16 or float16. Default: float16 on CUDA, bfloat16 on the CPU, or what ``set_autocast_dtype`` said.
-            Another floating dtype warns and switches autocast off.
-        enabled: ``False`` makes a region without autocast inside of one with it.
-        cache_enabled: whether a parameter is cast once for the whole context. Default: as outside, where it is on.
+        dtype: bfloat16 or float16. Default: float16 on CUDA, bfloat16 on the CPU, or the dtype given to
+            ``set_autocast_dtype``. Another floating dtype warns and turns autocast off.
+        enabled: ``False`` makes a region without autocast inside one with it.
+        cache_enabled: whether a parameter is cast once for the whole context. Default: as outside the context, which
+            is on at first.
 
     Example::
 
@@ -76,7 +77,7 @@ class autocast:
         self._before: list[tuple[bool, Any, bool]] = []  # a stack: one object may be entered again inside itself
 
     def _usable(self) -> bool:
-        """Whether the mode can be on at all; warns in PyTorch's words where it cannot."""
+        """Returns whether the mode can be on; warns with PyTorch's message if it cannot."""
         if self.device == "cuda":
             if not vesta.cuda.is_available():
                 warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=3)
@@ -117,7 +118,8 @@ class autocast:
         return False
 
     def _again(self) -> autocast:
-        """Returns the same mode as a new object: calls of a decorated function may overlap, in several threads."""
+        """Returns the same mode as a new object, because calls of a decorated function may overlap, in several
+        threads."""
         mode = autocast.__new__(autocast)
         mode.__dict__.update(self.__dict__, _before=[])
         return mode
@@ -132,11 +134,11 @@ class autocast:
         return _in_context(self._again, func)
 
 
-# ---- functions of one's own ----
+# ---- custom functions ----
 
 
 def _cast(value: Any, device_type: str, dtype: Any) -> Any:
-    """Casts the floating tensors on a device type, wherever in lists, tuples and mappings they stand; not float64."""
+    """Casts the floating tensors on a device type, also inside lists, tuples and mappings; not float64."""
     if isinstance(value, Tensor):
         fits = value.is_floating_point() and value.device.type == device_type and value.dtype != _C.float64
         return value.to(dtype) if fits else value
@@ -157,7 +159,7 @@ def custom_fwd(fwd: F | None = None, *, device_type: str, cast_inputs: Any = Non
 
     Args:
         device_type: "cuda" or "cpu".
-        cast_inputs: a dtype that floating tensors are cast to where autocast is on; ``forward`` then runs with autocast
+        cast_inputs: a dtype to which floating tensors are cast if autocast is on; ``forward`` then runs with autocast
             off. ``None``: ``forward`` runs in the state it is called in.
 
     Example::
@@ -217,7 +219,7 @@ def custom_bwd(bwd: F | None = None, *, device_type: str) -> Any:
     return decorate_bwd
 
 
-# ---- PyTorch's older names, a function for each device type ----
+# ---- PyTorch's older names, one function per device type ----
 
 
 def _renamed(name: str, instead: str) -> None:
@@ -225,19 +227,19 @@ def _renamed(name: str, instead: str) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Whether autocast is on for the CPU. Deprecated: ``is_autocast_enabled("cpu")``."""
+    """Returns whether autocast is on for the CPU. Deprecated: ``is_autocast_enabled("cpu")``."""
     _renamed("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return _C.is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """Switches autocast for the CPU. Deprecated: ``set_autocast_enabled("cpu", enabled)``."""
+    """Turns autocast on or off for the CPU. Deprecated: ``set_autocast_enabled("cpu", enabled)``."""
     _renamed("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
     _C.set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> Any:
-    """The lower dtype on the CPU. Deprecated: ``get_autocast_dtype("cpu")``."""
+    """Returns the lower dtype on the CPU. Deprecated: ``get_autocast_dtype("cpu")``."""
     _renamed("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return _C.get_autocast_dtype("cpu")
 
@@ -249,7 +251,7 @@ def set_autocast_cpu_dtype(dtype: Any) -> None:
 
 
 def get_autocast_gpu_dtype() -> Any:
-    """The lower dtype on CUDA. Deprecated: ``get_autocast_dtype("cuda")``."""
+    """Returns the lower dtype on CUDA. Deprecated: ``get_autocast_dtype("cuda")``."""
     _renamed("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return _C.get_autocast_dtype("cuda")
 

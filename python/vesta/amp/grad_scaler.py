@@ -1,4 +1,4 @@
-"""``GradScaler``: scales the loss so that gradients of 16 bits do not vanish, and finds the largest scale that works.
+"""``GradScaler``: scales the loss so that 16-bit gradients do not vanish, and finds the largest scale that works.
 
 Method: Micikevicius et al. 2018, "Mixed Precision Training", with a scale that adapts. The scale, its counter and the
 findings are tensors on the device; the host waits for it once per ``step()``, to learn whether to step.
@@ -20,7 +20,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(Enum):
-    """How far an optimizer has come since the last ``update()``."""
+    """An optimizer's progress since the last ``update()``."""
 
     READY = 0
     UNSCALED = 1
@@ -32,7 +32,7 @@ def _fresh_state() -> dict[str, Any]:
 
 
 class _Copies:
-    """Copies of a tensor on other devices, one each, made when asked for."""
+    """Copies of a tensor on other devices, one per device, made on first use."""
 
     def __init__(self, master: Tensor) -> None:
         self._master = master
@@ -45,7 +45,7 @@ class _Copies:
 
 
 class GradScaler:
-    """Multiplies losses by a scale, divides gradients by it before the optimizer's step, and adapts the scale.
+    """A scaler that multiplies losses by a scale, divides gradients by it before the optimizer's step, and adapts it.
 
     A step whose gradients hold an infinity or NaN is skipped, and the scale falls by ``backoff_factor``; after
     ``growth_interval`` good steps in a row it grows by ``growth_factor``.
@@ -56,7 +56,7 @@ class GradScaler:
         growth_factor: greater than 1.
         backoff_factor: less than 1.
         growth_interval: steps without infinity or NaN before the scale grows.
-        enabled: ``False`` makes ``step`` the optimizer's step and everything else nothing.
+        enabled: with ``False``, ``step`` is the optimizer's step and nothing else has an effect.
 
     Example::
 
@@ -104,7 +104,7 @@ class GradScaler:
     # ---- the scale ----
 
     def _scale_for(self, device: Any) -> Tensor:
-        """Returns the scale; makes it, and its counter, on ``device`` at first."""
+        """Returns the scale; at first, makes it and its counter on ``device``."""
         if self._scale is None:
             self._scale = vesta.full((), self._init_scale, dtype=vesta.float32, device=device)
             self._growth_tracker = vesta.full((), self._init_growth_tracker, dtype=vesta.int32, device=device)
@@ -149,7 +149,7 @@ class GradScaler:
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
     ) -> dict[Any, Tensor]:
-        """Unscales an optimizer's gradients, a pass per device; returns per device whether one was not finite."""
+        """Unscales an optimizer's gradients in one pass per device; returns per device whether one was not finite."""
         grads: dict[Any, list[Tensor]] = defaultdict(list)
         for group in optimizer.param_groups:
             for param in group["params"]:
@@ -166,9 +166,9 @@ class GradScaler:
         return findings.made
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divides an optimizer's gradients by the scale, so that they can be clipped or looked at before ``step``.
+        """Divides an optimizer's gradients by the scale, so that they can be clipped or inspected before ``step``.
 
-        Once per optimizer and ``update``, after all gradients have arrived. The host does not wait.
+        Call it once per optimizer and ``update``, after all gradients have arrived. The host does not wait.
         """
         if not self._enabled:
             return
@@ -184,7 +184,7 @@ class GradScaler:
         state["stage"] = OptState.UNSCALED
 
     def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
-        """Finds out whether gradients are finite, and leaves them as they are."""
+        """Finds out whether gradients are finite, and does not change them."""
         scale = self._made_scale("_check_inf_per_device")
         one = vesta.full((), 1.0, dtype=vesta.float32, device=scale.device)
         found_inf = vesta.full((), 0.0, dtype=vesta.float32, device=scale.device)
@@ -204,7 +204,7 @@ class GradScaler:
             args, kwargs: for ``optimizer.step``; a closure is refused.
 
         Returns:
-            what ``optimizer.step`` returned; ``None`` for a step that was skipped.
+            the result of ``optimizer.step``; ``None`` for a skipped step.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -254,7 +254,7 @@ class GradScaler:
 
     @staticmethod
     def _together(findings: Iterable[Tensor], scale: Tensor) -> Tensor:
-        """Adds up what was found on all devices, where the scale is."""
+        """Sums the findings of all devices on the scale's device."""
         here = [found.to(device=scale.device, non_blocking=True) for found in findings]
         if not here:
             raise AssertionError("No inf checks were recorded prior to update.")
@@ -264,7 +264,7 @@ class GradScaler:
         return total
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Adapts the scale; once at the end of an iteration, after ``step`` of all optimizers.
+        """Adapts the scale. Call it once at the end of an iteration, after ``step`` of all optimizers.
 
         Args:
             new_scale: a number or a float tensor of one element that becomes the scale instead.
@@ -305,27 +305,27 @@ class GradScaler:
         return self._init_scale if self._scale is None else float(self._scale.item())
 
     def get_growth_factor(self) -> float:
-        """Returns what the scale grows by."""
+        """Returns the factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Sets what the scale grows by."""
+        """Sets the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """Returns what the scale falls by."""
+        """Returns the factor by which the scale falls."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Sets what the scale falls by."""
+        """Sets the factor by which the scale falls."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """Returns after how many good steps the scale grows."""
+        """Returns the number of good steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Sets after how many good steps the scale grows."""
+        """Sets the number of good steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -335,7 +335,7 @@ class GradScaler:
         return self._init_growth_tracker if tracker is None else int(tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether the scaler does anything."""
+        """Returns whether the scaler is enabled."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
@@ -351,7 +351,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` returned."""
+        """Restores a state that ``state_dict`` returned."""
         if not self._enabled:
             return
         if len(state_dict) == 0:
@@ -376,7 +376,7 @@ class GradScaler:
                     "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
                     "scaler.update()."
                 )
-            # Tensors stay here: the scale is made again from the numbers, on the device of the next loss.
+            # Tensors are not pickled: the scale is made again from the numbers, on the device of the next loss.
             state.update(
                 _init_scale=self.get_scale(),
                 _init_growth_tracker=self._get_growth_tracker(),

@@ -1,4 +1,4 @@
-"""The tape from Python: gradients of functions, modes, operations with a gradient of one's own, checks."""
+"""The tape from Python: gradients of functions, modes, operations with their own gradient, checks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def backward(
     Args:
         tensors: where to start.
         grad_tensors: the incoming gradient of each, of its shape; may be None for a tensor of one element.
-        retain_graph: keep what is saved, for another run; ``create_graph`` when missing.
+        retain_graph: keep what is saved, for another run; default: ``create_graph``.
         create_graph: record the run itself, for gradients of gradients.
         inputs: only these get a gradient.
 
@@ -103,12 +103,12 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """Returns the gradients of ``outputs`` with respect to ``inputs``, one for each, and leaves every ``grad`` alone.
+    """Returns the gradients of ``outputs`` with respect to ``inputs``, one for each, and changes no ``grad``.
 
     Args:
         grad_outputs, retain_graph, create_graph: as for ``backward``.
-        allow_unused: None for an input that nothing depends on, instead of an error.
-        materialize_grads: zeros for such an input.
+        allow_unused: return None for an input on which nothing depends, instead of an error.
+        materialize_grads: return zeros for such an input.
 
     Example::
 

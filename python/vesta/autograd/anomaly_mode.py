@@ -8,7 +8,7 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class detect_anomaly:
-    """While entered, backward names the operation an error came from; slow, for debugging.
+    """A context in which backward names the operation an error came from; slow, for debugging.
 
     Args:
         check_nan: raise as soon as an operation's gradient holds a NaN.
@@ -34,7 +34,7 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Switches anomaly detection on or off, from the call on; as a context manager, for its extent only."""
+    """A switch of anomaly detection: from the call on, or as a context manager, for its extent only."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = _C.is_anomaly_enabled()

@@ -1,14 +1,15 @@
-"""Operations with a gradient of one's own: ``Function`` and its context.
+"""Operations with their own gradient: ``Function`` and its context.
 
 Note [What ``_C._function_apply(cls, args)`` does with a Function]
-1. ``ctx = cls._context()``; sets ``ctx.needs_input_grad`` (a bool for each of ``args``, False for what is no tensor).
+1. ``ctx = cls._context()``; sets ``ctx.needs_input_grad`` (a bool for each of ``args``, False for anything but a
+   tensor).
 2. ``output = cls._forward(ctx, args)`` with the grad mode off; a tensor or a tuple in which tensors are the results.
 3. Reads ``ctx._to_save`` (tensors or None), ``ctx._dirty``, ``ctx._non_differentiable`` (tensors, by identity) and
    ``ctx._materialize_grads``. If an argument requires grad (and the mode was on), it makes a node, saves the tensors in
    it, resets ``ctx._to_save`` to () (an output left there would keep its own node alive), sets ``ctx._unpack`` to a
    callable that returns the tensors as a tuple (or raises when they are freed or were written to), and records the
-   outputs: a dirty argument is rebased on the node, one returned as it came becomes a view. Without a node nothing of
-   the context is changed.
+   outputs: a dirty argument is rebased on the node, an argument returned unchanged becomes a view. Without a node the
+   context does not change.
 4. In the backward pass: ``cls._backward(ctx, *grads)``, one gradient for each output, zeros for a missing one if
    ``_materialize_grads``, else None; the grad mode is ``create_graph``. The result is a tuple with one entry for each
    of ``args``, or a single gradient.
@@ -28,7 +29,7 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class FunctionCtx:
-    """What forward hands to backward: tensors by ``save_for_backward``, anything else as an attribute."""
+    """What forward passes to backward: tensors by ``save_for_backward``, anything else as an attribute."""
 
     needs_input_grad: tuple[bool, ...] = ()
     _to_save: tuple[Tensor | None, ...] = ()
@@ -58,15 +59,15 @@ class FunctionCtx:
         return self._to_save  # replaced on the instance once a node holds the tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Says which arguments forward has changed in place; each must be among its outputs."""
+        """Declares the arguments that forward has changed in place; each must be among its outputs."""
         self._dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Says which outputs have no gradient, such as indices; backward gets zeros for them."""
+        """Declares the outputs without a gradient, such as indices; backward gets zeros for them."""
         self._non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for an output that nothing depended on."""
+        """Sets whether backward gets zeros (the default) or None for an output on which nothing depended."""
         self._materialize_grads = value
 
 
@@ -74,7 +75,8 @@ class Function:
     """An operation with its own gradient: subclass it, give static ``forward`` and ``backward``, call ``apply``.
 
     Two styles: ``forward(ctx, *args)``, or ``forward(*args)`` with ``setup_context(ctx, inputs, output)``.
-    ``backward(ctx, *grad_outputs)`` returns one gradient for each argument of forward, ``None`` for what has none.
+    ``backward(ctx, *grad_outputs)`` returns one gradient for each argument of forward, ``None`` for an argument without
+    one.
 
     Example::
 
@@ -104,7 +106,7 @@ class Function:
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Computes the result; every subclass gives its own."""
+        """Computes the result; every subclass implements it."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
@@ -114,7 +116,7 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Computes the gradients of the arguments from those of the outputs; every subclass gives its own."""
+        """Computes the gradients of the arguments from those of the outputs; every subclass implements it."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD."
@@ -150,7 +152,7 @@ class Function:
 
     @classmethod
     def _backward(cls, ctx: FunctionCtx, *grads: Tensor | None) -> Any:
-        """Runs backward under whichever of its two names the class has it."""
+        """Runs backward under whichever of its two names the class defines."""
         has_backward, has_vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
         if has_backward and has_vjp:
             raise RuntimeError(
@@ -161,7 +163,7 @@ class Function:
 
 
 class _Refusal(Function):
-    """The identity, which refuses to be differentiated."""
+    """The identity, which raises when it is differentiated."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -173,7 +175,7 @@ class _Refusal(Function):
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a ``backward`` whose own operations are not to be differentiated; a second derivative then raises.
+    """Decorates a ``backward`` whose own operations must not be differentiated; a second derivative then raises.
 
     Example::
 

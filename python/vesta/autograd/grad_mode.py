@@ -1,4 +1,4 @@
-"""Whether operations are recorded: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``.
+"""The modes of recording operations: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``.
 
 Each is a context manager and a decorator, and belongs to the thread that enters it.
 """
@@ -29,7 +29,7 @@ is_inference_mode_enabled = _C.is_inference_mode_enabled
 
 
 def _in_context(fresh: Callable[[], Any], fn: F) -> F:
-    """Wraps ``fn`` so that it runs in the mode; a generator runs in it whenever it runs, its caller does not."""
+    """Wraps ``fn`` so that it runs in the mode; every step of a generator runs in the mode, its caller does not."""
     if inspect.isclass(fn):
         warnings.warn(
             "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
@@ -72,7 +72,7 @@ def _in_context(fresh: Callable[[], Any], fn: F) -> F:
 
 
 class _GradMode:
-    """What ``no_grad`` and ``enable_grad`` have in common; a bare ``@no_grad`` decorates as ``@no_grad()`` does."""
+    """The common part of ``no_grad`` and ``enable_grad``; a bare ``@no_grad`` decorates as ``@no_grad()`` does."""
 
     __slots__ = ("_before",)
     _mode: bool
@@ -96,7 +96,7 @@ class _GradMode:
 
 
 class no_grad(_GradMode):
-    """Records nothing: results do not require grad. Also a decorator.
+    """A context in which nothing is recorded: results do not require grad. Also a decorator.
 
     Example::
 
@@ -113,7 +113,7 @@ class no_grad(_GradMode):
 
 
 class enable_grad(_GradMode):
-    """Records again, inside of ``no_grad``. Also a decorator.
+    """A context in which operations are recorded again, inside ``no_grad``. Also a decorator.
 
     Example::
 
@@ -130,7 +130,7 @@ class enable_grad(_GradMode):
 
 
 class set_grad_enabled:
-    """Switches recording on or off, from the call on; as a context manager or decorator, for its extent only.
+    """A switch of recording: from the call on, or as a context manager or decorator, for its extent only.
 
     Example::
 
@@ -158,7 +158,7 @@ class set_grad_enabled:
         _C.set_grad_enabled(self._before)
 
     def __call__(self, fn: F) -> F:
-        _C.set_grad_enabled(self._before)  # a decorator switches nothing until the function runs
+        _C.set_grad_enabled(self._before)  # a decorator changes nothing until the function runs
         return _in_context(lambda: type(self)(self.mode), fn)
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ class set_grad_enabled:
 
 
 class inference_mode:
-    """Records nothing and marks results so that they can never take part in recording; faster than ``no_grad``.
+    """A context in which nothing is recorded and results can never take part in recording; faster than ``no_grad``.
 
     Args:
         mode: ``False`` leaves inference mode. A function instead of a bool is decorated.

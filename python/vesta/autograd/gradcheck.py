@@ -3,9 +3,9 @@
 Note [One Jacobian for real and complex]
 A complex number is treated as two real ones throughout. The numerical Jacobian moves the real and the imaginary part of
 every input element by +-eps. The analytical one runs backward once for each real number among the outputs: a gradient
-of 1 asks for the real part, 1j for the imaginary part, and what comes back is d/d(real) + 1j * d/d(imaginary). Both are
-then plain real matrices [numbers of the output, numbers of the input], kept as Python lists: a check needs no operation
-beyond those under test, writing an element and ``tolist``.
+of 1 selects the real part, 1j the imaginary part, and the result is d/d(real) + 1j * d/d(imaginary). Both are then
+plain real matrices [numbers of the output, numbers of the input], kept as Python lists: a check needs no operation but
+those under test, writing an element and ``tolist``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Matrix = "list[list[float]]"
 
 
 class GradcheckError(RuntimeError):
-    """A gradient is wrong; raised by ``gradcheck`` and ``gradgradcheck``."""
+    """The error of ``gradcheck`` and ``gradgradcheck``: a gradient is wrong."""
 
 
 class _Options:
@@ -39,7 +39,7 @@ class _Options:
         self.undefined, self.dtypes, self.fast = undefined, dtypes, fast
 
     def close(self, a: float, b: float) -> bool:
-        """Whether a (analytical) is near b (numerical); NaN is near nothing."""
+        """Returns whether a (analytical) is near b (numerical); NaN is near nothing."""
         return a == b or abs(a - b) <= self.atol + self.rtol * abs(b)
 
 
@@ -64,7 +64,7 @@ def gradcheck(
     """Checks the gradients of ``func`` at ``inputs`` against central differences.
 
     Args:
-        func: from tensors to a tensor or a tuple of them.
+        func: a function from tensors to a tensor or a tuple of them.
         inputs: a tensor or a tuple; those that require grad are checked and should be float64 or complex128.
         eps: how far an element is moved.
         atol, rtol: |analytical - numerical| <= atol + rtol * |numerical| passes.
@@ -72,13 +72,13 @@ def gradcheck(
         nondet_tol: how far two backward runs may differ.
         check_undefined_grad: also check that missing gradients of outputs are handled.
         check_grad_dtypes: also check that a gradient has the dtype of its input.
-        fast_mode: one random direction instead of every element.
+        fast_mode: check one random direction instead of every element.
         masked: accepted for PyTorch's sake (it concerns sparse tensors).
 
     Raises:
         GradcheckError: a gradient is wrong.
         ValueError: no input requires grad, or an input overlaps itself.
-        NotImplementedError: forward mode or batched gradients are asked for.
+        NotImplementedError: forward mode or batched gradients are requested.
 
     Example::
 
@@ -130,7 +130,7 @@ def gradgradcheck(
     """Checks second derivatives: ``gradcheck`` of the function from (inputs, grad_outputs) to the gradients.
 
     Args:
-        grad_outputs: incoming gradients, one for each output; random ones when missing.
+        grad_outputs: incoming gradients, one for each output; default: random ones.
         gen_non_contig_grad_outputs: make the random ones non-contiguous.
         The others: as for ``gradcheck``.
 
@@ -215,7 +215,7 @@ def _check_inputs(tensors: tuple[Any, ...], eps: float) -> None:
 
 
 def _flat(tensor: Tensor | None, like: Tensor) -> list[float]:
-    """The numbers of a tensor in a row, real parts before imaginary ones; zeros of ``like``'s size for None."""
+    """Returns the numbers of a tensor in a row, real parts before imaginary ones; zeros of ``like``'s size for None."""
     if tensor is None:
         return [0.0] * (like.numel() * (2 if like.is_complex() else 1))
     values = tensor.detach().reshape(-1).tolist()
@@ -262,7 +262,8 @@ def _check(func: Callable[..., Any], tensors: tuple[Any, ...], options: _Options
 
 
 def _numerical(func: Callable[..., Any], tensors: tuple[Any, ...], wanted: Tensor, pick: Any, eps: float) -> Matrix:
-    """d(chosen output) / d(wanted), a column for each number of ``wanted``, by central differences; transposed."""
+    """Returns d(chosen output) / d(wanted), a column for each number of ``wanted``, by central differences;
+    transposed."""
     alias = wanted.detach()
     columns: Matrix = []
     for step in (eps, eps * 1j) if wanted.is_complex() else (eps,):
@@ -279,7 +280,7 @@ def _numerical(func: Callable[..., Any], tensors: tuple[Any, ...], wanted: Tenso
 
 
 def _analytical(output: Tensor, wanted: list[Tensor], options: _Options) -> list[Matrix]:
-    """d(output) / d(each wanted), a row for each number of ``output``, by backward."""
+    """Returns d(output) / d(each wanted), a row for each number of ``output``, by backward."""
     rows: list[Matrix] = [[] for _ in wanted]
     for one in (1.0, 1j) if output.is_complex() else (1.0,):
         for place in _places(output):
@@ -375,7 +376,7 @@ def _check_direction(
 def _check_constant(
     func: Callable[..., Any], tensors: tuple[Any, ...], wanted: list[Tensor], options: _Options
 ) -> None:
-    """Outputs that do not require grad must not depend on the inputs."""
+    """Checks that outputs that do not require grad do not depend on the inputs."""
     floats = lambda result: [o for o in _tuple(result) if isinstance(o, Tensor) and _is_float(o)]
     for i in range(len(floats(func(*tensors)))):
         for tensor in wanted:
@@ -390,7 +391,7 @@ def _is_float(tensor: Tensor) -> bool:
 
 
 def _check_zero_gradients(func: Callable[..., Any], tensors: tuple[Any, ...], wanted: list[Tensor]) -> None:
-    """Incoming zeros must give zeros."""
+    """Checks that incoming zeros give zeros."""
     outputs = _differentiable(func(*tensors))
     zeros = [vesta.zeros_like(output).detach() for output in outputs]
     for grad, tensor in zip(vesta.autograd.grad(outputs, wanted, zeros, allow_unused=True), wanted):
@@ -417,7 +418,7 @@ class _Undefined(Function):
 
 
 def _check_undefined(func: Callable[..., Any], tensors: tuple[Any, ...], wanted: list[Tensor]) -> None:
-    """Missing gradients of all outputs must give none or zeros."""
+    """Checks that missing gradients of all outputs give no gradients or zeros."""
     outputs = [_Undefined.apply(output) for output in _differentiable(func(*tensors))]
     incoming = [vesta.zeros_like(output).detach() for output in outputs]
     try:

@@ -1,4 +1,4 @@
-"""What may be done with the recorded graph: hooks on the tensors it saves."""
+"""Access to the recorded graph: hooks on the tensors it saves."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _disabled = threading.local()
 
 
 class saved_tensors_hooks:
-    """While entered, every tensor saved for backward goes through ``pack_hook`` and comes back through ``unpack_hook``.
+    """A context in which every tensor saved for backward goes through ``pack_hook`` and returns through
+    ``unpack_hook``.
 
     Args:
-        pack_hook: from the tensor to anything; must not change it in place.
-        unpack_hook: from that to a tensor with the same values.
+        pack_hook: a function from the tensor to anything; must not change the tensor in place.
+        unpack_hook: a function from that object to a tensor with the same values.
 
     Example::
 
@@ -45,7 +46,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """While entered, tensors saved for backward wait in host memory, to leave the device's to others.
+    """A context in which tensors saved for backward are kept in host memory, to save device memory.
 
     Args:
         pin_memory: use memory that the device copies from without waiting.
@@ -76,7 +77,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """While entered, ``saved_tensors_hooks`` raises ``RuntimeError(error_message)``."""
+    """Makes ``saved_tensors_hooks`` raise ``RuntimeError(error_message)`` inside a ``with`` block."""
     before = getattr(_disabled, "message", None)
     _disabled.message = error_message
     try:

@@ -1,6 +1,6 @@
-"""How products are computed on devices that can trade digits for speed: ``torch.backends``'s names.
+"""Settings of products on devices that can trade digits for speed, with ``torch.backends``' names.
 
-Settings hold before any device is touched, and on a machine without one.
+Settings can be made before any device is used, and on a machine without one.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ matmul = _Matmul()
 
 
 def is_built() -> bool:
-    """Whether a library of CUDA is there to load; ``vesta.cuda.is_available()`` says whether it has a device."""
+    """Returns whether there is a CUDA library to load; ``vesta.cuda.is_available()`` tells whether it has a device."""
     import vesta
 
     return vesta.cuda.is_available()

@@ -1,4 +1,5 @@
-"""Settings of convolutions on CUDA: ``vesta.backends.cudnn.enabled``, ``.allow_tf32`` and what scripts set besides."""
+"""Settings of convolutions on CUDA: ``vesta.backends.cudnn.enabled``, ``.allow_tf32`` and other attributes that scripts
+set."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def _bool(value: Any) -> None:
 
 
 def version() -> int | None:
-    """cuDNN's version as it counts, 91900 for 9.19; None where it is not found."""
+    """Returns cuDNN's version in its own numbering, 91900 for 9.19; None if it is not found."""
     try:
         from vesta import _C_cuda
     except ImportError:
@@ -51,12 +52,13 @@ def version() -> int | None:
 
 
 def is_available() -> bool:
-    """Whether convolutions on CUDA can go to cuDNN; without it they run plain kernels."""
+    """Returns whether convolutions on CUDA can go to cuDNN; without it they run plain kernels."""
     return version() is not None
 
 
 def is_acceptable(tensor: Tensor) -> bool:
-    """Whether convolutions of such a tensor go to cuDNN: floating-point, on CUDA, the library there and enabled."""
+    """Returns whether convolutions of such a tensor go to cuDNN: floating-point, on CUDA, and the library available and
+    enabled."""
     wanted = tensor.is_cuda and tensor.is_floating_point()
     return bool(wanted and sys.modules[__name__].enabled and is_available())
 
@@ -70,7 +72,8 @@ def flags(
     allow_tf32: bool = True,
     fp32_precision: str = "none",
 ) -> Iterator[None]:
-    """Sets ``enabled`` and ``allow_tf32`` inside a ``with`` block; the others are taken and change nothing."""
+    """Sets ``enabled`` and ``allow_tf32`` inside a ``with`` block; the other arguments are accepted and change
+    nothing."""
     module = sys.modules[__name__]
     before = module.enabled, module.allow_tf32
     try:

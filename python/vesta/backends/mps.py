@@ -1,4 +1,4 @@
-"""Apple's GPUs, which Vesta has no backend for; programs ask before they choose a device."""
+"""Apple's GPUs, for which Vesta has no backend; programs check this before they choose a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules whose settings are attributes: a read asks the library, a write sets it, a misspelt name is refused."""
+"""Modules whose settings are attributes: a read queries the library, a write sets it, a misspelt name is refused."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class Switch:
 
 
 def install(name: str, kind: type[ModuleType]) -> None:
-    """Makes the module ``name`` one of ``kind``, so that the switches of that class are its attributes."""
+    """Makes the module ``name`` an instance of ``kind``, so that the switches of that class are its attributes."""
     sys.modules[name].__class__ = kind

@@ -8,19 +8,19 @@ __all__ = ["amp", "current_device", "device_count", "is_available", "synchronize
 
 
 def is_available() -> bool:
-    """Whether there is a CPU: yes."""
+    """Returns whether there is a CPU: always True."""
     return True
 
 
 def device_count() -> int:
-    """How many CPU devices there are: one, whatever its cores."""
+    """Returns the number of CPU devices: one, for any number of cores."""
     return 1
 
 
 def current_device() -> str:
-    """The CPU's name as a device."""
+    """Returns the CPU's name as a device."""
     return "cpu"
 
 
 def synchronize(device: object = None) -> None:
-    """Waits for nothing: operations on the CPU are done when they return."""
+    """Does nothing: operations on the CPU are done when they return."""

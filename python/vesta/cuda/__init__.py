@@ -1,7 +1,7 @@
 """CUDA devices: ``torch.cuda``'s names.
 
-Nothing here is touched by ``import vesta``; the CUDA library is loaded by the first call that needs it. Where there is
-no GPU, ``is_available()`` is False and everything else raises a ``vesta.DeviceError`` that says why.
+``import vesta`` uses nothing of this; the CUDA library is loaded by the first call that needs it. Without a GPU,
+``is_available()`` is False and everything else raises a ``vesta.DeviceError`` that says why.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ __all__ = [
     "synchronize",
 ]
 
-#: Modules and names that are imported when they are first asked for.
+#: Modules and names that are imported on first use.
 _LAZY = {
     "amp": "vesta.cuda.amp",
     "nccl": "vesta.cuda.nccl",
@@ -101,7 +101,7 @@ _RANDOM = (
 
 
 def is_available() -> bool:
-    """Whether tensors can be made on a CUDA device. Never raises."""
+    """Returns whether tensors can be made on a CUDA device. Never raises."""
     try:
         from vesta import _C_cuda
     except ImportError:
@@ -110,7 +110,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """The number of usable CUDA devices; 0 without a GPU, a driver or the CUDA library."""
+    """Returns the number of usable CUDA devices; 0 without a GPU, a driver or the CUDA library."""
     try:
         from vesta import _C_cuda
     except ImportError:
@@ -124,29 +124,29 @@ def init() -> None:
 
 
 def is_initialized() -> bool:
-    """Whether there is a device to use; loading is not visible otherwise."""
+    """Returns whether there is a device to use; loading does not show in any other way."""
     return is_available()
 
 
 def current_device() -> int:
-    """The number of this thread's current device."""
+    """Returns the number of this thread's current device."""
     return _port.native().current_device()
 
 
 def set_device(device: Any) -> None:
-    """Makes ``device`` (a number, a text, a vesta.device) current for this thread; a negative number does nothing."""
+    """Makes ``device`` (a number, a str, a vesta.device) current for this thread; a negative number does nothing."""
     index = _port.index(device, optional=False)
     if index >= 0:
         _port.native().set_device(index)
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits for all work queued on a device and raises what a kernel found wrong (IndexError for an index)."""
+    """Waits for all work queued on a device and raises the errors that kernels reported (IndexError for an index)."""
     _port.native().synchronize(_port.index(device))
 
 
 class device:
-    """Makes a device current inside a ``with`` block. ``device``: a number (None or negative: no change) or device."""
+    """A context in which a device is current. ``device``: a number (None or negative: no change) or a device."""
 
     def __init__(self, device: Any) -> None:
         self.idx = -1 if device is None else _port.index(device, optional=False)
@@ -164,14 +164,14 @@ class device:
 
 
 class device_of(device):
-    """Makes the device of a tensor current inside a ``with`` block; a CPU tensor changes nothing."""
+    """A context in which a tensor's device is current; a CPU tensor changes nothing."""
 
     def __init__(self, obj: Tensor) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
 class _CudaDeviceProperties:
-    """What a device is; attributes as PyTorch's ``_CudaDeviceProperties``."""
+    """The properties of a device, with the attributes of PyTorch's ``_CudaDeviceProperties``."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.__dict__.update(values)
@@ -185,7 +185,7 @@ class _CudaDeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
-    """Name, compute capability, memory in bytes and the like of a device."""
+    """Returns a device's name, compute capability, memory in bytes and the like."""
     return _CudaDeviceProperties(_port.native().device_info(_port.index(device)))
 
 
@@ -194,23 +194,23 @@ def get_device_name(device: Any = None) -> str:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The compute capability: (9, 0) for an H100 or H200."""
+    """Returns the compute capability: (9, 0) for an H100 or H200."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether a device can read the memory of another directly."""
+    """Returns whether a device can read the memory of another directly."""
     return _port.native().can_access_peer(_port.index(device), _port.index(peer_device))
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the current device computes in bfloat16 (by itself from compute capability 8.0 on)."""
+    """Returns whether the current device computes in bfloat16 (by itself from compute capability 8.0 on)."""
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def get_arch_list() -> list[str]:
-    """The architectures that the CUDA library was compiled for."""
+    """Returns the architectures that the CUDA library was compiled for."""
     return ["sm_90"] if is_available() and _port.native().implementation() == "CUDA" else []
 
 
@@ -218,11 +218,11 @@ _SYNC_DEBUG = {"default": 0, "warn": 1, "error": 2}
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """What happens where an op makes the host wait for the device (``item()``, ``nonzero()``, a copy to the host).
+    """Sets what happens when an op makes the host wait for the device (``item()``, ``nonzero()``, a copy to the host).
 
     Args:
         debug_mode: 0 or ``"default"``: nothing; 1 or ``"warn"``: a UserWarning; 2 or ``"error"``: a RuntimeError.
-            ``synchronize()`` says what it does and is left alone.
+            ``synchronize()`` is not affected, since its purpose is to wait.
     """
     mode = _SYNC_DEBUG.get(debug_mode) if isinstance(debug_mode, str) else debug_mode
     if mode not in (0, 1, 2):
@@ -233,16 +233,16 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_sync_debug_mode() -> int:
-    """The mode that ``set_sync_debug_mode`` set, as a number."""
+    """Returns the mode that ``set_sync_debug_mode`` set, as a number."""
     return _port.native().sync_debug_mode()
 
 
 def ipc_collect() -> None:
-    """Frees memory that other processes have let go of; memory is not shared between processes here, so: nothing."""
+    """Does nothing: memory on devices is not shared between processes here."""
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is rarely needed when it is first asked for."""
+    """Imports what is rarely needed, on first use."""
     if name in _LAZY:
         return importlib.import_module(_LAZY[name])
     if name.endswith("Tensor"):

@@ -1,4 +1,4 @@
-"""What the caching allocator holds and did, in ``torch.cuda.memory``'s words. Sizes are bytes."""
+"""The caching allocator's counters and history, with ``torch.cuda.memory``'s names. Sizes are in bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import native as port
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Counters of a device's allocator: ``allocated_bytes.all.current`` and the like."""
+    """Returns the counters of a device's allocator: ``allocated_bytes.all.current`` and the like."""
     return dict(port.native().memory_stats(port.index(device)))
 
 
@@ -20,30 +20,30 @@ def _one(name: str, device: Any) -> int:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes of live tensors."""
+    """Returns the bytes of live tensors."""
     return _one("allocated_bytes.all.current", device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of live tensors since the start or the last ``reset_peak_memory_stats``."""
+    """Returns the most bytes of live tensors since the start or the last ``reset_peak_memory_stats``."""
     return _one("allocated_bytes.all.peak", device)
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the driver: live tensors and cache."""
+    """Returns the bytes taken from the driver: live tensors and cache."""
     return _one("reserved_bytes.all.current", device)
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes taken from the driver since the start or the last ``reset_peak_memory_stats``."""
+    """Returns the most bytes taken from the driver since the start or the last ``reset_peak_memory_stats``."""
     return _one("reserved_bytes.all.peak", device)
 
 
-memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their names of old
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their old names
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Sets every peak to what is current."""
+    """Sets every peak to the current value."""
     port.native().reset_peak_memory_stats(port.index(device))
 
 
@@ -51,44 +51,44 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Sets the counts of what was allocated and freed to zero."""
+    """Sets the counts of allocated and freed bytes to zero."""
     port.native().reset_accumulated_memory_stats(port.index(device))
 
 
 def empty_cache() -> None:
-    """Gives memory that no tensor uses back to the driver, on all devices."""
+    """Returns memory that no tensor uses to the driver, on all devices."""
     port.native().empty_cache()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """(free, total) bytes of a device, as its driver counts them."""
+    """Returns the (free, total) bytes of a device, as its driver counts them."""
     return port.native().memory_info(port.index(device))
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Limits what the allocator takes to a part of the device's memory, 0 < fraction <= 1."""
+    """Limits the allocator to a part of the device's memory, 0 < fraction <= 1."""
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
     port.native().set_memory_fraction(port.index(device), fraction)
 
 
 def caching_allocator_alloc_conf() -> str:
-    """The allocator's settings, as VESTA_CUDA_ALLOC_CONF gave them."""
+    """Returns the allocator's settings, as given by VESTA_CUDA_ALLOC_CONF."""
     return os.environ.get("VESTA_CUDA_ALLOC_CONF", "")
 
 
 def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
-    """The allocator's segments with their blocks."""
+    """Returns the allocator's segments with their blocks."""
     return _snapshot(device)["segments"]
 
 
 def _snapshot(device: Any = None) -> dict[str, Any]:
-    """Segments and history in the layout of PyTorch's memory_viz."""
+    """Returns segments and history in the layout of PyTorch's memory_viz."""
     return port.native().memory_snapshot(port.index(device))
 
 
 def _dump_snapshot(filename: str = "dump_snapshot.pickle") -> None:
-    """Writes a snapshot that PyTorch's memory_viz opens; as JSON if the name ends so."""
+    """Writes a snapshot that PyTorch's memory_viz can open; as JSON if the name ends in ``.json``."""
     found = _snapshot()
     if filename.endswith(".json"):
         with open(filename, "w", encoding="utf-8") as file:
@@ -114,7 +114,7 @@ def _readable(size: int) -> str:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """A table of the allocator's counters, for people."""
+    """Returns a readable table of the allocator's counters."""
     stats = memory_stats(device)
     rows = [(f"{kind} memory", f"{kind.lower()}_bytes") for kind in ("Allocated", "Active", "Reserved", "Requested")]
     counts = [("Allocations", "allocation"), ("Active allocs", "active"), ("Segments", "segment")]

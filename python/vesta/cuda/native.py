@@ -8,7 +8,7 @@ import vesta
 
 
 def native() -> Any:
-    """Returns the extension; raises DeviceError where this build has none."""
+    """Returns the extension; raises DeviceError if this build has none."""
     try:
         from vesta import _C_cuda
     except ImportError as error:
@@ -18,7 +18,7 @@ def native() -> Any:
 
 
 def index(device: Any = None, optional: bool = True) -> int:
-    """Returns the number that a device, a number, a text or None (the current device) means."""
+    """Returns the number of a device given as a device, a number, a str or None (the current device)."""
     if device is None and optional:
         return native().current_device()
     if isinstance(device, int) and not isinstance(device, bool):

@@ -12,7 +12,7 @@ __all__ = ["is_available", "version"]
 
 
 def version() -> tuple[int, int, int]:
-    """Returns NCCL's version, ``(2, 28, 9)``. Raises ``RuntimeError`` with the reason where there is none."""
+    """Returns NCCL's version, ``(2, 28, 9)``. Raises ``RuntimeError`` with the reason if there is none."""
     number = port.native().nccl_version()
     if not number:
         raise RuntimeError(f"vesta.cuda.nccl: {port.native().nccl_problem()}")
@@ -20,7 +20,7 @@ def version() -> tuple[int, int, int]:
 
 
 def is_available(tensors: Sequence[Tensor]) -> bool:
-    """Whether NCCL can work on these tensors: contiguous ones, each on a CUDA device of its own."""
+    """Returns whether NCCL can work on these tensors: contiguous ones, each on a different CUDA device."""
     devices = {t.get_device() for t in tensors}
     fit = all(t.is_cuda and t.is_contiguous() for t in tensors)
     return fit and len(devices) == len(tensors) and port.native().nccl_version() != 0

@@ -1,4 +1,4 @@
-"""Random numbers on CUDA devices: one default generator per device, which ``vesta.manual_seed`` seeds too."""
+"""Random numbers on CUDA devices: one default generator per device, which ``vesta.manual_seed`` also seeds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def get_rng_state_all() -> list[Tensor]:
 
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
-    """Lets a device's generator continue from a state of :func:`get_rng_state`.
+    """Makes a device's generator continue from a state of :func:`get_rng_state`.
 
     Args:
         new_state: the state.
@@ -51,13 +51,13 @@ def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
 
 
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
-    """Lets every device's generator continue from its state in a list of :func:`get_rng_state_all`."""
+    """Makes every device's generator continue from its state in a list of :func:`get_rng_state_all`."""
     for i, state in enumerate(new_states):
         set_rng_state(state, i)
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds the current device's generator; without a device, nothing happens."""
+    """Seeds the current device's generator; does nothing without a device."""
     if vesta.cuda.is_available():
         _generator("cuda").manual_seed(seed)
 

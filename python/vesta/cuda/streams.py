@@ -1,4 +1,4 @@
-"""Streams and events: queues of work on a device, and places in them."""
+"""Streams and events: queues of work on a device, and marks in them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from . import native as port
 
 
 class Stream:
-    """A queue of work on a device: what is queued on one stream runs in order, two streams run side by side.
+    """A queue of work on a device: work on one stream runs in order, two streams run concurrently.
 
     Args:
-        device: where; the current device by default.
-        priority: a negative one runs before others that wait.
+        device: the device; the current one by default.
+        priority: work of a negative priority runs before other waiting work.
     """
 
     def __init__(self, device: Any = None, priority: int = 0, **known: int) -> None:
@@ -43,22 +43,22 @@ class Stream:
         return port.native().stream_handle(self.device_index, self._number)
 
     def query(self) -> bool:
-        """Whether all work queued so far is done."""
+        """Returns whether all work queued so far is done."""
         return port.native().stream_query(self.device_index, self._number)
 
     def synchronize(self) -> None:
-        """Waits until all work queued so far is done; raises what a kernel found wrong."""
+        """Waits until all work queued so far is done; raises the errors that kernels reported."""
         port.native().stream_synchronize(self.device_index, self._number)
 
     def wait_stream(self, stream: Stream) -> None:
-        """Makes later work here run after what is queued on ``stream`` now. The host does not wait."""
+        """Makes later work on this stream run after what is queued on ``stream`` now. The host does not wait."""
         if stream.device_index == self.device_index:
             port.native().stream_wait_stream(self.device_index, self._number, stream._number)
         else:
             self.wait_event(stream.record_event())
 
     def wait_event(self, event: Event) -> None:
-        """Makes later work here run after the place that ``event`` recorded."""
+        """Makes later work on this stream run after the mark that ``event`` recorded."""
         event.wait(self)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -86,7 +86,7 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A stream that another library made. Not supported: raises."""
+    """A stream of another library. Not supported: raises."""
 
     def __init__(self, stream_ptr: int, device: Any = None) -> None:
         raise NotImplementedError(
@@ -96,10 +96,10 @@ class ExternalStream(Stream):
 
 
 class Event:
-    """Marks a place in a stream.
+    """A mark in a stream.
 
     Args:
-        enable_timing: whether ``elapsed_time`` may be asked.
+        enable_timing: whether ``elapsed_time`` can be used.
         blocking: accepted for PyTorch's sake; the host waits the same way.
         interprocess: must be False.
     """
@@ -117,42 +117,43 @@ class Event:
         self._event.record(stream.device_index, stream._number)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Makes later work of ``stream`` (the current one by default) run after the marked place."""
+        """Makes later work of ``stream`` (the current one by default) run after the mark."""
         stream = current_stream() if stream is None else stream
         self._event.wait(stream.device_index, stream._number)
 
     def query(self) -> bool:
-        """Whether the marked place has been passed."""
+        """Returns whether the stream has reached the mark."""
         return self._event.query()
 
     def synchronize(self) -> None:
-        """Waits until the marked place has been passed; raises what a kernel found wrong."""
+        """Waits until the stream has reached the mark; raises the errors that kernels reported."""
         self._event.synchronize()
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this event to ``end_event``; both made with enable_timing=True and complete."""
+        """Returns the milliseconds from this event to ``end_event``; both made with enable_timing=True and complete."""
         return self._event.elapsed(end_event._event)
 
 
 def current_stream(device: Any = None) -> Stream:
-    """This thread's current stream of a device: where ops on its tensors are queued."""
+    """Returns this thread's current stream of a device, on which ops of its tensors are queued."""
     index = port.index(device)
     return Stream(index, number=port.native().current_stream(index))
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream that is current at first."""
+    """Returns the stream that is current at first."""
     return Stream(port.index(device), number=0)
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Makes ``stream`` current for this thread on its device; None does nothing. ``stream()`` undoes itself."""
+    """Makes ``stream`` current for this thread on its device; None does nothing. ``stream()`` restores the previous
+    one."""
     if stream is not None:
         port.native().set_stream(stream.device_index, stream._number)
 
 
 class StreamContext:
-    """Makes a stream, and its device, current inside a ``with`` block; None changes nothing."""
+    """A context in which a stream and its device are current; None changes nothing."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream

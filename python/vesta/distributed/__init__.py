@@ -14,7 +14,7 @@ from .distributed_c10d import *
 from .distributed_c10d import _get_default_group, _make_nccl_premul_sum, _rank_not_in_group
 from .rendezvous import register_rendezvous_handler, rendezvous
 
-# Programs look for everything in distributed_c10d too.
+# Programs also look for everything in distributed_c10d.
 for _module in (_collectives, _objects):
     for _name in _module.__all__:
         setattr(distributed_c10d, _name, getattr(_module, _name))

@@ -131,7 +131,7 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Combines the tensors of all ranks into that of rank ``dst``; the others' are unchanged."""
+    """Combines the tensors of all ranks into that of rank ``dst``; the other ranks' tensors are unchanged."""
     _check_single_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         return _warn_not_in_group("reduce")
@@ -318,7 +318,8 @@ def barrier(
 def monitored_barrier(
     group: Group = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """Returns when all ranks have called it; otherwise raises, naming those that have not, as every barrier does."""
+    """Returns when all ranks have called it; otherwise raises, naming the ranks that have not, as every barrier
+    does."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("monitored_barrier")
     if isinstance(timeout, numbers.Real):
@@ -343,7 +344,7 @@ def isend(
 def irecv(
     tensor: Tensor, src: int | None = None, group: Group = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
-    """Receives into ``tensor`` from rank ``src``, or from any rank where none is given."""
+    """Receives into ``tensor`` from rank ``src``, or from any rank if none is given."""
     _check_single_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         return _warn_not_in_group("irecv")
@@ -360,7 +361,7 @@ def _check_not_self(pg: ProcessGroup, rank: int, side: str) -> None:
 def send(
     tensor: Tensor, dst: int | None = None, group: Group = None, tag: int = 0, group_dst: int | None = None
 ) -> None:
-    """Sends ``tensor`` to rank ``dst`` and returns when it may be changed."""
+    """Sends ``tensor`` to rank ``dst`` and returns when the tensor may be changed."""
     if not _rank_not_in_group(group):
         pg = _group_or_default_group(group)
         _check_not_self(pg, _canonicalize_group_rank(pg, dst, group_dst), "destination")
@@ -415,7 +416,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Starts sends and receives, in any order of the two, and returns their Works."""
+    """Starts sends and receives, in any order, and returns their Works."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``vesta.distributed.P2POp``.")
     if not p2p_op_list:
@@ -432,7 +433,7 @@ _collecting: list[ProcessGroup] = []
 
 
 class _CoalescingManager:
-    """Is what ``with _coalescing_manager(async_ops=True) as cm`` gives: ``cm.wait()`` waits for all calls inside."""
+    """The result of ``with _coalescing_manager(async_ops=True) as cm``: ``cm.wait()`` waits for all calls inside."""
 
     def __init__(self) -> None:
         self.works: list[Work] = []
@@ -443,7 +444,7 @@ class _CoalescingManager:
             self.works.append(work)
 
     def wait(self) -> None:
-        """Waits for all."""
+        """Waits for all Works."""
         for work in self.works:
             work.wait()
 
@@ -452,7 +453,7 @@ class _CoalescingManager:
 def _coalescing_manager(
     group: ProcessGroup | None = None, device: Any = None, async_ops: bool = False
 ) -> Iterator[_CoalescingManager]:
-    """Starts the collectives within without waiting for each; waits at its end unless ``async_ops``."""
+    """Starts the collectives inside it without waiting for each; waits at its end unless ``async_ops``."""
     pg = _group_or_default_group(group)
     manager = _CoalescingManager()
     pg._start_coalescing()
@@ -470,8 +471,8 @@ def _coalescing_manager(
 def get_future(work: Work) -> Future:
     """Returns a future of a Work's output tensors.
 
-    Of a Work on a device, ``wait`` (and that of futures made of it by ``then``) orders the current stream behind it;
-    where nobody waits, callbacks run when the operation has ended, on the stream that is current now.
+    For a Work on a device, ``wait`` (also of futures made from it by ``then``) orders the current stream after it; if
+    nobody waits, callbacks run when the operation has ended, on the stream that is current now.
     """
     future, outputs = Future(), work.result()
     home = vesta.cuda.current_stream(outputs[0].device) if outputs and outputs[0].is_cuda else None

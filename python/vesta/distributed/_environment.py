@@ -1,7 +1,7 @@
-"""Who this process is, from what its launcher left in the environment.
+"""The process's place in its job, from the environment variables of its launcher.
 
-The variables of ``vesta.distributed.run`` (and of torchrun) come first; without them Open MPI, PMI and Slurm are looked
-for. ``complete()`` returns what ``env://`` needs.
+The variables of ``vesta.distributed.run`` (and of torchrun) come first; without them those of Open MPI, PMI and Slurm
+are tried. ``complete()`` returns what ``env://`` needs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Where jobs without a MASTER_PORT meet, plus a number of the job: two jobs on one machine do not meet each other.
+#: The port of jobs without a MASTER_PORT, plus a number of the job, so that two jobs on one machine do not meet.
 FIRST_PORT = 20000
 
 
 @dataclass
 class Place:
-    """One process among those of its job; None where the launcher says nothing."""
+    """One process among those of its job; None for what the launcher does not say."""
 
     rank: int
     world_size: int
@@ -28,7 +28,7 @@ class Place:
 
 
 def _number(env: Mapping[str, str], *names: str) -> int | None:
-    """The first of the variables that is set, as a number."""
+    """Returns the first of the variables that is set, as a number."""
     for name in names:
         text = env.get(name, "").strip()
         if text:
@@ -42,7 +42,7 @@ def _number(env: Mapping[str, str], *names: str) -> int | None:
 def expand_nodes(text: str) -> list[str]:
     """Expands Slurm's list of nodes: ``n[001-003,7],login`` gives n001, n002, n003, n7 and login.
 
-    Several brackets in one name multiply, the last one fastest, as ``scontrol show hostnames`` prints them.
+    Several brackets in one name multiply, the last one fastest, as in ``scontrol show hostnames``.
     """
     names: list[str] = []
     for item in _split_outside_brackets(text):
@@ -88,7 +88,7 @@ def _expand_one(item: str) -> list[str]:
 
 
 def _first_of_counts(text: str, node: int) -> int | None:
-    """How many tasks a node has, from Slurm's ``2(x3),1``."""
+    """Returns the number of a node's tasks, from Slurm's ``2(x3),1``."""
     counts: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part.strip())
@@ -149,7 +149,7 @@ def _pmi(env: Mapping[str, str]) -> Place | None:
 
 
 def _number_in(text: str) -> int:
-    """A number that is the same for the same text on all processes."""
+    """Returns a number that is the same for the same text on all processes."""
     return sum((i + 1) * ord(letter) for i, letter in enumerate(text))
 
 
@@ -170,9 +170,10 @@ def detect(env: Mapping[str, str]) -> Place | None:
 
 
 def complete(env: Mapping[str, str], rank: int = -1, world_size: int = -1) -> Place:
-    """Returns a whole place: what the caller says, else what the environment says. ValueError names what is missing."""
+    """Returns a complete place: from the caller's values, else from the environment. ValueError names what is
+    missing."""
     place = detect(env)
-    if place is None:  # of RANK and WORLD_SIZE one may be there, and the caller may give the other
+    if place is None:  # one of RANK and WORLD_SIZE may be set, and the caller may give the other
         found = _number(env, "RANK"), _number(env, "WORLD_SIZE")
         place = Place(*(-1 if number is None else number for number in found))
     if rank != -1:

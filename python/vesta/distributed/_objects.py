@@ -1,4 +1,4 @@
-"""Collectives on Python objects, pickled and sent as bytes: only join ranks that you trust."""
+"""Collectives on Python objects, pickled and sent as bytes: use them only with ranks that you trust."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ __all__ = [
 
 
 def _staged(collective: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a collective take host tensors in a group that has no backend for them: they go through the current GPU."""
+    """Makes a collective accept host tensors in a group that has no backend for them: they go through the current
+    GPU."""
 
     def moved(arg: Any) -> Any:
         if isinstance(arg, Tensor):

@@ -1,4 +1,4 @@
-"""Timeouts that hold where a call names none."""
+"""Default timeouts."""
 
 from __future__ import annotations
 

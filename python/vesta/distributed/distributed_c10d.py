@@ -1,6 +1,6 @@
-"""Process groups: the default one, others, and who is in them. Collectives stand in ``_collectives`` and ``_objects``.
+"""Process groups: the default one, others, and their members. Collectives are in ``_collectives`` and ``_objects``.
 
-PyTorch's module of this name is where programs look for its private helpers too; those that are used have their names.
+Programs also look for private helpers in PyTorch's module of this name; those that are used have the same names here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .constants import default_pg_nccl_timeout, default_pg_timeout
 from .rendezvous import check_rank, rendezvous
 
 DistError = DistributedError
-LONGEST_TIMEOUT = timedelta(days=3650)  # what is longer stands for ever, too
+LONGEST_TIMEOUT = timedelta(days=3650)  # a longer one means forever, too
 
 __all__ = [
     "Backend",
@@ -133,7 +133,7 @@ class Backend(str):
 
 
 class _NonGroupMember:
-    """Stands for a group that this process is not in."""
+    """The value for a group that this process is not in."""
 
     def __repr__(self) -> str:
         return "GroupMember.NON_GROUP_MEMBER"
@@ -141,7 +141,7 @@ class _NonGroupMember:
 
 @dataclass
 class _Group:
-    """What is known of a group beside the group itself."""
+    """What is known about a group besides the group itself."""
 
     backend: Backend
     store: Store
@@ -164,7 +164,7 @@ _world = _World()
 
 
 class _WorldMeta(type):
-    """Lets ``group.WORLD`` follow the default group."""
+    """The metaclass that makes ``group.WORLD`` follow the default group."""
 
     @property
     def WORLD(cls) -> ProcessGroup | None:
@@ -180,7 +180,8 @@ class group(metaclass=_WorldMeta):
 
 
 class GroupMember(metaclass=_WorldMeta):
-    """``GroupMember.WORLD`` is the default group, ``NON_GROUP_MEMBER`` what new_group returns to those outside."""
+    """``GroupMember.WORLD`` is the default group, ``NON_GROUP_MEMBER`` what new_group returns to processes outside
+    it."""
 
     NON_GROUP_MEMBER = _NonGroupMember()
 
@@ -199,56 +200,56 @@ def _make_nccl_premul_sum(factor: Any) -> ReduceOp:
     return _make_premul_sum(float(factor))
 
 
-# ---- What there is ----
+# ---- Availability ----
 
 
 def is_available() -> bool:
-    """Whether the package can be used: always."""
+    """Returns whether the package can be used: always True."""
     return True
 
 
 def is_gloo_available() -> bool:
-    """Whether groups on the CPU can be made: the plug-in and libgloo are there."""
+    """Returns whether groups on the CPU can be made: the plug-in and libgloo are there."""
     return _why_no_backend("gloo") is None
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL can be used."""
+    """Returns whether NCCL can be used."""
     return _why_no_backend("nccl") is None
 
 
 def is_mpi_available() -> bool:
-    """Whether there is an MPI backend: no. Start with mpirun and use gloo."""
+    """Returns whether there is an MPI backend: always False. Start with mpirun and use gloo."""
     return False
 
 
 def is_ucc_available() -> bool:
-    """Whether there is a UCC backend: no."""
+    """Returns whether there is a UCC backend: always False."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether there is an XCCL backend: no."""
+    """Returns whether there is an XCCL backend: always False."""
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether groups of a backend can be made."""
+    """Returns whether groups of a backend can be made."""
     name = backend.lower()
     return name in Backend._plugins or (name.isidentifier() and _why_no_backend(name) is None)
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether ``vesta.distributed.run`` (or torchrun) started this process."""
+    """Returns whether ``vesta.distributed.run`` (or torchrun) started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 def is_initialized() -> bool:
-    """Whether the default group was made."""
+    """Returns whether the default group was made."""
     return _world.default is not None
 
 
-# ---- Who is who ----
+# ---- Ranks ----
 
 
 def _get_default_group() -> ProcessGroup:
@@ -260,7 +261,7 @@ def _get_default_group() -> ProcessGroup:
 def _group_or_default_group(group: ProcessGroup | None = None) -> ProcessGroup:
     if group is None or group is GroupMember.WORLD:
         return _get_default_group()
-    if not isinstance(group, ProcessGroup) and not hasattr(group, "rank"):  # a plug-in's may be of its own kind
+    if not isinstance(group, ProcessGroup) and not hasattr(group, "rank"):  # a plug-in's group may be of its own type
         raise TypeError(
             f"Invalid function argument. Expected a ProcessGroup, got {type(group).__name__} (group). Make one with "
             "new_group."
@@ -296,7 +297,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """Returns how many processes a group has, -1 outside it."""
+    """Returns the number of processes in a group, -1 outside it."""
     if _rank_not_in_group(group):
         return -1
     return _group_or_default_group(group).size()
@@ -333,7 +334,7 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 def _canonicalize_group_rank(
     group: ProcessGroup, global_rank: int | None = None, group_rank: int | None = None, return_global: bool = False
 ) -> int:
-    """Of a global rank or a rank of the group, exactly one of which is given, returns the one that is wanted."""
+    """Returns the global rank or the rank in the group, as requested, from the other one; exactly one is given."""
     if group_rank is not None:
         if global_rank is not None:
             raise ValueError("Can't specify both group_rank and global_rank")
@@ -344,7 +345,7 @@ def _canonicalize_group_rank(
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """Returns the rank of this process on its machine, as the launcher says (LOCAL_RANK)."""
+    """Returns the rank of this process on its machine, as given by the launcher (LOCAL_RANK)."""
     from . import _environment
 
     place = _environment.detect(os.environ)
@@ -360,14 +361,14 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """Returns a group's backend, ``gloo``."""
+    """Returns a group's backend, such as ``gloo``."""
     if _rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
     return _known(_group_or_default_group(group)).backend
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:
-    """Returns a group's backends by device, ``cpu:gloo,cuda:gloo``."""
+    """Returns a group's backends by device, such as ``cpu:gloo,cuda:gloo``."""
     backend = get_backend(group)
     if ":" in backend:
         return backend
@@ -375,7 +376,7 @@ def get_backend_config(group: ProcessGroup | None = None) -> str:
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """Returns the backend that a type of device has by default."""
+    """Returns the default backend of a device type."""
     kind = device if isinstance(device, str) else device.type
     found = Backend.default_device_backend_map.get(kind.split(":")[0])
     if found is None:
@@ -384,7 +385,7 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def get_pg_count() -> int:
-    """Counts the groups of this process."""
+    """Returns the number of this process's groups."""
     return len(_world.groups)
 
 
@@ -392,7 +393,8 @@ def get_pg_count() -> int:
 
 
 def _choose_backend(backend: str | None, device_id: Any) -> Backend:
-    """Settles a backend's name: ``cpu:gloo,cuda:nccl`` is one per device; None means that where both are there."""
+    """Returns a backend's full name: ``cpu:gloo,cuda:nccl`` is one per device; None means that one if both are
+    available."""
     if backend is None or Backend(backend) == Backend.UNDEFINED:
         if kind := getattr(device_id, "type", None):
             return Backend(Backend.default_device_backend_map.get(kind, Backend.GLOO))
@@ -432,7 +434,7 @@ def _checked_timeout(timeout: timedelta | None, backend: str) -> timedelta:
 def _make_group(
     backend: Backend, store: Store, ranks: list[int], rank: int, name: str, timeout: timedelta, description: str = ""
 ) -> ProcessGroup:
-    """Makes a group and enters it into the world. ``rank`` is this process's in the group."""
+    """Makes a group and registers it in the world. ``rank`` is this process's in the group."""
     plugin = Backend._plugins.get(backend)
     if plugin is not None:
         pg = plugin(PrefixStore(name, store), rank, len(ranks), timeout)
@@ -458,15 +460,15 @@ def init_process_group(
 
     Args:
         backend: ``gloo``, the default on the CPU.
-        init_method: ``env://`` (the default: what the launcher left in the environment), ``tcp://host:port`` or
+        init_method: ``env://`` (the default: the launcher's environment variables), ``tcp://host:port`` or
             ``file:///path``.
         timeout: how long an operation may take; 30 minutes by default.
-        world_size: the number of processes, where ``init_method`` does not say.
+        world_size: the number of processes, if ``init_method`` does not give it.
         rank: this process's number.
         store: a store to meet in, instead of ``init_method``; needs ``rank`` and ``world_size``.
         group_name: ignored, as in PyTorch.
         pg_options: ignored.
-        device_id: the device whose default backend is taken where ``backend`` is None.
+        device_id: the device whose default backend is used if ``backend`` is None.
 
     Example:
         >>> import vesta.distributed as dist
@@ -520,7 +522,7 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """Makes a group of some ranks; every process calls it, in the same order, members or not.
+    """Makes a group of some ranks; every process calls it in the same order, member or not.
 
     With ``use_local_synchronization`` only the members call it. A member's rank in the group is its place in
     ``ranks``, sorted unless ``sort_ranks=False``. Returns the group, or ``GroupMember.NON_GROUP_MEMBER`` outside it.
@@ -564,7 +566,7 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Cuts a group into groups of ``group_size`` neighbours; returns this process's and all of them."""
+    """Splits a group into groups of ``group_size`` neighbours; returns this process's group and all of them."""
     parent = _group_or_default_group(group)
     members = get_process_group_ranks(parent)
     if group_size is None:
@@ -586,7 +588,7 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Makes groups of the given ranks, no rank in two; returns this process's (or None) and all of them."""
+    """Makes groups of the given ranks, no rank in two; returns this process's group (or None) and all of them."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     seen: set[int] = set()
@@ -613,11 +615,11 @@ def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> No
     set_timeout(timeout, group)
 
 
-# ---- Their end ----
+# ---- The end of groups ----
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Waits for what a group was given and leaves it; the default group takes all others with it."""
+    """Waits for the operations given to a group and leaves it; for the default group, leaves all others too."""
     if group is GroupMember.NON_GROUP_MEMBER:
         return
     pg = _world.default if group is None else group
@@ -629,7 +631,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         del _world.groups[pg]
         pg.shutdown()
         return
-    ending = list(reversed(_world.groups))  # the default one, made first, ends last
+    ending = list(reversed(_world.groups))  # the default group, made first, ends last
     _world.groups.clear()
     _world.default = None
     _world.count = 0
@@ -646,7 +648,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 
 def _abort_process_group(group: ProcessGroup | None = None) -> None:
-    """Ends a group's operations with errors, here and elsewhere, and leaves it."""
+    """Ends a group's operations with errors, here and on the other ranks, and leaves it."""
     pg = _group_or_default_group(group)
     for each in list(_world.groups) if pg is _world.default else [pg]:
         each.abort("abort was called")
@@ -654,7 +656,8 @@ def _abort_process_group(group: ProcessGroup | None = None) -> None:
 
 
 def _leave_at_exit() -> None:
-    """Says goodbye for a process that ends without destroy_process_group: others are told at once, nobody hangs."""
+    """Leaves the groups of a process that ends without destroy_process_group: others are told at once, so none
+    hangs."""
     if _world.default is None:
         return
     error = getattr(sys, "last_value", None)  # the exception that ends the process
@@ -670,7 +673,7 @@ atexit.register(_leave_at_exit)
 
 
 def _forget_in_child() -> None:
-    """A forked child is no member: the parent's groups are forgotten, not ended."""
+    """Drops the parent's groups in a forked child, which is not a member, without ending them."""
     _world.default = None
     _world.groups = {}
     _world.count = 0

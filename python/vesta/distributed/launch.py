@@ -11,7 +11,7 @@ from . import run as _run
 
 
 def main(args: list[str] | None = None) -> int:
-    """Is the command: the arguments of ``vesta.distributed.run``, and ``--use-env``."""
+    """Runs the command: the arguments of ``vesta.distributed.run``, and ``--use-env``."""
     parser = _run.get_args_parser()
     parser.add_argument("--use-env", "--use_env", action="store_true", help="LOCAL_RANK instead of --local-rank.")
     parsed = parser.parse_args(args)

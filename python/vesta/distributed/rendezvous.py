@@ -60,7 +60,7 @@ def _error(what: str) -> ValueError:
 
 
 def check_rank(rank: int, size: int) -> None:
-    """Raises where a process cannot have ``rank`` among ``size``."""
+    """Raises if a process cannot have ``rank`` among ``size``."""
     if size < 1:
         raise ValueError(f"init_process_group: expected at least 1 process, got {size} (WORLD_SIZE, world_size).")
     if not 0 <= rank < size:
@@ -68,7 +68,7 @@ def check_rank(rank: int, size: int) -> None:
 
 
 def _wanted(query: dict[str, str], scheme: str) -> tuple[int, int]:
-    """Rank and world size of a URL; the launcher's where the URL has none."""
+    """Returns rank and world size of a URL, or the launcher's if the URL has none."""
     place = _environment.detect(os.environ)
     for name, text in (("rank", "rank"), ("world_size", "world size")):
         if name not in query and place is None:
@@ -109,7 +109,7 @@ def _env(url: str, timeout: timedelta = default_pg_timeout, **_: Any) -> Iterato
 
 
 def _launcher_serves(host: str, port: int) -> bool:
-    """Whether the launcher already runs the store at this place, so that rank 0 need not."""
+    """Returns whether the launcher already runs the store at this place, so that rank 0 need not."""
     return (
         os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         and os.environ.get("MASTER_ADDR") == host

@@ -4,8 +4,8 @@
     vestarun --nnodes 2 --node-rank 0 --master-addr host0 --master-port 29500 --nproc-per-node 4 train.py
 
 The options are torchrun's, and so are the variables that the processes find (RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR,
-MASTER_PORT, ...). Each line of the processes stands behind ``[rank0]: `` on the console. When one fails the others are
-ended and its traceback is printed last. What differs from torchrun: docs/differences.md.
+MASTER_PORT, ...). Each line of the processes has the prefix ``[rank0]: `` on the console. When one fails, the others
+are ended and its traceback is printed last. docs/differences.md lists the differences from torchrun.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT_RENDEZVOUS_PORT = 29400
 
 
 class env(argparse.Action):
-    """Takes an option's default from the variable ``PET_NAME``."""
+    """An option whose default comes from the variable ``PET_NAME``."""
 
     def __init__(self, dest: str, default: Any = None, **kwargs: Any) -> None:
         super().__init__(dest=dest, default=os.environ.get(f"PET_{dest.upper()}", default), **kwargs)
@@ -36,7 +36,7 @@ class env(argparse.Action):
 
 
 class check_env(argparse.Action):
-    """Is a flag that the variable ``PET_NAME=1`` sets too."""
+    """A flag that the variable ``PET_NAME=1`` also sets."""
 
     def __init__(self, dest: str, default: bool = False, **kwargs: Any) -> None:
         given = os.environ.get(f"PET_{dest.upper()}", "0") not in ("", "0")
@@ -47,7 +47,7 @@ class check_env(argparse.Action):
 
 
 def _comma_separated(value: str) -> list[str]:
-    """Splits at commas; two of them stand for one that does not split."""
+    """Splits at commas; two commas stand for one that does not split."""
     return [part.replace("\0", ",") for part in value.replace(",,", "\0").split(",")]
 
 
@@ -55,21 +55,21 @@ def _comma_separated(value: str) -> list[str]:
 _OPTIONS: list[tuple[str, Any, Any, str]] = [
     ("nnodes", "1:1", str, "Number of machines, or MIN:MAX with --rdzv-backend c10d."),
     ("nproc-per-node", "1", str, "Processes on this machine: a number, auto, cpu or gpu."),
-    ("rdzv-backend", "static", str, "How machines find each other: static (--node-rank says which is which) or c10d."),
-    ("rdzv-endpoint", "", str, "c10d: HOST:PORT where they meet (29400). static: another way to say --master-*."),
+    ("rdzv-backend", "static", str, "How machines find each other: static (--node-rank numbers them) or c10d."),
+    ("rdzv-endpoint", "", str, "c10d: HOST:PORT where they meet (29400). static: the same as --master-*."),
     ("rdzv-id", "none", str, "A name of this launch, the same on all machines."),
     ("rdzv-conf", "", str, "KEY=VALUE,...: rank; is_host; join_, last_call_, keep_alive_, exit_timeout (s)."),
     ("max-restarts", 0, int, "How often the processes are started again after a failure."),
-    ("monitor-interval", 0.1, float, "Longest time in seconds between two looks at the processes."),
+    ("monitor-interval", 0.1, float, "Longest time in seconds between two checks of the processes."),
     ("start-method", "spawn", str, "Accepted for torchrun's sake: a process is always a fresh interpreter."),
     ("event-log-handler", "null", str, "Only null: there are no event logs."),
-    ("role", "default", str, "A name for what the processes do."),
-    ("log-dir", None, str, "Folder for log files; each launch makes a folder of its own in it."),
-    ("log-line-prefix-template", None, str, "What stands before each line: ${role_name} ${rank} ${local_rank} ..."),
+    ("role", "default", str, "The role of the processes."),
+    ("log-dir", None, str, "Folder for log files; each launch makes its own folder in it."),
+    ("log-line-prefix-template", None, str, "The prefix of each line: ${role_name} ${rank} ${local_rank} ..."),
     ("local-ranks-filter", "", str, "Only these ranks are shown on the console: 0,1,2."),
     ("duplicate-stdout-filters", [], _comma_separated, "Lines of standard output with one of these go to a file too."),
     ("duplicate-stderr-filters", [], _comma_separated, "Lines of standard error with one of these go to a file too."),
-    ("node-rank", 0, int, "Which of the machines this is."),
+    ("node-rank", 0, int, "The number of this machine."),
     ("master-addr", "127.0.0.1", str, "Address of the first machine."),
     ("master-port", None, int, "Port on the first machine; on one machine any free one, else 29500."),
     ("local-addr", None, str, "Address of this machine for the others."),
@@ -225,7 +225,7 @@ def _flag(conf: dict[str, str], name: str) -> bool | None:
 
 
 def _set_rendezvous(config: LaunchConfig, args: argparse.Namespace, conf: dict[str, str]) -> None:
-    """Lets several machines meet by themselves (c10d); without it their number is fixed."""
+    """Sets how several machines find each other (c10d); without it their number is fixed."""
     if args.rdzv_backend != "c10d" or args.standalone or config.max_nodes == 1:
         if config.min_nodes != config.max_nodes:
             raise ValueError(
@@ -246,7 +246,7 @@ def _set_rendezvous(config: LaunchConfig, args: argparse.Namespace, conf: dict[s
 
 
 def config_from_args(args: argparse.Namespace) -> tuple[LaunchConfig, list[str]]:
-    """Returns what is to be launched, and the command of a process."""
+    """Returns the configuration of the launch, and the command of a process."""
     least, most = parse_min_max_nnodes(args.nnodes)
     if args.max_restarts < 0:
         raise ValueError(f"--max-restarts: expected 0 or more, got {args.max_restarts}.")
@@ -307,7 +307,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Launches what the arguments say; raises ``ChildFailedError`` or ``SignalException``."""
+    """Launches the program of the arguments; raises ``ChildFailedError`` or ``SignalException``."""
     config, command = config_from_args(args)
     if config.nproc_per_node > 1 and "OMP_NUM_THREADS" not in os.environ:
         threads = config.threads_per_worker()
@@ -319,12 +319,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Is the command: returns 0, 1 after a failure, 2 for wrong arguments, 128 + N after signal N."""
+    """Runs the command: returns 0, 1 after a failure, 2 for wrong arguments, 128 + N after signal N."""
     return execute(parse_args(args))
 
 
 def execute(parsed: argparse.Namespace) -> int:
-    """Runs and reports; returns the exit code."""
+    """Runs the launch and reports; returns the exit code."""
     try:
         run(parsed)
     except ChildFailedError as error:
@@ -336,7 +336,7 @@ def execute(parsed: argparse.Namespace) -> int:
     except SignalException as error:
         say(f"ended by {error.sigval.name}.")
         return 128 + int(error.sigval)
-    except BrokenPipeError:  # nobody reads our output any more: end as a program does that SIGPIPE ends
+    except BrokenPipeError:  # nobody reads our output any more: end like a program that SIGPIPE ends
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         return 141
     except (ValueError, OSError) as error:

@@ -10,7 +10,7 @@ __all__ = ["Future", "collect_all", "wait_all"]
 
 
 class Future:
-    """Holds a value that comes later, or the exception that came instead.
+    """A value that comes later, or the exception that came instead.
 
     >>> f = Future()
     >>> g = f.then(lambda done: done.value() + 1)
@@ -25,21 +25,21 @@ class Future:
         self._value: Any = None
         self._exception: BaseException | None = None
         self._callbacks: list[Callable[[Future], Any]] = []
-        self._hasten: Callable[[], None] | None = None  # gives the value early: it is being computed on a device
+        self._hasten: Callable[[], None] | None = None  # sets the value early, while a device still computes it
 
     def done(self) -> bool:
-        """Whether the value or an exception is there."""
+        """Returns whether the value or an exception is there."""
         return self._done
 
     def wait(self) -> Any:
         """Waits and returns the value, or raises the exception.
 
-        Of a value that a device computes, the current stream waits for it and the host does not.
+        If a device computes the value, the current stream waits for it, and the host does not.
         """
         self._hurry()
         with self._changed:
             while not self._done:
-                self._changed.wait(0.5)  # in slices: Ctrl-C ends it
+                self._changed.wait(0.5)  # in slices, so that Ctrl-C can end it
         return self.value()
 
     def value(self) -> Any:
@@ -55,11 +55,11 @@ class Future:
         return self._exception
 
     def set_result(self, result: Any) -> None:
-        """Gives the value; once."""
+        """Sets the value. Call it once."""
         self._finish(result, None)
 
     def set_exception(self, result: BaseException) -> None:
-        """Gives an exception instead; once."""
+        """Sets an exception instead. Call it once."""
         if not isinstance(result, BaseException):
             raise TypeError(f"{result!r} is of type {type(result)}, not an Exception.")
         self._finish(None, result)
@@ -73,7 +73,7 @@ class Future:
             raise RuntimeError("Future: the result was set already.")
 
     def _settle(self, value: Any, exception: BaseException | None) -> bool:
-        """Gives the value or the exception; False where somebody was earlier."""
+        """Sets the value or the exception; returns False if one was set already."""
         with self._changed:
             if self._done:
                 return False
@@ -85,7 +85,7 @@ class Future:
         return True
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Calls ``callback(self)`` when the value is there; at once where it is."""
+        """Calls ``callback(self)`` when the value is there, or at once if it is there already."""
         with self._changed:
             if not self._done:
                 self._callbacks.append(callback)

@@ -1,8 +1,9 @@
-"""The standard ``multiprocessing`` with tensors that travel as handles to shared memory, under PyTorch's names.
+"""The standard ``multiprocessing`` with tensors sent as handles to shared memory, under PyTorch's names.
 
-Everything of ``multiprocessing`` is here under its own name. Tensors, parameters and modules that are put into a
-queue, sent through a pipe, or given to a new process are the same memory at both ends. There are no named files: memory
-belongs to the processes that hold it, and to the messages that carry it, and goes with the last of them, whoever dies.
+Everything of ``multiprocessing`` is here under its own name. Tensors, parameters and modules that are put into a queue,
+sent through a pipe, or given to a new process are the same memory at both ends. There are no named files: memory
+belongs to the processes that hold it, and to the messages that carry it, and is freed with the last of them, whichever
+process dies.
 
 That holds for the queues, pipes and pools of this package. A tensor that goes through another transport, a
 ``multiprocessing.Queue`` or a manager of the standard library, is fetched from its sender when it is unpickled: its
@@ -45,7 +46,7 @@ __all__ = [
     "start_processes",
 ]
 
-for _name in _standard.__all__:  # functions of the default context: Queue, Pool, get_context and their like
+for _name in _standard.__all__:  # functions of the default context: Queue, Pool, get_context and others
     if hasattr(_default, _name):
         globals()[_name] = getattr(_default, _name)
 reductions.register()
@@ -55,17 +56,17 @@ _strategy = "file_descriptor"
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The names that ``set_sharing_strategy`` takes."""
+    """Returns the names that ``set_sharing_strategy`` takes."""
     return set(_strategies)
 
 
 def get_sharing_strategy() -> str:
-    """The name that was set last."""
+    """Returns the last name that was set."""
     return _strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Accepts a name of PyTorch's and changes nothing: there is one way, and it has neither of their faults.
+    """Accepts one of PyTorch's names and changes nothing: there is only one way, without the drawbacks of either.
 
     Memory has no name in a file system ("file_system" may leave files behind, and needs room in /dev/shm), and a
     process needs one descriptor per process that it has memory of ("file_descriptor" needs one per tensor).

@@ -1,4 +1,4 @@
-"""Connections whose messages carry memory: ``Pipe``, and what queues and pools are made of."""
+"""Connections whose messages carry memory: ``Pipe``, and the parts of queues and pools."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Connection", "Pipe"]
 class Connection:
     """One end of a connection between processes, with the methods of ``multiprocessing.connection.Connection``.
 
-    Tensors in a message arrive as tensors over the same memory. The memory travels with the message, so it is safe
-    that the sender drops it, or ends, before it is received. The death of the other side ends every wait at once. A
-    message is sent whole or not at all and one of the readers gets all of it, whoever is killed: any number of threads
-    and processes may use an end without a lock.
+    Tensors in a message arrive as tensors over the same memory. The message carries the memory, so the sender may drop
+    it, or end, before it is received. The death of the other side ends every wait at once. A message is sent whole or
+    not at all, and one of the readers gets all of it, whichever process is killed: any number of threads and processes
+    may use an end without a lock.
 
     Args:
         channel: the socket that it takes over.
@@ -46,7 +46,7 @@ class Connection:
         return self._channel.closed
 
     def fileno(self) -> int:
-        """The descriptor of the socket."""
+        """Returns the descriptor of the socket."""
         if self._channel.closed:
             raise OSError("handle is closed")
         return self._channel.fileno()
@@ -60,7 +60,7 @@ class Connection:
         """Sends an object.
 
         Args:
-            obj: what ``pickle`` takes; tensors travel as handles.
+            obj: what ``pickle`` accepts; tensors are sent as handles.
             timeout: seconds after which TimeoutError is raised; None waits as long as the reader lives.
         """
         channel = self._check(True)
@@ -70,7 +70,7 @@ class Connection:
                 raise TimeoutError(f"send: the reader has taken nothing for {timeout} s.")
 
     def recv(self, timeout: float | None = None) -> Any:
-        """Receives an object; EOFError where the other side is gone and nothing is left to read.
+        """Receives an object; EOFError if the other side is gone and nothing is left to read.
 
         Args:
             timeout: seconds after which TimeoutError is raised; None waits as long as a writer lives.
@@ -82,11 +82,11 @@ class Connection:
             return ForkingPickler.loads(message.bytes)
 
     def poll(self, timeout: float | None = 0.0) -> bool:
-        """Whether there is something to receive within ``timeout`` seconds (None: waits)."""
+        """Returns whether there is something to receive within ``timeout`` seconds (None: waits)."""
         return self._check(False).poll(timeout)
 
     def send_bytes(self, buf: Any, offset: int = 0, size: int | None = None) -> None:
-        """Sends the bytes of a buffer, with the descriptors of what was pickled inside of ``reductions.outgoing()``."""
+        """Sends the bytes of a buffer, with the descriptors of what was pickled inside ``reductions.outgoing()``."""
         view = memoryview(buf).cast("B")
         if offset < 0:
             raise ValueError("offset is negative")
@@ -105,11 +105,11 @@ class Connection:
                 lease.close()
 
     def recv_message(self, timeout: float | None = None) -> Any:
-        """Receives a message as it is: ``.bytes``, and its descriptors until ``close()``; None at the timeout."""
+        """Receives a raw message: ``.bytes``, and its descriptors until ``close()``; None at the timeout."""
         return self._check(False).receive(timeout)
 
     def recv_bytes(self, maxlength: int | None = None) -> bytes:
-        """Receives the bytes of a message; tensors inside of it are lost."""
+        """Receives the bytes of a message; tensors inside it are lost."""
         message = self.recv_message()
         message.close()
         if maxlength is not None and len(message.bytes) > maxlength:

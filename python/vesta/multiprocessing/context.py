@@ -1,4 +1,4 @@
-"""Contexts: what ``get_context(method)`` returns, with processes and queues of this package."""
+"""Contexts, the results of ``get_context(method)``, with the processes and queues of this package."""
 
 from __future__ import annotations
 
@@ -6,40 +6,37 @@ import multiprocessing
 from multiprocessing import context
 from typing import Any
 
-from . import connection, process
+from . import connection, process, start_methods
 
 __all__ = ["DefaultContext", "get_context"]
 
 
 class _Sharing:
-    """What a context of this package makes differently from the standard one."""
+    """The parts of a context that differ from the standard one."""
 
     def get_context(self, method: str | None = None) -> Any:
-        """The context of a start method; without one, this context."""
-        if method is None:
-            return self
-        if method not in _contexts:
-            raise ValueError(f"cannot find context for {method!r}")
-        return _contexts[method]
+        """Returns the context of a start method; without one, this context."""
+        return self if method is None else start_methods.context_of(method)
 
     def Pipe(self, duplex: bool = True) -> tuple[connection.Connection, connection.Connection]:
-        """Two connected ends; with ``duplex=False`` the first only receives."""
+        """Returns two connected ends; with ``duplex=False`` the first only receives."""
         return connection.Pipe(duplex)
 
     def Queue(self, maxsize: int = 0) -> Any:
-        """A queue of at most ``maxsize`` objects (0: any number)."""
+        """Returns a queue of at most ``maxsize`` objects (0: any number)."""
         from .queue import Queue
 
         return Queue(maxsize, ctx=self.get_context())
 
     def JoinableQueue(self, maxsize: int = 0) -> Any:
-        """A queue that knows when all that was put in it is done."""
+        """Returns a queue that knows when everything put into it is done."""
         from .queue import JoinableQueue
 
         return JoinableQueue(maxsize, ctx=self.get_context())
 
     def SimpleQueue(self) -> Any:
-        """A pipe whose messages are whole: no lock, and nobody who could die with one."""
+        """Returns a queue over a pipe whose messages are whole: it has no lock that a process could hold when it
+        dies."""
         from .queue import SimpleQueue
 
         return SimpleQueue(ctx=self.get_context())
@@ -51,41 +48,41 @@ class _Sharing:
         initargs: Any = (),
         maxtasksperchild: int | None = None,
     ) -> Any:
-        """A pool of processes that run functions."""
+        """Returns a pool of processes that run functions."""
         from .pool import Pool
 
         return Pool(processes, initializer, initargs, maxtasksperchild, context=self.get_context())
 
 
 class ForkContext(_Sharing, context.ForkContext):
-    """Starts processes by fork."""
+    """A context that starts processes by fork."""
 
     Process = process.ForkProcess
 
 
 class SpawnContext(_Sharing, context.SpawnContext):
-    """Starts processes as new interpreters."""
+    """A context that starts processes as new interpreters."""
 
     Process = process.SpawnProcess
 
 
 class ForkServerContext(_Sharing, context.ForkServerContext):
-    """Starts processes by a server that forks."""
+    """A context that starts processes by a server that forks."""
 
     Process = process.ForkServerProcess
 
 
 class DefaultContext(_Sharing, context.BaseContext):
-    """The context of the start method that is set, here or in ``multiprocessing``: it is one setting."""
+    """The context of the start method that is set, here or in ``multiprocessing``, which share one setting."""
 
     Process = process.Process
 
     def get_context(self, method: str | None = None) -> Any:
-        """The context of a start method; without one, of the method that is set."""
-        return super().get_context(method or multiprocessing.get_start_method())
+        """Returns the context of a start method; without one, of the method that is set."""
+        return start_methods.context_of(method or None)
 
     def get_start_method(self, allow_none: bool = False) -> str | None:
-        """The start method that is set."""
+        """Returns the start method that is set."""
         return multiprocessing.get_start_method(allow_none)
 
     def set_start_method(self, method: str | None, force: bool = False) -> None:
@@ -93,10 +90,11 @@ class DefaultContext(_Sharing, context.BaseContext):
         multiprocessing.set_start_method(method, force)
 
     def get_all_start_methods(self) -> list[str]:
-        """The start methods of this system, the default first."""
+        """Returns the start methods of this system, the default first."""
         return multiprocessing.get_all_start_methods()
 
 
-_contexts = {"fork": ForkContext(), "spawn": SpawnContext(), "forkserver": ForkServerContext()}
+for _context in (ForkContext(), SpawnContext(), ForkServerContext()):
+    start_methods.enter(_context.get_start_method(), _context)
 default = DefaultContext()
 get_context = default.get_context

@@ -1,12 +1,12 @@
-"""``Pool``: the standard one, over queues that carry memory; a task whose worker dies is an error and not a hang.
+"""``Pool``: the standard one, over queues that carry memory; a task whose worker dies is an error, not a hang.
 
 Note [Tasks that are lost]
-The standard pool never hears of a task whose worker was killed, or whose arguments or result cannot be unpickled:
-whoever waits for it waits for ever. Here each message says outside of its pickle which task it is about, so that what
-cannot be unpickled fails that task alone; and a worker notes on a place in shared memory which task it has. When a
-worker has ended and its place names a task, the pool puts that task's failure into the queue of results, behind any
-result that the worker had sent. A worker that is killed between taking a task and noting it leaves no trace: after an
-end without a noted task the pool therefore looks for tasks that nobody has.
+The standard pool never learns of a task whose worker was killed, or whose arguments or result cannot be unpickled: a
+caller that waits for it waits forever. Here each message says outside of its pickle which task it is about, so that
+what cannot be unpickled fails that task alone; and a worker records in shared memory which task it has. When a worker
+has ended and its record names a task, the pool puts that task's failure into the queue of results, after any result
+that the worker had sent. A worker that is killed between taking a task and recording it leaves no trace: so after an
+end without a recorded task the pool searches for tasks that no worker has.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ import vesta
 from vesta._C import _shared
 
 from . import reductions
+from .exceptions import ProcessExitedException
 from .queue import SimpleQueue
-from .spawn import ProcessExitedException
+from .start_methods import context_of
 
 __all__ = ["Pool"]
 
 _HEAD = struct.Struct("=2q")  # job, and which task of it; what follows is a pickle
 _NOTHING, _STARTING = -1, -2  # instead of a job: no task, or none yet
 _LOST = -3  # instead of a job: a failure that the pool has found
-_SEARCH = 0.25  # seconds between two looks for tasks that nobody has
-_PAUSE = 0.02  # seconds without a task after which none is on its way
+_SEARCH = 0.25  # seconds between two searches for tasks that no worker has
+_PAUSE = 0.02  # seconds without a task after which none is in flight
 _PATIENCE = 5.0  # seconds to put a failure into the queue of results
 
 
@@ -49,7 +50,7 @@ class _Queue(SimpleQueue):
                 raise TimeoutError("put: the reader has taken nothing.")
 
     def _receive(self) -> tuple[tuple[int, int], Any, Exception | None]:
-        """Returns the head, and the content or why it cannot be unpickled."""
+        """Returns the head, and the content or the error of unpickling it."""
         message = self._reader.recv_message(None)
         head = _HEAD.unpack_from(message.bytes)
         self._arrived(head)
@@ -60,16 +61,16 @@ class _Queue(SimpleQueue):
                 return head, None, error
 
     def _arrived(self, head: tuple[int, int]) -> None:
-        """Notes that a message has come, before anything is done with it."""
+        """Records that a message has come, before anything is done with it."""
 
 
 class _Tasks(_Queue):
-    """The way of tasks to workers. The pool's end knows which of them have no result yet."""
+    """The queue of tasks to workers. The pool's end knows which of them have no result yet."""
 
     def __init__(self, *, ctx: Any) -> None:
         super().__init__(ctx=ctx)
         self.open: set[tuple[int, int]] = set()
-        self.place: Any = None  # of the worker, where it notes its task
+        self.place: Any = None  # where the worker records its task
         self.results: Any = None
 
     def __setstate__(self, state: Any) -> None:
@@ -77,7 +78,7 @@ class _Tasks(_Queue):
         self.open, self.place, self.results = set(), None, None
 
     def put(self, task: Any) -> None:
-        """Hands out a task of the standard pool; None lets a worker go."""
+        """Gives out a task of the standard pool; None ends a worker."""
         if task is None:
             self._send((_NOTHING, 0), None)
             return
@@ -94,7 +95,7 @@ class _Tasks(_Queue):
         self.place[0] = head[0]
 
     def drop(self, seconds: float) -> None:
-        """Takes tasks that nobody will do out of the way of those behind them."""
+        """Removes tasks that nobody will do, so that those after them can proceed."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self._reader.poll(_PAUSE):
             message = self._reader.recv_message(0.0)
@@ -102,7 +103,7 @@ class _Tasks(_Queue):
                 message.close()
 
     def get(self) -> Any:
-        """Takes a task; one that cannot be unpickled fails here and now."""
+        """Takes a task; one that cannot be unpickled fails at once."""
         if self.place[0] == _STARTING:
             self.place[0] = _NOTHING
         while True:
@@ -114,12 +115,12 @@ class _Tasks(_Queue):
 
 
 class _Results(_Queue):
-    """The way of results to the pool."""
+    """The queue of results to the pool."""
 
     def __init__(self, *, ctx: Any) -> None:
         super().__init__(ctx=ctx)
         self.place: Any = None
-        self.tasks: Any = None  # the pool's end of the other way
+        self.tasks: Any = None  # the pool's end of the other queue
         self._lost: collections.deque[Any] = collections.deque()  # tasks that fail next, with their failures
 
     def __setstate__(self, state: Any) -> None:
@@ -136,7 +137,7 @@ class _Results(_Queue):
         self.place[0] = _NOTHING
 
     def lose(self, tasks: list[tuple[int, int]], error: Exception) -> None:
-        """Lets tasks fail, in their turn."""
+        """Makes tasks fail, in their turn."""
         with contextlib.suppress(OSError):  # the pool has ended meanwhile
             self._send((_LOST, 0), (tasks, error), _PATIENCE)
 
@@ -162,7 +163,7 @@ class _Results(_Queue):
 
 
 def _tellable(error: Any) -> Any:
-    """Returns what a task raised, or its text where an exception cannot be made again of what is sent of it."""
+    """Returns the exception of a task, or its text if the exception cannot be rebuilt from its pickle."""
     try:
         ForkingPickler.loads(ForkingPickler.dumps(error))
     except Exception:
@@ -172,7 +173,7 @@ def _tellable(error: Any) -> Any:
 
 
 def _work(tasks: _Tasks, results: _Results, *args: Any) -> None:
-    """A worker; what it holds is collected before it ends, so that memory goes back in order."""
+    """Runs a worker; what it holds is collected before it ends, so that memory is released in order."""
     *standard, place = args
     tasks.place = results.place = memoryview(place)
     tasks.results = results
@@ -182,18 +183,18 @@ def _work(tasks: _Tasks, results: _Results, *args: Any) -> None:
 
 
 class _Hiring:
-    """Makes the pool's workers, and finds out what became of those that have ended.
+    """The maker of the pool's workers, which also finds out how workers have ended.
 
-    The standard pool makes a worker when one has ended: that is the time to look.
+    The standard pool makes a worker when one has ended: that is the time to check.
     """
 
     def __init__(self, tasks: _Tasks, results: _Results) -> None:
         self._tasks, self._results = tasks, results
-        self._workers: list[tuple[Any, memoryview]] = []  # with their places
+        self._workers: list[tuple[Any, memoryview]] = []  # with the places where they record their tasks
         self._searching: threading.Thread | None = None
 
     def __call__(self, ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        """Makes a worker; not started."""
+        """Makes a worker without starting it."""
         if kwargs.get("target") is not multiprocessing.pool.worker:
             return ctx.Process(*args, **kwargs)
         gone = [entry for entry in self._workers if entry[0].exitcode is not None]
@@ -206,7 +207,7 @@ class _Hiring:
         return worker
 
     def _look_at(self, worker: Any, place: memoryview) -> None:
-        """Lets the task fail that a worker had when it ended."""
+        """Makes the task fail that a worker had when it ended."""
         job, number = place
         if job >= 0:
             self._results.lose([(job, number)], _died(worker, "while it had a task"))
@@ -222,7 +223,7 @@ class _Hiring:
             self._searching.start()
 
     def _search(self, error: Exception) -> None:
-        """Lets tasks fail that are neither in the queue nor at a worker, twice in a row."""
+        """Makes tasks fail that two searches in a row find neither in the queue nor at a worker."""
         before: set[tuple[int, int]] = set()
         try:
             while self._tasks.open:
@@ -256,10 +257,10 @@ def _died(worker: Any, when: str) -> ProcessExitedException:
 
 
 class Pool(multiprocessing.pool.Pool):
-    """``multiprocessing.Pool``; arguments and results that are tensors travel as handles.
+    """The pool of ``multiprocessing.Pool``; tensors in arguments and results are sent as handles.
 
-    A task whose worker is killed, or exits, raises ``ProcessExitedException`` where its result is asked for; one whose
-    arguments or result cannot be unpickled raises what was raised then.
+    A task whose worker is killed, or exits, raises ``ProcessExitedException`` when its result is requested; one whose
+    arguments or result cannot be unpickled raises the error of unpickling.
     """
 
     def __init__(
@@ -270,9 +271,7 @@ class Pool(multiprocessing.pool.Pool):
         maxtasksperchild: int | None = None,
         context: Any = None,
     ) -> None:
-        from .context import default
-
-        super().__init__(processes, initializer, initargs, maxtasksperchild, context or default.get_context())
+        super().__init__(processes, initializer, initargs, maxtasksperchild, context or context_of())
 
     def _setup_queues(self) -> None:
         self._inqueue, self._outqueue = _Tasks(ctx=self._ctx), _Results(ctx=self._ctx)
@@ -282,7 +281,7 @@ class Pool(multiprocessing.pool.Pool):
 
     @staticmethod
     def _help_stuff_finish(inqueue: Any, task_handler: Any, size: int) -> None:
-        """Empties the queue of tasks; workers may be quicker, for there is no lock to keep them out."""
+        """Empties the queue of tasks; workers may be faster, because there is no lock to keep them out."""
         while task_handler.is_alive() and inqueue._reader.poll():
             message = inqueue._reader.recv_message(0.0)
             if message is not None:

@@ -1,4 +1,4 @@
-"""``Process``: the standard one, tied to its parent, and giving back what travelled with it."""
+"""``Process``: the standard one, tied to its parent, which releases the memory that was sent with it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Life:
         self._fd = _shared.life_of_this_process()
 
     def fileno(self) -> int:
-        """The descriptor, for ``select`` and ``multiprocessing.connection.wait``."""
+        """Returns the descriptor, for ``select`` and ``multiprocessing.connection.wait``."""
         return self._fd
 
     def is_over(self) -> bool:
-        """Whether the process is dead; a stopped one is not."""
+        """Returns whether the process is dead; a stopped process is not."""
         return _shared.is_over(self._fd)
 
     def close(self) -> None:
@@ -63,25 +63,25 @@ def die_with(life: Life, wake: Any = None) -> None:
     """Ends this process with SIGKILL as soon as the one that made ``life`` is dead, within milliseconds.
 
     The parent makes a ``Life`` and gives it to the child, through a fork or as an argument. A thread outside of Python
-    watches, so nothing that the process does can delay it.
+    watches it, so nothing that the process does can delay it.
 
     Args:
         life: the parent's.
-        wake: a connection whose other end the parent has. The child of a fork server needs it,
-            to end even while it is stopped.
+        wake: a connection whose other end the parent has. The child of a fork server needs it to end even while it is
+            stopped.
     """
     _shared.die_with(life.fileno(), -1 if wake is None else wake.fileno())
 
 
 class Tied:
-    """Mixed into a process class: the child does not outlive its parent, whatever ends the parent."""
+    """A mixin for process classes: the child does not outlive its parent, whatever ends the parent."""
 
     _life: Life | None = None
     _wake: Connection | None = None  # for the child of a fork server
     _hold: Connection | None = None  # its other end, open in the parent until the child has ended
 
     def start(self) -> None:
-        """Starts the process; it ends with this one at the latest."""
+        """Starts the process; it ends no later than this one."""
         hold = None
         if (self._start_method or multiprocessing.get_start_method()) == "forkserver":
             hold, self._wake = Pipe()
@@ -97,7 +97,7 @@ class Tied:
         self._hold = hold
 
     def join(self, timeout: float | None = None) -> None:
-        """Waits until the process has ended, or ``timeout`` seconds; memory that it held comes back."""
+        """Waits until the process has ended, or ``timeout`` seconds; memory that it held is released."""
         super().join(timeout)  # type: ignore[misc]
         if self._hold is not None and self.exitcode is not None:  # type: ignore[attr-defined]
             self._hold.close()

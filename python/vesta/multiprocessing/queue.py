@@ -33,7 +33,7 @@ def _unpack(content: Any) -> Any:
 
 
 class _NoLock:
-    """Stands where the standard queues have a lock: messages are whole by themselves, so nobody can die with one."""
+    """A stand-in for the locks of the standard queues: messages are whole by themselves, so none is needed."""
 
     def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
         return True
@@ -49,7 +49,7 @@ class _NoLock:
 
 
 class _Slots:
-    """The places in a queue that are free, counted in shared memory; with the names of a standard semaphore."""
+    """The free slots of a queue, counted in shared memory, with the methods of a standard semaphore."""
 
     def __init__(self, count: int) -> None:
         self._free = _shared.empty((1,), vesta.int32).fill_(count)
@@ -75,7 +75,8 @@ class _Slots:
 
 
 class _CarriesMemory:
-    """What the queues share: the pipe is ours and needs no locks; a message is unpacked while its memory is there."""
+    """The common part of the queues: the pipe is ours and needs no locks; a message is unpacked while its memory is
+    there."""
 
     def _replace_pipe(self: Any) -> None:
         self._reader.close()
@@ -84,7 +85,7 @@ class _CarriesMemory:
         self._rlock = self._wlock = _NoLock()
 
     def _take(self: Any, timeout: float | None) -> Any:
-        """The next message, and the slot that it had; ``queue.Empty`` at the timeout."""
+        """Returns the next message and frees its slot; ``queue.Empty`` at the timeout."""
         message = self._reader.recv_message(timeout)
         if message is None:
             raise Empty
@@ -95,7 +96,7 @@ class _CarriesMemory:
 
 
 class Queue(_CarriesMemory, multiprocessing.queues.Queue):
-    """``multiprocessing.Queue``; what is put stays alive in the queue, also when its sender has ended."""
+    """The queue of ``multiprocessing.Queue``; what is put in stays alive, also when its sender has ended."""
 
     def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
         super().__init__(maxsize, ctx=ctx)
@@ -104,7 +105,7 @@ class Queue(_CarriesMemory, multiprocessing.queues.Queue):
         self._reset()
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Removes and returns the oldest object; ``queue.Empty`` where there is none within ``timeout`` seconds."""
+        """Removes and returns the oldest object; ``queue.Empty`` if there is none within ``timeout`` seconds."""
         if self._closed:
             raise ValueError(f"Queue {self!r} is closed")
         return self._take((None if timeout is None else max(timeout, 0.0)) if block else 0.0)
@@ -119,11 +120,11 @@ class Queue(_CarriesMemory, multiprocessing.queues.Queue):
 
 
 class JoinableQueue(Queue, multiprocessing.queues.JoinableQueue):
-    """``multiprocessing.JoinableQueue``: a Queue with ``task_done`` and ``join``."""
+    """The queue of ``multiprocessing.JoinableQueue``: a Queue with ``task_done`` and ``join``."""
 
 
 class SimpleQueue(_CarriesMemory, multiprocessing.queues.SimpleQueue):
-    """``multiprocessing.SimpleQueue``, without its locks: ``put`` waits where the pipe is full."""
+    """The queue of ``multiprocessing.SimpleQueue`` without its locks: ``put`` waits while the pipe is full."""
 
     def __init__(self, *, ctx: Any) -> None:
         super().__init__(ctx=ctx)

@@ -1,7 +1,8 @@
-"""How tensors travel between processes: as handles to shared memory, with a lease that keeps the memory on the way.
+"""How tensors are sent between processes: as handles to shared memory, with a lease that keeps the memory alive on the
+way.
 
-Storages are registered with the standard ``ForkingPickler``; tensors, parameters and modules are made of them. Where
-the descriptors of a lease go depends on who is pickling: into the message of a connection of this package, to a process
+Storages are registered with the standard ``ForkingPickler``; tensors, parameters and modules are made from them. Where
+the descriptors of a lease go depends on the pickler: into the message of a connection of this package, to a process
 that is being started, or, for any other transport, to the standard resource sharer.
 """
 
@@ -22,7 +23,7 @@ __all__ = ["incoming", "outgoing", "reduce_tensor"]
 
 
 class _Travel(threading.local):
-    """What the thread is packing (a lease) and unpacking (a message and what it keeps mapped)."""
+    """What the thread packs (a lease) and unpacks (a message and what it keeps mapped)."""
 
     lease: Any = None
     message: Any = None
@@ -34,7 +35,7 @@ _travel = _Travel()
 
 @contextlib.contextmanager
 def outgoing() -> Iterator[Any]:
-    """Gathers the leases of what is pickled inside; yields the lease, whose descriptors go with the message."""
+    """Collects the lease of what is pickled inside; yields the lease, whose descriptors go with the message."""
     before, lease = _travel.lease, _shared.Lease()
     _travel.lease = lease
     try:
@@ -45,18 +46,18 @@ def outgoing() -> Iterator[Any]:
 
 
 def current_lease() -> Any:
-    """The lease that the thread gathers, or None."""
+    """Returns the lease that the thread collects, or None."""
     return _travel.lease
 
 
 def begin_lease() -> None:
-    """Starts the thread's lease anew, for a pickler that is not ours; the connection that sends it closes it."""
+    """Starts a new lease of the thread, for a pickler that is not ours; the connection that sends it closes it."""
     _travel.lease = _shared.Lease()
 
 
 @contextlib.contextmanager
 def incoming(message: Any, keep: Any = None) -> Iterator[None]:
-    """Lets what is unpickled inside find the descriptors of ``message``; closes them at the end."""
+    """Gives what is unpickled inside access to the descriptors of ``message``; closes them at the end."""
     before = _travel.message, _travel.keep
     _travel.message, _travel.keep = message, keep
     try:
@@ -98,14 +99,15 @@ def _receive_inherited(duplicate: Any) -> _Received:
 
 
 def _lease_of_start(popen: Any) -> tuple[Any, list[Any]]:
-    """The lease of a process that is being started, on the object that starts it; and its descriptors' carriers."""
+    """Returns the lease of a process that is being started, kept on the object that starts it, and the carriers of its
+    descriptors."""
     if not hasattr(popen, "_vesta_lease"):
         popen._vesta_lease = _shared.Lease(), []
     return popen._vesta_lease
 
 
 def end_lease_of_start(popen: Any) -> None:
-    """Closes what a new process has inherited by now (None: it was not started)."""
+    """Closes descriptors that a new process has inherited by now (None: it was not started)."""
     if hasattr(popen, "_vesta_lease"):
         popen._vesta_lease[0].close()
         del popen._vesta_lease
@@ -125,7 +127,7 @@ def _reduce_storage(storage: _tensor._Storage) -> tuple[Any, ...]:
     if popen is None:
         lease = _shared.Lease()
         _, handle = lease.add(whole)
-        shared = reduction.DupFd(lease.descriptors()[0])  # a duplicate of its own
+        shared = reduction.DupFd(lease.descriptors()[0])  # a separate duplicate
         return _attach_fetched, (shared, handle)
     lease, carriers = _lease_of_start(popen)
     index, handle = lease.add(whole)
@@ -156,7 +158,8 @@ def _attach_fetched(duplicate: Any, handle: Any) -> _tensor._Storage:
 
 
 def reduce_tensor(tensor: Tensor) -> Any:
-    """What ``ForkingPickler`` makes of a tensor: its geometry over a storage that travels as a handle."""
+    """Returns the pickled form of a tensor for ``ForkingPickler``: its geometry over a storage that is sent as a
+    handle."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
@@ -171,4 +174,4 @@ def reduce_tensor(tensor: Tensor) -> Any:
 def register() -> None:
     """Registers the reductions with ``ForkingPickler``; done when ``vesta.multiprocessing`` is imported."""
     ForkingPickler.register(_tensor._Storage, _reduce_storage)
-    ForkingPickler.register(Tensor, reduce_tensor)  # parameters and buffers are made of a tensor
+    ForkingPickler.register(Tensor, reduce_tensor)  # parameters and buffers are made from a tensor

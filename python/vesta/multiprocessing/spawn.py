@@ -14,6 +14,7 @@ from typing import Any
 
 from .connection import Connection, Pipe
 from .context import get_context
+from .exceptions import ProcessException, ProcessExitedException, ProcessRaisedException
 
 __all__ = [
     "ProcessContext",
@@ -29,42 +30,8 @@ ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"  # accepted: children here st
 _LAST_PATIENCE = 30.0  # seconds that a process has to end after SIGTERM
 
 
-class ProcessException(Exception):
-    """The base of what a failed process raises in its parent.
-
-    Args:
-        msg: what happened.
-        error_index: which of the processes it was.
-        error_pid: its process id.
-    """
-
-    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
-        super().__init__(msg)
-        self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.msg, self.error_index, self.error_pid)
-
-
-class ProcessRaisedException(ProcessException):
-    """The function raised; the message holds the traceback."""
-
-
-class ProcessExitedException(ProcessException):
-    """A process ended by a signal (``signal_name``) or with a status that is not 0 (``exit_code``)."""
-
-    def __init__(
-        self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
-    ) -> None:
-        super().__init__(msg, error_index, error_pid)
-        self.exit_code, self.signal_name = exit_code, signal_name
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
-
-
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], report: Connection) -> None:
-    """Is what a child runs: the function, and a report of what it raised."""
+    """Runs the function in a child, and reports what it raised."""
     try:
         fn(index, *args)
     except KeyboardInterrupt:
@@ -76,7 +43,7 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], report: Conn
 
 
 def _tell(report: Connection, text: str) -> None:
-    with contextlib.suppress(OSError):  # nobody may want to know any more
+    with contextlib.suppress(OSError):  # perhaps nobody reads the report any more
         report.send(text, timeout=10.0)
 
 
@@ -85,7 +52,7 @@ class ProcessContext:
 
     Args:
         processes: the processes, started.
-        reports: for each, the end of a pipe on which it says what it raised.
+        reports: for each, the end of a pipe on which it reports what it raised.
     """
 
     def __init__(self, processes: list[Any], reports: list[Connection]) -> None:
@@ -93,11 +60,11 @@ class ProcessContext:
         self.sentinels = {process.sentinel: index for index, process in enumerate(processes)}
 
     def pids(self) -> list[int]:
-        """The process ids, in order."""
+        """Returns the process ids, in order."""
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Waits for a process to end; raises where one failed, after ending the others.
+        """Waits for a process to end; if one failed, raises after ending the others.
 
         Args:
             timeout: seconds to wait; None waits until one has ended.
@@ -105,7 +72,7 @@ class ProcessContext:
                 SIGTERM; without one they get SIGTERM at once and 30 s to follow it.
 
         Returns:
-            True when all have ended, False when there are some to wait for.
+            True if all have ended, False if there are some to wait for.
 
         Raises:
             ProcessRaisedException: the function raised in a process.
@@ -130,7 +97,7 @@ class ProcessContext:
             process.join(max(0.0, end - time.monotonic()))
 
     def _end_all(self, grace_period: float | None) -> None:
-        """Ends every process: by patience, by SIGTERM, by SIGKILL."""
+        """Ends every process: waits, then sends SIGTERM, then SIGKILL."""
         import logging
 
         log = logging.getLogger(__name__)
@@ -152,7 +119,7 @@ class ProcessContext:
         try:
             if self._reports[index].poll(0):
                 report = self._reports[index].recv(timeout=1.0)
-        except (EOFError, OSError, RuntimeError):  # it died before it had said all
+        except (EOFError, OSError, RuntimeError):  # it died before the report was complete
             report = None
         self._close_reports()
         return report
@@ -205,7 +172,7 @@ def start_processes(
                 process = context.Process(target=_run, args=(fn, index, tuple(args), writer), daemon=daemon)
                 process.start()
             processes.append(process)
-    except BaseException:  # one could not be started: the others are not left alone
+    except BaseException:  # one could not be started: end the others
         for process in processes:
             process.kill()
             process.join()
@@ -230,15 +197,15 @@ def spawn(
 ) -> ProcessContext | None:
     """Runs ``fn(i, *args)`` in ``nprocs`` new processes, ``i`` being 0 to ``nprocs - 1``.
 
-    Where one fails, the others are ended and its exception is raised here with its traceback. No process outlives this
+    If one fails, the others are ended and its exception is raised here with its traceback. No process outlives this
     one.
 
     Args:
         fn: a function at the top level of a module, so that it can be pickled.
-        args: what it gets after the index; tensors in it are the same memory in all processes.
+        args: its arguments after the index; tensors in them are the same memory in all processes.
         nprocs: the number of processes.
         join: whether to wait for all of them.
-        daemon: whether they are daemons: ended when this process ends, and without children of their own.
+        daemon: whether they are daemons: ended when this process ends, and not allowed to have children.
         start_method: "spawn"; for others there is ``start_processes``.
 
     Returns:

@@ -14,7 +14,7 @@ __all__ = ["Buffer", "Parameter", "functional", "init", "modules", "utils", *_la
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what stands on process groups when it is first asked for."""
+    """Imports what needs process groups, on first use."""
     if name not in ("DataParallel", "parallel"):
         raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
     parallel = importlib.import_module(".parallel", __name__)

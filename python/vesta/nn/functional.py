@@ -1,6 +1,6 @@
-"""Layers as functions: PyTorch's argument order in front of the functions of ``nn/functional`` in C++.
+"""Layers as functions: PyTorch's argument order over the functions of ``nn/functional`` in C++.
 
-What takes the same arguments there is bound directly, so that a call costs nothing in Python.
+A function with the same arguments in C++ is bound directly, so that a call costs nothing in Python.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ normalize = _nn.normalize
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(input, 0), elementwise; in ``input`` itself if ``inplace``. Any shape.
+    """Returns max(input, 0), elementwise; writes it into ``input`` if ``inplace``. Any shape.
 
     Example::
 
@@ -58,7 +58,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """``input`` where positive, ``negative_slope * input`` elsewhere; in ``input`` itself if ``inplace``.
+    """Returns ``input`` where positive, ``negative_slope * input`` elsewhere; writes it into ``input`` if ``inplace``.
 
     Example::
 
@@ -70,17 +70,17 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """1 / (1 + exp(-input)), elementwise."""
+    """Returns 1 / (1 + exp(-input)), elementwise."""
     return input.sigmoid()
 
 
 def tanh(input: Tensor) -> Tensor:
-    """Hyperbolic tangent, elementwise."""
+    """Returns the hyperbolic tangent, elementwise."""
     return input.tanh()
 
 
 def _implicit_dim(name: str, dims: int) -> int:
-    """PyTorch's choice of a dimension that was left out, with its warning."""
+    """Returns PyTorch's choice of a missing dimension, with its warning."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         stacklevel=3,
@@ -89,7 +89,7 @@ def _implicit_dim(name: str, dims: int) -> int:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """exp(input) over its sum along ``dim``; computed in ``dtype`` if given.
+    """Returns exp(input) divided by its sum along ``dim``; computed in ``dtype`` if given.
 
     Example::
 
@@ -107,7 +107,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeroes each element with probability ``p`` and scales the rest by 1 / (1 - p); the identity unless ``training``.
+    """Zeroes each element with probability ``p`` and scales the rest by 1 / (1 - p); does nothing unless ``training``.
 
     Raises:
         ValueError: ``p`` is not in [0, 1].
@@ -133,10 +133,10 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The maximum of each window of ``input`` [N, C, H, W]; with ``return_indices`` also where it was in H * W.
+    """Returns the maximum of each window of ``input`` [N, C, H, W]; with ``return_indices`` also where it was in H * W.
 
     Args:
-        stride: from window to window; ``kernel_size`` when missing.
+        stride: the step between windows; default: ``kernel_size``.
 
     Example::
 
@@ -159,7 +159,8 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """batch_norm: normalises ``input`` [N, C, ...] per channel: by its own statistics if training, else running ones.
+    """batch_norm: normalises ``input`` [N, C, ...] per channel, by its own statistics if training, else by running
+    ones.
 
     Args:
         running_mean, running_var: [C]; updated in place by ``momentum`` if ``training``.
@@ -182,7 +183,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of ``weight`` [V, E] at the integers of ``input`` [...]: result [..., E].
+    """Returns the rows of ``weight`` [V, E] at the integers of ``input`` [...]: result [..., E].
 
     Args:
         padding_idx: a row that gets no gradient.
@@ -208,7 +209,7 @@ def embedding(
 
 
 def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """Turns the two arguments that ``reduction`` replaced into one, with PyTorch's warning."""
+    """Converts the two arguments that ``reduction`` replaced to it, with PyTorch's warning."""
     if size_average is None and reduce is None:
         return reduction
     mean, reduced = size_average is not False, reduce is not False
@@ -229,15 +230,15 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """-log softmax(input)[target], averaged: the loss of a classifier.
+    """Returns -log softmax(input)[target], averaged: the loss of a classifier.
 
     Args:
         input: logits [C], [N, C] or [N, C, d1, ...].
         target: class numbers, [], [N] or [N, d1, ...], or probabilities of ``input``'s shape.
         weight: [C], a factor for each class.
-        ignore_index: a class number that counts nothing.
+        ignore_index: a class number that is ignored.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        label_smoothing: share of the target spread over all classes, in [0, 1].
+        label_smoothing: the part of the target spread over all classes, in [0, 1].
 
     Example::
 
@@ -272,7 +273,7 @@ def mse_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """(input - target) ** 2, averaged.
+    """Returns (input - target) ** 2, averaged.
 
     Example::
 
@@ -294,8 +295,8 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """-(target * log s + (1 - target) * log(1 - s)) for s = sigmoid(input), averaged: the loss of yes or no, without
-    overflow.
+    """-(target * log s + (1 - target) * log(1 - s)) for s = sigmoid(input), averaged: the loss of a binary classifier,
+    without overflow.
 
     Args:
         input, target: of the same shape; targets are probabilities.

@@ -36,7 +36,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     "Delving deep into rectifiers", 2015), 3/4 for selu.
 
     Args:
-        param: the slope of ``leaky_relu`` (0.01 when missing).
+        param: the slope of ``leaky_relu`` (default: 0.01).
 
     Example::
 
@@ -79,7 +79,7 @@ def trunc_normal_(
 ) -> Tensor:
     """Fills ``tensor`` from the normal distribution cut off outside of [a, b].
 
-    By rejection: what falls outside is drawn again, from the normal distribution where [a, b] holds a good part of it,
+    By rejection: what falls outside is drawn again, from the normal distribution if [a, b] holds a large part of it,
     else uniformly from [a, b] and kept with probability density(x) / max density (Robert, "Simulation of truncated
     normal variables", 1995).
 
@@ -93,7 +93,7 @@ def trunc_normal_(
     if not a < b:
         raise ValueError(f"trunc_normal_: expected a < b, got {a} and {b} (a, b). Swap them.")
     lower, upper = ((bound - mean) / (std * math.sqrt(2.0)) for bound in (a, b))
-    wide = math.erf(upper) - math.erf(lower) > 0.5  # twice the share of normal draws that falls inside
+    wide = math.erf(upper) - math.erf(lower) > 0.5  # twice the fraction of normal draws that fall inside
     mode = min(max(mean, a), b)
 
     def draw() -> tuple[Tensor, Tensor]:
@@ -162,7 +162,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def _fans(tensor: Tensor) -> tuple[int, int]:
-    """Returns how many inputs reach an output (fan in) and how many outputs an input reaches (fan out)."""
+    """Returns the number of inputs that reach an output (fan in) and of outputs that an input reaches (fan out)."""
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
@@ -237,7 +237,7 @@ def kaiming_normal_(
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Fills a matrix from N(0, std**2) and zeroes the share ``sparsity`` of each column (Martens, 2010)."""
+    """Fills a matrix from N(0, std**2) and zeroes the fraction ``sparsity`` of each column (Martens, 2010)."""
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

@@ -1,4 +1,4 @@
-"""Tensors that a module owns: ``Parameter`` (trained) and ``Buffer`` (state that is not)."""
+"""Tensors that a module owns: ``Parameter`` (trained) and ``Buffer`` (state that is not trained)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Parameter(Tensor):
 def _rebuild_parameter(
     cls: type[Parameter], data: Tensor, requires_grad: bool, attributes: dict[str, Any]
 ) -> Parameter:
-    """Makes a parameter from its pickled parts: values and what the user had set on it."""
+    """Makes a parameter from its pickled parts: values and attributes set on it."""
     parameter = cls(data, requires_grad)
     parameter.__dict__.update(attributes)
     return parameter
@@ -95,7 +95,7 @@ class Buffer(Tensor):
 
 
 def _rebuild_buffer(cls: type[Buffer], data: Tensor, attributes: dict[str, Any]) -> Buffer:
-    """Makes a buffer from its pickled parts: values and what was set on it."""
+    """Makes a buffer from its pickled parts: values and attributes set on it."""
     buffer = cls(data)
     buffer.__dict__.update(attributes)
     return buffer

@@ -1,4 +1,4 @@
-"""Optimizers and schedules of their learning rates: PyTorch's ``torch.optim`` over fused steps."""
+"""Optimizers and schedules of their learning rates: PyTorch's ``torch.optim`` with fused steps."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ class Adam(Optimizer):
     Adam and beyond", 2018, which uses the largest v seen.
 
     Args:
-        params: tensors, (name, tensor) pairs, or dicts of them with options of their own.
+        params: tensors, (name, tensor) pairs, or dicts of them with their own options.
         lr: step size.
-        betas: how much of m and of v survives a step.
+        betas: the parts of m and of v that remain after a step.
         eps: keeps the divisor from zero.
         weight_decay: strength of the L2 penalty; with ``decoupled_weight_decay`` of the decay, as in ``AdamW``.
-        amsgrad: as above.
-        maximize: climb instead of descending.
+        amsgrad: see above.
+        maximize: ascend instead of descending.
         foreach, fused: accepted for PyTorch's sake; the step is always fused.
         decoupled_weight_decay: decay the parameter itself, not through g.
 
@@ -105,7 +105,7 @@ class Adam(Optimizer):
             exp_avgs,
             exp_avg_sqs,
             max_exp_avg_sqs,
-            steps,  # the operation counts them up itself
+            steps,  # the operation increments them itself
             lr=number(group["lr"]),
             beta1=number(beta1),
             beta2=number(beta2),

@@ -59,4 +59,4 @@ class AdamW(Adam):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            group["decoupled_weight_decay"] = True  # a checkpoint of Adam's does not turn this into Adam
+            group["decoupled_weight_decay"] = True  # a checkpoint of Adam does not turn this into Adam

@@ -1,7 +1,7 @@
 """Schedules of learning rates: ``step()`` once per epoch, or per batch, sets every group's ``lr``.
 
-Most schedules are chainable: ``get_lr`` says the next rate from the present one, so that several may act on one
-optimizer. Where a schedule also has a closed form, ``step(epoch)`` uses it.
+Most schedules are chainable: ``get_lr`` computes the next rate from the present one, so that several may act on one
+optimizer. If a schedule also has a closed form, ``step(epoch)`` uses it.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class LRScheduler:
     """Base of all schedules.
 
     Args:
-        optimizer: whose groups get new rates.
-        last_epoch: how many steps were made before, minus one; -1 starts anew.
+        optimizer: the optimizer whose groups get new rates.
+        last_epoch: the number of steps made before, minus one; -1 starts anew.
 
     Raises:
-        TypeError: ``optimizer`` is none.
+        TypeError: ``optimizer`` is not an optimizer.
         KeyError: ``last_epoch`` is given, but a group has no ``initial_lr``.
     """
 
@@ -120,12 +120,13 @@ class LRScheduler:
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` returned."""
+        """Restores a state that ``state_dict`` returned."""
         self.__dict__.update(state_dict)
 
 
 class _FunctionLR(LRScheduler):
-    """A schedule by functions, one for all groups or one for each; only callable objects' attributes are saved."""
+    """A schedule by functions, one for all groups or one for each; only the attributes of callable objects are
+    saved."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         groups = len(optimizer.param_groups)
@@ -136,7 +137,7 @@ class _FunctionLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns everything but the optimizer and functions; of a callable object, its attributes."""
+        """Returns everything but the optimizer and functions; for a callable object, its attributes."""
         state = {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
         state["lr_lambdas"] = [
             None if isinstance(fn, types.FunctionType) else dict(fn.__dict__) for fn in self.lr_lambdas
@@ -144,7 +145,7 @@ class _FunctionLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` returned; functions stay as they are."""
+        """Restores a state that ``state_dict`` returned; functions do not change."""
         state_dict = dict(state_dict)
         attributes = state_dict.pop("lr_lambdas")
         self.__dict__.update(state_dict)
@@ -261,7 +262,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """lr from initial_lr * start_factor to initial_lr * end_factor on a line, in ``total_iters`` epochs: a warm-up.
+    """lr from initial_lr * start_factor to initial_lr * end_factor, linearly in ``total_iters`` epochs: a warm-up.
 
     Example::
 
@@ -364,9 +365,9 @@ class CosineAnnealingLR(LRScheduler):
         """Returns the next rate of each group."""
         if self.last_epoch == 0:
             return self._rates()
-        if self._step_count == 1:  # resumed: there is no rate of the epoch before
+        if self._step_count == 1:  # resumed: the rate of the previous epoch is unknown
             return self._get_closed_form_lr()
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the valley: nothing to multiply
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the minimum: nothing to multiply
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, self._rates())]
         now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
@@ -413,7 +414,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._last_lr = self._rates()
 
     def _locate(self, position: float) -> None:
-        """Finds how far into which period ``position`` epochs are."""
+        """Finds the period in which ``position`` epochs lie, and how far into it."""
         self.T_i, self.T_cur = self.T_0, position
         if self.T_mult == 1:
             self.T_cur = position % self.T_0
@@ -426,16 +427,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class OneCycleLR(LRScheduler):
     """Up from max_lr / div_factor to max_lr, then down to initial / final_div_factor; momentum goes the other way.
 
-    Smith and Topin, "Super-convergence: very fast training of neural networks using large learning rates", 2018.
+    Smith and Topin, "Super-convergence: very fast training of neural networks using large learning rates", 2018. Call
     ``step`` once per batch.
 
     Args:
         max_lr: the peak, or one for each group.
         total_steps: length of the cycle, or give ``epochs`` and ``steps_per_epoch``.
-        pct_start: share of the steps that go up.
+        pct_start: fraction of the steps that go up.
         anneal_strategy: ``"cos"`` or ``"linear"``.
-        cycle_momentum, base_momentum, max_momentum: whether and between what the momentum (or beta1) moves.
-        three_phase: go down as slowly as up, then on to the final rate.
+        cycle_momentum, base_momentum, max_momentum: whether the momentum (or beta1) moves, and between which values.
+        three_phase: go down as slowly as up, then further to the final rate.
     """
 
     def __init__(
@@ -541,7 +542,7 @@ def _for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 
 class SequentialLR(LRScheduler):
-    """Runs schedules one after the other; each begins at one of ``milestones``.
+    """Schedules one after the other; each begins at one of ``milestones``.
 
     Example::
 
@@ -571,7 +572,7 @@ class SequentialLR(LRScheduler):
         self._milestones = milestones
         self.optimizer = optimizer
         self.last_epoch = last_epoch + 1
-        for group in optimizer.param_groups:  # undo what the schedules did when they were made
+        for group in optimizer.param_groups:  # undo what the schedules did at construction
             _set(group, "lr", group["initial_lr"])
         for scheduler in schedulers:
             scheduler.last_epoch -= 1
@@ -599,7 +600,7 @@ class SequentialLR(LRScheduler):
         return {**state, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` returned."""
+        """Restores a state that ``state_dict`` returned."""
         state_dict = dict(state_dict)
         saved = state_dict.pop("_schedulers")
         self.__dict__.update(state_dict)
@@ -608,7 +609,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Steps several schedules of one optimizer together."""
+    """Several schedules of one optimizer that step together."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
@@ -638,8 +639,8 @@ class ReduceLROnPlateau(LRScheduler):
         mode: ``"min"`` if a falling metric is better, ``"max"`` otherwise.
         threshold, threshold_mode: how much counts as better, relative (``"rel"``) or absolute (``"abs"``).
         cooldown: epochs after a reduction in which nothing is counted.
-        min_lr: no rate goes below it; one, or one for each group.
-        eps: a smaller change is left out.
+        min_lr: the lowest rate; one for all groups, or one for each.
+        eps: a smaller change is not made.
 
     Example::
 
@@ -686,7 +687,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def is_better(self, a: float, best: float) -> bool:
-        """Whether ``a`` is better than ``best`` by more than the threshold."""
+        """Returns whether ``a`` is better than ``best`` by more than the threshold."""
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "rel":
             bound = best * (1.0 + sign * self.threshold)
@@ -696,11 +697,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether a reduction was so recent that nothing is counted."""
+        """Whether the last reduction was so recent that nothing is counted."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Looks at the epoch's metric and reduces the rates if it is time."""
+        """Checks the epoch's metric and reduces the rates if it is time."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
@@ -719,7 +720,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reduce_lr(self) -> None:
         groups = self.optimizer.param_groups
-        if len(self.min_lrs) < len(groups):  # a group was added since
+        if len(self.min_lrs) < len(groups):  # a group was added meanwhile
             if self.default_min_lr is None:
                 raise RuntimeError(
                     f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "

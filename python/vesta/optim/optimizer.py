@@ -1,7 +1,7 @@
-"""``Optimizer``: parameter groups, state, and a step that hands whole lists of tensors to one fused operation.
+"""``Optimizer``: parameter groups, state, and a step that passes whole lists of tensors to one fused operation.
 
 Note [Plans]
-A fused step wants lists: parameters, gradients, moments. Collecting the moments through ``state[p]["exp_avg"]`` costs
+A fused step needs lists: parameters, gradients, moments. Collecting the moments through ``state[p]["exp_avg"]`` costs
 more in Python than the update of a small model, so each group keeps a plan: the lists as they were at the last step. A
 plan is used again while the group holds the same parameters (by identity), the same ones have a gradient, the options
 that decide about state are the same, and nobody wrote into ``state`` (which counts its writes). Gradients are collected
@@ -29,7 +29,7 @@ __all__ = [
     "required",
 ]
 
-required: Any = object()  # the default of a hyperparameter that has none
+required: Any = object()  # marks a hyperparameter without a default
 
 _global_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 _global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
@@ -54,7 +54,7 @@ def _store(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) -> Re
 
 
 class _Bucket:
-    """Parameters of one dtype and device that are updated by one call, with their state."""
+    """Parameters of one dtype and device that one call updates, with their state."""
 
     __slots__ = ("first", "params", "places", "states")
 
@@ -63,7 +63,7 @@ class _Bucket:
 
 
 class _Plan:
-    """What a group's last step found, for the next one."""
+    """What a group's last step found, kept for the next one."""
 
     __slots__ = ("buckets", "options", "params", "present", "version")
 
@@ -75,19 +75,19 @@ class _Plan:
 
 
 class Optimizer(StateDictMixin):
-    """Base of all optimizers.
+    """The base of all optimizers.
 
     Args:
-        params: tensors, (name, tensor) pairs, or dicts that each hold such an iterable under ``"params"`` beside
-            options of their own.
-        defaults: the options of a group that gives none.
+        params: tensors, (name, tensor) pairs, or dicts that each hold such an iterable under ``"params"`` beside their
+            own options.
+        defaults: the options of groups that do not give them.
 
     Raises:
-        TypeError: ``params`` is a tensor, a set, or holds something that is no tensor.
-        ValueError: ``params`` is empty, names a tensor twice, or holds one that is no leaf.
+        TypeError: ``params`` is a tensor, a set, or holds something that is not a tensor.
+        ValueError: ``params`` is empty, names a tensor twice, or holds one that is not a leaf.
 
-    A subclass either gives ``step``, as in PyTorch, or the three functions that the fused step is made of:
-    ``_options``, ``_states`` and ``_fused``; see ``sgd.py``.
+    A subclass implements either ``step``, as in PyTorch, or the three parts of the fused step: ``_options``,
+    ``_states`` and ``_fused``; see ``sgd.py``.
     """
 
     _opt_called = False
@@ -114,7 +114,7 @@ class Optimizer(StateDictMixin):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "step" in vars(cls):  # a step of the user's own gets its hooks here
+        if "step" in vars(cls):  # a user's own step gets its hooks here
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def _make_runtime(self) -> None:
@@ -144,7 +144,7 @@ class Optimizer(StateDictMixin):
     # ---- groups ----
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group of parameters with options of its own, such as layers that are unfrozen later.
+        """Adds a group of parameters with its own options, such as layers that are unfrozen later.
 
         Raises:
             TypeError, ValueError: as for the constructor; the optimizer is unchanged then.
@@ -175,7 +175,7 @@ class Optimizer(StateDictMixin):
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients of all parameters; ``set_to_none=False`` fills them with zeros instead."""
+        """Clears the gradients of all parameters; ``set_to_none=False`` fills them with zeros instead."""
         for group in self.param_groups:
             for param in group["params"]:
                 if set_to_none:
@@ -190,10 +190,10 @@ class Optimizer(StateDictMixin):
         """Updates every parameter that has a gradient.
 
         Args:
-            closure: computes the loss and its gradients anew; called first.
+            closure: a function that computes the loss and its gradients anew; it is called first.
 
         Returns:
-            what ``closure`` returned.
+            the result of ``closure``.
         """
         if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or _global_pre_hooks or _global_post_hooks:
             return _run_with_hooks(self, type(self)._step, (closure,) if closure is not None else (), {})
@@ -215,7 +215,7 @@ class Optimizer(StateDictMixin):
         return loss
 
     def _update(self, group: dict[str, Any]) -> None:
-        """Updates one group: finds its plan, or makes it, and runs the fused operation on each of its buckets."""
+        """Updates one group: finds or makes its plan, and runs the fused operation on each of its buckets."""
         params = group["params"]
         grads = [param.grad for param in params]
         present = [grad is not None for grad in grads]
@@ -247,15 +247,15 @@ class Optimizer(StateDictMixin):
         return _Plan(list(params), present, options, self.state.version, buckets)
 
     def _is_new(self, param: Tensor) -> bool:
-        """Whether ``param`` was never updated: some rules start differently."""
+        """Returns whether ``param`` was never updated, since some rules start differently."""
         return not self.state.get(param)
 
     def _options(self, group: dict[str, Any]) -> Any:
-        """Returns those options of a group that decide which state its parameters have."""
+        """Returns the options of a group that decide which state its parameters have."""
         return None
 
     def _states(self, group: dict[str, Any], params: list[Tensor]) -> tuple[list[Tensor], ...]:
-        """Returns the state of ``params`` as lists, one for each kind, and creates what is missing."""
+        """Returns the state of ``params`` as lists, one for each kind, and creates missing state."""
         raise NotImplementedError
 
     def _fused(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
@@ -313,7 +313,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 def _run_with_hooks(
     optimizer: Optimizer, step: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Runs ``step`` between the hooks, once: a step that calls its base class's step is still one step."""
+    """Runs ``step`` once between the hooks: a step that calls its base class's step is still one step."""
     if optimizer._in_step:
         return step(optimizer, *args, **kwargs)
     optimizer._in_step = True
@@ -335,7 +335,7 @@ def _run_with_hooks(
 
 
 def check(name: str, value: Any, valid: bool, what: str | None = None) -> None:
-    """Raises ``ValueError`` in PyTorch's words unless a hyperparameter is valid; NaN never is."""
+    """Raises ``ValueError`` with PyTorch's message unless a hyperparameter is valid; NaN never is."""
     if not valid:
         raise ValueError(f"Invalid {what or name + ' value'}: {value}")
 

@@ -18,15 +18,15 @@ class RMSprop(Optimizer):
     "Generating sequences with recurrent neural networks", 2013, which subtracts the square of g's running mean from v.
 
     Args:
-        params: tensors, (name, tensor) pairs, or dicts of them with options of their own.
+        params: tensors, (name, tensor) pairs, or dicts of them with their own options.
         lr: step size.
-        alpha: how much of v survives a step.
+        alpha: the part of v that remains after a step.
         eps: keeps the divisor from zero.
         weight_decay: strength of the L2 penalty.
         momentum: b = momentum * b + g / (sqrt(v) + eps) in place of the quotient.
-        centered: as above.
+        centered: see above.
         foreach: accepted for PyTorch's sake; the step is always fused.
-        maximize: climb instead of descending.
+        maximize: ascend instead of descending.
 
     Example::
 
@@ -102,7 +102,7 @@ class RMSprop(Optimizer):
             square_avgs,
             grad_avgs,
             momentum_buffer_list,
-            steps,  # the operation counts them up itself
+            steps,  # the operation increments them itself
             lr=number(group["lr"]),
             alpha=group["alpha"],
             eps=group["eps"],

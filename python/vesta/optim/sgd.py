@@ -18,12 +18,12 @@ class SGD(Optimizer):
     deep learning", 2013). ``weight_decay`` adds weight_decay * p to g. The first step sets b = g.
 
     Args:
-        params: tensors, (name, tensor) pairs, or dicts of them with options of their own.
+        params: tensors, (name, tensor) pairs, or dicts of them with their own options.
         lr: step size.
-        momentum, dampening: as above.
+        momentum, dampening: see above.
         weight_decay: strength of the L2 penalty.
         nesterov: needs a momentum and no dampening.
-        maximize: climb instead of descending.
+        maximize: ascend instead of descending.
         foreach, fused: accepted for PyTorch's sake; the step is always fused.
 
     Example::

@@ -44,7 +44,7 @@ class _Counted(dict):
             self[key] = value
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Returns the entry, set to ``default`` where there was none."""
+        """Returns the entry, which is set to ``default`` if there was none."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -71,7 +71,7 @@ class _Entry(_Counted):
 
 
 class State(_Counted):
-    """Maps parameters to dicts; a missing one is created when asked for, as in PyTorch's defaultdict."""
+    """A map from parameters to dicts; a missing one is created on access, as in PyTorch's defaultdict."""
 
     __slots__ = ("version",)
 

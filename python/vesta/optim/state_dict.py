@@ -1,4 +1,4 @@
-"""How an optimizer's state leaves and enters it, in PyTorch's layout: parameters are numbers, in order."""
+"""Saving and loading an optimizer's state, in PyTorch's layout: parameters are numbers, in order."""
 
 from __future__ import annotations
 
@@ -75,13 +75,14 @@ class StateDictMixin:
         return result
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Takes over what ``state_dict`` returned; checks all of it first, and changes nothing if anything is wrong.
+        """Restores a state that ``state_dict`` returned; checks all of it first, and changes nothing if anything is
+        wrong.
 
         Tensors are copied, and cast to the dtype and device of their parameter (``step`` keeps its own).
 
         Raises:
             ValueError: groups, numbers of parameters, names or shapes do not match.
-            TypeError: it is not such a dict.
+            TypeError: ``state_dict`` is not such a dict.
         """
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
             raise TypeError(
@@ -108,7 +109,7 @@ class StateDictMixin:
             hook(self)
 
     def _merged(self, own: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
-        """A group's saved options over this optimizer's defaults, with this optimizer's parameters."""
+        """Returns a group's saved options over this optimizer's defaults, with this optimizer's parameters."""
         merged = {**self.defaults, **saved, "params": own["params"]}
         if "param_names" in own:
             merged["param_names"] = own["param_names"]
@@ -154,7 +155,7 @@ class StateDictMixin:
                     )
 
     def _name_of(self, param: Tensor) -> str:
-        """Returns how to speak of a parameter: by its name if the optimizer knows it, else by its place."""
+        """Returns how messages refer to a parameter: by its name if the optimizer knows it, else by its position."""
         for i, group in enumerate(self.param_groups):
             for j, other in enumerate(group["params"]):
                 if other is param:
@@ -177,7 +178,7 @@ def _loaded(value: Any, param: Tensor | None, key: str | None = None) -> Any:
 
 
 def _copied(group: Mapping[str, Any]) -> dict[str, Any]:
-    """Copies a saved group, so that a later change of it does not reach the optimizer."""
+    """Copies a saved group, so that a later change of it does not affect the optimizer."""
     return {key: deepcopy(value) for key, value in group.items() if key != "params"}
 
 

@@ -1,4 +1,4 @@
-"""What is neither a layer nor an optimizer: data loading (``vesta.utils.data``) and the handles of hooks."""
+"""Everything that is neither a layer nor an optimizer: data loading (``vesta.utils.data``) and the handles of hooks."""
 
 from __future__ import annotations
 

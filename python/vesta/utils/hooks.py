@@ -1,4 +1,4 @@
-"""The handle a ``register_*hook`` call returns: it takes the hook away again."""
+"""The handle that a ``register_*hook`` call returns: it removes the hook again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _next_id = itertools.count()
 
 
 class RemovableHandle:
-    """Removes one hook from the table it was registered in; also a context manager that does so on exit.
+    """A handle that removes one hook from the table it was registered in; also a context manager that does so on exit.
 
     Args:
-        hooks_dict: the table the hook is stored in, by ``handle.id``; held weakly, so a handle keeps no module alive.
+        hooks_dict: the table in which the hook is stored under ``handle.id``; held weakly, so a handle keeps no module
+            alive.
         extra_dict: further tables that hold something under the same id (one, or a list of them).
 
     Example::
@@ -36,7 +37,7 @@ class RemovableHandle:
         self.extra_dict_ref = tuple(weakref.ref(table) for table in tables)
 
     def remove(self) -> None:
-        """Takes the hook away; a second call does nothing."""
+        """Removes the hook; a second call does nothing."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             table = ref()
             if table is not None and self.id in table:
@@ -49,7 +50,7 @@ class RemovableHandle:
         from collections import OrderedDict
 
         self.id, hooks, extra = state
-        # a table that is gone leaves a reference to a fresh, empty one, so that remove() stays harmless
+        # a table that is gone becomes a reference to a new, empty one, so that remove() stays harmless
         self.hooks_dict_ref = weakref.ref(hooks if hooks is not None else OrderedDict())
         self.extra_dict_ref = tuple(weakref.ref(table) for table in extra if table is not None)
 

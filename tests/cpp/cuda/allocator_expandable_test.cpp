@@ -1,4 +1,4 @@
-// Expandable segments: address ranges that are mapped where they are needed.
+// Expandable segments: address ranges that are mapped as needed.
 #include "allocator_rig.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ Options expandable() {
   return o;
 }
 
-/// Runs steps whose tensors grow with the sequence, up to `part` of the device; false if memory ran out.
+/// Runs steps whose tensors grow with the sequence, up to `part` of the device; returns false if memory ran out.
 bool survives(const Options& options, double part) {
   Rig rig({.memory = kGiB, .policy = Policy::random}, options);
   const auto room = size_t(part * double(kGiB));

@@ -1,4 +1,5 @@
-// Every single driver call fails once: the allocator gets by or says Error(memory), stays consistent and loses nothing.
+// Every single driver call fails once: the allocator copes or raises Error(memory), stays consistent and loses
+// nothing.
 #include "allocator_rig.h"
 
 #include <catch2/catch.hpp>
@@ -8,7 +9,7 @@ using vesta::cuda::PoolId;
 
 namespace {
 
-/// Is a program that makes the allocator make every call there is. Error(memory) is an answer it can live with.
+/// A program in which the allocator makes every call of the driver. It tolerates Error(memory).
 class Program {
  public:
   explicit Program(const Options& options) : rig({.memory = 100 * kMiB, .policy = Policy::adversarial}, options) {
@@ -47,7 +48,7 @@ class Program {
       held_.push_back(rig.get(n, s, pool));
       rig.use(held_.back(), s);
     } catch (const vesta::Error& e) {
-      REQUIRE(e.cause() == vesta::Cause::memory);  // nothing else may come out
+      REQUIRE(e.cause() == vesta::Cause::memory);  // no other error may occur
       ++refusals;
     }
   }

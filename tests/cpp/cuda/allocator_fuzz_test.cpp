@@ -1,5 +1,5 @@
-// Random programs on every kind of device: no byte is owned twice, none is lost, no kernel meets another's memory.
-// The campaign is a million operations for each of a hundred seeds.
+// Random programs on every kind of device: no byte is owned twice, none is lost, no kernel uses another owner's
+// memory. The campaign is a million operations for each of a hundred seeds.
 #include "allocator_rig.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ using vesta::cuda::PoolId;
 
 namespace {
 
-/// Runs a random program; keeps the invariants in sight.
+/// A random program that checks the invariants.
 class Fuzzer {
  public:
   Fuzzer(uint64_t seed, Policy policy, const Options& options)
@@ -27,7 +27,7 @@ class Fuzzer {
     }
   }
 
-  /// Frees all, and finds everything where it was at the start.
+  /// Frees all, and checks that everything is as at the start.
   void finish() {
     while (!held_.empty()) drop(held_.size() - 1);
     rig_.device.synchronize();
@@ -167,7 +167,7 @@ void fuzz(uint64_t seed, int64_t operations, int64_t& refusals) {
 TEST_CASE("random programs keep every promise", "[cuda][allocator][fuzz]") {
   int64_t refusals = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) fuzz(seed, 4000, refusals);
-  CHECK(refusals > 30);  // the device is small enough for the ladder to be climbed
+  CHECK(refusals > 30);  // the device is small enough for the ladder to be used
 }
 
 TEST_CASE("a hundred long random programs keep every promise", "[.campaign][allocator]") {

@@ -1,4 +1,4 @@
-// Private pools: graphs whose memory stays put, and pools that a user keeps apart.
+// Private pools: graphs whose memory stays in place, and pools that a user keeps apart.
 #include "allocator_rig.h"
 
 #include <catch2/catch.hpp>

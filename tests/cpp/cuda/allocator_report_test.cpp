@@ -87,7 +87,7 @@ TEST_CASE("peaks of active memory count what streams still use", "[cuda][allocat
   CHECK(peaks("small_pool") == std::make_pair(int64_t(512 * kKiB + 1024), int64_t(512 * kKiB + 1024)));
   CHECK(peaks("all") == std::make_pair(int64_t(3 * kMiB + 512 * kKiB + 1024), int64_t(3 * kMiB)));
   rig.put(b);
-  rig.cache.reset_peak();  // to what is there now, the pending block among it
+  rig.cache.reset_peak();  // to the current values, the pending block included
   CHECK(peaks("all") == std::make_pair(int64_t(3 * kMiB + 1024), int64_t(1024)));
   rig.cache.empty_cache();
   rig.cache.reset_peak();
@@ -168,7 +168,7 @@ TEST_CASE("the history keeps the last events with their ops", "[cuda][allocator]
     if (traces[i].time_us <= traces[i - 1].time_us || traces[i].op != std::string("late")) FAIL("at " << i);
   rig.cache.record_history(false, 0);
   Held quiet = rig.get(100);
-  CHECK(rig.cache.snapshot().device_traces.size() == kEntries);  // stopped, and still to be read
+  CHECK(rig.cache.snapshot().device_traces.size() == kEntries);  // stopped, and still readable
   rig.put(quiet);
   rig.cache.record_history(true, 10);
   CHECK(rig.cache.snapshot().device_traces.size() == 1);  // only the snapshot itself

@@ -1,4 +1,4 @@
-// The allocator on a simulated device, with a program that does what programs do: allocate, queue kernels, free.
+// The allocator on a simulated device, with what programs do: allocate, queue kernels, free.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -20,13 +20,13 @@ using vesta::cuda::Options;
 using vesta::cuda::PoolType;
 using vesta::cuda::StatType;
 
-/// Is a block and the device's knowledge of who owns it.
+/// A block and the device's record of its owner.
 struct Held {
   Block* block = nullptr;
   Owner owner;
 };
 
-/// Puts an allocator on a device and tells the device who owns what.
+/// An allocator on a device, which is told the owner of each block.
 struct Rig {
   explicit Rig(const DeviceOptions& device_options = {}, const Options& options = {})
       : device(device_options), cache(0, device, options) {}
@@ -41,8 +41,8 @@ struct Rig {
     cache.free(h.block);
     h = {};
   }
-  /// Queues a kernel that touches a block, on any stream; another one is ordered behind the block's own first, as
-  /// whoever shares memory between streams must.
+  /// Queues a kernel that touches a block, on any stream; another stream is ordered after the block's own first, as
+  /// any program that shares memory between streams must.
   void use(const Held& h, Device::Stream s, int64_t duration = 5) {
     if (s != h.block->stream) {
       device.order(h.block->stream, s);

@@ -1,4 +1,4 @@
-// Memory that goes from stream to stream: never too early, and without waiting when it need not.
+// Memory that moves from stream to stream: never too early, and without needless waiting.
 #include "allocator_rig.h"
 
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ TEST_CASE("the device notices memory that is reused too early", "[cuda][allocato
     rig.put(a);
     Held b = rig.get(4 * kMiB);
     rig.use(b, 0);
-    rig.device.synchronize();  // stream 0 goes first
+    rig.device.synchronize();  // stream 0 runs first
     CHECK(rig.trouble() == "a kernel started while one of an earlier owner was unfinished");
   }
   SECTION("with it") {
@@ -162,7 +162,7 @@ TEST_CASE("small memory stays with its stream until the device is full", "[cuda]
   rig.put(a);
   Held b = rig.get(512 * kKiB, other);
   CHECK(rig.cache.stats().counts.num_steals == 0);
-  Held keep = rig.get(512, 0);  // so that the first segment cannot be given back
+  Held keep = rig.get(512, 0);  // so that the first segment cannot be returned
   std::vector<Held> held;
   for (int i = 0; i < 5; ++i) {
     held.push_back(rig.get(512 * kKiB, other));
@@ -222,7 +222,7 @@ TEST_CASE("a segment of several streams goes back once the host has waited for a
 
 namespace {
 
-/// Is a loader on stream 0 and a consumer on another one, or both on one: returns the peak of reserved bytes.
+/// Runs a loader on stream 0 and a consumer on another one, or both on one; returns the peak of reserved bytes.
 double producer_consumer(bool two, Policy policy, const std::vector<size_t>& sizes) {
   Rig rig({.policy = policy});
   const auto side = two ? rig.device.stream() : 0;
@@ -252,7 +252,7 @@ TEST_CASE("producer and consumer on two streams need no more memory than on one"
   const std::vector<size_t> equal(40, 8 * kMiB);
   for (Policy policy : kPolicies)
     CHECK(producer_consumer(true, policy, equal) <= 1.1 * producer_consumer(false, Policy::eager, equal));
-  for (Policy policy : kPolicies) {  // sizes at random: now more, now less; 1.1 times on average
+  for (Policy policy : kPolicies) {  // random sizes: larger and smaller; 1.1 times on average
     double ratios = 0;
     for (unsigned seed = 0; seed < 10; ++seed) {
       std::mt19937 random(seed);

@@ -1,4 +1,4 @@
-// What training does, replayed: after three steps of warm-up no driver call is made, and little is reserved in vain.
+// Replayed training steps: after three steps of warm-up no driver call is made, and little memory is reserved in vain.
 #include "allocator_rig.h"
 
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@ using namespace sim;
 
 namespace {
 
-/// Replays the allocations of training steps and keeps what lives on between them.
+/// A replay of the allocations of training steps, with the memory that stays alive between them.
 class Trainer {
  public:
   explicit Trainer(const Options& options = {}) : rig({.memory = 64 * kGiB}, options) {}
@@ -60,7 +60,7 @@ class Trainer {
       for (int i = 0; i < 48; ++i) keep(i % 4 == 0 ? 768 * 4 : 768 * 768 * 4 * 4);
   }
 
-  /// Runs three steps, and `steps` more; checks what those asked of the driver, and the memory reserved in vain.
+  /// Runs three steps, and `steps` more; checks their driver calls, and the memory reserved in vain.
   void measure(const std::function<void(int)>& step, int steps, double most) {
     for (int i = 0; i < 3; ++i) step(i);
     const int64_t memory_calls = rig.device.memory_calls(), calls = rig.device.calls();

@@ -1,4 +1,4 @@
-// vesta::cuda as a native program sees it: nothing but libvesta.so is linked; the emulated device stands in for a GPU.
+// vesta::cuda as a native program sees it: only libvesta.so is linked; the emulated device stands in for a GPU.
 #include <vesta/cuda/api.h>
 
 #include <dlfcn.h>

@@ -230,7 +230,7 @@ TEST_CASE("blocks over max_split_size stay whole", "[cuda][allocator]") {
   CHECK(rig.cache.stats().oversize_allocations.current == 1);
   CHECK(rig.cache.stats().oversize_segments.current == 1);
   rig.put(big);
-  Held small = rig.get(30 * kMiB);  // does not break the big one
+  Held small = rig.get(30 * kMiB);  // does not split the big one
   Held near = rig.get(90 * kMiB);   // takes it whole
   CHECK(near.block->size == 100 * kMiB);
   CHECK(rig.now(StatType::reserved_bytes) == int64_t(130 * kMiB));
@@ -251,7 +251,7 @@ TEST_CASE("idle segments are collected over the threshold", "[cuda][allocator]")
   rig.put(old);
   rig.put(young);
   Held next = rig.get(120 * kMiB);
-  CHECK(rig.now(StatType::reserved_bytes) == int64_t(222 * kMiB));  // the older one is gone
+  CHECK(rig.now(StatType::reserved_bytes) == int64_t(222 * kMiB));  // the older one was returned
   CHECK(rig.cache.stats().counts.num_alloc_retries == 0);
   rig.put(next);
   rig.cache.check();

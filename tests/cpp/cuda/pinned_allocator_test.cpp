@@ -83,7 +83,7 @@ TEST_CASE("random copies never meet a block's next owner", "[cuda][pinned][a10]"
       for (int i = 0; i < 3000; ++i) {
         auto* b = pinned.allocate(1 + random() % (random() % 8 ? 100000 : 3000000));
         held.emplace_back(b, device.own(b->data, b->size));
-        // The host writes at once: nobody may still be reading.
+        // The host writes at once: nothing may still be reading.
         for (const Owner& earlier : held.back().second->before) REQUIRE(earlier->outstanding == 0);
         for (uint64_t copies = random() % 3; copies > 0; --copies) {
           const auto s = random() % 2;

@@ -15,8 +15,7 @@ Device::Device(const DeviceOptions& options) : options_(options), random_(option
   streams_.resize(1);  // stream 0 is there from the start
 }
 
-// ---- Counting and failing
-// --------------------------------------------------------------------------------------------
+// ---- Counting and failing -------------------------------------------------------------------------------------------
 
 bool Device::refused(Call c) {
   ++counts_[size_t(c)];
@@ -58,11 +57,10 @@ void Device::complain(const std::string& what) {
   if (violations_.size() < 100) violations_.push_back(what);
 }
 
-// ---- Memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- Memory ---------------------------------------------------------------------------------------------------------
 
 uintptr_t Device::addresses(size_t n) {
-  // Addresses come back, as those of a device do: what held on to one is found out.
+  // Addresses are reused, as on a device, so that a stale use of one is detected.
   if (auto at = spare_addresses_.find(n); at != spare_addresses_.end()) {
     const uintptr_t base = at->second;
     spare_addresses_.erase(at);
@@ -163,8 +161,7 @@ void Device::host_free(void* p) {
   host_.erase(at);
 }
 
-// ---- Events
-// ----------------------------------------------------------------------------------------------------------
+// ---- Events ---------------------------------------------------------------------------------------------------------
 
 Device::Event Device::event_get() {
   Lock lock(mutex_);
@@ -235,7 +232,7 @@ void Device::stream_wait(Stream s, Event e) {
   const auto from = captures_.find(mark->stream);
   if (from == captures_.end()) return complain("a wait for an event of a capture that is over");
   const auto graph = from->second;
-  captures_[s] = graph;  // the wait draws the stream into the capture
+  captures_[s] = graph;  // the wait pulls the stream into the capture
   graph->branches[s].push_back(op);
 }
 
@@ -250,8 +247,7 @@ int64_t Device::now() {
   return ++now_;
 }
 
-// ---- The program's side
-// ----------------------------------------------------------------------------------------------
+// ---- The program's side ---------------------------------------------------------------------------------------------
 
 Device::Stream Device::stream() {
   Lock lock(mutex_);
@@ -268,7 +264,7 @@ void Device::cut_at(uintptr_t at) {
   piece->second.high = at;
 }
 
-/// Lists the owners, present and earlier, whose kernels are unfinished on a range.
+/// Lists the owners, present and earlier, with unfinished kernels on a range.
 std::vector<Owner> Device::users(uintptr_t low, uintptr_t high) const {
   std::vector<Owner> found;
   const auto add = [&](const Owner& o) {
@@ -370,7 +366,7 @@ std::shared_ptr<Graph> Device::end_capture(Stream s) {
   return graph;
 }
 
-/// Queues a graph: each branch on a stream for replays, behind what `s` did, and `s` behind them all.
+/// Queues a graph: each branch on a stream for replays, after the earlier work of `s`, and `s` after them all.
 void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   Lock lock(mutex_);
   if (graph->last_launch) force(*graph->last_launch);
@@ -408,8 +404,7 @@ void Device::launch(const std::shared_ptr<Graph>& graph, Stream s) {
   tick();
 }
 
-// ---- The device's side
-// -----------------------------------------------------------------------------------------------
+// ---- The device's side ----------------------------------------------------------------------------------------------
 
 void Device::start(const Op& op) {
   for (const Owner& o : op.touched) {
@@ -419,7 +414,7 @@ void Device::start(const Op& op) {
   }
 }
 
-/// Does the next thing of a stream; false if it has none or must wait. `hurry`: do not look at the clock.
+/// Runs the next op of a stream; returns false if there is none or it must wait. `hurry`: ignore the clock.
 bool Device::step(Stream s, bool hurry) {
   StreamState& state = streams_[s];
   if (state.queue.empty()) return false;
@@ -442,7 +437,7 @@ bool Device::step(Stream s, bool hurry) {
   return true;
 }
 
-/// Does all that can be done on all streams but one.
+/// Runs all that can run on all streams but one.
 void Device::drain(uint64_t except) {
   for (bool any = true; any;) {
     any = false;
@@ -451,7 +446,7 @@ void Device::drain(uint64_t except) {
   }
 }
 
-/// Does as little as possible until a mark is reached.
+/// Runs as little as possible until a mark is reached.
 void Device::force(Mark& mark) {
   while (!mark.done) {
     if (step(mark.stream, true)) continue;

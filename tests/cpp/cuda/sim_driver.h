@@ -1,11 +1,11 @@
 // A simulated device for the allocators: it has streams, events, graphs and memory, but no bytes. It satisfies
 // MemDriver and HostMemDriver, so the allocators of the CUDA backend run on it unchanged.
 //
-// A stream is a queue of kernels, records and waits. How far the device gets between two calls of the host is a policy,
-// so that a test can meet the device that is always done, the one that never starts, and the one whose one stream hangs
-// while the others run ahead. A kernel names the ranges it touches. The device complains, in violations(), when a
-// kernel starts while a kernel of an earlier owner of the same bytes is unfinished, when memory is taken away that is
-// owned or in use, and when a capture is disturbed.
+// A stream is a queue of kernels, records and waits. How far the device gets between two calls of the host is a
+// policy, so that a test can use a device that is always done, one that never starts, and one whose one stream hangs
+// while the others run ahead. A kernel names the ranges it uses. The device reports in violations() when a kernel
+// starts while a kernel of an earlier owner of the same bytes is unfinished, when memory is freed that is owned or in
+// use, and when a capture is disturbed.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -23,16 +23,16 @@
 
 namespace sim {
 
-/// Says how far the device gets by itself.
+/// How far the device gets by itself.
 ///
 /// eager: all queued work is done when a call returns. lazy: nothing is done until the host waits for it. random: some
-/// steps of some streams. adversarial: one stream hangs, the others do all they can; which one hangs changes now and
+/// steps of some streams. adversarial: one stream hangs, the others run all they can; which one hangs changes now and
 /// then. timed: a call of the host takes a microsecond, a kernel its duration.
 enum class Policy { eager, lazy, random, adversarial, timed };
 inline constexpr std::array kPolicies = {Policy::eager, Policy::lazy, Policy::random, Policy::adversarial,
                                          Policy::timed};
 
-/// Lists the driver's calls, for counting.
+/// The driver's calls, for counting.
 enum class Call {
   malloc_,
   free_,
@@ -53,7 +53,7 @@ enum class Call {
   count
 };
 
-/// Is one ownership of a range of memory: from the allocation to the free.
+/// One ownership of a range of memory: from the allocation to the free.
 struct Range {
   uintptr_t low = 0, high = 0;
   int pool = 0;
@@ -64,14 +64,14 @@ struct Range {
 };
 using Owner = std::shared_ptr<Range>;
 
-/// Marks a point of a stream that a record reached, or will reach.
+/// A point in a stream that a record reached, or will reach.
 struct Mark {
   uint64_t stream = 0;
   bool done = false;
   bool captured = false;
 };
 
-/// Is an entry of a stream's queue.
+/// An entry of a stream's queue.
 struct Op {
   enum Kind { kernel, record, wait } kind = kernel;
   std::vector<Owner> touched;
@@ -79,7 +79,7 @@ struct Op {
   std::shared_ptr<Mark> mark;
 };
 
-/// Is captured work: each branch is what one stream did.
+/// Captured work: each branch is the work of one stream.
 struct Graph {
   int pool = 0;
   std::map<uint64_t, std::vector<Op>> branches;
@@ -87,10 +87,10 @@ struct Graph {
   std::shared_ptr<Mark> last_launch;
 };
 
-/// Says what a device is like.
+/// The properties of a device.
 struct DeviceOptions {
   size_t memory = size_t(1) << 30;
-  size_t addresses = size_t(1) << 40;  // that can be reserved at once; 0: no such thing on this device
+  size_t addresses = size_t(1) << 40;  // that can be reserved at once; 0: not supported
   Policy policy = Policy::eager;
   uint64_t seed = 1;
 };
@@ -121,31 +121,31 @@ class Device {
   void* host_malloc(size_t n);
   void host_free(void* p);
 
-  // What a program does with the device.
+  // The calls of a program on the device.
   /// Makes a stream.
   Stream stream();
-  /// Tells that a range has an owner, who got it from the allocator; `pool` names a private pool.
+  /// Records that a range has an owner, who got it from the allocator; `pool` is the id of a private pool.
   Owner own(void* p, size_t n, int pool = 0);
-  /// Tells that the owner gave it back. Its queued kernels may still run.
+  /// Records that the owner freed it. Its queued kernels may still run.
   void disown(const Owner& owner);
   /// Queues a kernel.
   void kernel(Stream s, std::vector<Owner> touched, int64_t duration = 5);
-  /// Orders a stream behind another, as a program does with an event of its own.
+  /// Orders a stream after another, as a program does with its own event.
   void order(Stream first, Stream second);
-  /// Does all work.
+  /// Runs all work.
   void synchronize();
   /// Captures what is queued on `s` from now on, and on streams that wait for it.
   void begin_capture(Stream s, int pool);
   std::shared_ptr<Graph> end_capture(Stream s);
   void launch(const std::shared_ptr<Graph>& graph, Stream s);
 
-  // What a test asks.
+  // The queries of a test.
   const std::vector<std::string>& violations() const { return violations_; }
   /// Makes `many` driver calls fail, after the next k - 1.
   void fail(int64_t k, int64_t many = 1);
   int64_t calls() const;
   int64_t calls(Call c) const { return counts_[size_t(c)]; }
-  /// Counts the calls that give or take memory.
+  /// Returns the number of calls that allocate or free memory.
   int64_t memory_calls() const;
   size_t used() const { return used_; }
   size_t host_used() const { return host_used_; }

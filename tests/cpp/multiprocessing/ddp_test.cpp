@@ -1,4 +1,5 @@
-// DistributedDataParallel over ranks that are threads: every feature against one model that sees the whole batch.
+// DistributedDataParallel over ranks that are threads: every feature is compared with one model that sees the whole
+// batch.
 #include <vesta/core/random.h>
 #include <vesta/multiprocessing/ddp/distributed_data_parallel.h>
 #include <vesta/nn/layers/activation.h>
@@ -19,7 +20,7 @@ using ddp::DistributedDataParallelOptions;
 
 constexpr int kSteps = 6, kRows = 12;
 
-/// Is a model with a parameter of every kind: shared between two layers, used in some steps only, never used.
+/// A model with a parameter of every kind: shared between two layers, used in some steps only, never used.
 struct Net : nn::Module {
   std::shared_ptr<nn::Linear> in = register_module("in", nn::make<nn::Linear>(5, 8));
   std::shared_ptr<nn::Linear> twice = register_module("twice", nn::make<nn::Linear>(8, 8));
@@ -39,7 +40,7 @@ struct Net : nn::Module {
 };
 
 std::shared_ptr<Net> make_net(uint64_t seed = 3) {
-  static std::mutex one_at_a_time;  // the generator is the process's
+  static std::mutex one_at_a_time;  // the generator belongs to the process
   std::lock_guard lock(one_at_a_time);
   manual_seed(seed);
   auto net = std::make_shared<Net>();
@@ -82,7 +83,7 @@ bool close(const std::vector<double>& a, const std::vector<double>& b, double to
   return a.size() == b.size();
 }
 
-/// Does one step of a feature: `model(x)` is the wrapped or the plain model.
+/// A function that does one step of a feature: `model(x)` is the wrapped or the plain model.
 using Step = std::function<void(int step, int rank, Net& net, std::function<Tensor(const Tensor&)> model,
                                 std::function<void(std::function<void()>)> locally, const Data& data)>;
 
@@ -459,7 +460,7 @@ TEST_CASE("what is wrong is said with the parameter's name", "[ddp]") {
     const std::string unused = message_of([&] { model(data.x); });
     expect(contains(unused, "got no gradient: sometimes.weight, never.weight, never.bias."));
     expect(contains(unused, "find_unused_parameters=True"));
-    net->all = true;  // and it can go on
+    net->all = true;  // and it can continue
     net->zero_grad();
     loss_of(model(data.x), data.y).backward();
     expect(net->never->bias.grad().defined());
@@ -486,7 +487,7 @@ TEST_CASE("after an error in the middle of a backward it can go on", "[ddp]") {
   loss_of((*net)(data.x), data.y).backward();
   const Tensor expected = net->out->weight.grad().clone();
   net->zero_grad();
-  // A link so slow that the first bucket is under way when the error comes, and when the next step begins.
+  // A link so slow that the first bucket is still under way when the error comes and when the next step begins.
   auto group = std::make_shared<ThreadGroup>(std::make_shared<ThreadHub>(1, 1e9, 0.03), 0);
   DistributedDataParallel<Net> model(net, group, {.bucket_cap_mb = 1e-4});
   loss_of(model(data.x), data.y).backward();
@@ -513,7 +514,7 @@ TEST_CASE("a second gradient after a bucket is on its way is an error", "[ddp]")
     auto net = make_net();
     DistributedDataParallel<Net> model(net, group, {.bucket_cap_mb = 1e-4, .find_unused_parameters = true});
     Tensor x = Data(1).x;
-    Tensor sneaked = (*net->sometimes)(ones({1, 8}, DType::float64)).sum();  // not by way of the outputs
+    Tensor sneaked = (*net->sometimes)(ones({1, 8}, DType::float64)).sum();  // not through the outputs
     Tensor out = model(x);
     const std::string said = message_of([&] { (loss_of(out, Data(1).y) + sneaked).backward(); });
     expect(contains(said, "mark a variable ready only once") && contains(said, "sometimes.weight"));

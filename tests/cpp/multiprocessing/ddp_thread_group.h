@@ -1,5 +1,5 @@
 // A process group whose ranks are threads of this process, and whose link has a speed: for tests and measurements of
-// what stands on process groups. It adds in the order of ranks, so results are the same in every run.
+// code built on process groups. It adds in the order of ranks, so results are the same in every run.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -15,10 +15,10 @@
 
 namespace vesta::testing {
 
-/// Is where the ranks of a ThreadGroup meet.
+/// The meeting point of a ThreadGroup's ranks.
 class ThreadHub {
  public:
-  /// `bytes_per_second` 0: an operation ends at once when the last rank has come to it.
+  /// Makes a hub. `bytes_per_second` 0: an operation ends at once when the last rank has come to it.
   explicit ThreadHub(int size, double bytes_per_second = 0, double latency = 0)
       : size_(size), speed_(bytes_per_second), latency_(latency) {
     if (speed_ > 0) link_ = std::thread([this] { work_off(); });
@@ -41,7 +41,7 @@ class ThreadHub {
     int come = 0;
   };
 
-  /// Brings rank `rank` to its operation number `sequence`; the last to come makes it happen.
+  /// Enters rank `rank` into its operation number `sequence`; the last rank to come runs it.
   WorkPtr meet(int rank, uint64_t sequence, Collective what, std::vector<Tensor> tensors,
                std::function<void(std::vector<std::vector<Tensor>>&)> act) {
     auto work = std::make_shared<Work>(name(what), std::chrono::seconds(60));  // a rank that failed does not come
@@ -143,7 +143,7 @@ class ThreadGroup final : public ProcessGroup {
       for (auto& of_rank : all) copy_into(of_rank[0], joined.reshape(of_rank[0].sizes()), "all_gather");
     });
   }
-  /// Counts the all_reduce calls of this rank.
+  /// Returns the number of all_reduce calls of this rank.
   int reduced() const { return reduced_; }
 
  private:
@@ -156,7 +156,7 @@ class ThreadGroup final : public ProcessGroup {
   int reduced_ = 0;
 };
 
-/// Raises unless `ok`: what CHECK does, on any thread (Catch2's knows one).
+/// Raises unless `ok`: the same as CHECK, but on any thread (Catch2's works on one only).
 inline void expect(bool ok, std::source_location at = std::source_location::current()) {
   VESTA_CHECK(ok, runtime, at.file_name(), ":", at.line(), ": expected something else.");
 }

@@ -1,4 +1,4 @@
-// Children for tests: a forked process that runs a function and is always waited for.
+// Children for tests: forked processes that run a function and are always waited for.
 #pragma once
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +10,8 @@
 
 namespace vesta::test {
 
-/// Runs `f` in a forked child, whose exit status is f's result (99 where it throws); killed at the end of the scope.
+/// A forked child that runs `f`; its exit status is f's result (99 if it throws). It is killed at the end of the
+/// scope.
 class Forked {
  public:
   template <class F>
@@ -28,7 +29,7 @@ class Forked {
   Forked(const Forked&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// Waits for the end; the exit status, or minus the signal.
+  /// Waits for the end; returns the exit status, or minus the signal.
   int join() {
     int status = 0;
     if (pid_ > 0) waitpid(std::exchange(pid_, -1), &status, 0);
@@ -42,7 +43,7 @@ class Forked {
   pid_t pid_;
 };
 
-/// Counts this process's open descriptors.
+/// Returns the number of this process's open descriptors.
 inline int open_descriptors() {
   int n = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) n += entry.exists() || true;

@@ -1,4 +1,4 @@
-// Shared memory between processes: who holds a block, who died, and what the owner may use again.
+// Shared memory between processes: who holds a block, who died, and what the owner may reuse.
 #include <vesta/multiprocessing/shared_memory.h>
 
 #include <sys/resource.h>
@@ -68,7 +68,7 @@ TEST_CASE("blocks are reused, grow in few windows, and leave nothing behind", "[
     for (size_t i = 0; i < 5000; i += 2) blocks[i].reset();
     for (size_t i = 1; i < 5000; i += 2) blocks[i].reset();
     CHECK(mine().live == 0);
-    StoragePtr large = arena.allocate(20 << 20);  // neighbours have become one
+    StoragePtr large = arena.allocate(20 << 20);  // neighbours were merged
     CHECK(mine().reserved == reserved);
   }
   CHECK(stats().empty());
@@ -123,7 +123,7 @@ TEST_CASE("a message on its way keeps its block; a lost one gives it back", "[sh
   collect();
   CHECK(mine().lent > 0);
   SECTION("received late") {
-    StoragePtr got = receive_block(there);  // comes home
+    StoragePtr got = receive_block(there);  // comes back to its owner
     CHECK(std::string(text_of(got)) == "late");
     CHECK(mine().lent == 0);
   }

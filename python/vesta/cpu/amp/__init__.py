@@ -1,4 +1,4 @@
-"""PyTorch's older names of ``vesta.amp`` for the CPU; they warn and say the newer one."""
+"""PyTorch's older names of ``vesta.amp`` for the CPU; they warn and name the newer one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _renamed(name: str) -> None:
 
 
 class autocast(vesta.amp.autocast):
-    """Is ``vesta.amp.autocast("cpu", ...)``. Deprecated."""
+    """The older name of ``vesta.amp.autocast("cpu", ...)``. Deprecated."""
 
     def __init__(self, enabled: bool = True, dtype: Any = _C.bfloat16, cache_enabled: bool = True) -> None:
         _renamed("autocast")
@@ -28,7 +28,7 @@ class autocast(vesta.amp.autocast):
 
 
 class GradScaler(vesta.amp.GradScaler):
-    """Is ``vesta.amp.GradScaler("cpu", ...)``. Deprecated."""
+    """The older name of ``vesta.amp.GradScaler("cpu", ...)``. Deprecated."""
 
     def __init__(
         self,

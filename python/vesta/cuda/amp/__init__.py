@@ -1,4 +1,4 @@
-"""PyTorch's older names of ``vesta.amp`` for CUDA; they warn and say the newer one."""
+"""PyTorch's older names of ``vesta.amp`` for CUDA; they warn and name the newer one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _renamed(name: str, instead: str) -> None:
 
 
 class autocast(vesta.amp.autocast):
-    """Is ``vesta.amp.autocast("cuda", ...)``. Deprecated."""
+    """The older name of ``vesta.amp.autocast("cuda", ...)``. Deprecated."""
 
     def __init__(self, enabled: bool = True, dtype: Any = _C.float16, cache_enabled: bool = True) -> None:
         _renamed("autocast(args...)", "autocast('cuda', args...)")
@@ -29,7 +29,7 @@ class autocast(vesta.amp.autocast):
 
 
 class GradScaler(vesta.amp.GradScaler):
-    """Is ``vesta.amp.GradScaler("cuda", ...)``. Deprecated."""
+    """The older name of ``vesta.amp.GradScaler("cuda", ...)``. Deprecated."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class GradScaler(vesta.amp.GradScaler):
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: Any = None) -> Any:
-    """Is ``vesta.amp.custom_fwd(args..., device_type="cuda")``. Deprecated."""
+    """Does the same as ``vesta.amp.custom_fwd(args..., device_type="cuda")``. Deprecated."""
     _renamed("custom_fwd(args...)", "custom_fwd(args..., device_type='cuda')")
     return vesta.amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None) -> Any:
-    """Is ``vesta.amp.custom_bwd(args..., device_type="cuda")``. Deprecated."""
+    """Does the same as ``vesta.amp.custom_bwd(args..., device_type="cuda")``. Deprecated."""
     _renamed("custom_bwd(args...)", "custom_bwd(args..., device_type='cuda')")
     return vesta.amp.custom_bwd(bwd, device_type="cuda")

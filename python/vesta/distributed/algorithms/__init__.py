@@ -1,1 +1,1 @@
-"""Ways to train that stand on collectives: uneven inputs (``join``), communication hooks (``ddp_comm_hooks``)."""
+"""Training methods built on collectives: uneven inputs (``join``), communication hooks (``ddp_comm_hooks``)."""

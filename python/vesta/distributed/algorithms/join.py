@@ -1,7 +1,7 @@
 """``Join``: a training loop whose ranks may have different numbers of inputs.
 
 Every iteration of a rank that has inputs begins with an ``all_reduce`` of ones (``notify_join_context``). A rank that
-is done sends zeros instead and so learns how many are still at work; as long as there are some it runs the join hooks,
+is done sends zeros instead and so learns how many are still at work; as long as there are any it runs the join hooks,
 which mirror the others' communication.
 """
 
@@ -19,17 +19,17 @@ WARN_THRESHOLD = 1000
 
 
 class JoinHook:
-    """What a rank without inputs does: ``main_hook`` once per iteration of the others, ``post_hook`` at the end."""
+    """The work of a rank without inputs: ``main_hook`` once per iteration of the others, ``post_hook`` at the end."""
 
     def main_hook(self) -> None:
         """Mirrors the communication of one iteration (forward, backward and optimizer step)."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Runs when all ranks are done; ``is_last_joiner`` on those that were done last."""
+        """Runs when all ranks are done; ``is_last_joiner`` is True on those that were done last."""
 
 
 class _JoinConfig(NamedTuple):
-    """What a ``Joinable`` is told of the context it is in."""
+    """What a ``Joinable`` knows about the context it is in."""
 
     enable: bool
     throw_on_early_termination: bool
@@ -37,12 +37,12 @@ class _JoinConfig(NamedTuple):
 
     @staticmethod
     def construct_disabled_join_config() -> _JoinConfig:
-        """Returns what holds outside of a context."""
+        """Returns the config that applies outside of a context."""
         return _JoinConfig(enable=False, throw_on_early_termination=False, is_first_joinable=False)
 
 
 class Joinable(ABC):
-    """Is a class whose communication a rank without inputs can mirror."""
+    """A class whose communication a rank without inputs can mirror."""
 
     @abstractmethod
     def __init__(self) -> None:
@@ -70,18 +70,18 @@ class NotifyWork(NamedTuple):
     join_count: Any
 
     def wait(self, *timeout: Any) -> Any:
-        """Waits for it."""
+        """Waits for the ``all_reduce``."""
         return self.work.wait(*timeout)
 
 
 class Join:
-    """Is a context around a training loop with uneven inputs: ``with Join([model]): for batch in mine: ...``.
+    """A context around a training loop with uneven inputs: ``with Join([model]): for batch in mine: ...``.
 
     Arguments:
-        joinables: whose communication is mirrored, in the order of their calls in an iteration
-        enable: False where all ranks have the same number of inputs, to save the counting
+        joinables: the objects whose communication is mirrored, in the order of their calls in an iteration
+        enable: False if all ranks have the same number of inputs, to save the counting
         throw_on_early_termination: raise on all ranks as soon as one is done
-        kwargs: handed to each ``join_hook``
+        kwargs: passed to each ``join_hook``
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Join:
         """Begins the loop."""
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        """Mirrors the others until all are done; an exception goes on as it is."""
+        """Mirrors the others until all are done; an exception passes through unchanged."""
         try:
             if self._enable and kind is None:
                 self._mirror()
@@ -133,17 +133,18 @@ class Join:
             hook.post_hook(iterations == 0)
 
     def _count(self, mine: float) -> float:
-        """Adds up a number over the ranks."""
+        """Returns the sum of a number over the ranks."""
         total = vesta.full((1,), mine, device=self._device)
         vesta.distributed.all_reduce(total, group=self._process_group)
         return total.item()
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> NotifyWork | None:
-        """Says, at the beginning of an iteration, that this rank is still at work; None outside of a context.
+        """Announces, at the beginning of an iteration, that this rank is still at work; returns None outside of a
+        context.
 
-        Of several joinables the first one does it. Raises where ``throw_on_early_termination`` holds and some rank is
-        done.
+        Of several joinables only the first one does so. Raises if ``throw_on_early_termination`` is set and some rank
+        is done.
         """
         if not hasattr(joinable, "_join_config"):
             raise AssertionError(f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor")

@@ -1,1 +1,1 @@
-"""What a launched program may use of its launcher; PyTorch's places for these names."""
+"""What a launched program may use of its launcher, under PyTorch's module paths."""

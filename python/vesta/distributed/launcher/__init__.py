@@ -1,4 +1,4 @@
-"""Starts the processes of one machine and looks after them; ``python -m vesta.distributed.run`` is its command line."""
+"""Starts the processes of one machine and supervises them; ``python -m vesta.distributed.run`` is its command line."""
 
 from .api import SignalException as SignalException
 from .api import elastic_launch as elastic_launch

@@ -17,7 +17,7 @@ from .rendezvous import Dynamic, OtherMachineFailed, Static
 
 
 class SignalException(Exception):
-    """Says that the launcher was ended by a signal, after it had ended its workers."""
+    """The error that a signal ended the launcher, after it had ended its workers."""
 
     def __init__(self, sigval: signal.Signals) -> None:
         super().__init__(f"the launcher got {sigval.name}")
@@ -25,10 +25,10 @@ class SignalException(Exception):
 
 
 class elastic_launch:
-    """Launches a command on every local rank: ``elastic_launch(config, "python")("train.py", "--epochs", "3")``.
+    """A launcher of a command on every local rank: ``elastic_launch(config, "python")("train.py", "--epochs", "3")``.
 
-    Raises ``ChildFailedError`` when the last attempt failed, ``SignalException`` when a signal ended the launcher.
-    Functions are no entry points here: ``vesta.multiprocessing.spawn`` starts those.
+    Raises ``ChildFailedError`` if the last attempt failed, ``SignalException`` if a signal ended the launcher.
+    Functions are not entry points here: ``vesta.multiprocessing.spawn`` starts those.
     """
 
     def __init__(self, config: LaunchConfig, entrypoint: str) -> None:
@@ -89,19 +89,19 @@ def run_attempt(group: WorkerGroup, command: list[str], meeting: Static | Dynami
     elif outcome.elsewhere is None:
         outcome.elsewhere = meeting.finished()
     if outcome.elsewhere is not None:
-        meeting.failed(outcome.elsewhere)  # which opens the next round, where the other machine could not
+        meeting.failed(outcome.elsewhere)  # this opens the next round, in case the other machine could not
     return outcome
 
 
 def check_signals(inbox: SignalInbox) -> None:
-    """Raises where a signal came that is to end the launcher."""
+    """Raises if a signal came that ends the launcher."""
     for number in inbox.take():
         if number in ENDING:
             raise SignalException(number)
 
 
 def report_failure(config: LaunchConfig, attempt: int, outcome: Outcome, seconds: float) -> None:
-    """Says in two lines which rank failed first, what became of the others, and whether it goes on."""
+    """Prints in two lines which rank failed first, how the others ended, and whether the launch continues."""
     left = config.max_restarts - attempt
     then = f"restart {attempt + 1} of {config.max_restarts}" if left else "no restart left"
     if config.max_restarts == 0:
@@ -117,12 +117,13 @@ def report_failure(config: LaunchConfig, attempt: int, outcome: Outcome, seconds
 
 
 def say(message: str) -> None:
-    """Prints a line of the launcher's own."""
+    """Prints a message of the launcher."""
     print(f"vestarun: {message}", file=sys.stderr, flush=True)
 
 
 def log_folder(config: LaunchConfig) -> tuple[Path, bool]:
-    """Makes the folder of this launch's files; whether it goes again at the end (nobody asked for logs)."""
+    """Makes the folder of this launch's files; returns it and whether to remove it at the end (no logs were
+    requested)."""
     kept = config.log_dir is not None or any(config.redirects.values()) or any(config.tee.values())
     if config.log_dir is not None:
         os.makedirs(config.log_dir, exist_ok=True)

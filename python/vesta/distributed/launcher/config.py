@@ -1,4 +1,4 @@
-"""What a launch does: the options of ``python -m vesta.distributed.run`` as fields."""
+"""The configuration of a launch: the options of ``python -m vesta.distributed.run`` as fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_PREFIX = "[rank${rank}]: "
 
 @dataclass
 class LaunchConfig:
-    """What a launch does; the fields are the options of ``python -m vesta.distributed.run``.
+    """The configuration of a launch; its fields are the options of ``python -m vesta.distributed.run``.
 
     ``master_port`` None: a free port of this machine, a new one for each attempt. ``redirects`` and ``tee`` map local
     ranks to 1 (standard output), 2 (standard error) or 3 (both).
@@ -40,21 +40,21 @@ class LaunchConfig:
     duplicate_stderr_filters: list[str] = field(default_factory=list)
     signals_to_handle: str = "SIGTERM,SIGINT,SIGHUP,SIGQUIT"
     virtual_local_rank: bool = False
-    rdzv_host: str | None = None  # where the machines meet (c10d); None: ``node_rank`` and ``master_*`` say it all
+    rdzv_host: str | None = None  # where the machines meet (c10d); None: ``node_rank`` and ``master_*`` are enough
     rdzv_port: int = 29400
-    rdzv_is_host: bool | None = None  # None: this machine serves the store if ``rdzv_host`` means it
+    rdzv_is_host: bool | None = None  # None: this machine serves the store if ``rdzv_host`` is its name
     local_addr: str | None = None
-    join_timeout: float = 600.0  # seconds until the machines of an attempt are there
+    join_timeout: float = 600.0  # seconds until the machines of an attempt have come
     last_call_timeout: float = 30.0  # seconds without another machine after which min_nodes are enough
-    keep_alive_timeout: float = 30.0  # seconds without a sign of life after which a machine is lost
-    exit_timeout: float = 300.0  # seconds that a machine that is done waits for the others
+    keep_alive_timeout: float = 30.0  # seconds without a heartbeat after which a machine is lost
+    exit_timeout: float = 300.0  # seconds that a finished machine waits for the others
 
     def threads_per_worker(self) -> int:
         """Returns this machine's cores (those that the process may use) divided among the processes, at least 1."""
         return max(1, vesta.get_num_threads() // self.nproc_per_node)
 
     def prefix(self, rank: int, local_rank: int) -> bytes:
-        """Returns what stands before each line of a worker on the console."""
+        """Returns the prefix of each line of a worker on the console."""
         template = self.log_line_prefix_template
         if template is None:
             template = DEFAULT_PREFIX

@@ -18,24 +18,24 @@ from .config import LaunchConfig
 from .rendezvous import Place
 from .worker import Streams, Worker
 
-#: How long the others may fail of themselves once one worker has failed: the first to exit need not be the first to
-#: raise, since an interpreter takes a while to go.
+#: How long the others may fail by themselves once one worker has failed: the first to exit need not be the first to
+#: raise, since an interpreter takes a while to exit.
 SETTLE_SECONDS = 0.25
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass
 class Outcome:
-    """How an attempt ended: failures by rank (none: all is well), or the signal that the launcher got."""
+    """How an attempt ended: failures by rank (none: success), or the signal that the launcher got."""
 
     failures: dict[int, ProcessFailure] = field(default_factory=dict)
     signal: signal.Signals | None = None
     elsewhere: str | None = None  # the failure of another machine, for which the workers here were ended
-    ended: dict[int, str] = field(default_factory=dict)  # what became of every worker, by rank
+    ended: dict[int, str] = field(default_factory=dict)  # how every worker ended, by rank
 
 
 class SignalInbox:
-    """Collects the signals that the launcher gets, and wakes its event loop; the old handlers return afterwards."""
+    """The signals that the launcher gets; they wake its event loop. The old handlers are restored afterwards."""
 
     def __init__(self, numbers: list[signal.Signals]) -> None:
         self.pending: list[signal.Signals] = []
@@ -48,18 +48,18 @@ class SignalInbox:
             self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
             for number in numbers:
                 self._old[number] = signal.signal(number, lambda n, _: self.pending.append(signal.Signals(n)))
-        except ValueError:  # not the main thread: signals are somebody else's
+        except ValueError:  # not the main thread: signals belong to the main thread
             pass
 
     def take(self) -> list[signal.Signals]:
-        """Returns what has come since the last call."""
+        """Returns the signals since the last call."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.fd, 4096)
         taken, self.pending = self.pending, []
         return taken
 
     def close(self) -> None:
-        """Puts the old handlers back."""
+        """Restores the old handlers."""
         if self._old:
             signal.set_wakeup_fd(self._old_fd)
             for number, handler in self._old.items():
@@ -79,13 +79,13 @@ class Guard:
         )
 
     def tell(self, word: str) -> None:
-        """Adds (``+pid``) or takes off (``-pid``) a process group."""
+        """Adds (``+pid``) or removes (``-pid``) a process group."""
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             os.write(self._process.stdin.fileno(), f"{word}\n".encode())
 
     def close(self) -> None:
-        """Ends the guard; what it still has on its list it kills."""
+        """Ends the guard; it kills what is still on its list."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -96,7 +96,7 @@ class Guard:
 
 
 class WorkerGroup:
-    """Runs the workers of one attempt to their end."""
+    """The workers of one attempt, run to their end."""
 
     def __init__(self, config: LaunchConfig, place: Place, folder: Path, guard: Guard, inbox: SignalInbox) -> None:
         self._config, self._place, self._folder = config, place, folder
@@ -111,7 +111,7 @@ class WorkerGroup:
     def run(self, command: list[str], look: Callable[[], str | None]) -> Outcome:
         """Starts a worker per local rank and returns when the last has ended.
 
-        ``look`` returns why the workers are to end although none here has failed, if so.
+        ``look`` returns a reason to end the workers although none here has failed, or None.
         """
         self._look = look
         try:
@@ -178,7 +178,7 @@ class WorkerGroup:
         return {key: str(value) for key, value in values.items()}
 
     def _streams(self, which: int, rank: int, local_rank: int, folder: Path) -> Streams:
-        """Says where standard output (1) or standard error (2) of a worker goes."""
+        """Returns where standard output (1) or standard error (2) of a worker goes."""
         config = self._config
         name = {1: "stdout", 2: "stderr"}[which]
         console = {1: sys.stdout, 2: sys.stderr}[which].buffer
@@ -229,7 +229,7 @@ class WorkerGroup:
             self._failed_at = time.monotonic()
 
     def _settled_at(self) -> float | None:
-        """Returns when the workers that are left are ended; None where none has failed, or that is done."""
+        """Returns when the remaining workers are to be ended; None if none has failed, or if that is done."""
         if self._failed_at is None or self._kill_at is not None:
             return None
         return self._failed_at + SETTLE_SECONDS
@@ -247,14 +247,14 @@ class WorkerGroup:
                 worker.kill()
 
     def _end(self, number: signal.Signals) -> None:
-        """Asks the workers to end, once; ``_end_when_due`` kills those that do not."""
+        """Asks the workers once to end; ``_end_when_due`` kills those that do not."""
         for worker in self._workers:
             worker.signal(number)
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._config.shutdown_timeout
 
     def _forward(self, number: signal.Signals) -> None:
-        """Passes a signal on; one that ends programs ends the attempt, and given twice does so at once."""
+        """Passes a signal on; one that ends programs ends the attempt, and the second one does so at once."""
         if number not in ENDING:
             for worker in self._workers:
                 if worker.alive:
@@ -295,7 +295,7 @@ class WorkerGroup:
 
 
 def describe(failure: ProcessFailure) -> str:
-    """Says in words how a worker ended."""
+    """Returns a text about how a worker ended."""
     if failure.exitcode < 0:
         return f"killed by {failure.signal_name()}"
     return f"exited with code {failure.exitcode}"

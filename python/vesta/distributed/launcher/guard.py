@@ -1,7 +1,9 @@
-"""Outlives the launcher by a moment: reads worker ids from standard input and, when that ends, kills what is left.
+"""A script that outlives the launcher by a moment: it reads worker ids from standard input and, when that ends, kills
+what is left.
 
-Standard input is a pipe whose other end only the launcher holds, so its end means that the launcher is gone, however it
-went. A line ``+123`` adds the process group of worker 123, ``-123`` takes it off. Runs as a script, without Vesta.
+Standard input is a pipe whose other end only the launcher holds, so its end means that the launcher is gone, for
+whatever reason. A line ``+123`` adds the process group of worker 123, ``-123`` removes it. It runs as a script, without
+Vesta.
 """
 
 import contextlib
@@ -11,7 +13,7 @@ import sys
 
 
 def main() -> None:
-    """Follows the launcher until it is gone, then kills the groups that it did not take off."""
+    """Follows the launcher until it is gone, then kills the groups that it did not remove."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     groups = set()

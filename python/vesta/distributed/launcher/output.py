@@ -13,10 +13,10 @@ TRACEBACK = b"Traceback (most recent call last):"
 
 
 class LineRelay:
-    """Reads one output of a worker from a pipe and passes whole lines on.
+    """A reader of one output of a worker from a pipe, which passes whole lines on.
 
-    ``console`` gets each line behind ``prefix`` (None: nothing is shown), ``log`` gets the bytes as they are, and
-    ``filtered`` those lines that hold one of ``filters``.
+    ``console`` gets each line after ``prefix`` (None: nothing is shown), ``log`` gets the bytes unchanged, and
+    ``filtered`` the lines that contain one of ``filters``.
     """
 
     def __init__(self, fd: int, console: BinaryIO | None, prefix: bytes, log: BinaryIO | None) -> None:
@@ -24,14 +24,15 @@ class LineRelay:
         self.fd = fd
         self.prefix = prefix
         self.last = collections.deque(maxlen=KEPT_LINES)
-        self.traceback_at: float | None = None  # when the last traceback began that nothing but its lines followed
+        self.traceback_at: float | None = None  # the start of the last traceback, if only its own lines followed
         self.filters: list[bytes] = []
         self.filtered: BinaryIO | None = None
         self._console, self._log = console, log
         self._partial = b""
 
     def pump(self, everything: bool = False) -> bool:
-        """Passes on what is there; False at the end of the stream. ``everything``: until nothing is left just now."""
+        """Passes on what is there; returns False at the end of the stream. ``everything``: until nothing is left for
+        now."""
         while True:
             try:
                 data = os.read(self.fd, 1 << 16)
@@ -50,7 +51,7 @@ class LineRelay:
                 return True
 
     def close(self) -> None:
-        """Passes on a last line that has no end, and closes the pipe and the files."""
+        """Passes on an unfinished last line, and closes the pipe and the files."""
         if self._partial:
             self._pass_on([self._partial])
             self._partial = b""
@@ -63,7 +64,7 @@ class LineRelay:
         shown = []
         for line in lines:
             self._remember(line)
-            mine = bool(self.prefix) and line.startswith(self.prefix.rstrip())  # the worker says its rank itself
+            mine = bool(self.prefix) and line.startswith(self.prefix.rstrip())  # the worker prints its rank itself
             shown.append((b"" if mine else self.prefix) + line + b"\n")
             if self.filtered and any(word in line for word in self.filters):
                 self.filtered.write(line + b"\n")
@@ -79,7 +80,8 @@ class LineRelay:
         self.last.append(bare[:KEPT_BYTES])
 
     def last_traceback(self) -> str:
-        """Returns the lines from the last traceback's beginning on, chained exceptions included; empty if none."""
+        """Returns the lines from the start of the last traceback on, chained exceptions included; empty if there is
+        none."""
         return last_traceback(list(self.last))
 
 

@@ -1,11 +1,12 @@
-"""How the launchers of a job find each other: which machine is which, how many there are, where their processes meet.
+"""How the launchers of a job find each other: the number of each machine, how many there are, and where their processes
+meet.
 
 ``static``: the command line says it. ``c10d``: they meet in a store at ``--rdzv-endpoint``, which the launcher there
-serves. They come in any order, and whoever comes gets the next number. A *round* is one attempt: machines join it until
-``--nnodes`` are there (of ``MIN:MAX``: MAX, or MIN and nobody else for a while), then it is closed. When a worker fails
+serves. They come in any order, and each gets the next number. A *round* is one attempt: machines join it until
+``--nnodes`` are there (of ``MIN:MAX``: MAX, or MIN and no other for a while), then it is closed. When a worker fails
 anywhere, its launcher says so under the round's key, all end their workers, and those that have restarts left join the
-next round. The first machine of a round serves the store of its processes, on a port of its own. Each counts up a key
-while it lives and looks at that of the machine after it: one that was lost is found and its round fails, too.
+next round. The first machine of a round serves the store of its processes, on its own port. Each increments a key while
+it lives and checks that of the machine after it: so a lost machine is found, and its round fails, too.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from vesta._C._distributed import PrefixStore, Store, TCPStore
 
 from .config import LaunchConfig
 
-#: How often the store is asked while others are awaited.
+#: How often the store is queried while waiting for others.
 PAUSE = 0.1
-#: How often a machine whose workers run looks whether another one has failed.
+#: How often a machine whose workers run checks whether another one has failed.
 LOOK_SECONDS = 1.0
-#: How long one try to reach the store may take; signals are looked for in between.
+#: How long one attempt to reach the store may take; signals are checked in between.
 TRY = timedelta(seconds=2)
-#: How long the launcher that serves the store waits at its end until the others have read how it ended.
+#: How long the launcher that serves the store waits at its end for the others to read how it ended.
 LINGER_SECONDS = 5.0
 
 
 class RendezvousError(Exception):
-    """Says that the machines of a job did not find each other, or lost the store they meet in."""
+    """The error that the machines of a job did not find each other, or lost the store they meet in."""
 
 
 class OtherMachineFailed(Exception):
-    """Says that the workers here were ended because those of another machine failed."""
+    """The error that the workers here were ended because those of another machine failed."""
 
 
 @dataclass
 class Place:
-    """This machine in one attempt; the store at ``master`` is a launcher's where ``served`` says so."""
+    """This machine in one attempt; if ``served``, a launcher serves the store at ``master``."""
 
     node_rank: int
     nodes: int
@@ -56,7 +57,7 @@ class Place:
 
 
 class Static:
-    """The machines are as the command line says; alone on a free port, this launcher serves the store."""
+    """The rendezvous by the command line; on a single machine with a free port, this launcher serves the store."""
 
     def __init__(self, config: LaunchConfig) -> None:
         self._config = config
@@ -66,49 +67,50 @@ class Static:
         """Yields this machine's place in an attempt."""
         config = self._config
         master, served, store = (config.master_addr, config.master_port or 0), False, None
-        if config.master_port is None:  # certainly free, and the store outlives each process
+        if config.master_port is None:  # surely free, and the store outlives each process
             store = TCPStore(config.master_addr, 0, None, True, timedelta(minutes=5), False)
             master, served = (config.master_addr, store.port), True
         nproc, nodes = config.nproc_per_node, config.max_nodes
         yield Place(config.node_rank, nodes, config.node_rank * nproc, nodes * nproc, master, served, attempt)
 
     def look(self) -> str | None:
-        """Returns why this machine's workers are to end: never."""
+        """Returns a reason to end this machine's workers: always None."""
         return None
 
     def failed(self, why: str) -> None:
-        """Tells nobody: the others' processes notice."""
+        """Does nothing: the others' processes notice."""
 
     def finished(self) -> str | None:
-        """Returns which other machine failed after this one was done: nobody says so."""
+        """Returns which other machine failed after this one was done: always None, since nothing reports it."""
         return None
 
     def close(self) -> None:
-        """Ends nothing."""
+        """Does nothing."""
 
 
 class Dynamic:
-    """The machines meet in a store; see the module. ``check`` raises where a signal is to end the launcher."""
+    """The rendezvous in a store; see the module. ``check`` raises if a signal ends the launcher."""
 
     def __init__(self, config: LaunchConfig, check: Callable[[], None]) -> None:
         self._config, self._check = config, check
         self._host = socket.gethostname()
         self._deadline = time.monotonic() + config.join_timeout
         self._serves, first = self._open()
-        first.set_timeout(timedelta(seconds=60))  # an answer of the store takes no longer
+        first.set_timeout(timedelta(seconds=60))  # no answer of the store takes longer
         self._address = config.local_addr or self._own_address()
         self._store: Store = PrefixStore(f"vestarun/{config.run_id}", first)
         self._round, self._index, self._count, self._next_look, self._said = -1, 0, 0, 0.0, -1
-        self._beat, self._heard = b"", 0.0  # of the machine after this one
-        self._gone = False  # the store: a try to reach it would only take time
+        self._beat, self._heard = b"", 0.0  # the last beat of the machine after this one
+        self._gone = False  # the store is gone: trying to reach it would only take time
 
     def _open(self) -> tuple[bool, TCPStore]:
-        """Serves the store where the endpoint is this machine's and nobody does yet; else connects to it."""
+        """Serves the store if the endpoint is on this machine and no other launcher serves it yet; else connects to
+        it."""
         config = self._config
         if config.rdzv_is_host or (config.rdzv_is_host is None and is_this_machine(config.rdzv_host)):
             try:
                 return True, TCPStore(config.rdzv_host, config.rdzv_port, None, True, TRY, False)
-            except _DistNetworkError as error:  # another launcher of this machine was first
+            except _DistNetworkError as error:  # another launcher on this machine was first
                 if config.rdzv_is_host:
                     raise RendezvousError(f"cannot serve the rendezvous (--rdzv-conf is_host): {error}") from None
         while True:
@@ -125,9 +127,9 @@ class Dynamic:
                 ) from None
 
     def _own_address(self) -> str:
-        """The address that leads to the rendezvous: others reach it, too.
+        """Returns the address used towards the rendezvous, which others can reach, too.
 
-        On the machine of that name it may be 127.0.1.1 (as Debian has it); the others know the name.
+        On the machine of that name it may be 127.0.1.1 (as on Debian); the others know the name.
         """
         for family, kind, _, _, address in socket.getaddrinfo(
             self._config.rdzv_host, self._config.rdzv_port, type=socket.SOCK_DGRAM
@@ -144,7 +146,7 @@ class Dynamic:
 
     @contextlib.contextmanager
     def place(self, attempt: int) -> Iterator[Place]:
-        """Joins a round and yields this machine's place in it when it is closed."""
+        """Joins a round and yields this machine's place in it when the round is closed."""
         if self._gone:
             raise RendezvousError(
                 f"the launcher at {self._config.rdzv_host}:{self._config.rdzv_port} is gone (--rdzv-endpoint); without "
@@ -166,19 +168,19 @@ class Dynamic:
         yield Place(index, self._count, sum(sizes[:index]), sum(sizes), master, True, self._round)
 
     def _join(self) -> int:
-        """Enters the open round, or the next one; returns this machine's number in it."""
+        """Joins the open round, or the next one; returns this machine's number in it."""
         while True:
             self._round = max(self._round + 1, self._store.add("round", 0))
             index = self._store.add(f"{self._round}/joined", 1) - 1
             self._count = self._closed(index)
             if index < self._count:
                 return index
-            # The round began without this machine: a place may come free when it fails.
+            # The round began without this machine: a place may become free when it fails.
             while self._store.add("round", 0) <= self._round:
                 self._wait_a_little("was full when this machine came; no round after it began")
 
     def _closed(self, index: int) -> int:
-        """Waits until the round is closed, and closes it when it is time; returns how many are in it."""
+        """Waits until the round is closed, and closes it when it is time; returns the number of machines in it."""
         config, key = self._config, f"{self._round}/closed"
         known, since = 0, time.monotonic()
         while not self._store.check([key]):
@@ -212,7 +214,7 @@ class Dynamic:
     # ---- while workers run, and afterwards
 
     def look(self) -> str | None:
-        """Returns why this machine's workers are to end: another machine failed, or the store is gone. Else None."""
+        """Returns a reason to end this machine's workers (another machine failed, or the store is gone), or None."""
         now = time.monotonic()
         if now < self._next_look:
             return None
@@ -231,7 +233,7 @@ class Dynamic:
         return self._store.get(key).decode()
 
     def _lost(self) -> str | None:
-        """Gives a sign of life, and returns which machine gives none any more."""
+        """Sends a heartbeat, and returns which machine sends none any more."""
         self._store.add(f"{self._round}/alive/{self._index}", 1)
         after = (self._index + 1) % self._count
         key = f"{self._round}/alive/{after}"
@@ -241,11 +243,11 @@ class Dynamic:
         quiet = time.monotonic() - self._heard
         if quiet < self._config.keep_alive_timeout or self._store.check([f"{self._round}/left/{after}"]):
             return None
-        self.failed(f"machine {after} ({self._after}) gives no sign of life since {quiet:.0f} s.")
+        self.failed(f"machine {after} ({self._after}) has given no sign of life for {quiet:.0f} s.")
         return self._failure()
 
     def _seen(self) -> None:
-        """Says that this machine knows how the round ended."""
+        """Records that this machine knows how the round ended."""
         if self._said != self._round:
             self._said = self._round
             self._store.add(f"{self._round}/seen", 1)
@@ -261,9 +263,9 @@ class Dynamic:
                 self._store.compare_set("round", str(self._round), str(self._round + 1))
 
     def finished(self) -> str | None:
-        """Waits until all machines are done, so that all can begin anew if one fails; returns which one did."""
+        """Waits until all machines are done, so that all can restart if one fails; returns which one failed."""
         deadline = time.monotonic() + self._config.exit_timeout
-        with contextlib.suppress(_DistNetworkError, _DistStoreError):  # who serves the store knows that all are done
+        with contextlib.suppress(_DistNetworkError, _DistStoreError):  # the serving launcher knows that all are done
             self._store.add(f"{self._round}/done", 1)
             while time.monotonic() < deadline and self._store.add(f"{self._round}/done", 0) < self._count:
                 self._check()
@@ -275,7 +277,8 @@ class Dynamic:
         return None
 
     def close(self) -> None:
-        """Leaves the store; who serves it waits a moment until the others know how the last round ended."""
+        """Leaves the store; the launcher that serves it waits a moment until the others know how the last round
+        ended."""
         deadline = time.monotonic() + LINGER_SECONDS
         with contextlib.suppress(_DistNetworkError, _DistStoreError):
             while self._serves and self._count and time.monotonic() < deadline:
@@ -285,7 +288,7 @@ class Dynamic:
 
 
 def is_this_machine(host: str) -> bool:
-    """Tells whether a name or address is this machine's."""
+    """Returns whether a name or address belongs to this machine."""
     if host in ("localhost", "127.0.0.1", "::1", socket.gethostname(), socket.getfqdn()):
         return True
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""One worker process: how it is started, what it says, how it is ended so that nothing of it stays."""
+"""One worker process: how it is started, its output, and how it is ended so that nothing of it is left."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass
 class Streams:
-    """Says where one output of a worker goes: ``console`` behind ``prefix``, ``log`` (a path); either may be None."""
+    """Where one output of a worker goes: to ``console`` after ``prefix``, and to ``log`` (a path); either may be
+    None."""
 
     console: BinaryIO | None
     prefix: bytes
@@ -53,7 +54,7 @@ class Worker:
         self.exit_code: int | None = None
         self.ended_at = 0.0
         self.sent: signal.Signals | None = None  # the last signal of ours
-        given: list[int] = []  # descriptors that the worker has now
+        given: list[int] = []  # descriptors that now belong to the worker
         try:
             ends = [self._output(stream, given) for stream in (out, err)]
             self.process = subprocess.Popen(
@@ -75,7 +76,7 @@ class Worker:
         self.pidfd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
 
     def _output(self, stream: Streams, given: list[int]) -> int:
-        """Opens what the worker writes to; a pipe's other end gets a relay."""
+        """Opens what the worker writes to; the other end of a pipe gets a relay."""
         if stream.file_only:
             assert stream.log is not None
             fd = os.open(stream.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -92,11 +93,11 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether the process has not been seen to end."""
+        """Whether the process is not known to have ended."""
         return self.exit_code is None
 
     def poll(self) -> bool:
-        """Looks whether the process has ended; then takes its last words and kills what is left of its group."""
+        """Checks whether the process has ended; if so, reads its last output and kills what is left of its group."""
         if not self.alive:
             return True
         code = self.process.poll()
@@ -104,7 +105,7 @@ class Worker:
             return False
         self.exit_code, self.ended_at = code, time.time()
         self._kill_group()
-        deadline = time.monotonic() + 0.5  # somebody who left the group may hold the pipe open
+        deadline = time.monotonic() + 0.5  # a process that left the group may hold the pipe open
         for relay in self.relays:
             while relay.pump(everything=True) and self._group_lives() and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -124,7 +125,7 @@ class Worker:
         self.relays = []
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to the worker itself; its own processes are its business."""
+        """Sends a signal to the worker itself, not to its child processes."""
         if self.alive:
             self.sent = number
             self.process.send_signal(number)
@@ -161,13 +162,15 @@ class Worker:
         return ""
 
     def traceback_at(self) -> float | None:
-        """Returns when the last traceback began, None if there is none or its output did not pass through here."""
+        """Returns when the last traceback began; None if there is none or its output did not pass through the
+        launcher."""
         times = [relay.traceback_at for relay in self.relays if relay.traceback_at is not None]
         return max(times) if times else None
 
 
 def die_with_parent() -> Callable[[], None] | None:
-    """Returns what a child calls before exec so that the kernel kills it when the launcher dies; None elsewhere.
+    """Returns the function that a child calls before exec so that the kernel kills it when the launcher dies; None on
+    other systems.
 
     The launcher has one thread and the call is a system call, so it is safe between fork and exec.
     """
@@ -178,7 +181,7 @@ def die_with_parent() -> Callable[[], None] | None:
 
     def ask() -> None:
         prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() != parent:  # it died before the call
+        if os.getppid() != parent:  # the launcher died before the call
             os._exit(1)
 
     return ask

@@ -1,7 +1,7 @@
 """Collectives that gradients pass through. All ranks call each of them, and backward through it, in the same order.
 
-The gradient of what is copied to all ranks is the sum of theirs, and so on: each function's backward is the other one
-that moves values the opposite way. Inputs stay as they are; results are new tensors.
+The gradient of a value that is copied to all ranks is the sum of their gradients, and so on: each function's backward
+is the one that moves values the opposite way. Inputs do not change; results are new tensors.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class _AllToAllSingle(Function):
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """Returns rank ``src``'s tensor on all ranks; its gradient is the sum of theirs."""
+    """Returns rank ``src``'s tensor on all ranks; its gradient is the sum of the ranks' gradients."""
     return _Broadcast.apply(src, group, tensor)
 
 
@@ -174,7 +174,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """Returns rank ``src``'s i-th tensor on rank i; the others' tensors only tell the shape."""
+    """Returns rank ``src``'s i-th tensor on rank i; the other ranks' tensors only give the shape."""
     return _Scatter.apply(src, group, *tensors)
 
 
@@ -187,7 +187,7 @@ def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = N
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """Returns on rank i the sum of all ranks' ``input_list[i]``; ``output`` only tells the shape, as in PyTorch."""
+    """Returns on rank i the sum of all ranks' ``input_list[i]``; ``output`` only gives the shape, as in PyTorch."""
     return _ReduceScatter.apply(op, group, *input_list)
 
 
@@ -199,7 +199,7 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """Sends ``input_tensor_list[i]`` to rank i and returns what came; the outputs only tell shapes."""
+    """Sends ``input_tensor_list[i]`` to rank i and returns the received tensors; the outputs only give shapes."""
     return _AllToAll.apply(group, output_tensor_list, *input_tensor_list)
 
 
@@ -210,10 +210,10 @@ def all_to_all_single(
     input_split_sizes: list[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """Sends the i-th rows of ``input`` to rank i and returns what came; ``output`` only tells the shape."""
+    """Sends the i-th rows of ``input`` to rank i and returns the received rows; ``output`` only gives the shape."""
     return _AllToAllSingle.apply(group, output, output_split_sizes, input_split_sizes, input)
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """Returns the sum (or what ``op`` says) of the ranks' tensors on all of them."""
+    """Returns the sum (or the combination by ``op``) of the ranks' tensors on all of them."""
     return _AllReduce.apply(op, group, tensor)

@@ -1,4 +1,4 @@
-"""The layers; ``vesta.nn`` shows them all."""
+"""The layers; ``vesta.nn`` exports them all."""
 
 from __future__ import annotations
 

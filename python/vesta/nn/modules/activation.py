@@ -138,8 +138,8 @@ class Softplus(Module):
     """log(1 + exp(beta * x)) / beta, elementwise: a smooth max(x, 0); any shape.
 
     Args:
-        beta: how sharp the bend is.
-        threshold: where beta * x lies above it, the result is x itself.
+        beta: the sharpness of the bend.
+        threshold: where beta * x is above it, the result is x itself.
 
     Example::
 
@@ -163,7 +163,7 @@ class Softplus(Module):
 
 
 class Softmax(Module):
-    """exp(x) over its sum along ``dim``: positive values that sum to 1; any shape.
+    """exp(x) divided by its sum along ``dim``: positive values that sum to 1; any shape.
 
     Args:
         dim: the dimension of the sum.

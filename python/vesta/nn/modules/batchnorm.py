@@ -15,7 +15,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class _BatchNorm(Module):
-    """What the three have in common; a subclass says which inputs it takes."""
+    """The common part of batch normalizations; a subclass defines its inputs."""
 
     _version = 2
     _load_defers = True
@@ -55,14 +55,14 @@ class _BatchNorm(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forgets the running statistics: mean 0, variance 1, no batch seen."""
+        """Resets the running statistics: mean 0, variance 1, no batch seen."""
         if self.track_running_stats:
             self.running_mean.zero_()  # type: ignore[union-attr]
             self.running_var.fill_(1)  # type: ignore[union-attr]
             self.num_batches_tracked.zero_()  # type: ignore[union-attr]
 
     def reset_parameters(self) -> None:
-        """Forgets the running statistics and sets weight 1, bias 0."""
+        """Resets the running statistics and sets weight 1, bias 0."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -74,7 +74,7 @@ class _BatchNorm(Module):
             raise ValueError(f"expected {self._expected} input (got {input.dim()}D input)")
 
     def _count_batch(self) -> float:
-        """Counts a batch in training; returns its share in the running statistics."""
+        """Counts a batch in training; returns its weight in the running statistics."""
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
@@ -118,14 +118,14 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalises each of C features over the batch: (x - mean) / sqrt(var + eps) * weight + bias.
+    """The normalisation of each of C features over the batch: (x - mean) / sqrt(var + eps) * weight + bias.
 
     Ioffe and Szegedy, "Batch normalization", 2015.
 
     Args:
         num_features: C.
         eps: added to the variance.
-        momentum: share of the new batch in the running statistics; ``None`` averages over all batches.
+        momentum: the weight of the new batch in the running statistics; ``None`` averages over all batches.
         affine: whether there are ``weight`` and ``bias`` [C].
         track_running_stats: whether there are ``running_mean`` and ``running_var`` [C], used in evaluation.
         bias: whether there is a ``bias`` if ``affine``.
@@ -143,7 +143,7 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Normalises each of C channels over batch and image; arguments as for ``BatchNorm1d``.
+    """The normalisation of each of C channels over batch and image; arguments as for ``BatchNorm1d``.
 
     Shapes: input and output [N, C, H, W].
 
@@ -158,7 +158,7 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalises each of C channels over batch and volume; arguments as for ``BatchNorm1d``.
+    """The normalisation of each of C channels over batch and volume; arguments as for ``BatchNorm1d``.
 
     Shapes: input and output [N, C, D, H, W].
 
@@ -173,10 +173,10 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization whose mean and variance are those of the batches of all processes together.
+    """Batch normalization with the mean and variance of the batches of all processes together.
 
-    In training, with a process group, each forward gathers the ranks' statistics and each backward their gradients:
-    all ranks call it in the same order. In evaluation, or alone, it is ``BatchNorm``. Ranks may have batches of
+    In training, with a process group, each forward gathers the ranks' statistics and each backward their gradients, so
+    all ranks must call it in the same order. In evaluation, or alone, it is ``BatchNorm``. Ranks may have batches of
     different sizes, and empty ones. It works on the CPU, too. Arguments as for ``BatchNorm1d``, and ``process_group``
     (None: the default one).
 
@@ -236,7 +236,7 @@ class SyncBatchNorm(_BatchNorm):
         return output.to(input.dtype)
 
     def _statistics(self, input: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Returns mean and variance of each channel over all ranks, and how many values a channel has.
+        """Returns mean and variance of each channel over all ranks, and the number of values per channel.
 
         Each rank sends its mean and its variance, and they are combined by their sizes (Chan, Golub, LeVeque 1979):
         no cancellation, and one collective.
@@ -247,7 +247,7 @@ class SyncBatchNorm(_BatchNorm):
             rows = wide.transpose(0, 1).reshape(channels, -1)
             mean = rows.mean(1)
             spread = (rows - mean.view(-1, 1)).square().mean(1)
-        else:  # this rank takes part, with nothing; its gradient is zero
+        else:  # this rank takes part without values; its gradient is zero
             mean = spread = wide.reshape(channels, -1).sum(1)
         number = vesta.full((1,), float(own), dtype=mean.dtype, device=mean.device)
         from vesta.distributed.nn.functional import all_gather

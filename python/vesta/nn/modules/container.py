@@ -13,7 +13,7 @@ __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
 
 def place(index: Any, length: int) -> int:
-    """Turns an index, counted from the end if negative, into a place in ``range(length)``."""
+    """Converts an index, counted from the end if negative, to a position in ``range(length)``."""
     index = operator.index(index)
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range")
@@ -50,7 +50,7 @@ class _Numbered(Module):
         self._modules.replace([(str(i), module) for i, module in enumerate(self._modules.values())])
 
     def pop(self, index: Any = -1) -> Module:
-        """Removes and returns the module at ``index``; those behind move up."""
+        """Removes and returns the module at ``index``; later ones move up."""
         module = self[index]
         del self[index]
         return module
@@ -82,7 +82,7 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Calls its modules one after the other, each on the output of the one before.
+    """A chain of modules, each called on the output of the one before.
 
     Args:
         modules: the modules in order, or one ``OrderedDict`` of them by name.
@@ -150,7 +150,7 @@ def _checked_times(times: Any) -> int:
 
 
 class ModuleList(_Numbered):
-    """A list of modules that are registered; it has no ``forward``.
+    """A list of registered modules; it has no ``forward``.
 
     Args:
         modules: any iterable of modules.
@@ -181,7 +181,7 @@ class ModuleList(_Numbered):
         return ModuleList([*self, *other])
 
     def __repr__(self) -> str:
-        """Writes neighbours that look alike as one line: ``(0-2): 3 x Linear(...)``."""
+        """Returns the list with equal neighbours as one line: ``(0-2): 3 x Linear(...)``."""
         if not self._modules:
             return f"{self._get_name()}()"
         runs: list[list[Any]] = []  # [first, last, text]
@@ -200,7 +200,7 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """A dict of modules that are registered; it keeps the order of insertion and has no ``forward``.
+    """A dict of registered modules; it keeps the order of insertion and has no ``forward``.
 
     Args:
         modules: a mapping, or an iterable of (name, module).

@@ -16,7 +16,7 @@ __all__ = ["Conv2d"]
 
 
 def _pair(value: Any, name: str) -> tuple[int, int]:
-    """Turns an integer or two into two."""
+    """Converts one or two integers to two."""
     pair = (value, value) if isinstance(value, int) else tuple(value)
     if len(pair) != 2:
         raise ValueError(f"Conv2d: expected an integer or two of them, got {value!r} ({name}). Give rows and columns.")
@@ -30,7 +30,7 @@ class Conv2d(Module):
         in_channels, out_channels: channels of input and output; both divisible by ``groups``.
         kernel_size, stride, dilation: an integer, or one for rows and one for columns.
         padding: zeros on each side (an integer or two), ``"valid"`` (none) or ``"same"`` (output as large as input).
-        groups: into how many independent parts the channels are cut.
+        groups: the number of independent parts of the channels.
         bias: whether a value per channel is added.
         padding_mode: ``"zeros"``.
 
@@ -96,7 +96,7 @@ class Conv2d(Module):
         return padding
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew, uniformly from [-k, k], k = sqrt(groups / (in_channels * kH * kW))."""
+        """Redraws weight and bias, uniformly from [-k, k], k = sqrt(groups / (in_channels * kH * kW))."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         fan_in = self.weight[0].numel() if self.out_channels else 0
         if self.bias is not None and fan_in:

@@ -10,7 +10,8 @@ __all__ = ["Dropout"]
 
 
 class Dropout(Module):
-    """In training zeroes each element with probability ``p`` and scales the rest by 1 / (1 - p); any shape.
+    """The layer that in training zeroes each element with probability ``p`` and scales the rest by 1 / (1 - p); any
+    shape.
 
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014.
 

@@ -11,7 +11,7 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Merges the dimensions ``start_dim`` to ``end_dim`` into one; by default all but the batch.
+    """The layer that merges the dimensions ``start_dim`` to ``end_dim`` into one; by default all but the batch.
 
     Example::
 
@@ -35,7 +35,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension ``dim`` into ``unflattened_size``, one entry of which may be -1.
+    """The layer that splits dimension ``dim`` into ``unflattened_size``, one entry of which may be -1.
 
     Example::
 

@@ -1,4 +1,5 @@
-"""Hooks of a module: forward, backward, and those that run on every module. A call without any never comes here."""
+"""Hooks of a module: forward, backward, and those that run on every module. A call without hooks does not use this
+file."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_backward_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 _global_backward_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
-# Whether a global hook was ever registered; one list so that `Module.__call__` tests it without a function call.
+# Whether a global hook was ever registered: a list, so that `Module.__call__` tests it without a function call.
 any_global: list[bool] = []
 
 
@@ -78,7 +79,7 @@ def _register(
 
 
 class _Gate(Function):
-    """The identity on tensors, whose backward shows their gradients to a callback that may replace them."""
+    """The identity on tensors, whose backward passes their gradients to a callback that may replace them."""
 
     @staticmethod
     def forward(ctx: Any, callback: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -93,7 +94,7 @@ class _Gate(Function):
 
 
 class _BackwardHooks:
-    """Runs a module's backward hooks for one forward call: a gate on its inputs and one on its outputs."""
+    """A module's backward hooks for one forward call: a gate on its inputs and one on its outputs."""
 
     def __init__(self, module: Any, pre_hooks: list[Any], hooks: list[Any]) -> None:
         self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
@@ -103,13 +104,13 @@ class _BackwardHooks:
         self.grad_output: tuple[Any, ...] | None = None
 
     def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Puts the gate on the inputs; its backward ends the module's."""
+        """Adds the gate to the inputs; its backward ends the module's."""
         self.inputs = len(args)
         args, self.input_places = self._gate(args, self._leave_backward)
         return args
 
     def leave(self, output: Any) -> Any:
-        """Puts the gate on the outputs; its backward begins the module's."""
+        """Adds the gate to the outputs; its backward begins the module's."""
         outputs = output if isinstance(output, tuple) else (output,)
         self.outputs = len(outputs)
         outputs, self.output_places = self._gate(outputs, self._enter_backward)
@@ -281,7 +282,7 @@ class HooksMixin:
         pre_hooks = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
         hooks = [*_global_backward_hooks.values(), *self._backward_hooks.values()]
         if not (hooks or pre_hooks or self._forward_pre_hooks or self._forward_hooks):
-            self._has_hooks = False  # all were removed: the next call takes the fast way again
+            self._has_hooks = False  # all were removed: the next call takes the fast path again
         for key, hook in (*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
             args, kwargs = self._run_pre_hook(key, hook, args, kwargs)
         backward = _BackwardHooks(self, pre_hooks, hooks) if hooks or pre_hooks else None
@@ -319,7 +320,7 @@ class HooksMixin:
         return hook(self, args, output)
 
     def _run_always_called(self, args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]) -> None:
-        """Runs the always-called hooks that an error kept from running; what they raise becomes a warning."""
+        """Runs the always-called hooks that an error kept from running; their errors become warnings."""
         for key, hook in (*_global_forward_hooks.items(), *self._forward_hooks.items()):
             always = key in self._forward_hooks_always_called or key in _global_forward_hooks_always_called
             if not always or key in called:

@@ -16,7 +16,7 @@ __all__ = ["LayerNorm"]
 
 
 class LayerNorm(Module):
-    """Brings the last dimensions to mean 0 and variance 1: (x - mean) / sqrt(var + eps) * weight + bias.
+    """The layer that brings the last dimensions to mean 0 and variance 1: (x - mean) / sqrt(var + eps) * weight + bias.
 
     Ba et al., "Layer normalization", 2016.
 

@@ -1,4 +1,4 @@
-"""Layers that multiply by a matrix, and the one that does nothing."""
+"""Layers that multiply by a matrix, and the identity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Identity", "Linear"]
 
 
 class Identity(Module):
-    """Returns its input; takes any arguments, to stand in for another layer.
+    """The layer that returns its input; it accepts any arguments, to stand in for another layer.
 
     Example::
 
@@ -34,12 +34,12 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """input @ weight.T + bias, on the last dimension.
+    """The map input @ weight.T + bias on the last dimension.
 
     Args:
         in_features: size of the input's last dimension.
         out_features: size of the output's last dimension.
-        bias: whether something is added.
+        bias: whether there is a bias.
 
     Shapes: input [..., in_features], output [..., out_features], ``weight`` [out_features, in_features],
     ``bias`` [out_features]; both start uniform in [-k, k], k = 1 / sqrt(in_features).
@@ -69,7 +69,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Redraws weight and bias."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0

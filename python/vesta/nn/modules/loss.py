@@ -10,7 +10,7 @@ __all__ = ["BCEWithLogitsLoss", "CrossEntropyLoss", "MSELoss", "NLLLoss"]
 
 
 class _Loss(Module):
-    """What losses have in common: how the values of a batch become one."""
+    """The base of losses: it keeps how the values of a batch become one."""
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class MSELoss(_Loss):
     Args:
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
 
-    Shapes: input and target alike; the result is 0-d, or of their shape for ``"none"``.
+    Shapes: input and target have one shape; the result is 0-d, or of their shape for ``"none"``.
 
     Example::
 
@@ -56,7 +56,7 @@ class MSELoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """-input[target], averaged: for log-probabilities, such as ``LogSoftmax`` gives.
+    """-input[target], averaged: for log-probabilities, such as those of ``LogSoftmax``.
 
     Args:
         weight: [C], a factor for each class.
@@ -133,14 +133,14 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """-(target * log s + (1 - target) * log(1 - s)) for s = sigmoid(input), averaged: the loss of yes or no.
+    """-(target * log s + (1 - target) * log(1 - s)) for s = sigmoid(input), averaged: the loss of a binary classifier.
 
     Args:
         weight: a factor for each element, broadcast.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         pos_weight: a factor for the first term, broadcast.
 
-    Shapes: input and target alike; the result is 0-d, or of their shape for ``"none"``.
+    Shapes: input and target have one shape; the result is 0-d, or of their shape for ``"none"``.
 
     Example::
 

@@ -1,8 +1,8 @@
 """``Module``: the base class of layers and models.
 
-A module owns parameters, buffers and submodules under names. What it adds to a call of ``forward`` is one test for
-hooks and, while an error is on its way up, the name of the layer it came from. State dicts are in ``state_dict.py``,
-hooks in ``hooks.py``, the tables behind the names in ``registry.py`` (read its Note first).
+A module owns parameters, buffers and submodules under names. To a call of ``forward`` it adds only one test for hooks
+and, while an error is on its way up, the name of the layer it came from. State dicts are in ``state_dict.py``, hooks in
+``hooks.py``, the tables behind the names in ``registry.py`` (read its Note first).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HOOK_TABLES = (
 
 
 class Module(HooksMixin, StateDictMixin):
-    """Base of all layers and models: subclass it, create layers in ``__init__``, compute in ``forward``.
+    """The base of all layers and models: subclass it, create layers in ``__init__``, compute in ``forward``.
 
     Example::
 
@@ -68,7 +68,7 @@ class Module(HooksMixin, StateDictMixin):
             state[table] = Registry(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Computes the module's output; every subclass gives its own."""
+        """Computes the module's output; every subclass implements it."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function. '
             "Define forward(self, ...) in the class."
@@ -82,7 +82,7 @@ class Module(HooksMixin, StateDictMixin):
                 if self._has_hooks or any_global:
                     return self._call_with_hooks(args, kwargs)
                 return self.forward(*args, **kwargs)
-            return self.forward(input)  # one argument, no hooks: the way that is taken nearly always
+            return self.forward(input)  # one argument, no hooks: nearly always
         except Exception as error:
             name_module(error, self)
             raise
@@ -90,7 +90,7 @@ class Module(HooksMixin, StateDictMixin):
     # ---- names ----
 
     def _table(self, table: str) -> Any:
-        """Returns one of the three tables; an error that says what to do before ``__init__`` made them."""
+        """Returns one of the three tables; raises, with advice, if ``__init__`` has not made them yet."""
         try:
             return self.__dict__[table]
         except KeyError:
@@ -178,7 +178,7 @@ class Module(HooksMixin, StateDictMixin):
 
     def __setattr__(self, name: str, value: Any) -> None:
         state = self.__dict__
-        if name in _TABLES:  # somebody replaces a table as a whole
+        if name in _TABLES:  # the whole table is replaced
             self._replace_table(name, value)
         elif isinstance(value, Parameter):
             self._table("_parameters")
@@ -246,8 +246,8 @@ class Module(HooksMixin, StateDictMixin):
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
-        self.__dict__.setdefault("_has_hooks", True)  # the first call finds out
-        for table in _TABLES:  # tables travel as plain dicts
+        self.__dict__.setdefault("_has_hooks", True)  # the first call checks it
+        for table in _TABLES:  # tables are pickled as plain dicts
             self.__dict__[table] = Registry(self, state.get(table, {}))
 
     # ---- walking ----
@@ -319,7 +319,7 @@ class Module(HooksMixin, StateDictMixin):
         return self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Yields the parameters: what an optimizer takes."""
+        """Yields the parameters, for an optimizer."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
@@ -353,7 +353,7 @@ class Module(HooksMixin, StateDictMixin):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts ``module`` at a qualified name; ``strict`` demands that something is there already."""
+        """Puts ``module`` at a qualified name; ``strict`` requires that a module is there already."""
         if not isinstance(module, Module):
             raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
         path, _, name = target.rpartition(".")
@@ -430,14 +430,14 @@ class Module(HooksMixin, StateDictMixin):
     def to(self: T, *args: Any, **kwargs: Any) -> T:
         """Moves and casts in place: ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
 
-        With ``memory_format=vesta.channels_last`` the parameters of 4 dimensions (``channels_last_3d``: of 5) are laid
-        out so; the others stay as they are.
+        With ``memory_format=vesta.channels_last`` parameters of 4 dimensions (``channels_last_3d``: of 5) get this
+        layout; the others do not change.
 
         Args:
-            device: where parameters and buffers go.
+            device: the new device of parameters and buffers.
             dtype: a floating or complex dtype; integer buffers keep theirs.
-            non_blocking: whether a copy from pinned memory may go on while Python continues.
-            memory_format: how parameters and buffers lie in memory; a keyword.
+            non_blocking: whether a copy from pinned memory may be asynchronous.
+            memory_format: the memory layout of parameters and buffers; a keyword.
 
         Example::
 
@@ -497,7 +497,7 @@ class Module(HooksMixin, StateDictMixin):
         return self._apply(lambda tensor: tensor.cpu())
 
     def cuda(self: T, device: Any = None) -> T:
-        """Moves parameters and buffers to a GPU (the current one when missing) in place."""
+        """Moves parameters and buffers to a GPU (default: the current one) in place."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
     def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
@@ -505,7 +505,7 @@ class Module(HooksMixin, StateDictMixin):
         return self._apply(lambda tensor: vesta.empty_like(tensor, device=device), recurse=recurse)
 
     def train(self: T, mode: bool = True) -> T:
-        """Switches this module and all below to training (or evaluation): dropout and batch norm behave differently."""
+        """Sets this module and all below it to training (or evaluation): dropout and batch norm behave differently."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -514,7 +514,7 @@ class Module(HooksMixin, StateDictMixin):
         return self
 
     def eval(self: T) -> T:
-        """Switches to evaluation; ``train(False)``."""
+        """Sets evaluation mode; ``train(False)``."""
         return self.train(False)
 
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
@@ -524,7 +524,7 @@ class Module(HooksMixin, StateDictMixin):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets all gradients; ``set_to_none=False`` fills them with zeros instead."""
+        """Clears all gradients; ``set_to_none=False`` fills them with zeros instead."""
         for parameter in self.parameters():
             if parameter.grad is None:
                 continue

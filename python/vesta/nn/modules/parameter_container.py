@@ -1,4 +1,5 @@
-"""Containers of parameters: a list and a dict. Tensors become parameters as they enter; the rest stays as it is."""
+"""Containers of parameters: a list and a dict. Tensors become parameters when they are put in; other values do not
+change."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 def _line(name: Any, value: Any) -> str:
-    """Describes one entry in ``repr``."""
+    """Returns the text of one entry in ``repr``."""
     if not isinstance(value, Tensor):
         return f"({name}): Object of type: {type(value).__name__}"
     size = "x".join(str(size) for size in value.size())
@@ -28,7 +29,7 @@ def _line(name: Any, value: Any) -> str:
 
 
 class _ParameterContainer(Module):
-    """What both have in common: printing, and that they cannot be called."""
+    """The common part of both: printing, and a ``forward`` that raises."""
 
     def _entries(self) -> Iterable[tuple[Any, Any]]:
         raise NotImplementedError
@@ -42,7 +43,7 @@ class _ParameterContainer(Module):
 
 
 class ParameterList(_ParameterContainer):
-    """A list of parameters that are registered under "0", "1", ....
+    """A list of parameters, registered under "0", "1", ....
 
     Args:
         values: any iterable.
@@ -97,7 +98,7 @@ class ParameterList(_ParameterContainer):
 
 
 class ParameterDict(_ParameterContainer):
-    """A dict of parameters that are registered; it keeps the order of insertion.
+    """A dict of registered parameters; it keeps the order of insertion.
 
     Args:
         parameters: a mapping, or an iterable of (name, value).
@@ -167,7 +168,7 @@ class ParameterDict(_ParameterContainer):
         return ParameterDict(self.items())
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Returns the value under ``key``, set to ``default`` where there was none."""
+        """Returns the value under ``key``, which is set to ``default`` if there was none."""
         if key not in self:
             self[key] = default
         return self[key]

@@ -16,9 +16,9 @@ class MaxPool2d(Module):
 
     Args:
         kernel_size, padding, dilation: an integer, or one for rows and one for columns.
-        stride: from window to window; ``kernel_size`` when missing.
+        stride: the step between windows; default: ``kernel_size``.
         return_indices: also return where each maximum was, as an index into H * W.
-        ceil_mode: let the last window reach over the edge.
+        ceil_mode: allow the last window to reach over the edge.
 
     Shapes: input [N, C, H, W], output [N, C, H', W'].
 
@@ -47,7 +47,7 @@ class MaxPool2d(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        """Returns the maxima, with their places if asked."""
+        """Returns the maxima, with their places if requested."""
         return F.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )

@@ -4,9 +4,9 @@ Note [Registered tensors are plain attributes]
 PyTorch keeps them in side tables only and finds ``self.weight`` through ``Module.__getattr__``, which costs more than a
 small kernel. Here each table writes every change through to the module's ``__dict__``, so that ``self.weight`` is an
 ordinary attribute, and ``Module`` needs no ``__getattr__`` at all (defining one slows every attribute of the class).
-Invariant: ``module.__dict__[name] is table[name]`` for every name in a table, unless somebody writes into ``__dict__``
-directly; then that attribute wins, as it does in PyTorch. The table knows its module weakly: a strong reference would
-make every module a cycle, and a model's memory would wait for the garbage collector after ``del model``.
+Invariant: ``module.__dict__[name] is table[name]`` for every name in a table, unless code writes into ``__dict__``
+directly; then that attribute wins, as it does in PyTorch. The table refers to its module weakly: a strong reference
+would make every module a cycle, and a model's memory would wait for the garbage collector after ``del model``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Registry(dict):
             self[name] = value
 
     def setdefault(self, name: str, default: Any = None) -> Any:
-        """Returns the entry, set to ``default`` where there was none."""
+        """Returns the entry, which is set to ``default`` if there was none."""
         if name not in self:
             self[name] = default
         return self[name]

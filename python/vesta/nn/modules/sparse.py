@@ -68,7 +68,7 @@ class Embedding(Module):
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self) -> None:
-        """Draws the table anew."""
+        """Redraws the table."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with vesta.no_grad():

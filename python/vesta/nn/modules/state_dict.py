@@ -1,4 +1,4 @@
-"""How a module's values leave and enter it: ``state_dict`` and ``load_state_dict``, in PyTorch's layout."""
+"""Saving and loading a module's values: ``state_dict`` and ``load_state_dict``, in PyTorch's layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PENDING = "_pending_copies"  # key of local_metadata under which a load collect
 
 
 class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict`` did not find, and what it did not know."""
+    """The keys that ``load_state_dict`` did not find, and those it did not know."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -42,7 +42,7 @@ class _Copy(NamedTuple):
     assign: bool
 
     def commit(self, errors: list[str]) -> None:
-        """Copies or assigns; what goes wrong becomes a message in ``errors``."""
+        """Copies or assigns the value; a failure becomes a message in ``errors``."""
         try:
             with vesta.no_grad():
                 if not self.assign:
@@ -67,21 +67,21 @@ class StateDictMixin:
     """The part of ``Module`` that saves and loads."""
 
     _version: int = 1
-    _load_defers: bool = True  # set beside a _load_from_state_dict that does not look at the values it has loaded
+    _load_defers: bool = True  # set this beside a _load_from_state_dict that does not read the values it has loaded
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
 
     def get_extra_state(self) -> Any:
-        """Returns what the module wants in its ``state_dict`` besides tensors; override with ``set_extra_state``."""
+        """Returns what the module adds to its ``state_dict`` besides tensors; override with ``set_extra_state``."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. "
             "Override it together with set_extra_state()."
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes back what ``get_extra_state`` returned."""
+        """Restores what ``get_extra_state`` returned."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. "
             "Override it together with get_extra_state()."
@@ -140,7 +140,7 @@ class StateDictMixin:
         """Returns every parameter and persistent buffer by its qualified name; the values share memory with the module.
 
         Args:
-            destination: a dict to fill; a new one when missing.
+            destination: a dict to fill; default: a new one.
             prefix: put before every name.
             keep_vars: give the parameters themselves instead of detached views.
 
@@ -253,7 +253,7 @@ class StateDictMixin:
 
         Raises:
             RuntimeError: names or shapes do not match; the message lists all of them.
-            TypeError: ``state_dict`` is no mapping.
+            TypeError: ``state_dict`` is not a mapping.
 
         Example::
 
@@ -296,7 +296,7 @@ class _Load:
         local_metadata = dict(self.metadata.get(prefix[:-1], {}))
         if self.assign:
             local_metadata["assign_to_params_buffers"] = True
-        # A class with a _load_from_state_dict of its own may look at its values afterwards: there they go in at once.
+        # A class with its own _load_from_state_dict may read its values afterwards, so they are loaded at once.
         definer = next(cls for cls in type(module).__mro__ if "_load_from_state_dict" in vars(cls))
         if vars(definer).get("_load_defers"):
             local_metadata[_PENDING] = self.pending
@@ -309,7 +309,7 @@ class _Load:
                 self.visit(child, {k: v for k, v in state_dict.items() if k.startswith(below)}, below)
         for hook in module._load_state_dict_post_hooks.values():
             if not self.errors:
-                self.commit()  # a hook may look at the values
+                self.commit()  # a hook may read the values
             if hook(module, self.keys) is not None:
                 raise AssertionError(
                     "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
@@ -317,7 +317,7 @@ class _Load:
                 )
 
     def commit(self) -> None:
-        """Copies what was collected."""
+        """Makes the collected copies."""
         for copy in self.pending:
             copy.commit(self.errors)
         self.pending.clear()
@@ -329,7 +329,7 @@ def _quoted(key: str) -> str:
 
 
 def _advice(keys: IncompatibleKeys, strict: bool) -> list[str]:
-    """Says how to repair the mistakes that are seen most, given the names that did not match."""
+    """Returns advice on the most frequent mistakes, given the names that did not match."""
     missing, unexpected = set(keys.missing_keys), keys.unexpected_keys
     for prefix in ("module.", "_orig_mod.", "model."):
         stripped = {key[len(prefix) :] for key in unexpected if key.startswith(prefix)}

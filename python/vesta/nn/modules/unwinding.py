@@ -8,7 +8,7 @@ __all__ = ["name_module"]
 
 
 class _Note(str):
-    """The note's text, with the module it speaks of; pickles as plain text."""
+    """The note's text, with the module it names; pickles as plain text."""
 
     module: Any
 
@@ -36,7 +36,8 @@ def _path_below(root: Any, module: Any) -> str | None:
 
 
 def name_module(error: BaseException, module: Any) -> None:
-    """Notes on ``error`` that ``module`` was running; called by every module it passes, from the inside out.
+    """Adds a note to ``error`` that ``module`` was running; every module that the error passes calls it, from the
+    inside out.
 
     The innermost module adds the note; each one further out replaces its path by the longer one that leads from itself,
     so that one note remains: ``in encoder.layers.3.ff.1 = Linear(in_features=512, out_features=2048, bias=True)``.

@@ -1,4 +1,4 @@
-"""``DataParallel``: PyTorch's older way to use several devices from one process; here it knows one device."""
+"""``DataParallel``: PyTorch's older way to use several devices from one process; here it supports one device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DataParallel"]
 
 
 class DataParallel(Module):
-    """Calls ``module``; with one device or none, which is all there is here, nothing is divided.
+    """A wrapper that calls ``module``; with one device or none, which is all that is supported, nothing is divided.
 
     For several devices use ``DistributedDataParallel``, one process for each.
 
@@ -41,5 +41,5 @@ class DataParallel(Module):
         self.output_device = output_device if output_device is not None else next(iter(device_ids), None)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Returns what the module returns."""
+        """Returns the module's result."""
         return self.module(*inputs, **kwargs)

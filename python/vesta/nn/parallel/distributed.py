@@ -1,7 +1,8 @@
 """``DistributedDataParallel``: every process has a replica of the model and a part of each batch.
 
-Gradients are averaged over the processes while backward goes on, by a reducer in C++ (``multiprocessing/ddp``). What is
-here: arguments, the replicas' equality at the beginning, buffers, ``no_sync``, and moving inputs to the device.
+Gradients are averaged over the processes while backward goes on, by a reducer in C++ (``multiprocessing/ddp``). This
+file has the arguments, the check that replicas are equal at the beginning, buffers, ``no_sync``, and moving inputs to
+the device.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ DEFAULT_BUCKET_CAP_MB = 25
 
 
 def find_tensors(value: Any) -> Iterator[Tensor]:
-    """Yields the tensors in nested lists, tuples, mappings and dataclasses: what a forward may return."""
+    """Yields the tensors in nested lists, tuples, mappings and dataclasses, which a forward may return."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -63,24 +64,24 @@ def default_group() -> Any:
 
 
 class DistributedDataParallel(Module, Joinable):
-    """Wraps ``module`` so that its gradients are averages over all processes of ``process_group``.
+    """A wrapper of ``module`` whose gradients are averages over all processes of ``process_group``.
 
     Each process calls it with its own part of the batch; after ``backward`` every ``grad`` is the same everywhere, and
-    so are the parameters after the optimizer's step. The loss is to be a mean over its part. All processes make the
-    same calls in the same order; a parameter that differs in name, shape or place is an error on all of them.
+    so are the parameters after the optimizer's step. The loss should be a mean over its part. All processes make the
+    same calls in the same order; a parameter that differs in name, shape or position is an error on all of them.
 
     Arguments:
         module: the model, on one device
-        device_ids: for a model on a GPU, its one device, to which inputs are moved; None leaves inputs alone
-        broadcast_buffers, forward_sync_buffers: rank 0's buffers (running statistics) go to all ranks before each
-            forward; ``broadcast_buffers=False`` leaves them out of the beginning too
-        init_sync: False where the caller sees to it that all ranks begin with the same values
+        device_ids: for a model on a GPU, its one device, to which inputs are moved; None does not move inputs
+        broadcast_buffers, forward_sync_buffers: rank 0's buffers (running statistics) are sent to all ranks before each
+            forward; ``broadcast_buffers=False`` also leaves them out at the beginning
+        init_sync: False if the caller ensures that all ranks begin with the same values
         process_group: None is the default group
-        bucket_cap_mb: gradients travel in buckets of this size in MiB; None: 25, less at both ends. Or the sizes one by
-            one, ``bucket_cap_mb_list``
+        bucket_cap_mb: gradients are sent in buckets of this size in MiB; None: 25, less at both ends.
+            ``bucket_cap_mb_list`` gives the sizes one by one
         find_unused_parameters: some parameters may get no gradient in some iterations
         static_graph: every iteration is like the first; parameters may get several gradients in one, or none
-        gradient_as_bucket_view: accepted; gradients always lie in the buckets, and nobody can tell
+        gradient_as_bucket_view: accepted; gradients always lie in the buckets, which does not show
 
     Example::
 
@@ -186,13 +187,13 @@ class DistributedDataParallel(Module, Joinable):
         ]
 
     def _assign_modules_buffers(self) -> None:
-        """Looks the buffers up anew: a module may put other tensors in their place."""
+        """Looks up the buffers again: a module may have replaced them."""
         named = [(n, b) for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
         self.named_module_buffers = dict(named)
         self.modules_buffers = [buffer for _, buffer in named]
 
     def _make_replicas(self, with_buffers: bool) -> None:
-        """Compares the ranks' parameters and gives all the values of rank 0."""
+        """Compares the ranks' parameters and gives all ranks the values of rank 0."""
         named = [(n, p) for n, p in self.module.named_parameters() if n not in self.parameters_to_ignore]
         _C._ddp.verify_replicas(self.process_group, named, "parameter", self.device)
         if with_buffers:
@@ -239,7 +240,7 @@ class DistributedDataParallel(Module, Joinable):
     # ---- a step
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Returns what the module returns; see the class."""
+        """Returns the module's result; see the class."""
         inputs, kwargs = self._pre_forward(inputs, kwargs)
         output = self.module(*inputs, **kwargs)
         recording = vesta.is_grad_enabled()
@@ -267,9 +268,10 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Leaves gradients local: they add up in ``grad`` until the first forward and backward outside.
+        """Leaves gradients local inside a ``with`` block: they add up in ``grad`` until the first forward and backward
+        after it.
 
-        The forward belongs inside, too. Example::
+        The forward must be inside, too. Example::
 
             >>> with ddp.no_sync():  # doctest: +SKIP
             ...     ddp(first).sum().backward()
@@ -294,7 +296,7 @@ class DistributedDataParallel(Module, Joinable):
         self.forward_sync_buffers = value
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward begins with a broadcast of the buffers."""
+        """Returns whether the next forward begins with a broadcast of the buffers."""
         return self.require_forward_param_sync and self.forward_sync_buffers and len(self.modules_buffers) > 0
 
     def _sync_buffers(self) -> None:
@@ -305,10 +307,10 @@ class DistributedDataParallel(Module, Joinable):
     # ---- communication hooks
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, Any], Any]) -> None:
-        """Calls ``hook(state, bucket)`` with each ready ``GradBucket`` instead of averaging it.
+        """Registers ``hook(state, bucket)``, which is called with each ready ``GradBucket`` instead of averaging it.
 
         The hook starts its communication and returns a future of the bucket's reduced gradients (one vector). It may be
-        registered once, before the first backward. Ready-made ones: ``vesta.distributed.algorithms.ddp_comm_hooks``.
+        registered once, before the first backward. Predefined hooks: ``vesta.distributed.algorithms.ddp_comm_hooks``.
         """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
@@ -332,14 +334,14 @@ class DistributedDataParallel(Module, Joinable):
         """Returns a context around a training loop whose ranks may have different numbers of batches.
 
         A rank that leaves early takes part in the others' communication with zeros until all are done; then all get the
-        model of the last. ``divide_by_initial_world_size=False`` divides by the number of ranks that are still at work.
+        model of the last rank. ``divide_by_initial_world_size=False`` divides by the number of ranks still at work.
         """
         return Join(
             [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Returns what ``Join`` calls on a rank without inputs."""
+        """Returns the hook that ``Join`` calls on a rank without inputs."""
         return DDPJoinHook(self, divide_by_initial_world_size=kwargs.get("divide_by_initial_world_size", True))
 
     @property
@@ -357,7 +359,7 @@ class DistributedDataParallel(Module, Joinable):
         return self.process_group.rank()
 
     def _check_global_requires_backward_grad_sync(self, is_joined_rank: bool) -> bool:
-        """Tells ranks without inputs whether the backward that comes is averaged; they learn it by the same call."""
+        """Tells ranks without inputs whether the next backward is averaged; they learn it by the same call."""
         wanted = not is_joined_rank and self.require_backward_grad_sync and vesta.is_grad_enabled()
         flag = vesta.full((1,), float(wanted), device=self.device)
         vesta.distributed.all_reduce(flag, group=self.process_group)
@@ -369,17 +371,17 @@ class DistributedDataParallel(Module, Joinable):
         vesta.distributed.all_reduce(rank, op=vesta.distributed.ReduceOp.MAX, group=self.process_group)
         return int(rank.item())
 
-    # ---- what else PyTorch offers
+    # ---- other functions of PyTorch
 
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(
         module: Module, params_and_buffers_to_ignore: Iterable[str]
     ) -> None:
-        """Lists names of parameters and buffers that stay local; to be called before the module is wrapped."""
+        """Sets the names of parameters and buffers that stay local; call it before the module is wrapped."""
         module._ddp_params_and_buffers_to_ignore = list(params_and_buffers_to_ignore)
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """Returns what is known of the reducer: sizes of buckets, and the seconds that communication was waited for."""
+        """Returns the reducer's data: the sizes of buckets, and the seconds spent waiting for communication."""
         group = self.process_group
         return {
             "world_size": group.size(),

@@ -1,20 +1,38 @@
-"""What a rank of ``DistributedDataParallel`` does that has run out of inputs: the others' communication, with zeros."""
+"""The work of a ``DistributedDataParallel`` rank without inputs: the others' communication, with zeros."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import vesta
+from vesta import Tensor
 from vesta.distributed.algorithms.join import JoinHook
 
-if TYPE_CHECKING:
-    from vesta.nn.parallel.distributed import DistributedDataParallel
+
+class Replica(Protocol):
+    """The part of ``DistributedDataParallel`` that a rank without inputs works with."""
+
+    reducer: Any
+    process_group: Any
+    modules_buffers: list[Tensor]
+    forward_sync_buffers: bool
+    require_forward_param_sync: bool
+    _divide_by_initial_world_size: bool
+
+    @property
+    def _distributed_rank(self) -> int: ...
+
+    def will_sync_module_buffers(self) -> bool: ...
+    def _assign_modules_buffers(self) -> None: ...
+    def _sync_module_states(self, source: int, with_buffers: bool) -> None: ...
+    def _find_common_rank(self, input_rank: int, rank_cond: bool) -> int: ...
+    def _check_global_requires_backward_grad_sync(self, is_joined_rank: bool) -> bool: ...
 
 
 class DDPJoinHook(JoinHook):
-    """Mirrors, call by call, what a forward and backward of the other ranks send."""
+    """The hook that mirrors, call by call, what a forward and backward of the other ranks send."""
 
-    def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool) -> None:
+    def __init__(self, ddp: Replica, divide_by_initial_world_size: bool) -> None:
         super().__init__()
         self.ddp = ddp
         ddp._divide_by_initial_world_size = divide_by_initial_world_size

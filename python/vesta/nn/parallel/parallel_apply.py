@@ -1,4 +1,4 @@
-"""``parallel_apply`` calls several modules at once, each on a thread of its own."""
+"""``parallel_apply`` calls several modules at once, each on its own thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parallel_apply(
     """Calls ``modules[i]`` with ``inputs[i]`` (and ``kwargs_tup[i]``); returns their results, or raises the first
     error.
 
-    Whether gradients are recorded is the caller's setting.
+    The caller's grad mode applies.
     """
     count = len(modules)
     kwargs = kwargs_tup if kwargs_tup is not None else [{}] * count

@@ -17,8 +17,8 @@ __all__ = ["replicate"]
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
     """Returns a copy of ``network`` for each device, for one forward pass.
 
-    The parameters of a copy are tensors of a graph (no leaves): gradients add up in those of ``network``, unless
-    ``detach``. Parameters and modules that are shared in the network are shared in a copy.
+    The parameters of a copy are tensors of a graph (not leaves): gradients add up in the parameters of ``network``,
+    unless ``detach``. Parameters and modules that are shared in the network are shared in a copy.
     """
     return [_copy_to(network, as_device(device), detach) for device in devices]
 
@@ -47,7 +47,7 @@ def _copy_to(network: Module, device: Any, detach: bool) -> Module:
 
 
 def _shell(module: Module) -> Module:
-    """Returns a copy of a module with empty tables; all else is shared."""
+    """Returns a copy of a module with empty tables; everything else is shared."""
     shell = type(module).__new__(type(module))
     tables = ("_parameters", "_buffers", "_modules")
     entries = {name for table in tables for name in getattr(module, table)}

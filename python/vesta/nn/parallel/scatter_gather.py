@@ -1,4 +1,4 @@
-"""``scatter`` cuts nested inputs along the batch for several devices, ``gather`` puts outputs together again."""
+"""``scatter`` splits nested inputs along the batch for several devices; ``gather`` joins their outputs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["gather", "scatter", "scatter_kwargs"]
 
 
 def as_device(target: Any) -> Any:
-    """Returns a device; a number is that of a GPU, -1 the CPU."""
+    """Returns a device; a number means a GPU, -1 the CPU."""
     if isinstance(target, int):
         return vesta.device("cpu") if target < 0 else vesta.device("cuda", target)
     return vesta.device(target)
 
 
 def is_namedtuple(value: Any) -> bool:
-    """Tells a named tuple from a plain one."""
+    """Returns whether a value is a named tuple."""
     return isinstance(value, tuple) and hasattr(value, "_asdict") and hasattr(value, "_fields")
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """Cuts tensors in nested ``inputs`` into parts along ``dim``, one per device; other objects are repeated.
+    """Splits tensors in nested ``inputs`` into parts along ``dim``, one per device; other objects are repeated.
 
-    Returns a list with the inputs of each device. Gradients pass.
+    Returns a list with the inputs of each device. Gradients pass through.
 
     Example::
 
@@ -56,7 +56,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 def scatter_kwargs(
     inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
-    """Cuts positional and keyword arguments; the shorter of the two is filled up with empty ones."""
+    """Splits positional and keyword arguments; the shorter list is filled up with empty ones."""
     cut = scatter(inputs, target_gpus, dim) if inputs else []
     cut_kwargs = scatter(kwargs, target_gpus, dim) if kwargs else []
     count = max(len(cut), len(cut_kwargs))
@@ -66,7 +66,7 @@ def scatter_kwargs(
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """Puts the outputs of several devices together along ``dim`` on ``target_device`` (0-d tensors: into a vector)."""
+    """Joins the outputs of several devices along ``dim`` on ``target_device`` (0-d tensors: into a vector)."""
     device = as_device(target_device)
 
     def together(parts: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What training loops do with all parameters at once."""
+"""Functions of training loops on all parameters at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds gradients before an optimizer's step."""
+"""Clipping of gradients before an optimizer's step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def _norm(tensor: Tensor, norm_type: float) -> Tensor:
-    """The p-norm of all elements; float32 at least, since the squares of 16-bit floats overflow."""
+    """Returns the p-norm of all elements; float32 at least, since the squares of 16-bit floats overflow."""
     if tensor.dtype in (vesta.float16, vesta.bfloat16):
         tensor = tensor.to(vesta.float32)
     if norm_type == math.inf:
@@ -69,7 +69,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales all gradients in place so that their total norm is at most ``max_norm``; returns the norm they had.
+    """Scales all gradients in place so that their total norm is at most ``max_norm``; returns their norm before.
 
     Args:
         parameters: an iterable of tensors, or one; those without a gradient are skipped.
@@ -88,14 +88,14 @@ def clip_grad_norm_(
     grads = _gradients(parameters)
     with vesta.no_grad():
         total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
-        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # stays a tensor: no wait for the device
+        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # stays a tensor: the host does not wait
         for grad in grads:
             grad.mul_(factor.to(device=grad.device, dtype=grad.dtype))
     return total
 
 
 def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """The old name of ``clip_grad_norm_``; warns."""
+    """Does the same as ``clip_grad_norm_``, under its old name; warns."""
     warnings.warn("clip_grad_norm is deprecated, use clip_grad_norm_ instead.", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, *args, **kwargs)
 

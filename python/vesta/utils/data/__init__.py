@@ -1,4 +1,4 @@
-"""Datasets, samplers and the loader that makes batches of them."""
+"""Datasets, samplers, and the loader that makes batches from them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ __all__ = [
     "random_split",
 ]
 
-_LATER = {"DataChunk", "IterDataPipe", "MapDataPipe", "functional_datapipe"}  # imported when they are asked for
+_LATER = {"DataChunk", "IterDataPipe", "MapDataPipe", "functional_datapipe"}  # imported on first use
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The places where programs find the inner names of PyTorch's loader; what is there lives in the modules beside."""
+"""The internal names of PyTorch's loader that programs use; their contents are in the other modules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from vesta.utils.data import collate, information, seeding, transfer
 
-MP_STATUS_CHECK_INTERVAL = 5.0  #: seconds between two looks of PyTorch's loader at its workers; not used here
+MP_STATUS_CHECK_INTERVAL = 5.0  #: seconds between two checks of workers by PyTorch's loader; not used here
 
 worker = information
 pin_memory = transfer

@@ -1,4 +1,4 @@
-"""A thread between workers and caller: it pins batches, or copies them to a GPU, before they are asked for."""
+"""A thread between workers and caller: it pins batches, or copies them to a GPU, before they are requested."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from vesta.utils.data.transfer import Transfer
 
 __all__ = ["Ahead"]
 
-_TICK = 0.05  # seconds between looks at whether anybody still waits
-_DEPTH = 2  # batches that have been transferred and are not wanted yet
+_TICK = 0.05  # seconds between checks whether the caller still waits
+_DEPTH = 2  # batches that are transferred and not needed yet
 
 
 class _Belt:
-    """Takes batches from a pass, in a thread, until it is stopped.
+    """A thread that takes batches from a pass until it is stopped.
 
     Args:
         source: the pass.
-        transfer: what happens to each batch.
+        transfer: the function applied to each batch.
     """
 
     def __init__(self, source: Any, transfer: Transfer) -> None:
@@ -38,7 +38,7 @@ class _Belt:
                 task, batch = self._source._next_batch()
                 item = (task, self._transfer.ahead(batch), None)
                 del batch
-            except BaseException as error:  # the caller's, the end of the pass among them
+            except BaseException as error:  # for the caller; this includes the end of the pass
                 item = (None, None, error)
                 goes_on = not isinstance(error, StopIteration) and self._source.usable()
             while not self._source.cancelled:
@@ -50,7 +50,7 @@ class _Belt:
             del item
 
     def get(self) -> tuple[Any, Any]:
-        """Returns the next task with its batch; raises what went wrong in the thread."""
+        """Returns the next task with its batch; raises the thread's error, if any."""
         while True:
             try:
                 task, batch, error = self._ready.get(timeout=_TICK)
@@ -75,9 +75,9 @@ class _Belt:
 
 
 class Ahead:
-    """What the caller of ``iter(loader)`` holds: a pass whose batches a thread transfers.
+    """The iterator that ``iter(loader)`` returns: a pass whose batches a thread transfers.
 
-    The thread knows the pass and not this object, so that dropping it ends both.
+    The thread refers to the pass and not to this object, so that dropping this object ends both.
     """
 
     def __init__(self, source: Any) -> None:
@@ -91,7 +91,7 @@ class Ahead:
 
     @property
     def progress(self) -> Progress:
-        """How far the caller has come."""
+        """The caller's progress."""
         return self._source.progress
 
     @property
@@ -112,11 +112,11 @@ class Ahead:
             raise
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the place behind the batch that came last, for ``DataLoader.load_state_dict``."""
+        """Returns the position after the last batch given, for ``DataLoader.load_state_dict``."""
         return self._source.state_dict()
 
     def usable(self) -> bool:
-        """Whether another pass can be made with these workers."""
+        """Returns whether another pass can be made with these workers."""
         return self._finalizer.alive and self._source.usable()
 
     def restart(self, loader: Any, state: dict[str, Any] | None) -> None:

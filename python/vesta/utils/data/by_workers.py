@@ -19,9 +19,9 @@ __all__ = ["ByWorkers"]
 
 
 class ByWorkers(Pass):
-    """Asks workers for batches some time before they are wanted.
+    """A pass that requests batches from workers some time before they are needed.
 
-    Batch n is made by the n-th worker in turn, whoever is ready first; a worker whose part of an iterable dataset has
+    Batch n is made by the n-th worker in turn, whichever is ready first; a worker whose part of an iterable dataset has
     ended is left out from then on.
     """
 
@@ -35,8 +35,8 @@ class ByWorkers(Pass):
         self._pool: Pool | None = None
         self._failure: BaseException | None = None
         self._one_at_a_time = threading.RLock()  # any thread may call next()
-        self.cancelled = False  # by the caller of a thread that waits here
-        self._delivered = False  # whether what is being raised is a worker's exception
+        self.cancelled = False  # set by the caller of a thread that waits here
+        self._delivered = False  # whether the exception being raised is a worker's
         super().__init__(loader, state)
 
     def _begin(self, loader: Any, state: dict[str, Any] | None) -> None:
@@ -50,16 +50,16 @@ class ByWorkers(Pass):
             )
         self.progress.ordered = self._in_order or count == 1
         self._current += 1
-        self._ready: dict[int, tuple[Task, int, Any]] = {}  # batches that have come and are not wanted yet
+        self._ready: dict[int, tuple[Task, int, Any]] = {}  # received batches that are not needed yet
         self._asked: dict[int, tuple[Task, int]] = {}  # tasks without an answer
-        self._next = self._order.batches  # the batch that is wanted next
+        self._next = self._order.batches  # the batch that is needed next
         self._ended = [False] * count
         self._over = False  # no more tasks
-        self._end: BaseException = StopIteration()  # why
+        self._end: BaseException = StopIteration()  # why there are no more tasks
         self._places: list[Any] = list(streams) if streams else [{"samples": 0, "state": None} for _ in range(count)]
-        #: Of the worker that gets the next task, and that whose batch the caller gets next.
+        #: The worker that gets the next task, and the one whose batch the caller gets next.
         self._turn = self._given_turn = next((i for i, place in enumerate(self._places) if place.get("turn")), 0)
-        self._hung = False  # whether a batch was waited for too long and has not come since
+        self._hung = False  # whether the wait for a batch timed out and it has not come since
         if self._stream:
             self.progress.streams = self._stream_places
         if self._pool is None:
@@ -77,15 +77,15 @@ class ByWorkers(Pass):
         self._finalizer = weakref.finalize(self, self._pool.stop)
 
     def handed_out(self) -> Any:
-        """Returns what the caller gets: this, or what transfers its batches in a thread."""
+        """Returns the caller's iterator: this one, or one that transfers its batches in a thread."""
         if not self._transfer.has_work:
             return self
         assert self._pool is not None
-        self._pool.start_all()  # no fork from a thread
+        self._pool.start_all()  # so that no thread forks
         return Ahead(self)
 
     def usable(self) -> bool:
-        """Whether another pass can be made with these workers."""
+        """Returns whether another pass can be made with these workers."""
         return self._failure is None and not self._hung and self._pool is not None and self._pool.usable()
 
     def restart(self, loader: Any, state: dict[str, Any] | None) -> None:
@@ -99,20 +99,21 @@ class ByWorkers(Pass):
             self._pool = None
 
     def _stream_places(self) -> list[Any]:
-        """Where each worker's part of the stream stands, and whose turn it is; raises what a worker raised then."""
+        """Returns the position of each worker's part of the stream, and whose turn it is; raises what a worker raised
+        there."""
         for worker, place in enumerate(self._places):
             if "error" in place:
                 raise rebuild(place["error"], f"worker {worker}, at its state_dict()")
         return [{**place, "turn": i == self._given_turn} for i, place in enumerate(self._places)]
 
     def _fill(self) -> None:
-        """Hands out tasks as long as less than wanted are under way."""
+        """Gives out tasks until enough are under way."""
         while not self._over and len(self._asked) + len(self._ready) < self._ahead:
             if not self._ask():
                 return
 
     def _ask(self) -> bool:
-        """Hands out one task; False where there is none, or nobody to do it."""
+        """Gives out one task; returns False if there is none, or no worker for it."""
         worker = self._whose_turn()
         if worker is None:
             self._over = True
@@ -133,7 +134,7 @@ class ByWorkers(Pass):
 
     def _whose_turn(self) -> int | None:
         count = len(self._ended)
-        if not self._in_order and not self._stream:  # whoever has least to do
+        if not self._in_order and not self._stream:  # the worker with the fewest tasks
             load = [0] * count
             for _, worker in self._asked.values():
                 load[worker] += 1
@@ -176,12 +177,12 @@ class ByWorkers(Pass):
             raise
 
     def _awaited(self) -> tuple[Task, Any]:
-        """Returns the next task with its batch. Ends its thread where the program ends meanwhile: nobody listens."""
+        """Returns the next task with its batch. Ends its thread if the program ends meanwhile, because nobody waits."""
         pool = self._pool
         try:
             return self._arrived()
         except Exception:
-            ended = pool is not None and pool.is_over and self._pool is pool  # not by this
+            ended = pool is not None and pool.is_over and self._pool is pool  # not by this pass
             if ended and threading.current_thread() is not threading.main_thread():
                 raise SystemExit from None
             raise
@@ -203,11 +204,11 @@ class ByWorkers(Pass):
             for worker, answer in answers:
                 self._note(worker, *answer)
             if not answers and deadline is not None and time.monotonic() >= deadline:
-                self._hung = self._delivered = True  # whoever asks again waits for the same batch
+                self._hung = self._delivered = True  # another call waits for the same batch
                 raise self._late()
 
     def _raise_end(self) -> None:
-        """Raises what ended the order of this pass: its end, or an error of the sampler's, after all batches before."""
+        """Raises what ended the order of this pass (its end, or an error of the sampler), after all earlier batches."""
         end, self._end = self._end, StopIteration()
         try:
             raise end
@@ -220,7 +221,7 @@ class ByWorkers(Pass):
         return WorkerError(f"DataLoader timed out after {self._timeout} seconds. Waited for {doing}.")
 
     def _note(self, worker: int, current: int, number: int, kind: int, position: int, content: Any) -> None:
-        """Takes in an answer."""
+        """Records an answer."""
         if current != self._current or number not in self._asked:
             return
         task, _ = self._asked.pop(number)
@@ -230,7 +231,7 @@ class ByWorkers(Pass):
         self._ready[number] = (task, worker, (kind, position, content))
 
     def _take(self) -> tuple[Task, Any] | None:
-        """Returns the next batch if it is there; raises where it is an error."""
+        """Returns the next batch if it is there; raises if it is an error."""
         while self._ready:
             number = self._next if self._in_order else next(iter(self._ready))
             if number not in self._ready:
@@ -254,7 +255,8 @@ class ByWorkers(Pass):
         return None
 
     def _where(self, task: Task, worker: int, position: int | None) -> str:
-        """Says which worker an error is from, and from which batch; None for ``position``: from none yet."""
+        """Returns a text about which worker an error is from, and which batch; with ``position`` None, from no batch
+        yet."""
         assert self._pool is not None
         colleague = self._pool.workers[worker]
         if position is None:
@@ -265,7 +267,7 @@ class ByWorkers(Pass):
         return where
 
     def _raise(self, kind: int, error: BaseException) -> None:
-        """Raises what a worker raised; the next batch can still be asked for, unless the worker could not begin."""
+        """Raises what a worker raised; the next batch can still be requested, unless the worker could not begin."""
         if kind == FATAL:
             self._failure = error
             self.stop()

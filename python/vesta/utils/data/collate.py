@@ -1,4 +1,4 @@
-"""How a list of samples becomes a batch, and what is said where it cannot."""
+"""Collation of a list of samples into a batch, and its error messages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from vesta import Tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
-_SMALL = 1 << 10  # bytes of a batch that is not worth a block of shared memory
+_SMALL = 1 << 10  # bytes up to which a batch does not need a block of shared memory
 _KINDS = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 default_collate_err_msg_format = _KINDS  #: PyTorch's name for it
-#: Dtypes of NumPy whose arrays are no numbers; for programs' own functions.
+#: NumPy dtypes whose arrays are not numbers; for programs' own functions.
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 
 class _Batch(threading.local):
     """What is known about the batch that is being collated in this thread."""
 
-    indices: Sequence[Any] | None = None  # of its samples in the dataset
+    indices: Sequence[Any] | None = None  # indices of its samples in the dataset
     empty: Callable[..., Tensor] | None = None  # makes the tensor that samples are stacked into
 
 
@@ -35,7 +35,7 @@ _batch = _Batch()
 
 @contextlib.contextmanager
 def samples_named(indices: Sequence[Any]) -> Iterator[None]:
-    """Lets errors of collation name samples by their indices in the dataset."""
+    """Makes errors of collation name samples by their indices in the dataset."""
     _batch.indices = indices
     try:
         yield
@@ -44,12 +44,13 @@ def samples_named(indices: Sequence[Any]) -> Iterator[None]:
 
 
 def stack_into(empty: Callable[..., Tensor] | None) -> None:
-    """Lets default collation write into tensors of ``empty(shape, dtype)``; None: into new ones."""
+    """Makes default collation write into tensors of ``empty(shape, dtype)``; None: into new ones."""
     _batch.empty = empty
 
 
 class CollateError(Exception):
-    """Says which field of which samples cannot be stacked. The classes that are raised are RuntimeErrors and so on."""
+    """The base of errors that name a field and samples that cannot be stacked. The raised classes also derive from
+    RuntimeError and others."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -77,20 +78,20 @@ class _KindError(CollateError, TypeError):
 
 
 def _name(batch: Sequence[Any], position: int) -> str:
-    """Names a sample: by its index in the dataset where it is known."""
+    """Returns the name of a sample, by its index in the dataset if known."""
     indices = _batch.indices
     known = indices is not None and len(indices) == len(batch)
     return f"sample {indices[position]}" if known else f"sample {position} of the batch"  # type: ignore[index]
 
 
 def _differing(batch: Sequence[Any], of: Callable[[Any], Any]) -> int | None:
-    """Returns the first position whose property is not the first sample's; None where all agree."""
+    """Returns the first position whose property differs from the first sample's; None if all agree."""
     first = of(batch[0])
     return next((i for i, sample in enumerate(batch) if of(sample) != first), None)
 
 
 def _refuse(batch: Sequence[Any], of: Callable[[Any], Any], what: str, then: str = "") -> None:
-    """Raises where samples differ in a property that is called ``what``."""
+    """Raises if samples differ in a property called ``what``."""
     other = _differing(batch, of)
     if other is not None:
         first, second = of(batch[0]), of(batch[other])
@@ -102,18 +103,18 @@ def _kind_of(value: Any) -> str:
 
 
 def _is_text_array(value: Any) -> bool:
-    """Whether a NumPy array holds strings or Python objects, of which no tensor can be made."""
+    """Returns whether a NumPy array holds strings or Python objects, which cannot become a tensor."""
     return value.dtype.kind in "SUOaMmV"
 
 
 def _is_numpy(value: Any) -> bool:
-    """Whether a value is NumPy's, without importing NumPy."""
+    """Returns whether a value is of a NumPy type, without importing NumPy."""
     kind = type(value)
     return kind.__module__ == "numpy" and kind.__name__ not in ("str_", "bytes_", "string_")
 
 
 def default_convert(data: Any) -> Any:
-    """Turns NumPy arrays into tensors, inside of dicts, lists and tuples too; leaves anything else as it is.
+    """Converts NumPy arrays to tensors, also inside dicts, lists and tuples; anything else is unchanged.
 
     Example::
 
@@ -136,7 +137,7 @@ def default_convert(data: Any) -> Any:
 
 
 def _mapping(model: Mapping, values: dict) -> Any:
-    """Makes a mapping of ``model``'s class, with its further attributes; a dict where its class cannot."""
+    """Makes a mapping of ``model``'s class, with its further attributes; a dict if the class does not allow it."""
     if type(model) is dict:
         return values
     try:
@@ -150,7 +151,7 @@ def _mapping(model: Mapping, values: dict) -> Any:
 
 
 def _sequence(model: Sequence, values: list) -> Any:
-    """Makes a sequence of ``model``'s class, with its further attributes; a list where its class cannot."""
+    """Makes a sequence of ``model``'s class, with its further attributes; a list if the class does not allow it."""
     if type(model) is list:
         return values
     try:
@@ -165,11 +166,11 @@ def _sequence(model: Sequence, values: list) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
-    """Makes a batch of samples by the kind of the first: a function of the map, or member by member.
+    """Makes a batch from samples, by the type of the first one: by a function of the map, or member by member.
 
     Args:
         batch: a list of samples.
-        collate_fn_map: from a type, or a tuple of types, to ``f(batch, collate_fn_map=...)``. A subclass takes the
+        collate_fn_map: a map from a type, or a tuple of types, to ``f(batch, collate_fn_map=...)``. A subclass uses the
             first entry that fits.
 
     Example::
@@ -226,7 +227,7 @@ def _members(batch: Sequence[Mapping], key: Any) -> list[Any]:
 
 
 def _field(key: Any, members: Sequence[Any], collate_fn_map: Any) -> Any:
-    """Collates one field; an error on the way learns the field's name."""
+    """Collates one field; an error on the way gets the field's name."""
     try:
         return collate(members, collate_fn_map=collate_fn_map)
     except CollateError as error:
@@ -235,7 +236,7 @@ def _field(key: Any, members: Sequence[Any], collate_fn_map: Any) -> Any:
 
 
 def batch_memory(shape: tuple[int, ...], like: Tensor) -> Tensor | None:
-    """Makes the tensor that a batch is to be written into, in a worker; None where it may be any."""
+    """Makes the tensor into which a batch is written, in a worker; None if any will do."""
     count = math.prod(shape)
     if _batch.empty is None or like.device.type != "cpu" or like.requires_grad or count * like.element_size() <= _SMALL:
         return None
@@ -243,7 +244,7 @@ def batch_memory(shape: tuple[int, ...], like: Tensor) -> Tensor | None:
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:
-    """Stacks tensors, in a worker straight into shared memory."""
+    """Stacks tensors, in a worker directly into shared memory."""
     first = tensors[0]
     if _batch.empty is None:
         return vesta.stack(tensors, 0)
@@ -275,19 +276,19 @@ def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) 
 
 
 def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
-    """Makes a tensor [N] of NumPy's scalars."""
+    """Makes a tensor [N] from NumPy scalars."""
     if _is_text_array(batch[0]):
         raise _KindError(_KINDS.format(batch[0].dtype))
     return _numbers(batch, lambda: vesta.as_tensor(list(batch)))
 
 
 def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
-    """Makes a float64 tensor [N] of Python numbers."""
+    """Makes a float64 tensor [N] from Python numbers."""
     return _numbers(batch, lambda: vesta.tensor(list(batch), dtype=vesta.float64))
 
 
 def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
-    """Makes a tensor [N] of Python numbers."""
+    """Makes a tensor [N] from Python integers."""
     return _numbers(batch, lambda: vesta.tensor(list(batch)))
 
 
@@ -303,11 +304,11 @@ def _numbers(batch: Sequence[Any], make: Callable[[], Tensor]) -> Tensor:
 
 
 def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
-    """Leaves text as it is."""
+    """Returns text unchanged."""
     return batch
 
 
-#: What ``default_collate`` does with which type. To extend it, put your type in; NumPy's appear when they are met.
+#: The functions of ``default_collate`` by type. Add a type to extend it; NumPy's types are added when they first occur.
 default_collate_fn_map: dict[Any, Callable[..., Any]] = {
     Tensor: collate_tensor_fn,
     float: collate_float_fn,
@@ -322,7 +323,7 @@ def _is_numpy_kind(kind: type) -> bool:
 
 
 def _add_numpy() -> None:
-    """Puts NumPy's types into the map, behind the tensors as in PyTorch."""
+    """Adds NumPy's types to the map, after tensors as in PyTorch."""
     numpy = sys.modules["numpy"]
     if numpy.ndarray in default_collate_fn_map:
         return
@@ -336,8 +337,8 @@ def _add_numpy() -> None:
 def default_collate(batch: Any) -> Any:
     """Stacks samples: tensors [...] to [N, ...], numbers to [N]; dicts, lists and tuples member by member.
 
-    Strings stay as they are; tuples become lists; a Python float becomes float64, as in PyTorch. Another type is taught
-    by an entry in ``default_collate_fn_map``.
+    Strings do not change; tuples become lists; a Python float becomes float64, as in PyTorch. An entry in
+    ``default_collate_fn_map`` adds another type.
 
     Raises:
         TypeError: a sample is of a kind that cannot be stacked.

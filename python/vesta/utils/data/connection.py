@@ -1,4 +1,4 @@
-"""Messages between a loader and its workers: batches travel as handles to blocks of the worker's shared memory."""
+"""Messages between a loader and its workers: batches are sent as handles to blocks of the worker's shared memory."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from vesta.multiprocessing import reductions
 
 __all__ = ["Receiver", "Sender", "Unreadable", "receive_order", "send_order"]
 
-_SMALL = 1 << 10  # bytes of a tensor that goes in the message: to share a block costs more, and keeps an arena open
+_SMALL = 1 << 10  # bytes of a tensor sent in the message: sharing a block costs more, and keeps an arena open
 _LARGE = 1 << 13  # bytes of a pickle that goes through shared memory instead of the socket's buffer
-_HEAD = struct.Struct("=c4q")  # how the rest travels, then: pass, batch, kind of answer, position of the last sample
-_ORDER = b"B"  # a pickle behind the head
+_HEAD = struct.Struct("=c4q")  # how the rest is sent, then: pass, batch, kind of answer, position of the last sample
+_ORDER = b"B"  # a pickle after the head
 _BLOCK = b"L"  # the handle of a block with the pickle
 
 
@@ -78,37 +78,37 @@ class _BatchPickler(pickle.Pickler):
 
 
 class Sender:
-    """The worker's side: makes tensors in shared memory and sends what is made of them.
+    """The worker's side: makes tensors in shared memory and sends objects made of them.
 
     Args:
-        channel: to the loader.
+        channel: the channel to the loader.
     """
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
         self._arena = _shared.Arena()
-        self._made: set[int] = set()  # addresses of the blocks of the batch at hand
+        self._made: set[int] = set()  # addresses of the blocks of the current batch
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
-        """Makes a tensor, not initialised, in the arena."""
+        """Makes an uninitialised tensor in the arena."""
         tensor = self._arena.empty(shape, dtype)
         self._made.add(tensor.data_ptr())
         return tensor
 
     def made(self, tensor: Tensor) -> bool:
-        """Whether a tensor lies in a block of the batch at hand: others may be written to later."""
+        """Returns whether a tensor lies in a block of the current batch; others may be written to later."""
         return bool(self._made) and _C._storage_bytes(tensor).data_ptr() in self._made
 
     def send(self, current: int, number: int, kind: int, position: int, content: Any) -> None:
-        """Sends an answer; BrokenPipeError where the loader is gone.
+        """Sends an answer; BrokenPipeError if the loader is gone.
 
-        Content that cannot be pickled raises before anything is sent. What says which answer it is stands outside of
-        the pickle, so that the loader knows whose content it was when that cannot be unpickled.
+        Content that cannot be pickled raises before anything is sent. The fields that identify the answer are outside
+        of the pickle, so that the loader knows which answer it was if that cannot be unpickled.
 
         Args:
-            current, number: of the pass and of the batch.
+            current, number: the numbers of the pass and of the batch.
             kind: what the answer is.
-            position: of the sample that was being made; -1 where there is none.
+            position: the position of the sample that was being made; -1 if there is none.
             content: the batch or the error, and the state of a stream.
         """
         head = current, number, kind, position
@@ -133,10 +133,10 @@ class Sender:
 
 
 class Unreadable:
-    """Stands for the content of an answer that could not be unpickled here.
+    """The stand-in for an answer's content that could not be unpickled.
 
     Args:
-        error: why.
+        error: the reason.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -147,7 +147,7 @@ class Receiver:
     """The loader's side.
 
     Args:
-        channel: to a worker.
+        channel: the channel to a worker.
     """
 
     def __init__(self, channel: Any) -> None:
@@ -155,11 +155,11 @@ class Receiver:
         self._keep = _shared.Attachments()
 
     def receive(self) -> tuple[int, int, int, int, Any] | None:
-        """Receives an answer that has come, as the arguments of ``Sender.send``; None where nothing has come.
+        """Receives an answer that has come, as the arguments of ``Sender.send``; None if nothing has come.
 
         Raises:
             EOFError: the worker is gone.
-            OSError, RuntimeError: an answer is lost, which one is not known.
+            OSError, RuntimeError: an answer is lost, and it is not known which.
         """
         message = self._channel.receive(0.0)
         if message is None:
@@ -172,7 +172,7 @@ class Receiver:
                 if mark == _BLOCK:
                     body = memoryview(message.attach(*pickle.loads(body), self._keep))
                 content = pickle.loads(body)
-            except Exception as error:  # of the user's, when an object is made again, or for lack of memory
+            except Exception as error:  # from the user's code that rebuilds an object, or for lack of memory
                 content = Unreadable(error)
             finally:
                 _receiving.message = _receiving.keep = None
@@ -180,7 +180,7 @@ class Receiver:
 
 
 def send_order(channel: Any, arena: Any, order: Any) -> bool:
-    """Sends a worker a small object; a longer one through shared memory. False where the socket has no room."""
+    """Sends a worker a small object, or a longer one through shared memory. Returns False if the socket has no room."""
     body = _ORDER + pickle.dumps(order, 5)
     if len(body) <= _LARGE:
         return channel.send(body, [], 0.0)
@@ -194,7 +194,7 @@ def send_order(channel: Any, arena: Any, order: Any) -> bool:
 
 
 def receive_order(channel: Any) -> Any:
-    """Waits for what ``send_order`` sends; EOFError where the loader is gone."""
+    """Waits for what ``send_order`` sends; EOFError if the loader is gone."""
     message = channel.receive(None)
     try:
         body = memoryview(message.bytes)

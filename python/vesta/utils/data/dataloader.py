@@ -20,7 +20,7 @@ __all__ = ["DataLoader", "WorkerInfo", "default_collate", "default_convert", "ge
 
 T_co = TypeVar("T_co", covariant=True)
 
-# PyTorch's names for iterators, for programs that ask what they have.
+# PyTorch's names for iterators, for programs that check their type.
 _BaseDataLoaderIter = Pass
 _SingleProcessDataLoaderIter = InProcess
 
@@ -39,7 +39,7 @@ class _DatasetKind:
 
 
 class _Endless(SeekableSampler[None]):
-    """Asks a stream for one sample after the other."""
+    """A sampler that requests one sample after the other from a stream."""
 
     _random = False
 
@@ -49,29 +49,30 @@ class _Endless(SeekableSampler[None]):
 
 
 class DataLoader(Generic[T_co]):
-    """Iterates over a dataset in batches, the same ones for any number of workers.
+    """An iterable over a dataset in batches, the same ones for any number of workers.
 
     Args:
-        dataset: with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
+        dataset: a dataset with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
         batch_size: samples in a batch; ``None`` gives the samples themselves.
         shuffle: a new random order in each pass.
-        sampler: numbers of samples in the order wanted, instead of ``shuffle``.
-        batch_sampler: lists of numbers, instead of the three above and ``drop_last``.
-        num_workers: processes that make batches; 0: they are made in this one.
-        collate_fn: makes a batch of a list of samples; ``default_collate`` when missing.
+        sampler: the numbers of samples in order, instead of ``shuffle``.
+        batch_sampler: lists of sample numbers, instead of the three above and ``drop_last``.
+        num_workers: the number of processes that make batches; 0: this process makes them.
+        collate_fn: a function that makes a batch from a list of samples; default: ``default_collate``.
         pin_memory: copy batches into memory that a GPU reads from directly.
         drop_last: leave out a last batch that is smaller.
-        timeout: seconds to wait for a batch of a worker, at most; 0: as long as it is alive and not stopped.
-        worker_init_fn: called in each worker with its number, before the first batch.
+        timeout: the longest wait for a batch of a worker, in seconds; 0: as long as it is alive and not stopped.
+        worker_init_fn: a function that is called in each worker with its number, before the first batch.
         multiprocessing_context: "fork", "spawn" or "forkserver", or a context; how workers are started.
-        generator: of the order and of the seed of each pass; the default one when missing.
-        prefetch_factor: batches that each worker makes ahead; 2 when missing.
+        generator: the generator of the order and of the seed of each pass; default: the default generator.
+        prefetch_factor: the number of batches that each worker makes ahead; default: 2.
         persistent_workers: keep the workers from pass to pass.
         pin_memory_device: deprecated in PyTorch; ignored.
         in_order: give batches in the order of the sampler; False: as they are ready.
-        device: where batches go, copied ahead of their use; they stay on the CPU when missing.
-        pack: move large lists, tuples, dicts and strings that the dataset holds into one sealed block which all workers
-            read, so that reading does not grow them. The dataset's attributes are replaced by read-only views of it.
+        device: the device to which batches are copied ahead of their use; default: they stay on the CPU.
+        pack: move large lists, tuples, dicts and strings that the dataset holds into one sealed block that all workers
+            read, so that reading does not grow their memory. The dataset's attributes are replaced by read-only views
+            of it.
 
     Raises:
         ValueError: options that exclude each other.
@@ -124,7 +125,7 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = automatic if collate_fn is None else collate_fn
         self.persistent_workers = persistent_workers
         self._len_called: int | None = None
-        self._iterator: Any = None  # of persistent workers
+        self._iterator: Any = None  # with persistent workers
         self._latest: Progress | None = None  # of the last iterator
         self._resume: dict[str, Any] | None = None
         self.__initialized = True
@@ -132,10 +133,10 @@ class DataLoader(Generic[T_co]):
     def _choose_order(
         self, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool, generator: Any
     ) -> None:
-        """Checks the options that say which samples come when, and makes the samplers that are missing."""
+        """Checks the options about the order of samples, and makes missing samplers."""
         stream = isinstance(self.dataset, IterableDataset)
         self._dataset_kind = _DatasetKind.Iterable if stream else _DatasetKind.Map
-        if stream and shuffle is not None and hasattr(self.dataset, "_set_shuffle"):  # a data pipe does it itself
+        if stream and shuffle is not None and hasattr(self.dataset, "_set_shuffle"):  # a data pipe shuffles by itself
             self.dataset._set_shuffle(bool(shuffle))
             shuffle = None
         if stream:
@@ -167,7 +168,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """How workers are started."""
+        """The context with which workers are started."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
@@ -208,7 +209,7 @@ class DataLoader(Generic[T_co]):
         return iterator
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves out what belongs to passes that are going on: a copy begins with one of its own."""
+        """Leaves out what belongs to running passes: a copy begins a pass of its own."""
         return {**self.__dict__, "_iterator": None, "_latest": None}
 
     def _get_iterator(self, state: dict[str, Any] | None = None) -> Any:
@@ -219,9 +220,9 @@ class DataLoader(Generic[T_co]):
         return InProcess(self, state)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the place behind the batch that came last, small and of plain values (state.py says which).
+        """Returns the position after the last batch given, small and of plain values (see state.py).
 
-        Random states of the caller are not in it: save ``vesta.get_rng_state()`` beside it where the next passes are to
+        It does not contain the caller's random states: save ``vesta.get_rng_state()`` with it if the next passes must
         be the same too.
 
         Example::
@@ -242,16 +243,16 @@ class DataLoader(Generic[T_co]):
         return self._latest.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Lets the next pass go on where ``state_dict()`` was taken, with any number of workers.
+        """Makes the next pass continue where ``state_dict()`` was taken, with any number of workers.
 
-        With samplers of this package nothing is read again; another sampler is iterated over from its start. An
-        iterable dataset is asked by its ``load_state_dict``, or its samples are read again, with as many workers as
+        With samplers of this package nothing is read again; another sampler is iterated over from its start. For an
+        iterable dataset its ``load_state_dict`` is called, or its samples are read again, with as many workers as
         before.
         """
         self._resume = check_state(state_dict)
 
     def check_worker_number_rationality(self) -> None:
-        """Warns where there are more workers than processors."""
+        """Warns if there are more workers than processors."""
         if not self.num_workers:
             return
         checked = hasattr(os, "sched_getaffinity")
@@ -274,7 +275,7 @@ class DataLoader(Generic[T_co]):
 
 
 def _checked_prefetch(num_workers: Any, timeout: float, prefetch: Any, persistent: bool) -> int | None:
-    """Checks what concerns workers; returns how many batches each makes ahead."""
+    """Checks the options about workers; returns how many batches each makes ahead."""
     if not isinstance(num_workers, int) or num_workers < 0:
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
@@ -296,7 +297,7 @@ def _checked_prefetch(num_workers: Any, timeout: float, prefetch: Any, persisten
 
 
 def _checked_context(context: Any, num_workers: int) -> Any:
-    """Returns the context that a name stands for."""
+    """Returns the context of a name."""
     if num_workers == 0:
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
@@ -319,7 +320,7 @@ def _checked_context(context: Any, num_workers: int) -> Any:
 
 
 def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
-    """Refuses an order for a dataset that has its own."""
+    """Raises if an order is given for a dataset that has its own."""
     for name, given in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
         if given is not None:
             raise ValueError(

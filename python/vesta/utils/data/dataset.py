@@ -1,4 +1,4 @@
-"""Datasets: what has samples by number, or one after the other."""
+"""Datasets: samples by number, or one after the other."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Base of datasets with numbered samples: give ``__getitem__``, and ``__len__`` for most samplers.
+    """The base of datasets with numbered samples: define ``__getitem__``, and ``__len__`` for most samplers.
 
-    A ``__getitems__(indices)`` that returns a list of samples is used instead where it exists.
+    A ``__getitems__(indices)`` that returns a list of samples is used instead if it exists.
 
     Example::
 
@@ -53,7 +53,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """Base of datasets that are streams: give ``__iter__``.
+    """The base of datasets that are streams: define ``__iter__``.
 
     Example::
 
@@ -73,7 +73,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Samples along the first dimension of tensors: sample i is the tuple of every tensor's row i.
+    """The samples along the first dimension of tensors: sample i is the tuple of every tensor's row i.
 
     Args:
         tensors: of any shapes [N, ...] with the same N.
@@ -103,13 +103,13 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].size(0)
 
     def collated(self, indices: Sequence[int]) -> list[Tensor]:
-        """Returns what ``default_collate`` makes of these samples, with one lookup for each tensor."""
+        """Returns the same as ``default_collate`` of these samples, with one lookup for each tensor."""
         rows = vesta.tensor(indices, dtype=vesta.int64)
         return [_rows(tensor, rows) for tensor in self.tensors]
 
 
 def _samples(dataset: Any, indices: list) -> list[Any]:
-    """Returns several samples of a dataset, by its ``__getitems__`` where it has one."""
+    """Returns several samples of a dataset, by its ``__getitems__`` if it has one."""
     many = getattr(dataset, "__getitems__", None)
     if not callable(many):
         return [dataset[index] for index in indices]
@@ -120,7 +120,7 @@ def _samples(dataset: Any, indices: list) -> list[Any]:
 
 
 def _rows(tensor: Tensor, rows: Tensor) -> Tensor:
-    """Returns rows of a tensor; in a worker they are written straight into shared memory."""
+    """Returns rows of a tensor; in a worker they are written directly into shared memory."""
     memory = batch_memory((rows.size(0), *tensor.shape[1:]), tensor)
     if memory is None:
         return tensor.index_select(0, rows.to(tensor.device))
@@ -150,7 +150,7 @@ class StackDataset(Dataset[Any]):
         return tuple(dataset[index] for dataset in self.datasets)
 
     def __getitems__(self, indices: list) -> list[Any]:
-        """Returns the samples at ``indices``; datasets that have a ``__getitems__`` are asked once for all."""
+        """Returns the samples at ``indices``; datasets that have a ``__getitems__`` are called once for all."""
         named = isinstance(self.datasets, dict)
         columns = [_samples(dataset, indices) for dataset in (self.datasets.values() if named else self.datasets)]
         if named:
@@ -162,7 +162,7 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one behind the other.
+    """Datasets one after the other.
 
     Args:
         datasets: one or more, each with a length.
@@ -211,7 +211,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one behind the other."""
+    """Streams one after the other."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ class Subset(Dataset[T_co]):
     """Some samples of a dataset.
 
     Args:
-        dataset: the whole.
+        dataset: the whole dataset.
         indices: numbers of the samples in it.
 
     Example::
@@ -273,8 +273,9 @@ def random_split(dataset: Dataset[T], lengths: Sequence[int | float], generator:
     """Splits a dataset at random into subsets that do not overlap.
 
     Args:
-        lengths: sizes that sum to the dataset's, or shares that sum to 1 (what rounding leaves goes to the first ones).
-        generator: of the permutation; the default one when missing.
+        lengths: sizes that sum to the dataset's, or fractions that sum to 1 (what rounding leaves over goes to the
+            first ones).
+        generator: the generator of the permutation; default: the default generator.
 
     Example::
 

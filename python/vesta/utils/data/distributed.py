@@ -29,9 +29,10 @@ class DistributedSampler(SeekableSampler[int]):
 
     Args:
         dataset: only its length is used; the same in every process.
-        num_replicas, rank: how many processes there are and which this is; the process group's when missing.
-        shuffle: a random order, made of ``seed`` and the number given to ``set_epoch``; the same in every process.
-        drop_last: leave out what does not divide evenly; otherwise some samples come twice.
+        num_replicas, rank: the number of processes and the rank of this one; default: the process group's.
+        shuffle: use a random order, made from ``seed`` and the number given to ``set_epoch``; the same in every
+            process.
+        drop_last: leave out samples that do not divide evenly; otherwise some samples come twice.
 
     Call ``set_epoch(epoch)`` before each pass, otherwise every pass has the same order.
 
@@ -46,7 +47,7 @@ class DistributedSampler(SeekableSampler[int]):
         [[0, 2, 4], [1, 3, 0]]
     """
 
-    _random = False  # its seed is no draw but set_epoch's
+    _random = False  # its seed is not drawn, but comes from set_epoch
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class DistributedSampler(SeekableSampler[int]):
         return self.epoch
 
     def _from(self, seed: int, start: int) -> Iterator[int]:
-        self.epoch = seed  # a pass that is resumed in another process is of the epoch that it was of
+        self.epoch = seed  # a pass resumed in another process keeps its epoch
         size = len(self.dataset)
         if start >= self.num_samples:
             return iter(())
@@ -88,7 +89,7 @@ class DistributedSampler(SeekableSampler[int]):
             order = vesta.randperm(size, generator=own)
         else:
             order = vesta.arange(size)
-        # Numbers beyond the end begin again at the first; where the tail is dropped there are none.
+        # Numbers beyond the end start again at the first; if the tail is dropped there are none.
         places = vesta.arange(self.rank + start * self.num_replicas, self.total_size, self.num_replicas)
         return _listed(order[places % size])
 
@@ -96,5 +97,5 @@ class DistributedSampler(SeekableSampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Chooses the order of the next pass, which is another one for each ``epoch``."""
+        """Sets the epoch, which chooses the order of the next pass: a different one for each epoch."""
         self.epoch = epoch

@@ -1,4 +1,4 @@
-"""From a task to a batch: samples are fetched, each from its own random states, and collated."""
+"""From a task to a batch: samples are fetched, each with its own random states, and collated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["MapFetcher", "StreamFetcher", "direct"]
 
 
 def direct(dataset: Any) -> Callable[[list[int]], Any] | None:
-    """Returns a function from numbers to a collated batch, for datasets where one lookup does it; else None."""
+    """Returns a function from numbers to a collated batch, for datasets where one lookup is enough; else None."""
     if type(dataset) is TensorDataset:
         return dataset.collated
     if type(dataset) is Subset and (inner := direct(dataset.dataset)) is not None:
@@ -27,7 +27,7 @@ def direct(dataset: Any) -> Callable[[list[int]], Any] | None:
 
 
 def _collated(collate: Callable[[Any], Any], samples: Any, task: Task, position: int, seeds: Seeds) -> Any:
-    """Collates samples; a function of the user's may draw random numbers."""
+    """Collates samples; a user's function may draw random numbers."""
     seeds.leave()
     if collate is not default_collate:
         if collate is not default_convert:
@@ -38,28 +38,28 @@ def _collated(collate: Callable[[Any], Any], samples: Any, task: Task, position:
     except Exception:
         if task.indices is None or None in task.indices[:1]:
             raise
-    with samples_named(task.indices):  # once more, for an error that knows their names
+    with samples_named(task.indices):  # once more, for an error that names the samples
         return collate(samples)
 
 
 def _are_numbers(indices: Any) -> bool:
-    """Whether indices are a list of integers; a dataset may take others, each in its way."""
+    """Returns whether indices are a list of integers; a dataset may accept others in its own way."""
     kinds = set(map(type, indices)) if type(indices) is list else {bool}
     return kinds == {int} or (bool not in kinds and all(issubclass(kind, numbers.Integral) for kind in kinds))
 
 
 def _no_seed(position: int) -> None:
-    """Stands for the seeding of a sample where no code of the user's runs."""
+    """Does nothing: replaces the seeding of a sample if no user code runs."""
 
 
 class MapFetcher:
-    """Makes batches of a dataset with numbered samples.
+    """A maker of batches of a dataset with numbered samples.
 
     Args:
-        dataset: has ``__getitem__``.
+        dataset: a dataset with ``__getitem__``.
         batched: whether a task has a list of numbers.
-        collate: makes a batch of a list of samples, or converts one sample.
-        seeds: what seeds for a sample.
+        collate: a function that makes a batch from a list of samples, or converts one sample.
+        seeds: the object that seeds for a sample.
     """
 
     def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any], seeds: Seeds) -> None:
@@ -70,19 +70,19 @@ class MapFetcher:
         self._direct = direct(dataset) if batched and collate is default_collate else None
         many = getattr(dataset, "__getitems__", None) if batched else None
         self._many = many if callable(many) else None
-        #: Whether no code of the user's runs, so that nothing has to be seeded.
+        #: Whether no user code runs, so that nothing has to be seeded.
         self.plain = self._direct is not None
 
     def __call__(self, task: Task) -> Any:
         """Returns the batch of a task."""
         try:
             return self._made(task)
-        except StopIteration as error:  # would end the pass as if it were complete
+        except StopIteration as error:  # it would end the pass as if it were complete
             raise RuntimeError(f"{type(self._dataset).__name__}.__getitem__ raised StopIteration.") from error
 
     def _made(self, task: Task) -> Any:
         if self._direct is not None and _are_numbers(task.indices):
-            with contextlib.suppress(IndexError):  # -1 is the last one to a dataset; what is not there is named below
+            with contextlib.suppress(IndexError):  # for a dataset -1 is the last one; a missing index is named below
                 return self._direct(task.indices)
         dataset, position = self._dataset, task.start
         seed = _no_seed if self.plain else self._seeds.seed
@@ -102,19 +102,19 @@ class MapFetcher:
 
 
 def _keeps_state(stream: Any) -> bool:
-    """Whether a stream tells its place and can go on from there."""
+    """Returns whether a stream reports its position and can continue from there."""
     return hasattr(stream, "state_dict") and hasattr(stream, "load_state_dict")
 
 
 class StreamFetcher:
-    """Makes batches of an iterable dataset, whose samples have no numbers.
+    """A maker of batches of an iterable dataset, whose samples have no numbers.
 
     Args:
-        dataset: has ``__iter__``.
+        dataset: a dataset with ``__iter__``.
         batched, collate, seeds: as in ``MapFetcher``.
         drop_last: leave out a last batch that is smaller.
-        worker: which worker's part of the stream this is.
-        state: where to go on, from ``state()``; None: at the beginning.
+        worker: the worker whose part of the stream this is.
+        state: where to continue, from ``state()``; None: at the beginning.
     """
 
     plain = False
@@ -141,7 +141,7 @@ class StreamFetcher:
         self._ended = state is not None and state.get("ended", False)
 
     def _open(self) -> Iterator[Any]:
-        """Starts the stream, at the place where it is to go on."""
+        """Starts the stream at the position where it continues."""
         state = self._state or {"samples": 0, "state": None}
         own = state["state"]
         if own is not None and _keeps_state(self._dataset):
@@ -159,8 +159,8 @@ class StreamFetcher:
         return samples
 
     def state(self) -> dict[str, Any]:
-        """Returns how many samples have come, and what the stream or the dataset says of its own place."""
-        if self._ended:  # what is over is not asked again: many streams stand at their start then
+        """Returns the number of samples so far, and the stream's or dataset's own state."""
+        if self._ended:  # an ended stream is not queried again: many streams are at their start then
             return {"samples": self._count, "state": None, "ended": True}
         if self._samples is None:
             return self._state or {"samples": 0, "state": None}

@@ -1,4 +1,4 @@
-"""What a worker knows about itself."""
+"""A worker's information about itself."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _worker_info: WorkerInfo | None = None
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """Says which worker of how many this process is.
+    """The number of this worker, and of all workers.
 
     Attributes:
         id: 0 to num_workers - 1.
-        num_workers: how many there are.
-        seed: the seed of the pass plus ``id``, for generators of the dataset's own.
+        num_workers: the number of workers.
+        seed: the seed of the pass plus ``id``, for the dataset's own generators.
         dataset: this worker's copy of the dataset.
         rng, worker_method: as in PyTorch, where workers may be threads; here always processes.
     """
@@ -31,7 +31,7 @@ class WorkerInfo:
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Returns what this worker is; None in a process that is no worker.
+    """Returns the information about this worker; None in a process that is not a worker.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""One pass over a dataset: what every iterator of a loader has, and the one that works in the calling process."""
+"""One pass over a dataset: the base of a loader's iterators, and the one that works in the calling process."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Pass:
     """An iterator over the batches of one pass.
 
     Args:
-        loader: whose options it follows.
-        state: where to go on; None: at the beginning.
+        loader: the loader whose options it follows.
+        state: where to continue; None: at the beginning.
     """
 
     def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
@@ -33,8 +33,8 @@ class Pass:
         self._begin(loader, state)
 
     def _begin(self, loader: Any, state: dict[str, Any] | None) -> None:
-        """Starts a pass, or goes on with one."""
-        self._promised = loader._len_called  # of an iterable dataset, once len(loader) was asked
+        """Starts a pass, or continues one."""
+        self._promised = loader._len_called  # for an iterable dataset, once len(loader) was called
         self._order = Order(self._index_sampler, self._batched, loader.generator, state)
         goes_on = state is not None and not state.get("finished", True)
         self._streams = state.get("streams") if goes_on and state else None
@@ -57,7 +57,7 @@ class Pass:
         return self._transfer(self._given(self._next_batch))
 
     def _given(self, make: Callable[[], tuple[Task, Any]]) -> Any:
-        """Returns the batch that ``make`` returns, and notes that the caller has got it."""
+        """Returns the batch that ``make`` returns, and records that the caller has received it."""
         try:
             task, batch = make()
         except StopIteration:
@@ -76,12 +76,12 @@ class Pass:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the place behind the batch that came last, for ``DataLoader.load_state_dict``."""
+        """Returns the position after the last batch given, for ``DataLoader.load_state_dict``."""
         return self.progress.state_dict()
 
 
 class InProcess(Pass):
-    """Makes batches in the calling process, whose random states are as before after each of them."""
+    """A pass that makes batches in the calling process, whose random states are restored after each of them."""
 
     def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
         if loader.timeout != 0:

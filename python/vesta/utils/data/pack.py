@@ -2,12 +2,12 @@
 
 Note [Why reading grows a worker]
 Reading a Python object writes its reference count, and a page that a forked process writes to becomes its own: a pass
-over a list of a million dicts copies all of it into every worker. A packed container keeps its elements pickled in
-memory that no interpreter counts in, one by one; an element is made anew each time it is read. The block is a memfd,
-sealed against writing, which every worker maps.
+over a list of a million dicts copies all of it into every worker. A packed container keeps its elements pickled, one by
+one, in memory without reference counts; an element is made anew each time it is read. The block is a memfd, sealed
+against writing, which every worker maps.
 
-What changes for the dataset: a packed list is read-only and no ``list`` (it is a ``Sequence``, a packed dict a
-``Mapping``), and an element that is changed after it was read does not stay changed.
+What changes for the dataset: a packed list is read-only and not a ``list`` (it is a ``Sequence``, a packed dict is a
+``Mapping``), and a change to an element after it was read is lost.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from vesta.utils.data.shipping import attached, passed
 
 __all__ = ["Block", "PackedDict", "PackedSequence", "pack_dataset"]
 
-_LARGE = 4096  # elements, those of the elements included, from which a container is packed
-_DEPTH = 4  # of objects, dicts and lists in which large containers are looked for
+_LARGE = 4096  # number of elements, including elements of elements, from which a container is packed
+_DEPTH = 4  # levels of objects, dicts and lists that are searched for large containers
 _F_ADD_SEALS, _SEALS = 1033, 0x1 | 0x2 | 0x4 | 0x8  # seal, shrink, grow, write: <linux/fcntl.h>
 
 
@@ -45,7 +45,7 @@ class Block:
         self.view = memoryview(self._memory)
 
     def close(self) -> None:
-        """Gives the memory back; what was packed in it cannot be read any more."""
+        """Frees the memory; what was packed in it cannot be read any more."""
         self.view.release()
         self._memory.close()
         if self._descriptor >= 0:
@@ -72,7 +72,7 @@ def _block_of_bytes(data: bytes) -> Block:
 
 
 class _Writer:
-    """Fills a block from its start to its end."""
+    """A writer that fills a block from its start to its end."""
 
     def __init__(self) -> None:
         self._descriptor = os.memfd_create("vesta-pack", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -80,7 +80,7 @@ class _Writer:
         self.size = 0
 
     def write(self, data: Any) -> int:
-        """Appends bytes; returns where they stand."""
+        """Appends bytes; returns their offset."""
         place = self.size
         self._buffer += data
         self.size += len(data)
@@ -89,25 +89,25 @@ class _Writer:
         return place
 
     def write_numbers(self, values: array.array) -> int:
-        """Appends integers of 64 bits, aligned; returns where they stand."""
+        """Appends 64-bit integers, aligned; returns their offset."""
         self.write(bytes(-self.size % 8))
         return self.write(values.tobytes())
 
     def _flush(self) -> None:
         view = memoryview(self._buffer)
         while view:
-            view = view[os.write(self._descriptor, view) :]  # ENOSPC and ENOMEM raise here, before anybody reads
+            view = view[os.write(self._descriptor, view) :]  # ENOSPC and ENOMEM raise here, before any read
         self._buffer = bytearray()
 
     def seal(self) -> Block:
         """Ends the writing."""
-        self.write(b"\0")  # memory of no bytes cannot be mapped
+        self.write(b"\0")  # an empty file cannot be mapped
         self._flush()
         fcntl.fcntl(self._descriptor, _F_ADD_SEALS, _SEALS)
         return Block(self._descriptor)
 
     def abandon(self) -> None:
-        """Gives up."""
+        """Drops the unfinished block."""
         os.close(self._descriptor)
 
 
@@ -119,10 +119,10 @@ class PackedSequence(Sequence):
     """A list or tuple whose elements are made when they are read.
 
     Args:
-        block: where the elements are.
-        ends: where the numbers are that say where each element ends.
-        length: how many there are.
-        kind: ``list`` or ``tuple``: what a slice is.
+        block: the block of the elements.
+        ends: the offset of the numbers that say where each element ends.
+        length: the number of elements.
+        kind: ``list`` or ``tuple``: the type of a slice.
     """
 
     def __init__(self, block: Block, ends: int, length: int, kind: type) -> None:
@@ -178,7 +178,7 @@ class PackedSequence(Sequence):
 
 
 def _stable_hash(key: Any) -> int:
-    """Hashes a key alike in every process, and keys that are equal alike; TypeError for other kinds of keys."""
+    """Returns a hash that is the same in every process and for equal keys; TypeError for other kinds of keys."""
     if isinstance(key, str):
         return zlib.crc32(key.encode("utf-8", "surrogatepass"))
     if isinstance(key, bytes):
@@ -199,10 +199,10 @@ class PackedDict(Mapping):
     """A dict whose entries are made when they are read.
 
     Args:
-        block: where the entries are.
-        ends: where the numbers are that say where each key and each value ends.
-        table: where the hash table is: numbers of entries, -1 where there is none.
-        length: how many entries there are.
+        block: the block of the entries.
+        ends: the offset of the numbers that say where each key and each value ends.
+        table: the offset of the hash table: numbers of entries, -1 for none.
+        length: the number of entries.
     """
 
     def __init__(self, block: Block, ends: int, table: int, length: int) -> None:
@@ -222,8 +222,8 @@ class PackedDict(Mapping):
         return pickle.loads(self._block.view[self._ends[i] : self._ends[i + 1]])
 
     def _find(self, key: Any) -> int:
-        """Returns the number of an entry, -1 where there is none."""
-        hash(key)  # raises for a key that a dict would not take
+        """Returns the number of an entry, -1 if there is none."""
+        hash(key)  # raises for a key that a dict would not accept
         try:
             place = _stable_hash(key) % len(self._table)
         except TypeError:
@@ -262,7 +262,7 @@ def _is_object_array(value: Any) -> bool:
 
 
 def _weight(value: Any) -> int:
-    """Counts the elements of a container, those of its elements included; stops where it is large."""
+    """Counts the elements of a container, including elements of elements; stops once it is large."""
     total = len(value)
     if total >= _LARGE:
         return total
@@ -273,11 +273,11 @@ def _weight(value: Any) -> int:
 
 
 class _Packer:
-    """Moves the large containers that an object holds into one block."""
+    """The move of an object's large containers into one block."""
 
     def __init__(self) -> None:
         self._writer = _Writer()
-        self._made: list[Callable[[Block, list[Any]], Any]] = []  # what to make once there is a block
+        self._made: list[Callable[[Block, list[Any]], Any]] = []  # what to make when the block is finished
         self._seen: set[int] = set()
         self._changes: list[tuple[Any, Any, int]] = []  # (holder, attribute or key, number in _made)
 
@@ -302,7 +302,7 @@ class _Packer:
         if not (kind in (list, tuple, dict, OrderedDict) or _is_object_array(value)) or _weight(value) < _LARGE:
             return None
         if len(value) < _LARGE and any(map(_is_whole, value.values() if isinstance(value, dict) else value)):
-            return None  # a dict of large lists, a list of datasets: what they hold is packed instead
+            return None  # a dict of large lists, a list of datasets: their contents are packed instead
         try:
             self._made.append(self._dict(value) if isinstance(value, dict) else self._sequence(value))
         except Exception as error:
@@ -311,7 +311,7 @@ class _Packer:
         return len(self._made) - 1
 
     def _small_tuple(self, value: tuple, path: str) -> int | None:
-        """Packs the large members of a tuple, which becomes another tuple; None where there is none."""
+        """Packs the large members of a tuple, which becomes another tuple; None if there are none."""
         members = {i: number for i, part in enumerate(value) if (number := self.pack(part, f"{path}[{i}]")) is not None}
         if not members:
             return None
@@ -344,7 +344,7 @@ class _Packer:
         return lambda block, _: PackedDict(block, *places, length)
 
     def finish(self) -> list[Any]:
-        """Seals the block and puts the packed containers where the others were; returns them."""
+        """Seals the block and replaces the containers by the packed ones; returns these."""
         if not self._made:
             self._writer.abandon()
             return []
@@ -361,14 +361,14 @@ class _Packer:
 
 
 def _is_holder(value: Any) -> bool:
-    """Whether an object of the user's may hold containers in its attributes."""
+    """Returns whether a user's object may hold containers in its attributes."""
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.MethodType, Tensor, Block)):
         return False
     return hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in ("builtins", "numpy")
 
 
 def _is_whole(element: Any) -> bool:
-    """Whether an element is better packed by itself than read as a whole."""
+    """Returns whether an element should be packed by itself instead of read as a whole."""
     return _is_holder(element) or (type(element) in (list, tuple, dict, OrderedDict) and _weight(element) >= _LARGE)
 
 
@@ -383,9 +383,9 @@ def _members(holder: Any) -> list[tuple[Any, Any]]:
 
 
 def pack_dataset(dataset: Any) -> Any:
-    """Packs what a dataset holds, in its attributes and in those of datasets inside; returns it.
+    """Packs the containers of a dataset, in its attributes and in those of datasets inside; returns the dataset.
 
-    A dataset that is itself a large list or dict is not changed: what comes back is its packed copy.
+    A dataset that is itself a large list or dict is not changed: the result is its packed copy.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""The loader's side of its workers: starting, asking, watching and ending them. Every wait here has an end."""
+"""The loader's side of its workers: starting, calling, watching and ending them. Every wait here ends."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from vesta.utils.data.worker import FETCHING, SENDING, STARTING, Carried, Desk, 
 
 __all__ = ["Pool"]
 
-_TICK = 0.05  # seconds between looks at what no descriptor tells
+_TICK = 0.05  # seconds between checks of what no descriptor signals
 _STOPPED = 0.2  # seconds after which a stopped worker is given up
-_PAUSE = 0.25  # a tick that took so long was our own stop: what was seen before does not count
+_PAUSE = 0.25  # a tick this long means that we were stopped: earlier observations do not count
 _QUICK = 0.01  # seconds in which workers are forked at once
 _GRACE = 0.1  # seconds in which workers end by themselves
 _END = 2.0  # seconds for a killed process to be gone
-_UNKNOWN = 255  # how a process ended that this one was not told of; the standard library's number for it
-_KNOWN = 0.4  # seconds until it must be known how a process ended
+_UNKNOWN = 255  # an unknown exit code; the standard library's number for it
+_KNOWN = 0.4  # seconds to wait for an exit code
 
-#: Pools of this process; a forked child closes what it has inherited of them.
+#: Pools of this process; a forked child closes its inherited copies.
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
@@ -45,24 +45,25 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 class _Colleague:
-    """One worker as its loader sees it."""
+    """One worker, from its loader's side."""
 
     def __init__(self, number: int, process: Any, channel: Any) -> None:
         self.number = number
         self.process = process
         self.channel = channel
         self.receiver = Receiver(channel)
-        self.tasks: dict[int, Task] = {}  # asked for and not answered
+        self.tasks: dict[int, Task] = {}  # sent and not answered
         self.pid = process.pid
         self.stopped_since: float | None = None
         self.backlog: collections.deque[Any] = collections.deque()  # orders that the socket had no room for
         try:
             self.life = os.pidfd_open(self.pid)  # type: ignore[attr-defined]
-        except (AttributeError, OSError):  # an old kernel, or Python 3.8's; the channel's end tells as well
+        except (AttributeError, OSError):  # an old kernel, or Python 3.8; the channel's end shows it as well
             self.life = -1
 
     def is_alive(self) -> bool:
-        """Whether the process runs: ``Process.is_alive`` does not know where the program reaps its children itself."""
+        """Returns whether the process runs: ``Process.is_alive`` cannot tell if the program reaps its children
+        itself."""
         return not _shared.is_over(self.life) if self.life >= 0 else self.process.is_alive()
 
     def close(self) -> None:
@@ -76,16 +77,16 @@ class Pool:
     """Worker processes of one loader.
 
     Args:
-        job: what they are told.
-        context: how they are started.
+        job: the job of the workers.
+        context: the context that starts them.
     """
 
     def __init__(self, job: Job, context: Any) -> None:
         self._owner = os.getpid()
-        self.is_over = False  # whether the workers were ended
+        self.is_over = False  # whether the workers have been ended
         self._desk = Desk(job.workers)
         self.workers: list[_Colleague] = []
-        self.pids: list[int] = []  # of all that were started
+        self.pids: list[int] = []  # of all started workers
         self._poll = select.poll()
         self._by_descriptor: dict[int, _Colleague] = {}
         self._ticked = time.monotonic()
@@ -95,7 +96,7 @@ class Pool:
         self._opening: Any = None  # the loader's end of the worker that is being started
         self._count = job.workers
         self._pass: tuple[Any, ...] = ()
-        self._pending: dict[int, list[Any]] = {}  # tasks of workers that are not started yet
+        self._pending: dict[int, list[Any]] = {}  # tasks of workers that have not started yet
         self._fork: Any = None  # starts the next worker
         _pools.add(self)
         method = context.get_start_method()
@@ -114,8 +115,8 @@ class Pool:
         """Forks workers as long as that is quick.
 
         A fork copies the page tables: 20 ms for 500 MB, in which nothing is loaded. The first batch does not wait for
-        all of them: where it takes long, the others are started while there is something to wait for, at the latest
-        with one of the next batches.
+        all of them: if forking is slow, the others are started while there is something to wait for, at the latest with
+        one of the next batches.
         """
         start = time.monotonic()
         while len(self.workers) < self._count and time.monotonic() - start < _QUICK:
@@ -149,7 +150,7 @@ class Pool:
                 worker = self._start(context, number, job, Carried(self._desk.descriptor))
                 worker.channel.send(data, shipment.descriptors, None)
         except BrokenPipeError:
-            pass  # the worker is dead already: next() will say so
+            pass  # the worker is dead already: next() will report it
         finally:
             shipment.close()
 
@@ -180,7 +181,7 @@ class Pool:
         return worker
 
     def begin(self, current: int, seed: int, states: list[Any]) -> None:
-        """Tells every worker that a pass begins; tasks of earlier ones are dropped."""
+        """Tells every worker that a pass begins; tasks of earlier passes are dropped."""
         self._desk.current = current
         self._pass = current, seed, list(states)
         self._pending.clear()
@@ -204,12 +205,12 @@ class Pool:
         self._work_off(worker)
 
     def _work_off(self, worker: _Colleague) -> None:
-        with contextlib.suppress(BrokenPipeError, OSError):  # a dead worker is found where its batch is waited for
+        with contextlib.suppress(BrokenPipeError, OSError):  # a dead worker is found while waiting for its batch
             while worker.backlog and send_order(worker.channel, self._arena, worker.backlog[0]):
                 worker.backlog.popleft()
 
     def wait(self, deadline: float | None) -> list[tuple[int, Any]]:
-        """Returns answers, each with its worker's number, as soon as there are some; nothing after a while.
+        """Returns answers, each with its worker's number, as soon as there are some, or none after a while.
 
         Raises:
             WorkerError: a worker that owes an answer is dead or stopped.
@@ -240,7 +241,7 @@ class Pool:
         return answers
 
     def _read(self, worker: _Colleague, descriptor: int, answers: list[Any], dead: list[_Colleague]) -> None:
-        """Takes what a worker has sent; its death counts when all of that is read."""
+        """Reads what a worker has sent; its death counts only after all of that."""
         try:
             while (answer := worker.receiver.receive()) is not None:
                 if answer[0] == self._desk.current:
@@ -251,12 +252,12 @@ class Pool:
                 dead.append(worker)
         except EOFError:
             dead.append(worker)
-        except (OSError, RuntimeError, MemoryError) as error:  # to wait for what is lost would be for ever
+        except (OSError, RuntimeError, MemoryError) as error:  # waiting for what is lost would take forever
             where = self.where(worker).rstrip(",")
             raise WorkerError(f"DataLoader lost a batch of {where}: {error}") from error
 
     def _look_for_stopped(self) -> None:
-        """Gives up workers that somebody has stopped while this process went on."""
+        """Raises for workers that were stopped while this process continued."""
         now = time.monotonic()
         paused = now - self._ticked > _PAUSE
         self._ticked = now
@@ -272,7 +273,7 @@ class Pool:
                 )
 
     def where(self, worker: _Colleague, number: int | None = None, position: int | None = None) -> str:
-        """Says which worker it is, and what it is doing or was doing with a batch."""
+        """Returns a text about a worker, and what it is doing or was doing with a batch."""
         what, at, place = self._desk.look(worker.number)
         text = f"worker {worker.number} (pid {worker.pid})"
         if number is None:
@@ -285,7 +286,7 @@ class Pool:
         return f"{text}, making batch {number}{_sample(task, position)}," if task else f"{text}, making batch {number},"
 
     def _died(self, worker: _Colleague) -> WorkerError:
-        """Returns an error that says how a worker ended."""
+        """Returns an error about how a worker ended."""
         code = _exit_code(worker)
         where = self.where(worker)
         if code is None or code == _UNKNOWN:
@@ -304,11 +305,12 @@ class Pool:
         return os.getpid() == self._owner
 
     def usable(self) -> bool:
-        """Whether every worker is alive."""
+        """Returns whether every worker is alive."""
         return bool(self.workers) and all(worker.is_alive() for worker in self.workers)
 
     def stop(self, grace: float = _GRACE) -> None:
-        """Ends all workers: they are asked to, then told to, then killed. Takes at most some tenths of a second."""
+        """Ends all workers: they are asked to end, then sent SIGTERM, then killed. Takes at most some tenths of a
+        second."""
         if not self.is_ours:
             return
         self.is_over = True
@@ -316,7 +318,7 @@ class Pool:
         self._fork = None
         for worker in workers:
             worker.channel.close()
-            if _is_stopped(worker.pid):  # it would follow nothing else
+            if _is_stopped(worker.pid):  # it would react to nothing else
                 with contextlib.suppress(OSError):
                     _kill(worker, signal.SIGKILL)
         left = _gone(workers, grace)
@@ -340,7 +342,7 @@ class Pool:
         self._wake = -1
 
     def _abandon(self) -> None:
-        """In a forked child: closes the loader's ends, so that workers see when their loader's process is gone."""
+        """Closes the loader's ends in a forked child, so that workers see when their loader's process is gone."""
         for worker in self.workers:
             worker.close()
         self.workers = []
@@ -349,7 +351,7 @@ class Pool:
             if self._opening is None:
                 os.close(self._wake)
             self._wake = -1
-        if self._opening is not None:  # the child is a worker of this pool, to whom the rest belongs
+        if self._opening is not None:  # the child is a worker of this pool and owns the rest
             self._opening.close()
 
 
@@ -358,7 +360,7 @@ def _forget(process: Any) -> None:
     with contextlib.suppress(ValueError, OSError):
         if process.exitcode is None:
             process.join(_END)
-        if process.exitcode is None:  # somebody else was told how it ended; it would be waited for until the end
+        if process.exitcode is None:  # its exit code was read elsewhere; waiting for it would never end
             process._popen.returncode = _UNKNOWN
         process.close()
 
@@ -387,7 +389,7 @@ def _gone(workers: list[_Colleague], seconds: float) -> list[_Colleague]:
 
 
 def _exit_code(worker: _Colleague) -> int | None:
-    """Returns how a process ended, as soon as that is known; None where somebody else has asked the system first."""
+    """Returns how a process ended, as soon as that is known; None if the exit code was read elsewhere first."""
     deadline = time.monotonic() + (_KNOWN if signal.getsignal(signal.SIGCHLD) is not signal.SIG_IGN else 0.0)
     while (code := worker.process.exitcode) is None and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -403,7 +405,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _sample(task: Task | None, position: int | None) -> str:
-    """Names the sample that a worker was at."""
+    """Returns a text about the sample that a worker was working on."""
     if task is None or position is None or not 0 <= position - task.start < task.count:
         return ""
     indices = task.indices
@@ -412,7 +414,7 @@ def _sample(task: Task | None, position: int | None) -> str:
 
 
 def _advice(number: int) -> str:
-    """Says what usually is behind a signal."""
+    """Returns the usual cause of a signal."""
     if number == signal.SIGKILL:
         free = _shared.memory_headroom()
         left = f" ({free >> 20} MiB are free now)" if free is not None else ""
@@ -429,7 +431,7 @@ def _advice(number: int) -> str:
 
 
 def _preload(context: Any, method: str) -> None:
-    """Lets the fork server import this package once for all workers."""
+    """Makes the fork server import this package once for all workers."""
     if method == "forkserver":
         with contextlib.suppress(AttributeError, ValueError):
             context.set_forkserver_preload(["__main__", "vesta.utils.data.worker"])
@@ -440,5 +442,5 @@ def _shipment(job: Job) -> Shipment:
 
 
 def context_of(given: Any) -> Any:
-    """Returns the context that workers are started with."""
+    """Returns the context with which workers are started."""
     return given if given is not None else python_multiprocessing.get_context()

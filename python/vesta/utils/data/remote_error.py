@@ -11,11 +11,12 @@ __all__ = ["RemoteTraceback", "WorkerError", "describe", "rebuild", "unreadable"
 
 
 class WorkerError(RuntimeError):
-    """A worker died, stopped or hung, or raised what cannot be raised here: who, why and at which sample."""
+    """The error that a worker died, stopped or hung, or raised what cannot be raised here: which worker, why, and at
+    which sample."""
 
 
 class RemoteTraceback(Exception):
-    """Holds the traceback of a worker's exception, as the cause of that exception here."""
+    """The traceback of a worker's exception, as the cause of that exception here."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -26,7 +27,7 @@ class RemoteTraceback(Exception):
 
 
 def describe(error: BaseException) -> tuple[Any, ...]:
-    """Takes an exception apart into what can be pickled: class, arguments, attributes and the traceback's text."""
+    """Splits an exception into parts that can be pickled: class, arguments, attributes and the traceback's text."""
     kind = type(error)
     text = "".join(traceback.format_exception(kind, error, error.__traceback__))
     arguments = tuple(map(_sendable, error.args))
@@ -39,7 +40,7 @@ def describe(error: BaseException) -> tuple[Any, ...]:
 
 
 def _sendable(value: Any) -> Any:
-    """Returns the value, or its text where it cannot be pickled."""
+    """Returns the value, or its text if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(value))
     except Exception:
@@ -55,7 +56,7 @@ def _text_of(value: Any, how: Any = str) -> str:
 
 
 def _class_of(module: str, name: str) -> type | None:
-    """Finds an exception class by its name; None where there is none that may be raised from ``next()``."""
+    """Finds an exception class by its name; None if there is none that may be raised from ``next()``."""
     try:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
@@ -69,8 +70,8 @@ def _class_of(module: str, name: str) -> type | None:
 def _made(kind: type, initialised: bool, parts: tuple[Any, ...]) -> BaseException | None:
     """Makes an exception with the arguments and attributes of the one described; None unless its text is the same.
 
-    Its ``__init__`` may want other arguments than ``args``, so that it is not called at first; some built-in classes
-    need it.
+    Its ``__init__`` may need other arguments than ``args``, so it is not called at first; some built-in classes need
+    it.
     """
     _, _, arguments, attributes, special, message, _ = parts
     try:
@@ -84,13 +85,13 @@ def _made(kind: type, initialised: bool, parts: tuple[Any, ...]) -> BaseExceptio
 
 
 def unreadable(error: Exception, where: str) -> Exception:
-    """Returns what is raised for a batch that came and could not be unpickled: the error itself where that may be.
+    """Returns the error for a received batch that could not be unpickled: the original error, if it may be raised.
 
     Args:
-        error: raised by what was to be made again in this process.
-        where: which worker and batch.
+        error: the error of rebuilding an object in this process.
+        where: the worker and the batch.
     """
-    if isinstance(error, (StopIteration, StopAsyncIteration)):  # would end the pass as if it were complete
+    if isinstance(error, (StopIteration, StopAsyncIteration)):  # it would end the pass as if it were complete
         text = f"DataLoader {where}: its batch cannot be unpickled ({type(error).__name__})."
         made: Exception = WorkerError(text)
         made.__cause__ = error
@@ -101,11 +102,11 @@ def unreadable(error: Exception, where: str) -> Exception:
 
 
 def rebuild(parts: tuple[Any, ...], where: str) -> BaseException:
-    """Makes an exception of the same class, class and text being equal; a WorkerError where that cannot be done.
+    """Makes an exception of the same class and text; a WorkerError if that is impossible.
 
     Args:
-        parts: from ``describe``.
-        where: which worker, batch and sample, for the text of the cause.
+        parts: the result of ``describe``.
+        where: the worker, batch and sample, for the text of the cause.
     """
     module, name, arguments, attributes, special, message, text = parts
     kind = _class_of(module, name)

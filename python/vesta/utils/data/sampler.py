@@ -1,4 +1,4 @@
-"""Samplers: in which order the samples of a dataset come."""
+"""Samplers: the order in which the samples of a dataset come."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 T_co = TypeVar("T_co", covariant=True)
 
-_CHUNK = 1 << 16  # numbers that are made at once
+_CHUNK = 1 << 16  # numbers made at once
 
 
 def _check_positive(name: str, value: Any) -> None:
@@ -38,10 +38,10 @@ def _listed(numbers: Tensor, start: int = 0) -> Iterator[int]:
 
 
 class Sampler(Generic[T_co]):
-    """Base of samplers: give ``__iter__`` over numbers of samples, and ``__len__``.
+    """The base of samplers: define ``__iter__`` over sample numbers, and ``__len__``.
 
-    A loader that resumes in the middle of a pass iterates anew over a sampler of the user's and drops what came
-    already, unless the sampler has ``state_dict()`` and ``load_state_dict(state)``: those are asked then.
+    A loader that resumes in the middle of a pass iterates anew over a user's sampler and drops what came already,
+    unless the sampler has ``state_dict()`` and ``load_state_dict(state)``, which are used then.
     """
 
     def __iter__(self) -> Iterator[T_co]:
@@ -49,10 +49,10 @@ class Sampler(Generic[T_co]):
 
 
 class SeekableSampler(Sampler[T_co]):
-    """A sampler whose order follows from one seed, so that a pass can go on anywhere.
+    """A sampler whose order depends on one seed alone, so that a pass can continue anywhere.
 
-    Subclasses give ``_from(seed, start)``: what comes from element ``start`` on. ``_random`` says whether a seed is
-    drawn at all.
+    Subclasses define ``_from(seed, start)``: the elements from ``start`` on. ``_random`` says whether a seed is drawn
+    at all.
     """
 
     generator: Any = None
@@ -70,7 +70,7 @@ class SeekableSampler(Sampler[T_co]):
 
 
 def seekable(sampler: Any) -> bool:
-    """Whether an order follows from ``_begin`` and ``_from``: not where a subclass has its own ``__iter__``."""
+    """Returns whether an order follows from ``_begin`` and ``_from``: not if a subclass has its own ``__iter__``."""
     if type(sampler) is BatchSampler:
         return seekable(sampler.sampler)
     return isinstance(sampler, SeekableSampler) and type(sampler).__iter__ is SeekableSampler.__iter__
@@ -80,7 +80,7 @@ class SequentialSampler(SeekableSampler[int]):
     """0, 1, 2, ....
 
     Args:
-        data_source: what has the samples; only its length is used.
+        data_source: the dataset; only its length is used.
     """
 
     _random = False
@@ -99,10 +99,11 @@ class RandomSampler(SeekableSampler[int]):
     """All samples in a new random order each time, or ``num_samples`` of them.
 
     Args:
-        data_source: what has the samples; only its length is used.
+        data_source: the dataset; only its length is used.
         replacement: draw each sample anew, so that one may come twice.
-        num_samples: how many to give; all when missing. More than there are: several permutations in a row.
-        generator: of the order; the default one when missing. One number is drawn from it for each pass.
+        num_samples: how many to give; default: all. More than there are: several permutations in a row.
+        generator: the generator of the order; default: the default generator. One number is drawn from it for each
+            pass.
 
     Example::
 
@@ -124,7 +125,7 @@ class RandomSampler(SeekableSampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many samples one pass gives."""
+        """The number of samples in one pass."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def _from(self, seed: int, start: int) -> Iterator[int]:
@@ -133,7 +134,7 @@ class RandomSampler(SeekableSampler[int]):
     def _parts(self, seed: int, start: int) -> Iterator[Iterator[int]]:
         n = len(self.data_source)
         own = vesta.Generator()
-        part = _CHUNK if self.replacement else n  # what one draw gives; draw i is seeded by seed + i
+        part = _CHUNK if self.replacement else n  # numbers of one draw; draw i is seeded by seed + i
         for first in range(start // part * part, self.num_samples, part) if n else ():
             own.manual_seed((seed + first // part) % (1 << 64))
             count = min(part, self.num_samples - first)
@@ -148,7 +149,7 @@ class RandomSampler(SeekableSampler[int]):
 
 
 class SubsetRandomSampler(SeekableSampler[int]):
-    """Given numbers in a new random order each time."""
+    """The given numbers in a new random order each time."""
 
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
         self.indices = indices
@@ -163,9 +164,9 @@ class SubsetRandomSampler(SeekableSampler[int]):
 
 
 class WeightedRandomSampler(SeekableSampler[int]):
-    """Draws ``num_samples`` numbers 0 to N - 1, each with probability proportional to its weight.
+    """``num_samples`` numbers 0 to N - 1, each drawn with probability proportional to its weight.
 
-    With replacement by inverting the cumulative weights; without, by taking the largest log(u) / weight (Efraimidis and
+    Draws with replacement invert the cumulative weights; draws without take the largest log(u) / weight (Efraimidis and
     Spirakis, "Weighted random sampling with a reservoir", 2006).
 
     Args:
@@ -209,7 +210,7 @@ class WeightedRandomSampler(SeekableSampler[int]):
         uniform = vesta.rand((draws,), dtype=vesta.float64, generator=own).tolist()
         if self.replacement:
             sums = list(itertools.accumulate(weights))
-            last = max(i for i, weight in enumerate(weights) if weight > 0)  # where rounding may not go beyond
+            last = max(i for i, weight in enumerate(weights) if weight > 0)  # rounding must not go beyond it
             return (min(bisect.bisect_right(sums, u * sums[-1]), last) for u in uniform[start:])
         keys = [math.log(1.0 - u) / weight if weight > 0 else -math.inf for u, weight in zip(uniform, weights)]
         return iter(sorted(range(len(weights)), key=keys.__getitem__, reverse=True)[start : self.num_samples])

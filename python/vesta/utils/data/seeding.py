@@ -1,15 +1,15 @@
-"""Randomness of a sample: what generators start from before each ``dataset[i]``.
+"""Randomness of a sample: the states of generators before each ``dataset[i]``.
 
 Note [Randomness that does not depend on workers]
 Each sample starts from states that are a function of two numbers: the seed of the pass, drawn once from the loader's
 generator (so that every epoch has its own), and the position of the sample in the pass. Which process makes the sample,
 and what it made before, does not matter. The position, not the index, is used: an index that comes twice in a pass gets
-two augmentations, and positions do not depend on the size of batches. A dataset with ``__getitems__`` is seeded once a
-batch, by the position of its first sample; a ``collate_fn`` of the user's once more, by that with ``_COLLATE`` added.
+two augmentations, and positions do not depend on the size of batches. A dataset with ``__getitems__`` is seeded once
+per batch, by the position of its first sample; a user's ``collate_fn`` once more, by that with ``_COLLATE`` added.
 
-Seeded are the default generator of the CPU, the functions of module ``random``, and those of ``numpy.random`` once
+The seeded generators are the default generator of the CPU, that of module ``random``, and that of ``numpy.random`` once
 NumPy has been imported; generators that the user makes (``numpy.random.default_rng()``) belong to the user. In the
-calling process the states are put back after each batch, so that training draws what it would draw without a loader.
+calling process the states are restored after each batch, so that training draws what it would draw without a loader.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _LEGACY = "numpy.random.mtrand"
 
 
 def draw_seed(generator: Any = None) -> int:
-    """Draws a seed of 63 bits from a generator, the default one when missing."""
+    """Draws a seed of 63 bits from a generator; default: the default generator."""
     return int(vesta.empty((), dtype=vesta.int64).random_(generator=generator).item())
 
 
 def _words_of_random() -> Any:
-    """Finds position and words of module ``random``'s generator; None where they do not lie where expected."""
+    """Finds position and words of module ``random``'s generator; None if they are not where expected."""
     twister = random._inst  # type: ignore[attr-defined]
     size = 4 * (_WORDS + 1)
     if type(twister) is not random.Random or random.Random.__basicsize__ < object.__basicsize__ + size:
@@ -54,7 +54,7 @@ def _words_of_random() -> Any:
 
 
 def _is_twister(mtrand: Any) -> bool:
-    """Whether NumPy's legacy functions draw from what they draw from by default."""
+    """Returns whether NumPy's legacy functions draw from their default generator."""
     return type(mtrand._rand._bit_generator).__name__ == "MT19937"
 
 
@@ -64,13 +64,13 @@ def _legacy_numpy() -> Any:
 
 
 class _Watch:
-    """Tells when the legacy functions of NumPy are imported; stands in ``sys.meta_path`` until then."""
+    """A finder that reports when NumPy's legacy functions are imported; it is in ``sys.meta_path`` until then."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         self._then = then
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Finds that module as it would be found without this, and lets it call back when it is complete."""
+        """Finds that module as without this finder, and makes it call back when it is complete."""
         if name != _LEGACY:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -110,11 +110,11 @@ def _words_of_numpy(mtrand: Any) -> tuple[Any, Any]:
 
 
 class Seeds:
-    """Seeds the generators of this process for one sample after the other.
+    """The seeding of this process's generators for one sample after the other.
 
     Args:
-        place: a writable buffer of 8 bytes; the position of the sample at hand is written there.
-        direct: write states where they lie. False, or where they are not found: through ``setstate``, 100 times slower.
+        place: a writable buffer of 8 bytes, into which the position of the current sample is written.
+        direct: write states in place. If False, or if they are not found, through ``setstate``, 100 times slower.
 
     Example::
 
@@ -135,11 +135,11 @@ class Seeds:
         self._words = _words_of_random() if direct else None
         self._native = _C._SampleSeeds()
         self._attach()
-        #: Seeds for the sample at a position; the call that counts.
+        #: Seeds for the sample at a position; the call whose speed matters.
         self.seed = self._native.seed
 
     def _attach(self) -> None:
-        """Tells the native part where states lie, NumPy's too if there is one now."""
+        """Tells the native part where states are, including NumPy's if there is one now."""
         self._numpy = _legacy_numpy()
         self._held = self._numpy._rand._bit_generator if self._numpy else None  # its memory is written to
         words, normal = _words_of_numpy(self._numpy) if self._numpy and self._direct else (None, None)
@@ -153,14 +153,14 @@ class Seeds:
         self._native.begin(self._base)
 
     def _follow(self) -> None:
-        """Looks whether NumPy has been imported, or given another generator, since."""
+        """Checks whether NumPy has been imported meanwhile, or given another generator."""
         numpy = _legacy_numpy()
         if numpy is not None and (self._numpy is None or numpy._rand._bit_generator is not self._held):
             self._attach()
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Seeds NumPy for the sample at hand when it is imported inside."""
+        """Seeds NumPy for the current sample when it is imported inside."""
         self._follow()
         if self._numpy is not None:
             yield
@@ -195,13 +195,13 @@ class Seeds:
         self._native.begin(self._base)
 
     def leave(self) -> None:
-        """Notes that no sample is being made any more."""
+        """Records that no sample is being made any more."""
         if self._place is not None:
             self._place[:] = b"\xff" * 8
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Puts the generators back at the end as they were at the start."""
+        """Restores the generators' initial states at the end."""
         self._follow()
         python, numpy = self._slow
         saved = self._native.save(), random.getstate() if python else None

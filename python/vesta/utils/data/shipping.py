@@ -1,8 +1,8 @@
 """How a dataset gets to its workers: pickled once, into memory that all of them map.
 
-Arrays and tensors are not copied through the pickle: they lie behind it in the same memory, and a worker's are views of
-a private mapping. Workers so share the pages that they only read. Descriptors that objects need (a packed block's) are
-passed beside.
+Arrays and tensors are not copied through the pickle: they lie after it in the same memory, and a worker's are views of
+a private mapping. So workers share the pages that they only read. Descriptors that objects need (a packed block's) are
+passed beside it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from vesta._tensor import _Storage
 __all__ = ["Shipment", "attached", "passed", "unpack"]
 
 _ALIGNMENT = 64
-_LARGE = 1 << 16  # bytes of a tensor that goes beside the pickle
+_LARGE = 1 << 16  # bytes of a tensor that is stored beside the pickle
 
 
 class _Passing(threading.local):
     """Descriptors of the shipment that is being packed or unpacked in this thread."""
 
     sent: list[int] | None = None
-    lease: Any = None  # of tensors in shared memory
+    lease: Any = None  # the lease of tensors in shared memory
     received: list[int] | None = None
 
 
@@ -40,7 +40,7 @@ _passing = _Passing()
 
 
 def passed(descriptor: int) -> int | None:
-    """Notes a descriptor that goes along; returns its number in the shipment, None where nothing is being shipped."""
+    """Adds a descriptor to the shipment; returns its number there, None if nothing is being shipped."""
     if _passing.sent is None:
         return None
     if descriptor not in _passing.sent:
@@ -49,7 +49,7 @@ def passed(descriptor: int) -> int | None:
 
 
 def attached(number: int) -> int:
-    """Returns the descriptor of that number in the shipment that is being unpacked."""
+    """Returns the descriptor with a number in the shipment that is being unpacked."""
     if _passing.received is None:
         raise RuntimeError("pack: expected to be unpickled in a worker of a loader.")
     return _passing.received[number]
@@ -65,7 +65,7 @@ def _storage_over(buffer: Any) -> _Storage:
 
 @contextlib.contextmanager
 def _packing() -> Iterator[list[int]]:
-    """Gathers the descriptors that are passed inside; tensors' memory in flight is kept meanwhile."""
+    """Collects the descriptors that are passed inside; tensors' memory in flight is kept meanwhile."""
     before = _passing.sent, _passing.lease
     _passing.sent, _passing.lease = [], _shared.Lease()
     try:
@@ -76,12 +76,12 @@ def _packing() -> Iterator[list[int]]:
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves the memory of tensors beside the pickle, as protocol 5 does with that of arrays."""
+    """A pickler that leaves the memory of tensors beside the pickle, as protocol 5 does with that of arrays."""
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is not _Storage:
             return NotImplemented
-        if _shared.is_shared(obj.bytes):  # stays shared, as share_memory_() promises
+        if _shared.is_shared(obj.bytes):  # stays shared, as share_memory_() guarantees
             index, handle = _passing.lease.add(obj.bytes)
             return _storage_at, (passed(_passing.lease.descriptors()[index]), handle)
         if obj.bytes.numel() >= _LARGE:
@@ -90,11 +90,11 @@ class _Pickler(pickle.Pickler):
 
 
 class Shipment:
-    """Holds an object, pickled, in memory of its own until it is closed.
+    """An object, pickled, in its own memory until it is closed.
 
     Args:
-        thing: what is shipped.
-        name: what it is called in errors.
+        thing: the object to ship.
+        name: its name in errors.
     """
 
     def __init__(self, thing: Any, name: str = "dataset") -> None:
@@ -110,18 +110,18 @@ class Shipment:
 
     @property
     def descriptors(self) -> list[int]:
-        """What a receiver needs: the memory's descriptor, then those that objects passed."""
+        """The descriptors a receiver needs: the memory's, then those that objects passed."""
         return self._descriptors
 
     def close(self) -> None:
-        """Lets go of the memory; receivers keep it."""
+        """Releases the memory; receivers keep it."""
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors = []
 
 
 def _written(data: Any, buffers: list[memoryview]) -> int:
-    """Writes a pickle and its buffers to a new memory file, behind the list of their sizes."""
+    """Writes a pickle and its buffers to a new memory file, after the list of their sizes."""
     sizes = [len(data), *map(len, buffers)]
     header = struct.pack(f"{len(sizes) + 1}Q", len(sizes), *sizes)
     descriptor = os.memfd_create("vesta-dataset", os.MFD_CLOEXEC)
@@ -184,7 +184,7 @@ def _described(part: Any) -> str:
 
 
 def _culprit(thing: Any, path: str, depth: int) -> tuple[str, Any]:
-    """Follows what cannot be pickled down to the smallest part."""
+    """Finds the smallest part that cannot be pickled."""
     if depth < 12:
         for member, value in _parts(thing, path):
             if not _picklable(value):

@@ -1,19 +1,16 @@
-"""Where a pass over a dataset stands, and how it goes on from there.
+"""The position of a pass over a dataset, and how it continues from there.
 
 A pass is a stream of tasks: batch 0, 1, 2, ... each with the position of its first sample and the numbers of its
-samples. What a loader's ``state_dict()`` holds is the place in that stream and what the order followed from:
+samples. A loader's ``state_dict()`` holds the position in that stream and what determines the order:
 
-| key | what |
-|---|---|
-| `seed` | of the randomness of samples (seeding.py) |
-| `batches`, `samples` | how many of them the caller has got |
-| `order` | the seed of a seekable sampler, or what another one's `state_dict()` gave at that place |
-| `generator` | the loader's own generator after the pass had begun; `default`: the default one before |
-| `streams` | of an iterable dataset: for each worker its samples and its own state |
-| `finished` | the pass is over: the next one starts afresh |
+| key | what | |---|---| | `seed` | the seed of the randomness of samples (seeding.py) | | `batches`, `samples` | how
+many of them the caller has received | | `order` | the seed of a seekable sampler, or another sampler's `state_dict()`
+at that position | | `generator` | the loader's own generator after the pass had begun; `default`: the default one
+before | | `streams` | for an iterable dataset: each worker's number of samples and its own state | | `finished` | the
+pass is over: the next one starts from the beginning |
 
-Everything in it is a number, a text, a list or a dict (a sampler's or dataset's own state is what they make it), and it
-is small: below 1 KB for our samplers.
+Everything in it is a number, a str, a list or a dict (samplers and datasets choose the form of their own states), and
+it is small: below 1 KB for our samplers.
 """
 
 from __future__ import annotations
@@ -37,10 +34,10 @@ _KEYS = {"version", "seed", "batches", "samples", "order", "generator", "default
 class Task:
     """One batch to be made."""
 
-    number: int  # of the batch in the pass
-    start: int  # position of its first sample in the pass
-    indices: Any  # of its samples: a list, or one number where batches are not made
-    count: int  # of its samples
+    number: int  # the number of the batch in the pass
+    start: int  # the position of its first sample in the pass
+    indices: Any  # the indices of its samples: a list, or one number if batches are not made
+    count: int  # the number of its samples
     order: Any = None  # the state of a sampler that keeps one, after this batch
 
 
@@ -53,7 +50,7 @@ def _from_text(text: str) -> Any:
 
 
 def check_state(state: Any) -> dict[str, Any]:
-    """Returns a state that can be gone on from; raises on anything else."""
+    """Returns a state from which a pass can continue; raises on anything else."""
     if not isinstance(state, dict) or not state.keys() >= {"version", "batches"}:
         raise ValueError("load_state_dict: expected what state_dict() of a DataLoader returned, got something else.")
     if state["version"] != _VERSION or not state.keys() <= _KEYS:
@@ -62,19 +59,20 @@ def check_state(state: Any) -> dict[str, Any]:
 
 
 def _keeper_of(sampler: Any) -> Any:
-    """Returns the sampler that knows its own place, which may be the one that batches are made of; None without."""
+    """Returns the sampler that knows its own position, which may be the one inside a batch sampler; None if there is
+    none."""
     holder = sampler.sampler if type(sampler) is BatchSampler else sampler
     return holder if hasattr(holder, "state_dict") and hasattr(holder, "load_state_dict") else None
 
 
 class Order:
-    """The tasks of one pass, in order; goes on from a state where there is one.
+    """The tasks of one pass, in order; continued from a state if there is one.
 
     Args:
-        sampler: gives the numbers of a sample, or of a batch's samples.
-        batched: whether it gives lists.
-        generator: the loader's, for the seed of the pass.
-        state: where to go on; None or a finished one: a new pass.
+        sampler: the sampler, which gives the number of a sample, or the numbers of a batch's samples.
+        batched: whether the sampler gives lists.
+        generator: the loader's generator, for the seed of the pass.
+        state: where to continue; None or a finished one: a new pass.
     """
 
     def __init__(self, sampler: Any, batched: bool, generator: Any, state: dict[str, Any] | None) -> None:
@@ -114,7 +112,7 @@ class Order:
             self._numbers = self._replayed()
 
     def _replayed(self) -> Iterator[Any]:
-        """Iterates anew with the default generator as it was, and drops what has come already."""
+        """Iterates anew with the default generator in its earlier state, and drops what has come already."""
         now = vesta.default_generator.get_state()
         if self._default is not None:
             vesta.default_generator.set_state(_from_text(self._default))
@@ -134,7 +132,7 @@ class Order:
 
     def __next__(self) -> Task:
         indices = next(self._numbers)
-        if self._batched and not hasattr(indices, "__len__"):  # a generator, or what is no list at all: raises here
+        if self._batched and not hasattr(indices, "__len__"):  # a generator, or not a list at all: raises here
             indices = list(indices)
         count = len(indices) if self._batched else 1
         if self._keeper is not None:
@@ -145,11 +143,11 @@ class Order:
         return task
 
     def here(self) -> Task:
-        """Returns the task that would come next, without its indices: the place where the pass stands now."""
+        """Returns the task that would come next, without its indices: the current position of the pass."""
         return Task(self.batches, self.samples, None, 0, self._order)
 
     def state(self, place: Task, finished: bool, streams: list[Any] | None) -> dict[str, Any]:
-        """Returns what describes a place: that of the task which the caller gets next."""
+        """Returns the state of a position: that of the task which the caller gets next."""
         return {
             "version": _VERSION,
             "seed": self.seed,
@@ -164,28 +162,28 @@ class Order:
 
 
 class Progress:
-    """How far the caller of an iterator has come. It outlives the iterator: a loader keeps the latest one.
+    """The progress of an iterator's caller. It outlives the iterator: a loader keeps the latest one.
 
     Args:
-        order: of the pass.
+        order: the order of the pass.
     """
 
     def __init__(self, order: Order) -> None:
         self._order = order
         self._place = order.here()
-        self.batches = 0  # that this iterator has given
+        self.batches = 0  # the number that this iterator has given
         self.finished = False
         self.ordered = True  # whether batches come in the order of the tasks
-        #: Says where each worker's part of an iterable dataset stands.
+        #: Returns the position of each worker's part of an iterable dataset.
         self.streams: Callable[[], list[Any] | None] = lambda: None
 
     def gave(self, task: Task) -> None:
-        """Notes that the caller has got a task's batch."""
+        """Records that the caller has received a task's batch."""
         self._place = Task(task.number + 1, task.start + task.count, None, 0, task.order)
         self.batches += 1
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the place behind the batch that came last."""
+        """Returns the position after the last batch given."""
         if not self.ordered and not self.finished:
             raise ValueError(
                 "state_dict: expected in_order=True, got False. Batches that come as they are ready leave no place in "

@@ -1,4 +1,4 @@
-"""What happens to a batch between its making and the caller: page-locked memory, and the way to a device."""
+"""The transfer of a batch to the caller: page-locked memory, and the copy to a device."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mapped(batch: Any, function: Callable[[Tensor], Any], method: str | None = N
 
 
 def _like(model: Any, values: Any, mutable: type) -> Any:
-    """Makes a container of the class of ``model``, with its further attributes where it can be copied."""
+    """Makes a container of the class of ``model``, with its further attributes if it can be copied."""
     try:
         if not isinstance(model, mutable):
             return type(model)(values)
@@ -52,12 +52,12 @@ def pin_memory(batch: Any) -> Any:
 
 
 class Transfer:
-    """Takes batches on their way to the caller.
+    """The transfer of batches to the caller.
 
     Args:
-        pin: copy into page-locked memory where there is an accelerator.
+        pin: copy into page-locked memory if there is an accelerator.
         pin_device: deprecated in PyTorch; ignored with a warning.
-        device: where the tensors of a batch go; None: they stay.
+        device: the device for the tensors of a batch; None: they stay where they are.
     """
 
     def __init__(self, pin: bool, pin_device: str = "", device: Any = None) -> None:
@@ -75,10 +75,10 @@ class Transfer:
                 "used.",
                 stacklevel=6,
             )
-        self._pin = (pin or self.on_cuda) and available  # only from page-locked memory is a copy not waited for
+        self._pin = (pin or self.on_cuda) and available  # only copies from page-locked memory are asynchronous
         if self.on_cuda and available and self._device is not None and self._device.index is None:
             self._device = vesta.device("cuda", vesta.cuda.current_device())
-        self._stream: Any = None  # that of the copies ahead
+        self._stream: Any = None  # the stream of the copies made ahead
 
     @property
     def on_cuda(self) -> bool:
@@ -87,11 +87,11 @@ class Transfer:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything that a thread could do ahead."""
+        """Whether there is work that a thread could do ahead."""
         return self._pin or self.on_cuda
 
     def __call__(self, batch: Any) -> Any:
-        """Returns the batch where it is wanted."""
+        """Returns the batch in the requested place."""
         if self._pin:
             batch = pin_memory(batch)
         if self._device is not None:
@@ -99,7 +99,7 @@ class Transfer:
         return batch
 
     def ahead(self, batch: Any) -> tuple[Any, Any]:
-        """Starts the way of a batch on a stream of its own; returns it with the event of its arrival, or None."""
+        """Starts the transfer of a batch on its own stream; returns it with the event of its arrival, or None."""
         if not self.on_cuda:
             return self(batch), None
         if self._stream is None:
@@ -108,7 +108,7 @@ class Transfer:
             return self(batch), self._stream.record_event()
 
     def arrived(self, batch: Any, event: Any) -> Any:
-        """Lets the caller's stream wait for a batch; the host does not."""
+        """Makes the caller's stream wait for a batch; the host does not."""
         if event is not None:
             stream = vesta.cuda.current_stream(self._device)
             stream.wait_event(event)

@@ -1,7 +1,7 @@
-"""What a worker process does: takes tasks, makes batches, sends them.
+"""A worker process: it takes tasks, makes batches, and sends them.
 
-It ends when its loader closes the channel, and is ended by the news that the loader's process is dead, whatever it is
-doing. Ctrl-C is the loader's business.
+It ends when its loader closes the channel, and is killed when the loader's process is dead, whatever it is doing. Only
+the loader handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from vesta.utils.data.state import Task
 
 __all__ = ["Desk", "Job", "main"]
 
-# What an answer is.
+# The kinds of answers.
 BATCH, END, ERROR, FATAL = range(4)
-# What a worker is doing, on its desk.
+# What a worker is doing, in its record on the desk.
 STARTING, IDLE, FETCHING, SENDING = range(4)
 
 
 @dataclass
 class Job:
-    """What all workers of a loader are told."""
+    """What all workers of a loader need to know."""
 
     dataset: Any
     stream: bool  # an iterable dataset
@@ -49,11 +49,11 @@ class Job:
 
 
 class Desk:
-    """One page that loader and workers see: which pass it is, and what each worker is doing.
+    """A page shared by loader and workers: the number of the pass, and what each worker is doing.
 
     Args:
-        descriptor: of the page, 64 bytes for the loader and for each worker; None makes one.
-        workers: how many there are.
+        descriptor: the descriptor of the page, 64 bytes for the loader and for each worker; None makes one.
+        workers: the number of workers.
     """
 
     def __init__(self, workers: int, descriptor: int | None = None) -> None:
@@ -71,11 +71,11 @@ class Desk:
                 self._words[8 * worker + 8] = -1
 
     def place(self, worker: int) -> memoryview:
-        """Where the position of the worker's sample is written."""
+        """Returns where the position of the worker's sample is written."""
         return self._bytes[64 * worker + 64 : 64 * worker + 72]
 
     def doing(self, worker: int, what: int, number: int = -1) -> None:
-        """Notes what a worker does, with which batch."""
+        """Records what a worker does, with which batch."""
         self._words[8 * worker + 10] = number
         self._words[8 * worker + 9] = what
         if what == FETCHING:
@@ -87,7 +87,7 @@ class Desk:
         return words[8 * worker + 9], words[8 * worker + 10], words[8 * worker + 8]
 
     def close(self) -> None:
-        """Gives the page back."""
+        """Releases the page."""
         self._words.release()
         self._bytes.release()
         self._memory.close()
@@ -95,7 +95,7 @@ class Desk:
 
     @property
     def current(self) -> int:
-        """The number of the pass: tasks of earlier ones need not be done."""
+        """The number of the pass: tasks of earlier passes need not be done."""
         return self._words[0]
 
     @current.setter
@@ -104,7 +104,7 @@ class Desk:
 
 
 class Carried:
-    """A descriptor that a new process inherits, or is sent by what starts it."""
+    """A descriptor that a new process inherits, or receives from what starts it."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -132,25 +132,25 @@ class _Worker:
 
 
 def main(number: int, workers: int, channel: Any, tie: tuple[Any, Any], desk: Any, job: Job | None) -> None:
-    """Runs a worker until its loader lets it go.
+    """Runs a worker until its loader ends it.
 
     Args:
         number: 0 to workers - 1.
-        channel: to the loader; a ``Carried`` descriptor where the process was not forked.
-        tie: descriptors that tell of the death of the loader's process: one to wait for, a pipe that wakes this one.
+        channel: the channel to the loader; a ``Carried`` descriptor if the process was not forked.
+        tie: descriptors that signal the death of the loader's process: one to wait for, and a pipe that wakes this one.
         desk: the page, or its descriptor.
         job: what to do; None: it comes as the first message.
     """
     signal.signal(signal.SIGINT, lambda *_: None)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a handler that was inherited is the loader's process's business
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # an inherited handler is for the loader's process
     life, wake = tie
     if isinstance(life, Carried):
         life, wake, desk = life.descriptor, wake.descriptor, Desk(workers, desk.descriptor)
         channel = _shared.Channel(channel.descriptor)
         os.close(desk.descriptor)
     else:
-        gc.freeze()  # what is inherited is not looked through, which would copy it
-    own = os.open(f"/proc/self/fd/{wake}", os.O_RDONLY | os.O_NONBLOCK)  # a signal of its own comes with it
+        gc.freeze()  # so that inherited objects are not traversed, which would copy them
+    own = os.open(f"/proc/self/fd/{wake}", os.O_RDONLY | os.O_NONBLOCK)  # it comes with its own signal
     _shared.die_with(life, own)
     for descriptor in (life, wake, own):
         os.close(descriptor)
@@ -160,7 +160,7 @@ def main(number: int, workers: int, channel: Any, tie: tuple[Any, Any], desk: An
     try:
         _serve(number, workers, channel, desk, sender, job)
     except (EOFError, BrokenPipeError):
-        pass  # the loader lets go
+        pass  # the loader ended the worker
     finally:
         set_worker_info(None)
     util._exit_function()  # type: ignore[attr-defined]
@@ -235,9 +235,9 @@ def _begin(worker: _Worker, current: int, seed: int, state: Any) -> None:
 
 
 def _answer(worker: _Worker, current: int, number: int, start: int, indices: Any, count: int) -> None:
-    """Does one task and sends what came of it."""
+    """Does one task and sends the result."""
     if current != worker.desk.current:
-        return  # of a pass that nobody waits for
+        return  # from a pass for which nobody waits
     kind: int
     result: Any
     if worker.failed is not None:
@@ -267,7 +267,8 @@ def _answer(worker: _Worker, current: int, number: int, start: int, indices: Any
 
 
 def _state_of(worker: _Worker) -> Any:
-    """Where the worker's part of a stream stands; what the stream raises then is for whoever asks for the state."""
+    """Returns the position of the worker's part of a stream; an error of the stream is kept for the caller of
+    state_dict()."""
     if not worker.job.stream or worker.fetch is None:
         return None
     try:

@@ -1,5 +1,5 @@
-// cuDNN plans of our convolutions, made for an H200 that need not be there: the library's heuristics, support checks
-// and code generation run; nothing executes. Ends with status 77, "cannot run here", where cuDNN 9 is not installed.
+// cuDNN plans of our convolutions, made for an H200 that need not be present: the library's heuristics, support checks
+// and code generation run; nothing executes. Ends with status 77, "cannot run here", if cuDNN 9 is not installed.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ using namespace vesta;
 using namespace vesta::cuda;
 using cudnn::Direction;
 
-/// Describes an H200 in the form that cuDNN reads (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
+/// An H200 in the form that cuDNN reads (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
 constexpr const char* kH200 = R"({"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64],
   "regsPerBlock": 65536, "multiProcessorCount": 132, "warpSize": 32, "maxSharedMemoryPerBlock": 49152,
   "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536,
@@ -55,7 +55,7 @@ ConvDesc describe(const Row& r, DType dtype) {
   return d;
 }
 
-/// Returns the folder of a cuDNN 9; empty where there is none.
+/// Returns the folder of a cuDNN 9; empty if there is none.
 std::string folder_of_cudnn() {
   namespace fs = std::filesystem;
   const char *given = std::getenv("VESTA_CUDA_LIB_DIR"), *home = std::getenv("CUDA_HOME");
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     return 77;
   }
   setenv("VESTA_CUDA_LIB_DIR", folder.c_str(), 1);
-  // Before cuDNN asks for a driver; where there is a real one, the linker's name for it is already taken by ours.
+  // Load this before cuDNN asks for a driver; if there is a real one, ours already has its name in the linker.
   if (!dlopen(VESTA_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL)) {
     std::printf("%s\n", dlerror());
     return 1;

@@ -31,7 +31,7 @@ bool told(const char* what) {
   return text && std::strcmp(text, what) == 0;
 }
 
-/// Is one queued product.
+/// One queued product.
 struct Work {
   Desc desc;
   Matrix a, b, d;
@@ -85,8 +85,8 @@ void run(void* argument) {
   delete w;
 }
 
-/// Tells whether descriptors fit as cuBLASLt demands: sizes, leading dimensions, types, a bias of a type that takes
-/// one.
+/// Returns whether descriptors meet cuBLASLt's demands: sizes, leading dimensions, types, a bias only for a type that
+/// takes one.
 bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& d) {
   const uint64_t rows = m.transa ? a.cols : a.rows, inner = m.transa ? a.rows : a.cols;
   const uint64_t inner2 = m.transb ? b.cols : b.rows, cols = m.transb ? b.rows : b.cols;

@@ -1,5 +1,5 @@
 // A cuDNN for the emulated device: the functions that cuda/lib/cudnn_graph.cpp calls, with their published meanings,
-// for graphs of one convolution. It computes by plain loops in double, over whatever strides the tensors state. Becomes
+// for graphs of one convolution. It computes by plain loops in double, over any strides of the tensors. Becomes
 // build/fakes/cudnn/libcudnn.so.9.
 #include <dlfcn.h>
 
@@ -16,7 +16,7 @@
 namespace {
 namespace dnn = vesta::cuda::cudnn;
 
-/// Is a descriptor: the bytes of its attributes, and the descriptors that it refers to.
+/// A descriptor: the bytes of its attributes, and the descriptors that it refers to.
 struct Descriptor {
   int kind = 0;
   std::map<int, std::vector<uint8_t>> values;
@@ -51,7 +51,7 @@ void* stream_of_handle = nullptr;
 
 using Four = std::array<int64_t, 4>;
 
-/// Is one operand: sizes and strides in its own order [a, b, height, width].
+/// One operand: sizes and strides in its own order [a, b, height, width].
 struct Operand {
   int type = 0;
   Four sizes{}, strides{};
@@ -101,7 +101,7 @@ void write(const Operand& o, const std::vector<double>& from) {
   });
 }
 
-/// Is one queued convolution.
+/// One queued convolution.
 struct Work {
   int kind;
   Operand x, w, y;

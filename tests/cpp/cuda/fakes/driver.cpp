@@ -1,5 +1,5 @@
 // libcuda.so.1 for machines without a driver: enough of one for cuDNN to make plans. Code "loads" and its kernels are
-// "found"; everything that would need a device answers that there is none.
+// "found"; every call that would need a device returns that there is none.
 #include <cstddef>
 #include <cstring>
 
@@ -56,7 +56,7 @@ VESTA_DRIVER cuModuleGetFunction(void** function, void*, const char*) {
 VESTA_DRIVER cuModuleUnload(void*) { return success; }
 VESTA_DRIVER cuFuncSetAttribute(void*, int, int) { return success; }
 
-// What cuDNN looks up by name beside these, and says so on the terminal where it is missing.
+// The other functions that cuDNN looks up by name; it prints a message if one is missing.
 #define VESTA_REFUSES(F)                                                                                   \
   F(cuCtxGetCurrent) F(cuCtxGetLimit) F(cuCtxPopCurrent) F(cuCtxPushCurrent) F(cuStreamGetCtx)             \
   F(cuLinkCreate) F(cuLinkAddData) F(cuLinkComplete) F(cuLinkDestroy) F(cuLaunchKernel) F(cuLaunchKernelEx) \
@@ -67,7 +67,7 @@ VESTA_DRIVER cuFuncSetAttribute(void*, int, int) { return success; }
 VESTA_REFUSES(VESTA_X)
 #undef VESTA_X
 
-/// Finds a function by name, as CUDA's runtime asks for every one; one that is not here refuses.
+/// Finds a function by name, as CUDA's runtime does for every one; a missing one gets a function that refuses.
 VESTA_DRIVER cuGetProcAddress_v2(const char* name, void** function, int, unsigned long, int* status) {
   if (status) *status = 0;
 #define VESTA_X(known)                              \

@@ -7,8 +7,8 @@
 // a GPU, and a rank that does not come leaves the others' streams hanging, as NCCL does. Ranks whose calls differ hang
 // too.
 //
-// FAKE_NCCL, a list by commas, makes a process fail: `init_hang`, `init_error`, `abort_hang`, `old` (its version), and
-// with the number of an operation of the process, from 1, `hang@3`, `async_error@3`, `call_error@3`.
+// FAKE_NCCL, a comma-separated list, makes a process fail: `init_hang`, `init_error`, `abort_hang`, `old` (its
+// version), and with the number of an operation of the process, from 1, `hang@3`, `async_error@3`, `call_error@3`.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -85,7 +85,8 @@ void progress() {
   call();
 }
 
-/// Goes on with operations while nobody of the process waits for the device; lives while there are communicators.
+/// A thread that advances operations while no thread of the process waits for the device; it lives while there are
+/// communicators.
 class Ticker {
  public:
   void join() {
@@ -171,7 +172,7 @@ struct Comm {
 using CommPtr = std::shared_ptr<Comm>;
 Comm& of(nccl::Comm c) { return **static_cast<CommPtr*>(c); }
 
-/// Is a call on a communicator: two at a time end the process, since NCCL's behaviour is undefined then.
+/// A call on a communicator: two at a time end the process, since NCCL's behaviour is undefined then.
 class InCall {
  public:
   explicit InCall(Comm& c) : comm_(c) {
@@ -252,7 +253,7 @@ void pull(Comm& c, Transfer& t) {
   ring.read.store(from, std::memory_order_release);
 }
 
-/// Goes on with transfers, those of one peer in order; tells whether all are done.
+/// Advances transfers, those of one peer in order; returns whether all are done.
 bool move(Comm& c, std::vector<Transfer>& transfers, void (*one)(Comm&, Transfer&)) {
   bool all = true, busy[kMostRanks] = {};
   for (Transfer& t : transfers) {
@@ -350,7 +351,7 @@ T combined(const std::vector<const char*>& from, size_t i, int op) {
   else return T(sum);
 }
 
-/// Reduces what the ranks gave, in their order, so that all get the same bits.
+/// Reduces the ranks' values in their order, so that all get the same bits.
 void combine(char* to, const std::vector<const char*>& from, size_t count, int type, int op) {
   visit(type, [&]<class T>(T) {
     for (size_t i = 0; i < count; ++i) {
@@ -372,7 +373,7 @@ void scale(char* data, size_t count, int type, double factor) {
   });
 }
 
-/// Is one call of NCCL's, until its group ends.
+/// One NCCL call, until its group ends.
 struct Call {
   enum Kind : uint32_t { all_reduce = 1, broadcast, reduce, all_gather, reduce_scatter, send, receive } kind;
   CommPtr comm;
@@ -383,7 +384,7 @@ struct Call {
   int type, op = 0, peer = 0;
 };
 
-/// Makes the steps of one call (messages have their own).
+/// The builder of the steps of one call (messages have their own).
 class Builder {
  public:
   Builder(Operation& op, const Call& call)
@@ -419,7 +420,7 @@ class Builder {
     s.begin = std::exchange(begin, nullptr);
     return s;
   }
-  /// Everybody sends everything to the root, or to all.
+  /// Makes all ranks send everything to the root, or to all.
   void reduce_to(int root) {
     Step& s = step();
     std::vector<const char*> from;
@@ -431,7 +432,7 @@ class Builder {
     }
     if (!from.empty()) s.end = [k = k, from, op = reduction] { combine(k.to, from, k.count, k.type, op); };
   }
-  /// Each rank reduces one part and sends it to all.
+  /// Makes each rank reduce one part and send it to all.
   void reduce_in_parts() {
     auto first = [&](int r) { return k.count * size_t(r) / size_t(c.size); };
     Step& s = step();

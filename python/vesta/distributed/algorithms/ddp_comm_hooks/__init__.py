@@ -17,7 +17,7 @@ def _register(model: Any, state: Any, hook: Any) -> None:
 
 
 class DDPCommHookType(Enum):
-    """The hooks that exist, each registered by ``kind.value(model=..., state=...)``."""
+    """The available hooks, each registered by ``kind.value(model=..., state=...)``."""
 
     ALLREDUCE = functools.partial(_register, hook=default.allreduce_hook)
     FP16_COMPRESS = functools.partial(_register, hook=default.fp16_compress_hook)

@@ -10,7 +10,7 @@ __all__ = ["noop_hook"]
 
 
 class _Done:
-    """Is a future that has its value."""
+    """A future that has its value."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -23,5 +23,5 @@ class _Done:
 
 
 def noop_hook(_: Any, bucket: _ddp.GradBucket) -> Any:
-    """Sends nothing: gradients stay local. For measuring what communication costs; replicas part ways."""
+    """Sends nothing: gradients stay local, and replicas diverge. For measuring the cost of communication."""
     return _Done(bucket.buffer())

@@ -1,4 +1,4 @@
-"""Hooks that average: as they are, or in 16 bits."""
+"""Hooks that average gradients: in their own dtype, or in 16 bits."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Hook = Callable[[Any, _ddp.GradBucket], Any]
 def _averaged(process_group: Any, tensor: Tensor) -> Any:
     """Starts averaging ``tensor`` in place; returns a future of it."""
     group = process_group if process_group is not None else vesta.distributed.group.WORLD
-    tensor.div_(group.size())  # first: the sum of many float16 may not fit
+    tensor.div_(group.size())  # first, because the sum of many float16 may not fit
     work = vesta.distributed.all_reduce(tensor, group=group, async_op=True)
     return work.get_future().then(lambda future: future.value()[0])
 
 
 def allreduce_hook(process_group: Any, bucket: _ddp.GradBucket) -> Any:
-    """Averages the bucket: what happens without a hook."""
+    """Averages the bucket, as without a hook."""
     return _averaged(process_group, bucket.buffer())
 
 

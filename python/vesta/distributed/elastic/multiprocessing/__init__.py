@@ -1,3 +1,3 @@
-"""Errors of worker processes, as the launcher reads them."""
+"""Errors of worker processes, in the form that the launcher reads."""
 
 from . import errors as errors

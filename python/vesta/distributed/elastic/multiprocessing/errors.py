@@ -1,4 +1,4 @@
-"""``record`` writes a worker's exception where the launcher finds it and reads it into a ``ProcessFailure``."""
+"""``record`` writes a worker's exception to a file that the launcher reads into a ``ProcessFailure``."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ __all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_hand
 
 R = TypeVar("R")
 NOT_AVAILABLE = "<N/A>"
-#: The last line of a traceback by which a rank says that another one is gone.
+#: The last line of a traceback in which a rank reports that another one is gone.
 CONSEQUENCE = re.compile(r"vesta\.distributed\.Dist\w+Error: .*(\) died\b|\) has left the group|was aborted by rank)")
 
 
 class ErrorHandler:
-    """Writes an exception as JSON into the file that ``TORCHELASTIC_ERROR_FILE`` names; without one, does nothing."""
+    """A writer of exceptions, as JSON, to the file that ``TORCHELASTIC_ERROR_FILE`` names; without it, it does
+    nothing."""
 
     def initialize(self) -> None:
-        """Called before the recorded function: fatal signals then print the Python frames of every thread."""
+        """Prepares for the recorded function: fatal signals then print the Python frames of every thread."""
         try:
             faulthandler.enable(all_threads=True)
-        except (OSError, RuntimeError, ValueError, AttributeError) as error:  # stderr has no descriptor, say
+        except (OSError, RuntimeError, ValueError, AttributeError) as error:  # for example, stderr has no descriptor
             warnings.warn(f"record: unable to enable the fault handler. {error}", stacklevel=2)
 
     def record_exception(self, e: BaseException) -> None:
@@ -43,12 +44,12 @@ class ErrorHandler:
         extra = {
             "py_callstack": "".join(traceback.format_exception(type(e), e, e.__traceback__)),
             "timestamp": str(int(now)),
-            "precise_timestamp": now,  # which of two failures was first: a second is too coarse for that
+            "precise_timestamp": now,  # seconds are too coarse to tell which of two failures was first
         }
         self._write(path, {"message": {"message": f"{type(e).__name__}: {e}", "extraInfo": extra}})
 
     def record_success(self) -> None:
-        """Called after the recorded function returned."""
+        """Does nothing; called after the recorded function returned."""
 
     def dump_error_file(self, rootcause_error_file: str, error_code: int = 0) -> None:
         """Copies a child's error file to this process's own, for a launcher that was itself launched."""
@@ -66,7 +67,7 @@ class ErrorHandler:
         try:
             with open(partial, "w", encoding="utf-8") as file:
                 json.dump(data, file)
-            os.replace(partial, path)  # a worker that is killed while it writes leaves no half of a file
+            os.replace(partial, path)  # a worker that is killed while it writes leaves no half-written file
         except OSError as error:
             warnings.warn(f"record: unable to write the error file. {error}", stacklevel=2)
 
@@ -78,10 +79,10 @@ def get_error_handler() -> ErrorHandler:
 
 @dataclass
 class ProcessFailure:
-    """What is known of a failed worker: its exit, and what ``record`` wrote if it is used.
+    """What is known about a failed worker: its exit, and what ``record`` wrote if it is used.
 
-    ``exitcode`` is negative where a signal ended it. ``message`` is the traceback where there is one. ``timestamp`` is
-    in seconds since the epoch.
+    ``exitcode`` is negative if a signal ended it. ``message`` is the traceback if there is one. ``timestamp`` is in
+    seconds since the epoch.
     """
 
     local_rank: int
@@ -102,7 +103,7 @@ class ProcessFailure:
             self.message = self.error_file_data["message"]
             info = self.error_file_data if isinstance(self.message, str) else self.message["extraInfo"]
             self.timestamp = float(info.get("precise_timestamp") or info.get("timestamp", 0))
-        except (OSError, ValueError, KeyError, TypeError):  # none was written, or by somebody else
+        except (OSError, ValueError, KeyError, TypeError):  # none was written, or another program wrote it
             self.error_file = NOT_AVAILABLE
         if not self.message and self.exitcode < 0:
             self.message = f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}"
@@ -119,7 +120,7 @@ class ProcessFailure:
         return datetime.fromtimestamp(int(self.timestamp)).isoformat(sep="_")
 
     def is_consequence(self) -> bool:
-        """Tells whether the traceback ends with the loss of another rank: it died, left, or aborted the group."""
+        """Returns whether the traceback ends with the loss of another rank: it died, left, or aborted the group."""
         lines = self.text().rstrip().split("\n")
         at = next((i for i in reversed(range(len(lines))) if CONSEQUENCE.match(lines[i])), None)
         return at is not None and not any(line.startswith("  File ") for line in lines[at:])
@@ -132,7 +133,7 @@ class ProcessFailure:
 
 
 class ChildFailedError(Exception):
-    """Says that workers failed: ``failures`` maps each failed rank to its ``ProcessFailure``."""
+    """The error that workers failed: ``failures`` maps each failed rank to its ``ProcessFailure``."""
 
     def __init__(self, name: str, failures: dict[int, ProcessFailure]) -> None:
         if not failures:
@@ -142,9 +143,9 @@ class ChildFailedError(Exception):
         super().__init__(self.format_msg())
 
     def get_first_failure(self) -> tuple[int, ProcessFailure]:
-        """Returns the rank that failed first, and its failure: what made the others fail, most likely.
+        """Returns the rank that failed first, and its failure, which most likely made the others fail.
 
-        A rank that only noticed that another one was gone is it where no rank has failed of itself.
+        A rank that only noticed that another one was gone counts only if no rank has failed by itself.
         """
         rank = min(self.failures, key=lambda r: (self.failures[r].is_consequence(), self.failures[r].timestamp))
         return rank, self.failures[rank]
@@ -177,7 +178,7 @@ class ChildFailedError(Exception):
 
 
 def record(fn: Callable[..., R], error_handler: ErrorHandler | None = None) -> Callable[..., R | None]:
-    """Wraps a program's main function: its exception is written where the launcher finds it, then goes on.
+    """Wraps a program's main function: its exception is written to the launcher's error file and raised again.
 
         >>> @record
         ... def main():

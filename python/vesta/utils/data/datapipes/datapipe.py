@@ -1,4 +1,4 @@
-"""What data pipes are: datasets that wrap one another, with methods that are registered by name."""
+"""The bases of data pipes: datasets that wrap one another, with methods that are registered by name."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ class DataChunk(list):
         self.items = list(self)
 
     def as_str(self, indent: str = "") -> str:
-        """The chunk as text."""
+        """Returns the chunk as text."""
         return indent + "[" + ", ".join(map(str, self)) + "]"
 
     def raw_iterator(self) -> Iterator[Any]:
-        """The samples, one after the other."""
+        """Returns the samples, one after the other."""
         yield from self.items
 
 
 class _Functional:
-    """Finds methods in a register, ``functions``; the standard ones are registered when a method is first missed."""
+    """A base that finds methods in a registry, ``functions``; the standard ones are registered when a method is first
+    missing."""
 
     functions: dict[str, Callable[..., Any]]
     _standard = ""
@@ -53,7 +54,7 @@ class _Functional:
     def register_datapipe_as_function(
         cls, function_name: str, cls_to_register: Callable[..., Any], enable_df_api_tracing: bool = False
     ) -> None:
-        """The same for a class of pipes; a name that is taken is an error."""
+        """Does the same for a class of pipes; a name that is taken is an error."""
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is already taken")
         cls.functions[function_name] = cls_to_register
@@ -89,7 +90,8 @@ class _Only:
 
 
 class IterDataPipe(_Functional, IterableDataset[T_co]):
-    """A stream; give ``__iter__``. ``iter(pipe)`` calls ``reset()`` and ends older iterators.
+    """The base of pipes that are streams: define ``__iter__``. ``iter(pipe)`` calls ``reset()`` and invalidates older
+    iterators.
 
     Example::
 
@@ -110,7 +112,7 @@ class IterDataPipe(_Functional, IterableDataset[T_co]):
 
         @functools.wraps(own)
         def opened(self: Any) -> Iterator[Any]:
-            if type(self).__iter__ is not opened:  # a subclass asks for what it builds on
+            if type(self).__iter__ is not opened:  # a subclass calls its base's method
                 return own(self)
             self.reset()
             return _Only(self, own(self))
@@ -124,21 +126,21 @@ class IterDataPipe(_Functional, IterableDataset[T_co]):
         return self.concat(other)
 
     def _set_shuffle(self, shuffle: bool) -> None:
-        """Turns the shuffling of this pipe, and of all that it is made of, on or off."""
+        """Turns the shuffling of this pipe, and of all pipes inside it, on or off."""
         for pipe in pipes_of(self):
             if hasattr(type(pipe), "set_shuffle"):
                 pipe.set_shuffle(shuffle)
 
 
 class MapDataPipe(_Functional, Dataset[T_co]):
-    """Samples by key; give ``__getitem__``, and ``__len__`` for most samplers."""
+    """The base of pipes with samples by key: define ``__getitem__``, and ``__len__`` for most samplers."""
 
     functions: dict[str, Callable[..., Any]] = {}
     _standard = "vesta.utils.data.datapipes.map"
 
 
 def pipes_of(pipe: Any) -> list[Any]:
-    """Lists a pipe and all pipes that it is made of."""
+    """Lists a pipe and all pipes inside it."""
     found, todo = [], [pipe]
     while todo:
         one = todo.pop()
@@ -155,7 +157,7 @@ class functional_datapipe:
     """Decorates a class of pipes, so that ``pipe.name(...)`` makes one over ``pipe``.
 
     Args:
-        name: of the method.
+        name: the name of the method.
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:

@@ -27,7 +27,7 @@ def _length_of(pipe: Any, of: Any) -> int:
 
 
 class IterableWrapper(IterDataPipe[Any]):
-    """The samples of an iterable; a copy of it is read in each pass, where it can be copied."""
+    """The samples of an iterable; each pass reads a copy of it, if it can be copied."""
 
     def __init__(self, iterable: Iterable[Any], deepcopy: bool = True) -> None:
         self.iterable, self.deepcopy = iterable, deepcopy
@@ -54,8 +54,8 @@ class Mapper(IterDataPipe[Any]):
     """``fn`` of every sample, or of some columns of it.
 
     Args:
-        input_col: the index or key, or a list of them, of what ``fn`` gets; the sample when missing.
-        output_col: where the result goes: ``input_col`` (the first) when missing; -1 appends it.
+        input_col: the index or key, or a list of them, of the arguments of ``fn``; default: the whole sample.
+        output_col: where the result goes; default: ``input_col`` (the first); -1 appends it.
     """
 
     def __init__(self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None) -> None:
@@ -93,7 +93,7 @@ class Mapper(IterDataPipe[Any]):
 
 @functional_datapipe("collate")
 class Collator(Mapper):
-    """Batches of lists of samples; ``default_collate`` when no function is given."""
+    """Batches made from lists of samples; by ``default_collate`` if no function is given."""
 
     def __init__(self, datapipe: Any, conversion: Any = default_collate, collate_fn: Any = None) -> None:
         super().__init__(datapipe, collate_fn or conversion)
@@ -150,7 +150,7 @@ class Batcher(IterDataPipe[DataChunk]):
 
 @functional_datapipe("unbatch")
 class UnBatcher(IterDataPipe[Any]):
-    """What is in chunks, ``unbatch_level`` deep; -1: to the ground."""
+    """The members of chunks, ``unbatch_level`` deep; -1: all levels."""
 
     def __init__(self, datapipe: Any, unbatch_level: int = 1) -> None:
         if unbatch_level < -1:
@@ -176,7 +176,7 @@ class UnBatcher(IterDataPipe[Any]):
 class Shuffler(IterDataPipe[Any]):
     """The samples in a random order, as far as a buffer of ``buffer_size`` allows.
 
-    All workers of a loader have the same order, so that ``sharding_filter`` behind it divides it.
+    All workers of a loader have the same order, so that a ``sharding_filter`` after it divides it.
     """
 
     def __init__(self, datapipe: Any, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
@@ -225,7 +225,7 @@ class Shuffler(IterDataPipe[Any]):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilter(IterDataPipe[Any]):
-    """Every n-th sample: in a worker of a loader that worker's part, unless ``apply_sharding`` said otherwise."""
+    """Every n-th sample: in a worker of a loader, the worker's part, unless ``apply_sharding`` was called."""
 
     def __init__(self, source_datapipe: Any, sharding_group_filter: Any = None) -> None:
         self.source_datapipe = source_datapipe
@@ -252,7 +252,7 @@ class ShardingFilter(IterDataPipe[Any]):
 
 @functional_datapipe("sampler")
 class Sampler(IterDataPipe[Any]):
-    """What a sampler over the pipe gives."""
+    """The results of a sampler over the pipe."""
 
     def __init__(
         self, datapipe: Any, sampler: Any = SequentialSampler, sampler_args: Any = None, **kwargs: Any
@@ -270,7 +270,7 @@ class Sampler(IterDataPipe[Any]):
 
 @functional_datapipe("concat")
 class Concater(IterDataPipe[Any]):
-    """Streams one behind the other."""
+    """Streams one after the other."""
 
     def __init__(self, *datapipes: Any) -> None:
         _check_pipes(datapipes)
@@ -293,7 +293,7 @@ def _check_pipes(datapipes: tuple[Any, ...]) -> None:
 
 @functional_datapipe("zip")
 class Zipper(Concater):
-    """Tuples of one sample of each stream, as long as all have some."""
+    """Tuples of one sample of each stream, until one ends."""
 
     def __iter__(self) -> Iterator[Any]:
         return zip(*self.datapipes)
@@ -319,8 +319,8 @@ class FileLister(IterDataPipe[str]):
     """The paths of files below a folder, or several.
 
     Args:
-        masks: a pattern, or several, for the names of the files; any when empty.
-        recursive: whether to look into folders inside.
+        masks: one or more patterns for the names of the files; if empty, any name.
+        recursive: whether to search subfolders.
         abspath: give absolute paths.
         non_deterministic: do not sort them.
     """
@@ -365,7 +365,7 @@ class FileLister(IterDataPipe[str]):
 
 @functional_datapipe("open_files")
 class FileOpener(IterDataPipe[Any]):
-    """Pairs of a path and the file, opened; whoever reads it closes it."""
+    """Pairs of a path and the opened file; the reader closes it."""
 
     def __init__(self, datapipe: Any, mode: str = "r", encoding: str | None = None, length: int = -1) -> None:
         if mode not in ("b", "t", "rb", "rt", "r"):
@@ -385,7 +385,7 @@ class FileOpener(IterDataPipe[Any]):
 
 @functional_datapipe("read_from_stream")
 class StreamReader(IterDataPipe[Any]):
-    """Pairs of a path and what is in the file, whole or in parts of ``chunk`` bytes; files are closed behind them."""
+    """Pairs of a path and the file's contents, whole or in parts of ``chunk`` bytes; files are closed afterwards."""
 
     def __init__(self, datapipe: Any, chunk: int | None = None) -> None:
         self.datapipe, self.chunk = datapipe, chunk

@@ -1,4 +1,4 @@
-"""Pipes over what has numbers or keys."""
+"""Pipes over samples with numbers or keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Mapper(MapDataPipe[Any]):
 
 @functional_datapipe("concat")
 class Concater(MapDataPipe[Any]):
-    """Pipes one behind the other; their keys are numbers from 0."""
+    """Pipes one after the other; their keys are numbers from 0."""
 
     def __init__(self, *datapipes: Any) -> None:
         if not datapipes:
@@ -128,4 +128,4 @@ class Shuffler(IterDataPipe[Any]):
         return len(self.datapipe)
 
 
-MapDataPipe.register_datapipe_as_function("shuffle", Shuffler)  # a stream, and no method of streams
+MapDataPipe.register_datapipe_as_function("shuffle", Shuffler)  # a stream, and not a method of streams

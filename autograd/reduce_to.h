@@ -1,0 +1,11 @@
+// How a gradient gets the form of the input that it belongs to.
+#pragma once
+#include <vesta/core/tensor.h>
+
+namespace vesta::autograd {
+
+/// Sums `t` to `sizes` (which broadcasts to its shape), converts it to `dtype` and takes the real part if `dtype` is
+/// real.
+VESTA_API Tensor reduce_to(const Tensor& t, IntSpan sizes, DType dtype);
+
+}  // namespace vesta::autograd

@@ -1,0 +1,42 @@
+#include <vesta/autograd/rules/as_strided.h>
+
+#include <vesta/core/ops/ops.h>
+#include <vesta/core/ops/strided_iter.h>
+
+namespace vesta::autograd::rules {
+
+namespace {
+int64_t last_of(const Geometry& g) {
+  int64_t last = g.offset;
+  for (size_t d = 0; d < g.sizes.size(); ++d) {
+    if (g.sizes[d] == 0) return g.offset - 1;
+    last += (g.sizes[d] - 1) * g.strides[d];
+  }
+  return last;
+}
+}  // namespace
+
+int64_t extent(const Geometry& a, const Geometry& b) {
+  return std::max<int64_t>(std::max(last_of(a), last_of(b)) - first(a, b) + 1, 0);
+}
+
+Tensor geometry_of(const Tensor& buffer, const Geometry& g, int64_t origin) {
+  return buffer.as_strided(g.sizes, g.strides, g.offset - origin);
+}
+
+Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geometry& to) {
+  int64_t n = extent(from, to), origin = first(from, to);
+  Tensor buffer = zeros(n, grad.dtype(), grad.device());
+  Tensor place = arange_range(0, n, 1, DType::int64, grad.device());
+  Tensor target = geometry_of(buffer, to, origin);
+  if (self_overlaps(target)) buffer.index_add_(0, geometry_of(place, to, origin).reshape(-1), grad.reshape(-1));
+  else target.copy_(grad);
+  Tensor result = geometry_of(buffer, from, origin);
+  if (!self_overlaps(result)) return result;
+  Tensor uses = zeros(n, grad.dtype(), grad.device());
+  Tensor at = geometry_of(place, from, origin).reshape(-1);
+  uses.index_add_(0, at, ones(at.sizes(), grad.dtype(), grad.device()));
+  return result / geometry_of(uses, from, origin);
+}
+
+}  // namespace vesta::autograd::rules
