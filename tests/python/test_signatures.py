@@ -1,0 +1,216 @@
+"""PyTorch's recorded signatures: their notation, the comparison with made-up registries, and Vesta's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from signatures.compare import Report, compare, forms_of_module, forms_of_registry
+from signatures.notation import (
+    Forms,
+    Parameter,
+    methods_of,
+    overload_of_function,
+    parse_overload,
+    read_table,
+    write_table,
+)
+
+TABLE = read_table()
+
+#: Public names whose signatures may differ from PyTorch's, and why.
+ALLOWED = {"nn.functional.mse_loss": "the parameter weight is not there yet"}
+
+
+def unexpected(report: Report, names: Iterable[str]) -> list[str]:
+    """Returns the differences that no row of ALLOWED stands for, and rows for names that agree."""
+    lines = [line for line in report.lines() if line.partition(": ")[0] not in ALLOWED]
+    return lines + [
+        f"{name}: agrees, its row goes" for name in ALLOWED if name in names and name not in report.differences
+    ]
+
+
+def test_functions_of_nn_have_pytorchs_signatures() -> None:
+    """What `vesta.nn.functional` defines in Python takes the arguments that PyTorch's takes."""
+    import vesta.nn.functional
+
+    forms = forms_of_module(vesta.nn.functional, "nn.functional.")
+    assert "nn.functional.relu" in forms
+    assert unexpected(compare(TABLE, forms), forms) == []
+
+
+def entry(name: str, text: str, **facts: Any) -> dict[str, Any]:
+    """Makes an entry of a registry of the notation's text."""
+    overload = parse_overload(text)
+    parameters = [
+        {"name": p.name, "keyword_only": p.keyword_only, "type": p.type, "default": p.default}
+        for p in overload.parameters
+    ]
+    plain = {"overload": "", "space": "", "function": True, "method": False, "inplace": False, "aliases": []}
+    flags = {"out": overload.out, "factory": overload.factory, "deprecated": overload.deprecated}
+    return {"name": name, **plain, **flags, "parameters": parameters, **facts}
+
+
+def told(*entries: dict[str, Any], table: dict[str, Forms] = TABLE) -> list[str]:
+    """Compares made-up entries with the table."""
+    return compare(table, forms_of_registry(entries)).lines()
+
+
+def test_notation_reads_what_it_writes() -> None:
+    for name, forms in TABLE.items():
+        for overload in (*forms.function, *forms.method):
+            assert parse_overload(str(overload)) == overload, name
+
+
+def test_notation_of_every_kind_of_parameter() -> None:
+    overload = parse_overload(
+        "(Tensor input, int[2] stride=(-2, -1), *, str? mode='a, b', other, **rest) out deprecated"
+    )
+    assert overload.parameters == (
+        Parameter("input", "Tensor"),
+        Parameter("stride", "int[2]", "(-2, -1)"),
+        Parameter("mode", "str?", "'a, b'", keyword_only=True),
+        Parameter("other", keyword_only=True),
+        Parameter("**rest", keyword_only=True),
+    )
+    assert (overload.out, overload.factory, overload.deprecated) == (True, False, True)
+    assert str(parse_overload("(*tensors, str? indexing=None)")) == "(*tensors, str? indexing=None)"
+
+
+def test_table_is_written_as_it_was_read(tmp_path: Any) -> None:
+    path = tmp_path / "table.json"
+    write_table(TABLE, "1.0", path)
+    assert read_table(path) == TABLE
+
+
+def test_table_holds_what_pytorch_says() -> None:
+    """Some facts of each source of the table."""
+    assert [str(o) for o in TABLE["max"].function] == [
+        "(Tensor input) out",
+        "(Tensor input, Tensor other) out",
+        "(Tensor input, int dim, bool keepdim=False) out",
+    ]
+    assert TABLE["max"].method == methods_of(TABLE["max"].function)
+    assert parse_overload("(Tensor input, Scalar alpha, Tensor other) out deprecated") in TABLE["add"].function
+    assert [str(o) for o in TABLE["tensor"].function] == [
+        "(data, *, dtype dtype=None, device? device=None, bool pin_memory=False, bool requires_grad=False)"
+    ]
+    assert [str(o) for o in TABLE["linalg.det"].function] == ["(Tensor A) out"]
+    assert [str(o) for o in TABLE["nn.functional.relu"].function] == ["(Tensor input, bool inplace=False)"]
+    assert [str(o) for o in TABLE["item"].method] == ["()"]
+
+
+def test_signature_of_a_python_function() -> None:
+    def some(input: Tensor, dim: int | None = None, _n: int = 3, *, sizes: list[int], out=None) -> None:  # noqa: F821
+        """Has a parameter of every kind that matters."""
+
+    assert str(overload_of_function(some)) == "(Tensor input, int? dim=None, *, int[] sizes) out"
+    assert str(overload_of_function(some, method=True)) == "(int? dim=None, *, int[] sizes) out"
+
+
+@pytest.mark.parametrize("name", ["max", "std", "addmm", "where", "randint", "conv2d", "sum", "norm"])
+def test_the_same_overloads_are_no_difference(name: str) -> None:
+    entries = [entry(name, str(overload)) for overload in TABLE[name].function]
+    functions = {name: Forms(TABLE[name].function)}
+    assert told(*entries, table=functions) == []
+
+
+def test_the_whole_table_agrees_with_itself() -> None:
+    assert compare(TABLE, TABLE) == Report()
+
+
+def test_methods_and_in_place_methods() -> None:
+    both = {"method": True, "inplace": True}
+    assert told(entry("exp", "(Tensor input) out", **both)) == []
+    assert told(entry("exp", "(Tensor input) out", inplace=True)) == ["exp: there is no method"]
+    assert told(entry("maximum", "(Tensor input, Tensor other) out", **both)) == ["maximum_: PyTorch has no such name"]
+
+
+def test_aliases_and_spaces() -> None:
+    text = "(Tensor input, Tensor other) out"
+    assert told(entry("mul", text, method=True, aliases=["multiply"])) == []
+    assert told(entry("det", "(Tensor A) out", space="linalg")) == []
+    assert told(entry("gelu", "(Tensor input, *, str approximate='none') out", space="nn")) == []
+    assert told(entry("softmax_rows", "(Tensor input)", space="private")) == []
+    assert told(entry("softmax_rows", "(Tensor input)")) == ["softmax_rows: PyTorch has no such name"]
+
+
+def test_a_missing_overload_and_one_too_many() -> None:
+    entries = [
+        entry("max", "(Tensor input) out", method=True),
+        entry("max", "(Tensor input, int dim, bool keepdim=False) out", method=True),
+        entry("max", "(Tensor input, int axis) out", method=True),
+    ]
+    assert told(*entries) == [
+        "max: function (Tensor input, Tensor other) out is missing",
+        "max: function (Tensor input, int axis) out is only in Vesta",
+        "max: method (Tensor other) is missing",
+        "max: method (int axis) is only in Vesta",
+    ]
+
+
+def test_a_deprecated_overload_is_missed() -> None:
+    lines = told(entry("add", "(Tensor input, Tensor other, *, Scalar alpha=1) out", method=True))
+    assert lines == [
+        "add: function (Tensor input, Scalar alpha, Tensor other) out deprecated is missing",
+        "add: method (Scalar alpha, Tensor other) deprecated is missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("(Tensor input, *, int dim, Scalar? dtype=None) out", "dtype is dtype? in PyTorch, Scalar? in Vesta"),
+        ("(Tensor input, *, int dim, dtype? dtype=None) out", "dim is positional in PyTorch, keyword-only in Vesta"),
+        ("(Tensor input, int dim, dtype? dtype=None) out", "dtype is keyword-only in PyTorch, positional in Vesta"),
+        ("(Tensor input, int dim=0, *, dtype? dtype=None) out", "dim is required in PyTorch, has default 0 in Vesta"),
+        (
+            "(int dim, Tensor input, *, dtype? dtype=None) out",
+            "the order is input, dim in PyTorch, dim, input in Vesta",
+        ),
+        ("(Tensor input, int dim, *, dtype? dtype=None)", "PyTorch has an out form, Vesta has none"),
+        (
+            "(Tensor input, int dim, *, dtype? dtype=None) out deprecated",
+            "PyTorch has no deprecated form, Vesta has one",
+        ),
+    ],
+)
+def test_facts_that_differ(text: str, fact: str) -> None:
+    table = {"cumsum": Forms(TABLE["cumsum"].function)}
+    assert f"cumsum: function (Tensor input, int dim, *, dtype? dtype=None) out: {fact}" in told(
+        entry("cumsum", text), table=table
+    )
+
+
+def test_other_words_for_the_same() -> None:
+    table = {"f": Forms((parse_overload("(int[2] stride, float eps=1e-05, dtype? dtype=None, int[1]? dim=None)"),))}
+    assert told(entry("f", "(int[] stride, Scalar eps=0.00001, dtype dtype=None, int[] dim=())"), table=table) == []
+    untyped = {"f": Forms((parse_overload("(stride, eps=1.0)"),))}
+    assert told(entry("f", "(int[] stride, float eps=1)"), table=untyped) == []
+
+
+def test_numbers_for_tensors_need_no_overload() -> None:
+    """A tensor operand takes numbers, so that one overload stands for PyTorch's two; not so the other way round."""
+    assert told(entry("eq", "(Tensor input, Tensor other) out", method=True)) == []
+    assert told(entry("pow", "(Tensor input, Tensor exponent) out", method=True)) == []
+    assert told(entry("eq", "(Tensor input, Scalar other) out", method=True)) == [
+        "eq: function (Tensor input, Tensor other) out is missing",
+        "eq: method (Tensor other) is missing",
+    ]
+
+
+def test_floats_for_numbers_are_counted_apart() -> None:
+    table = {"f": Forms((parse_overload("(Tensor input, Scalar value=1, float eps=0.1)"),))}
+    report = compare(table, forms_of_registry([entry("f", "(Tensor input, float value=1, float eps=0.1)")]))
+    assert report.lines() == []
+    assert report.scalar_floats == ["f function (Tensor input, Scalar value=1, float eps=0.1): value"]
+
+
+def test_factories() -> None:
+    options = "dtype? dtype=None, layout? layout=None, device? device=None, bool? pin_memory=False, requires_grad=False"
+    assert told(entry("zeros", f"(int[] size, *, {options}) out factory")) == []
+    assert told(entry("zeros", "(int[] size) out factory")) == []
+    assert told(entry("zeros", "(int[] size) out")) == [
+        "zeros: function (int[] size) out factory: PyTorch has a factory form, Vesta has none"
+    ]
