@@ -21,68 +21,100 @@ sys.path = [p for p in sys.path if Path(p).resolve() != Path(__file__).resolve()
 import vesta  # noqa: E402
 from vesta import _C  # noqa: E402
 
-HEAD = '"""{doc} Written by python/make_stubs.py from the roll call; do not edit."""\n\n'
-#: The Python types of C++ parameters.
+HEAD = '"""{doc} Written by python/make_stubs.py from the op list; do not edit."""\n\n'
+#: The annotation of a parameter by its kind; ``?`` behind a kind is ``| None``.
 TYPES = {
     "Tensor": "Tensor",
-    "MaybeTensor": "Tensor | None",
-    "IntList": "int | Sequence[int]",
-    "MaybeDims": "int | Sequence[int] | None",
-    "int64_t": "int",
-    "MaybeInt": "int | None",
-    "double": "float",
-    "bool": "bool",
+    "Tensor[]": "Sequence[Tensor]",
+    "Tensor?[]": "Sequence[Tensor | None]",
+    "int": "builtins.int",
+    "int[]": "builtins.int | Sequence[builtins.int]",
+    "float": "builtins.float",
+    "bool": "builtins.bool",
     "Scalar": "Number",
-    "MaybeScalar": "Number | None",
-    "MaybeDType": "dtype | None",
-    "MaybeDevice": "device | str | int | None",
-    "Text": "str",
-    "MaybeText": "str | None",
-    "TensorList": "Sequence[Tensor]",
-    "Generator": "Generator | None",
+    "dtype": "dtype",
+    "device": "device | str | builtins.int",
+    "str": "str",
+    "memory_format": "memory_format",
+    "Generator": "Generator",
+    "any": "Any",
 }
+#: Modules of functions, and the space of their schemas.
+MODULES = {"_ops": "", "_nn": "nn", "_linalg": "linalg", "_fft": "fft", "_special": "special", "_private": "private"}
 #: Operators of Tensor and the type of their other operand.
 OPERATORS = "add sub mul truediv floordiv mod pow and or xor".split()
 COMPARISONS = "lt le eq ne gt ge".split()
 
 
-def typed(parameters: list[tuple[str, str, str | None, bool]], method: bool, varargs: bool) -> str:
-    """Writes a parameter list; a method's first parameter is self."""
+def annotation(parameter: dict[str, Any]) -> str:
+    """Returns the annotation of a parameter."""
+    kind = parameter["type"]
+    text = TYPES[kind.removesuffix("?")] + (" | Number" if parameter["number"] else "")
+    return f"{text} | None" if kind.endswith("?") else text
+
+
+def typed(entry: dict[str, Any], method: bool) -> str:
+    """Writes a form's parameter list; a method's first parameter is self."""
+    given = entry["parameters"]
     parts = ["self"] if method else []
-    if any(keyword.iskeyword(name) for name, *_ in parameters):  # random_(from, to): by position only
+    if any(keyword.iskeyword(p["name"]) for p in given):  # random_(from, to): by position only
         return ", ".join([*parts, "*args: Any", "**kwargs: Any"])
-    for i, (name, kind, default, number) in enumerate(parameters):
+    starred = False
+    for i, p in enumerate(given):
         if method and i == 0:
             continue
-        annotation = TYPES[kind] + (" | Number" if number else "")
-        if varargs and kind == "IntList" and name in ("size", "dims", "shape"):
-            parts.append(f"*{name}: Any")
-            varargs = False
+        last = all(later["keyword_only"] for later in given[i + 1 :])
+        if p["type"] == "int[]" and last and p["name"] in ("size", "dims", "shape"):  # view(2, 3)
+            parts.append(f"*{p['name']}: Any")
+            starred = True
             continue
-        parts.append(f"{name}: {annotation}" + ("" if default is None else f" = {default}"))
-    return ", ".join(parts)
+        if p["keyword_only"] and not starred:
+            parts.append("*")
+            starred = True
+        parts.append(f"{p['name']}: {annotation(p)}" + ("" if p["default"] is None else f" = {p['default']}"))
+    extra = ["out: Any = None"] if entry["out"] and not method else []
+    if entry["factory"]:
+        extra += ["requires_grad: builtins.bool = False", "pin_memory: builtins.bool = False", "layout: Any = None"]
+    if entry["memory_format"]:
+        extra.append("memory_format: Any = None")
+    return ", ".join(parts + (["*"] if extra and not starred else []) + extra)
 
 
-def takes_varargs(parameters: list[tuple[str, str, str | None, bool]]) -> bool:
-    """Returns whether a list of sizes may be spread over the positions: view(2, 3)."""
-    options = ("MaybeDType", "MaybeDevice", "Generator")
-    kinds = [(name, kind) for name, kind, _, _ in parameters if kind not in options]
-    return bool(kinds) and kinds[-1][1] == "IntList" and kinds[-1][0] in ("size", "dims", "shape")
+def result(entry: dict[str, Any]) -> str:
+    """Returns the annotation of a form's result."""
+    return re.sub(r"\bbool\b", "builtins.bool", entry["returns"])
 
 
-def op_lines(name: str, entry: dict[str, Any], method: bool) -> Iterator[str]:
-    """Writes an op of the op list, as a function or as a method with its in-place form."""
-    parameters = entry["parameters"]
-    varargs = takes_varargs(parameters)
-    shown = typed(parameters, method, varargs)
-    if not method:
-        factory = {"dtype", "device"} <= {p[0] for p in parameters}
-        extra = (["out: Any = None"] if entry["out"] else []) + (["requires_grad: bool = False"] if factory else [])
-        star = [] if "*" in shown else ["*"]
-        shown = ", ".join(([shown] if shown else []) + (star + extra if extra else []))
-    yield f"def {name}({shown}) -> {entry['returns']}: ..."
-    if method and entry["inplace"]:
-        yield f"def {name}_({shown}) -> Tensor: ..."
+def def_lines(name: str, forms: list[tuple[str, str]]) -> Iterator[str]:
+    """Writes the forms of a function, (parameters, result), as overloads if there are several."""
+    forms = list(dict.fromkeys(forms))
+    for shown, returned in forms:
+        if len(forms) > 1:
+            yield "@overload"
+        yield f"def {name}({shown}) -> {returned}: ..."
+
+
+class Registry:
+    """The forms of the op list, by the names of functions and of methods."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, dict[str, list[tuple[str, str]]]] = {space: {} for space in MODULES.values()}
+        self.methods: dict[str, list[tuple[str, str]]] = {}
+        for entry in _C._registry():
+            for name in (entry["name"], *entry["aliases"]):
+                self.add(entry, name)
+
+    def add(self, entry: dict[str, Any], name: str) -> None:
+        """Adds a form under a name: the function, the method and the in-place method that it has."""
+        space = self.functions[entry["space"]]
+        if entry["function"]:
+            space.setdefault(name, []).append((typed(entry, False), result(entry)))
+        if entry["method"]:
+            self.methods.setdefault(name, []).append((typed(entry, True), result(entry)))
+        if entry["inplace"] and entry["space"] == "nn":
+            space.setdefault(f"{name}_", []).append((typed(entry, False), "Tensor"))
+        elif entry["inplace"]:
+            self.methods.setdefault(f"{name}_", []).append((typed(entry, True), "Tensor"))
 
 
 def by_hand(name: str, value: Any, method: bool) -> str:
@@ -103,7 +135,7 @@ def by_hand(name: str, value: Any, method: bool) -> str:
 
 def tensor_lines() -> Iterator[str]:
     """Writes the body of class Tensor."""
-    registry = _C._registry()
+    registry = Registry()
     yield "def __init__(self, *args: Any) -> None: ..."
     for op in OPERATORS:
         for form in ("", "r", "i"):
@@ -136,10 +168,8 @@ def tensor_lines() -> Iterator[str]:
             if name in ("grad", "data", "requires_grad"):
                 yield f"@{name}.setter"
                 yield f"def {name}(self, value: Any) -> None: ..."
-        elif name in registry:
-            yield from op_lines(name, registry[name], True)
-        elif name.endswith("_") and registry.get(name[:-1], {}).get("inplace"):
-            continue  # written beside its op
+        elif name in registry.methods:
+            yield from def_lines(name, registry.methods[name])
         elif callable(value) or isinstance(value, staticmethod):
             yield by_hand(name, value, not isinstance(value, staticmethod))
 
@@ -180,24 +210,30 @@ def wrapped(text: str) -> str:
 
 def extension() -> str:
     """Writes _C.pyi."""
-    registry = _C._registry()
-    lines = ["import builtins", "from collections.abc import Iterator, Sequence", "from typing import Any, Union", ""]
+    registry = Registry()
+    lines = ["import builtins", "from collections.abc import Iterator, Sequence"]
+    lines += ["from typing import Any, Union, overload", ""]
     lines += values()
     lines += ["class Tensor:"] + ["    " + line.replace("\n", "\n    ") for line in tensor_lines()]
     for name, value in sorted(vars(_C).items()):
-        if callable(value) and not isinstance(value, type) and name not in registry:
+        if callable(value) and not isinstance(value, type) and name not in registry.functions["private"]:
             lines.append(by_hand(name, value, False))
-    lines += ["class _ops:"]
-    for name, entry in sorted(registry.items()):
-        lines += ["    @staticmethod"] + ["    " + line for line in op_lines(name, entry, False)]
-    lines += ["_nn = _ops"]
+    for name, forms in sorted(registry.functions["private"].items()):
+        if name.startswith("_"):
+            lines += def_lines(name, forms)
+    for module, space in MODULES.items():
+        lines.append(f"class {module}:")
+        for name, forms in sorted(registry.functions[space].items()):
+            for line in def_lines(name, forms):
+                lines += (["    @staticmethod"] if line.startswith("def") else []) + ["    " + line]
+        lines.append("    ...")
     return HEAD.format(doc="The C++ side of vesta.") + wrapped("\n".join(lines))
 
 
 def package() -> str:
     """Writes __init__.pyi."""
-    registry = _C._registry()
-    lines = ["from collections.abc import Sequence", "from typing import Any", ""]
+    registry = Registry()
+    lines = ["import builtins", "from collections.abc import Sequence", "from typing import Any, overload", ""]
     lines += ["from . import amp as amp, autograd as autograd, cpu as cpu, cuda as cuda, nn as nn, optim as optim"]
     lines += ["from . import utils as utils"]
     lines += ["from .amp import GradScaler as GradScaler, autocast as autocast"]
@@ -212,10 +248,8 @@ def package() -> str:
             lines.append(f"from ._C import {name} as {name}")
         elif getattr(value, "__module__", "") == "vesta._functions":
             lines.append(f"from ._functions import {value.__name__} as {name}")
-        elif name in registry:
-            lines += op_lines(name, registry[name], False)
-        elif name in vesta._ALIASES:
-            lines.append(f"{name} = {vesta._ALIASES[name]}")
+        elif name in registry.functions[""]:
+            lines += def_lines(name, registry.functions[""][name])
     lines.append("__version__: str")
     return HEAD.format(doc="What `import vesta` offers.") + wrapped("\n".join(lines))
 

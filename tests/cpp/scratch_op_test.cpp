@@ -5,7 +5,7 @@
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/record.h>
 #include <vesta/core/cpu/loops.h>
-#include <vesta/core/ops/describe.h>
+#include <vesta/core/ops/define.h>
 #include <vesta/core/ops/ops.h>
 
 #include <catch2/catch.hpp>
@@ -31,16 +31,16 @@ struct Softsign {
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def
 
-// ---- ... and its line in core/ops/list.h
-#define SCRATCH_OPS(UNARY, BINARY, TERNARY) UNARY(softsign, Softsign, (), ())
+// ---- ... and its line in core/ops/lists/TOPIC.h
+#define SCRATCH_OPS(OP) OP(POINTWISE, softsign, Softsign, (), (), inplace, out)
 
 // ---- what the library does with every list
 namespace vesta {
-VESTA_POINTWISE_DECLARE(SCRATCH_OPS)
-VESTA_POINTWISE_DEFINE(SCRATCH_OPS)
+VESTA_DECLARE_OPS(SCRATCH_OPS)
+VESTA_DEFINE_OPS(SCRATCH_OPS)
 }  // namespace vesta
 namespace vesta::cpu::VESTA_ISA_NS {
-VESTA_REGISTER_TOPIC(scratch, SCRATCH_OPS)
+VESTA_CPU_TOPIC(scratch, SCRATCH_OPS)
 }
 
 namespace {
@@ -51,10 +51,15 @@ using Catch::Matchers::Contains;
 /// Registers the scratch op, once.
 void plug_in() {
   static const bool done = [] {
-    VESTA_POINTWISE_DESCRIBE(SCRATCH_OPS)
-    cpu::VESTA_ISA_NS::register_scratch();
-#define SCRATCH_RECORD(name, Struct, ...) autograd::record_pointwise<ops::name, def::Struct>();
-    SCRATCH_OPS(SCRATCH_RECORD, SCRATCH_RECORD, SCRATCH_RECORD)
+    PointwiseLoops loops[1];
+    cpu::VESTA_ISA_NS::loops_of_scratch(loops);
+    for (int variant = 0; variant < 4; ++variant) {
+      for (int d = 0; d < kNumDTypes; ++d) {
+        ops::softsign.info.kernels[int(DeviceType::cpu)][variant][d] =
+            reinterpret_cast<AnyKernel>(loops[0].at[variant][d]);
+      }
+    }
+    autograd::record_pointwise<ops::softsign, def::Softsign>();
     return true;
   }();
   (void)done;
@@ -136,7 +141,7 @@ TEST_CASE("... with a fused gradient and gradients of any order", "[scratch]") {
 
 TEST_CASE("... and it refuses what the struct does not accept", "[scratch]") {
   plug_in();
-  CHECK(ops::softsign.info.differentiable);
+  CHECK(ops::softsign.schema->differentiable);
   CHECK(ops::softsign.has_rule());
   CHECK_THROWS_WITH(softsign(ones({3}, DType::bool_)),
                     Contains("softsign: expected a dtype of float16") && Contains("bool"));

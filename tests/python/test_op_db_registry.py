@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 
 import op_db_check as check
+import op_registry
 import pytest
 import vesta
 from op_db import OPS
 from op_db_cases import single
 from op_db_row import Row
 
-REGISTRY = vesta._C._registry()
+REGISTRY = op_registry.by_name()
 NAMES = [name for row in OPS for name in row.roll_names]
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import op_db_check as check
+import op_registry
 import pytest
 import vesta
 from op_db import OPS
 from op_db_cases import describe, pairs, placed, single
 from op_db_row import DTYPES, REAL_OF, Maker, Row, Sample, can_write
 
-REGISTRY = vesta._C._registry()
+REGISTRY = op_registry.by_name()
 
 
 def promises(row: Row, variant: str) -> bool:
