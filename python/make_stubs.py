@@ -21,7 +21,7 @@ sys.path = [p for p in sys.path if Path(p).resolve() != Path(__file__).resolve()
 import vesta  # noqa: E402
 from vesta import _C  # noqa: E402
 
-HEAD = '"""{doc} Written by python/make_stubs.py from the roll call; do not edit."""\n\n'
+HEAD = '"""{doc} Written by python/make_stubs.py from the op list; do not edit."""\n\n'
 #: The Python types of C++ parameters.
 TYPES = {
     "Tensor": "Tensor",
