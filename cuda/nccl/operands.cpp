@@ -11,7 +11,7 @@ namespace vesta::cuda::nccl {
 void check_device(Collective what, const Tensor& t) {
   VESTA_CHECK(t.device().type == DeviceType::cuda, device, name(what),
               ": expected a tensor on a CUDA device, got one on ", t.device(),
-              ". NCCL cannot access host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
+              ". NCCL does not transfer host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
 }
 
 int device_of(Collective what, const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
