@@ -3,10 +3,10 @@
 #
 #     make            build the library, the Python extension, tests and examples into build/
 #     make demo       train a small convolutional network on handwritten digits, then evaluate its checkpoint from C++
-#     make test       every test of C++ and Python, and lint; closes on "N passed, N failed, N skipped"
+#     make test       every test of C++ and Python, and lint; ends with "N passed, N failed, N skipped"
 #     make sanitize   the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#     make campaign   what takes longer: sanitizers over everything, then tests marked `campaign`
-#     make format     put every source into the house's form; `make lint` only looks
+#     make campaign   the long tests: sanitizers over everything, then tests marked `campaign`
+#     make format     format every source file; `make lint` only checks
 BUILD ?= build
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
@@ -22,7 +22,7 @@ all: build
 .venv/.installed-test: .ci/install_dependencies $(wildcard .ci/requirements-*.txt)
 	@.ci/install_dependencies test
 
-# Configures once; from then on Ninja runs CMake by itself when a source appears or CMakeLists.txt changes.
+# Configures once; then Ninja runs CMake by itself when a source file is added or CMakeLists.txt changes.
 $(BUILD)/build.ninja: | .venv/.installed-build
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_ARGS) >$(BUILD).log 2>&1 \
 	  || { cat $(BUILD).log; rm -rf $(BUILD).log $@; exit 1; }

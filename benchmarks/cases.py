@@ -1,7 +1,7 @@
 """The cases of compare_torch.py, written once for both libraries: `lib` is `vesta` or `torch`.
 
-A case is a function of `lib` that prepares its data and returns the function to be timed. Cases of one family stand
-together; a name says what is measured.
+A case is a function of `lib` that prepares its data and returns the function to be timed. Cases of one family are
+grouped together; the name says what is measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CASES: dict[str, dict[str, Case]] = {}
 
 
 def case(family: str, name: str) -> Callable[[Case], Case]:
-    """Enters a case into the table."""
+    """Registers a case in the table."""
 
     def enter(function: Case) -> Case:
         CASES.setdefault(family, {})[name] = function

@@ -3,10 +3,10 @@
     .venv/bin/python benchmarks/compare_torch.py --torch-python /path/to/a/venv/with/torch/bin/python
     .venv/bin/python benchmarks/compare_torch.py --torch-python ... --family small --rounds 9
 
-Each library runs in a process of its own (PyTorch in its own environment: the project does not depend on it). A case is
-timed in both by turns, `--rounds` times, so that a change of the machine's speed meets both; a round's figure is the
-best of several repetitions, the table shows the median of the rounds and the ratio PyTorch / Vesta (above 1: Vesta is
-faster). A bar chart goes to --png where matplotlib is installed. See cases.py for what is measured.
+Each library runs in its own process (PyTorch in its own environment: the project does not depend on it). A case is
+timed in both alternately, `--rounds` times, so that a change of the machine's speed affects both. A round's figure is
+the best of several repetitions. The table shows the median of the rounds and the ratio PyTorch / Vesta (above 1: Vesta
+is faster). If matplotlib is installed, a bar chart is written to --png. See cases.py for what is measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUILT = HERE.parent / "build" / "python"  # the Vesta that is measured: PYTHONPA
 sys.path.insert(0, str(HERE))
 from cases import CASES  # noqa: E402
 
-# What is aimed at: PyTorch's time / ours, at least.
+# The goal for PyTorch's time / ours, at least.
 GOALS = {
     "a + b": 4.0, "a + b, recorded": 2.5, "(w * x).sum().backward()": 3.5, "x * 2.0": 2.5, "x.view(2, 4)": 2.5,
     "x[3]": 2.5, "8x8 @ 8x8": 2.5, "x.sum()": 2.5, "zeros(8)": 2.5, "nn.Linear(8, 8)(x)": 2.5,
@@ -44,7 +44,7 @@ def best_time(run, budget: float) -> float:
     """Returns seconds per call: the best of repetitions that fill `budget` seconds."""
     run()
     count, spent = 1, 0.0
-    while spent < budget / 10 and count < 1 << 24:  # how many calls fill a tenth of the budget?
+    while spent < budget / 10 and count < 1 << 24:  # finds how many calls fill a tenth of the budget
         start = time.perf_counter()
         for _ in range(count):
             run()
@@ -61,7 +61,7 @@ def best_time(run, budget: float) -> float:
 
 
 def worker(name: str, threads: int) -> None:
-    """Answers one JSON line a request: {"family", "case", "budget"} -> {"seconds", "growth_mb"}."""
+    """Answers each request with one JSON line: {"family", "case", "budget"} -> {"seconds", "growth_mb"}."""
     start = time.perf_counter()
     lib = importlib.import_module(name)
     imported = time.perf_counter() - start
@@ -79,7 +79,7 @@ def worker(name: str, threads: int) -> None:
                 prepared.clear()
                 prepared[key] = CASES[key[0]][key[1]](lib)
             answer = {"seconds": best_time(prepared[key], request["budget"]), "growth_mb": resident_mb() - import_mb}
-        except Exception as e:  # a case that one library cannot run is a row of the table, not its end
+        except Exception as e:  # a case that one library cannot run still gets a row in the table
             answer = {"error": f"{type(e).__name__}: {e}".splitlines()[0]}
         print(json.dumps(answer), flush=True)
 

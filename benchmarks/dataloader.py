@@ -1,16 +1,15 @@
-"""Times loaders of Vesta against PyTorch's in one run: batches a second, and seconds until the first batch.
+"""Times Vesta's data loaders against PyTorch's in one run: batches per second, and seconds until the first batch.
 
     .venv/bin/python benchmarks/dataloader.py --torch-python /path/to/a/venv/with/torch/bin/python
     .venv/bin/python benchmarks/dataloader.py --torch-python ... --rounds 5 --only images
     .venv/bin/python benchmarks/dataloader.py --pack 1500000     memory of workers with pack=True, and without
 
-Every measurement is a process of its own that runs this file with one library; the libraries take turns, `--rounds`
-times, and a round's ratio is PyTorch's time / ours (above 1: Vesta is faster). Both have the same datasets:
+Every measurement is a separate process that runs this file with one library. The libraries alternate, `--rounds` times,
+and a round's ratio is PyTorch's time / ours (above 1: Vesta is faster). Both use the same datasets:
 
-    images   float32 3x224x224 from memory, batches of 32
-    small    64 floats and a number, batches of 128
-    text     128 tokens, a mask and a label as a dict, batches of 32
-    first    the first of all batches of a dataset of 500 MB (list of arrays), with 4 workers, for each start method
+    images   float32 3x224x224 from memory, batches of 32 small    64 floats and a number, batches of 128 text     128
+    tokens, a mask and a label as a dict, batches of 32 first    the first batch of a dataset of 500 MB (list of
+    arrays), with 4 workers, for each start method
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BUILT = HERE.parent / "build" / "python"
-LIB = os.environ.get("LOADER_BENCHMARK_LIBRARY", "vesta")  # a worker that was not forked reads it too
+LIB = os.environ.get("LOADER_BENCHMARK_LIBRARY", "vesta")  # a worker that is not forked reads it too
 
 if LIB == "vesta" and BUILT.is_dir():
     sys.path.insert(0, str(BUILT))
 lib = importlib.import_module(LIB)
 data = importlib.import_module(LIB + ".utils.data")
-if LIB == "vesta":  # PyTorch imports its own with the package: neither library's import is measured
+if LIB == "vesta":  # PyTorch imports its own loader with the package; neither library's import is measured
     importlib.import_module("vesta.utils.data.by_workers")
 
 
@@ -123,7 +122,7 @@ GOALS = {"0 workers": 1.0, "2 workers": 2.0, "first": 3.0}
 
 
 def throughput(kind: type, workers: int) -> float:
-    """Returns seconds per batch of one pass, its first batches left out."""
+    """Returns the seconds per batch of one pass, without its first batches."""
     dataset = kind()
     batches = iter(data.DataLoader(dataset, batch_size=kind.batch, shuffle=True, num_workers=workers))
     for _ in range(4):
@@ -135,7 +134,7 @@ def throughput(kind: type, workers: int) -> float:
 
 
 def first_batch(method: str) -> float:
-    """Returns seconds until the first batch."""
+    """Returns the seconds until the first batch."""
     dataset = Large()
     start = time.perf_counter()
     loader = data.DataLoader(dataset, batch_size=Large.batch, num_workers=4, multiprocessing_context=method)
@@ -166,7 +165,7 @@ def memory_of_workers(count: int) -> dict[str, float]:
 
 
 def measure(name: str, python: str, case: str, setting: str) -> float:
-    """Runs one measurement in a process of its own; returns its seconds."""
+    """Runs one measurement in a separate process; returns its seconds."""
     env = {**os.environ, "LOADER_BENCHMARK_LIBRARY": name, "PYTHONWARNINGS": "ignore"}
     command = [python, str(Path(__file__).resolve()), "--case", case, "--setting", setting]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
@@ -176,7 +175,7 @@ def measure(name: str, python: str, case: str, setting: str) -> float:
 
 
 def compare(options: argparse.Namespace) -> list[dict]:
-    """Prints the table."""
+    """Measures all cases and prints the table; returns its rows."""
     cases = [(kind, str(workers)) for kind in ("images", "small", "text") for workers in (0, 2)]
     cases += [("first", method) for method in ("fork", "spawn", "forkserver")]
     rows = []

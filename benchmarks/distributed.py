@@ -1,12 +1,12 @@
-"""Times all_reduce on some ranks of this machine, against PyTorch's Gloo in the same run, and what the check costs.
+"""Times all_reduce on some ranks of this machine, against PyTorch's Gloo in the same run, and the cost of the check.
 
     .venv/bin/python benchmarks/distributed.py --torch-python /path/to/a/venv/with/torch/bin/python
     .venv/bin/python benchmarks/distributed.py --check
 
-All processes live through the whole run and are measured by turns, so that a change of the machine's speed meets each.
-A round's figure is the median of its calls on rank 0; the table shows the median of the rounds and, beside it, the
-median of the ratios round by round; `processor` is the time that all threads of all ranks used, which other load on the
-machine disturbs less. `--check` compares with a build of groups that compare nothing
+All processes live through the whole run and are measured alternately, so that a change of the machine's speed affects
+all of them. A round's figure is the median of its calls on rank 0. The table shows the median of the rounds and, beside
+it, the median of the ratios of each round. `processor` is the CPU time that all threads of all ranks used, which other
+load on the machine disturbs less. `--check` compares with groups that do not check whether the ranks' calls agree
 (VESTA_UNCHECKED_COLLECTIVES=1, for this measurement only).
 """
 
@@ -24,11 +24,11 @@ import time
 from pathlib import Path
 
 BUILT = Path(__file__).resolve().parent.parent / "build" / "python"
-SIZES = {4: 300, 1024: 300, 65536: 150, 1 << 20: 60, 26_000_000: 6}  # bytes: calls in a round
+SIZES = {4: 300, 1024: 300, 65536: 150, 1 << 20: 60, 26_000_000: 6}  # bytes: calls per round
 
 
 def worker(name: str, rank: int, size: int, port: int) -> None:
-    """Answers one JSON line a request: {"bytes", "calls"} -> seconds of the median call, and of processor per call."""
+    """Answers each request with a JSON line: {"bytes", "calls"} -> seconds of the median call, CPU seconds per call."""
     lib = importlib.import_module(name)
     dist = importlib.import_module(name + ".distributed")
     lib.set_num_threads(1)
@@ -75,7 +75,7 @@ class Ranks:
             assert process.stdout and process.stdout.readline() == "ready\n", f"{name}: a rank did not start"
 
     def measure(self, size: int, calls: int) -> tuple[float, float]:
-        """Returns rank 0's median in seconds, and the processor time of all ranks per call."""
+        """Returns rank 0's median in seconds, and the CPU time of all ranks per call."""
         for process in self.processes:
             assert process.stdin
             process.stdin.write(json.dumps({"bytes": size, "calls": calls}) + "\n")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Gathers what a machine without packages must be handed for gpu_run.sh: headers and libraries of the installed Debian
-# packages, pybind11 and pytest of the project's .venv. (hypothesis, NumPy and SciPy are compiled for one version of Python
-# and must be there already; pybind11 and pytest run on any.)
+# Collects what gpu_run.sh needs on a machine without packages: headers and libraries of the installed Debian packages,
+# pybind11 and pytest of the project's .venv. (hypothesis, NumPy and SciPy are compiled for one version of Python and
+# must be installed there already; pybind11 and pytest run on any version.)
 #
 #     benchmarks/gpu_carry.sh DIR          then, there: VESTA_CARRY=DIR benchmarks/gpu_run.sh
 #
 # DIR gets include/, lib/ (as Debian lays them out; CMake finds them by -DVESTA_CARRY=DIR), python/PACKAGE/ (one folder
-# a package with what it needs, so that only what is missing there is taken) and the file commit. Links are followed.
+# per package with its dependencies, so that only missing packages are used) and the file commit. Links are followed.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: benchmarks/gpu_carry.sh DIR" >&2; exit 2; }
 target=$(realpath -m "$1")
@@ -37,7 +37,7 @@ for package in libsleef-dev libsleef3 libfmt-dev libfmt9 catch2 nlohmann-json3-d
 done
 
 site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-carry() {  # carry PACKAGE NAME...: what import PACKAGE needs
+carry() {  # carry PACKAGE NAME...: copies what import PACKAGE needs
   local folder=$target/python/$1 name
   mkdir -p "$folder"
   for name in "$@"; do

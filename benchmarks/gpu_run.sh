@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Everything a machine with a GPU is asked, in one command: builds from source, tests, compute-sanitizer, timings beside
-# the PyTorch that is there, and a table. Needs no network.
+# Runs everything that needs a machine with a GPU, in one command: a build from source, tests, compute-sanitizer,
+# timings against the installed PyTorch, and a table. Needs no network.
 #
 #     benchmarks/gpu_run.sh [quick|full] [PHASE...]
 #
 # quick (the default) ends within VESTA_GPU_SECONDS (570); full repeats more and may take two hours. Phases, in order:
-# env build tests sanitizer micro models report. Each ends on its own limit and leaves what it has in report.json, so a
-# run that is cut off keeps what it measured. The exit status is 0 if nothing failed.
+# env build tests sanitizer micro models report. Each has its own time limit and writes its results into report.json, so
+# a run that is cut off keeps what it measured. The exit status is 0 if nothing failed.
 #
 #     OUT                  where the results go: report.json, table.txt, run.log, tests-N.xml, cudnn_device.json (build/gpu)
 #     VESTA_CARRY          a folder made by gpu_carry.sh, where the machine lacks packages
 #     VESTA_BUILD          the build tree (build-gpu; build in a rehearsal)
 #     VESTA_TORCH_PYTHON   an interpreter with PyTorch (the one that runs this, if it has it)
-#     VESTA_GPU=emulation  a rehearsal: the same phases on the emulated device, sizes tiny, times without meaning
+#     VESTA_GPU=emulation  a rehearsal: the same phases on the emulated device with tiny sizes; its times mean nothing
 #     VESTA_GPU_ONLY       cases whose name contains this
 #     VESTA_GPU_TESTS      pytest's -k for the phase tests
 set -uo pipefail
@@ -39,7 +39,7 @@ export VESTA_BUILD=$build
 python=python3
 [ -x .venv/bin/python ] && python=$PWD/.venv/bin/python
 
-# What the machine lacks comes from the carried folder: Python packages one by one, only where they are missing.
+# Packages that the machine lacks come from the carried folder: Python packages one by one, only those that are missing.
 carry=${VESTA_CARRY:+$(realpath "$VESTA_CARRY")}
 path=
 for package in pybind11 pytest; do
@@ -62,7 +62,7 @@ fi
 total=${VESTA_GPU_SECONDS:-570} times=1
 if [ "$mode" = full ] || [ -n "$tiny" ]; then total=${VESTA_GPU_SECONDS:-7200} times=10; fi
 
-# Runs a phase: phase NAME LIMIT FUNCTION. The limit, in seconds of a quick run, is cut to what is left of the run.
+# Runs a phase: phase NAME LIMIT FUNCTION. The limit, in seconds of a quick run, is cut to the time left for the run.
 phase() {
   local name=$1 limit=$2 begin=$SECONDS status
   shift 2
@@ -81,7 +81,7 @@ phase() {
   return $status
 }
 
-# Runs a command under the limit of its phase, a kill ten seconds after the polite signal.
+# Runs a command under the limit of its phase; kills it ten seconds after the first signal.
 limited() { timeout -k 10 "$seconds_of_phase" "$@"; }
 
 env_phase() {
@@ -103,7 +103,7 @@ tests_phase() {
     --seconds $((seconds_of_phase - 20)) --only "$tests"
 }
 
-# Every case once at tiny sizes, under each tool that is there; in a rehearsal, or without compute-sanitizer, plainly.
+# Runs every case once at tiny sizes under each tool; in a rehearsal, or without compute-sanitizer, under none.
 sanitizer_phase() {
   local once=("$python" benchmarks/gpu/worker.py vesta --tiny --once) tools=(memcheck racecheck) tool status=0
   local end=$((SECONDS + seconds_of_phase))
@@ -138,7 +138,7 @@ for name in "${phases[@]}"; do
     sanitizer) phase sanitizer 60 sanitizer_phase ;;
     micro) phase micro 150 micro_phase ;;
     models) phase models 60 models_phase ;;
-    report) ;;  # is printed in any case
+    report) ;;  # printed in any case
   esac
 done
 "$python" benchmarks/gpu/report.py "$report" print | tee "$out/table.txt"

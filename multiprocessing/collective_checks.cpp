@@ -8,7 +8,7 @@ void CollectiveChecks::tensor(const Tensor& t, bool written) const {
   VESTA_CHECK(t.defined(), type, name(what_), ": expected a tensor, got None.");
   device_(what_, t);
   VESTA_CHECK(!written || !t.impl()->storage()->read_only(), runtime, name(what_),
-              ": expected memory that may be written, got a tensor over read-only memory.");
+              ": expected writable memory, got a tensor with read-only memory.");
   if (written) t.impl()->storage()->bump(name(what_));
 }
 

@@ -150,7 +150,7 @@ uint64_t ProcessGroup::sequence_number() const { return 0; }
 
 void ProcessGroup::start_coalescing() {
   VESTA_CHECK(!coalescing.count(this), runtime, "start_coalescing: group '", name_,
-              "' collects calls already on this thread. Call end_coalescing first.");
+              "' already collects calls on this thread. Call end_coalescing first.");
   coalescing[this];
 }
 

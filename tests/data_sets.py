@@ -30,7 +30,7 @@ class Augmented(data.Dataset):
 
 
 class Split(data.IterableDataset):
-    """A stream that workers divide among themselves."""
+    """A stream that the workers divide among themselves."""
 
     def __init__(self, count: int = 23) -> None:
         self.count = count
@@ -43,7 +43,7 @@ class Split(data.IterableDataset):
 
 
 class KnowsItsPlace(Split):
-    """The same, with a state of its own."""
+    """The same stream, with its own state."""
 
     at = None
 
@@ -83,7 +83,7 @@ class HoldsALock(RuntimeError):
 
 
 class Odd(Exception):
-    """Changes its text when it is made."""
+    """An exception that changes its text when it is constructed."""
 
     def __init__(self, text) -> None:
         super().__init__(text.upper())
@@ -120,7 +120,7 @@ def _errors() -> dict:
 
 
 class Raising(data.Dataset):
-    """Raises at one index."""
+    """A dataset that raises at one index."""
 
     def __init__(self, kind: str, at: int = 5) -> None:
         self.kind, self.at = kind, at
@@ -137,7 +137,7 @@ class Raising(data.Dataset):
 
 
 def touch_missing_page() -> None:
-    """Gets this process a SIGBUS: reads a mapped file behind its end."""
+    """Causes a SIGBUS in this process: reads a mapped file past its end."""
     with tempfile.TemporaryFile() as file:
         file.truncate(1 << 16)
         memory = mmap.mmap(file.fileno(), 1 << 16)
@@ -146,7 +146,7 @@ def touch_missing_page() -> None:
 
 
 def exhaust_memory() -> None:
-    """Asks for more than the process may have."""
+    """Allocates more memory than the process may have."""
     import resource
 
     with open("/proc/self/statm") as file:
@@ -156,7 +156,7 @@ def exhaust_memory() -> None:
 
 
 def read_null() -> None:
-    """Gets this process a real SIGSEGV."""
+    """Causes a real SIGSEGV in this process."""
     import ctypes
     import resource
 
@@ -179,7 +179,7 @@ WAYS = {
 
 
 class Failing(data.Dataset):
-    """Comes to an end, in one of many ways, at one index."""
+    """A dataset that ends its process at one index, in one of many ways."""
 
     def __init__(self, way: str, at: int, count: int = 64) -> None:
         self.way, self.at, self.count = way, at, count
@@ -194,7 +194,7 @@ class Failing(data.Dataset):
 
 
 class Counting(data.Dataset):
-    """Counts its samples in shared memory."""
+    """A dataset that counts its samples in shared memory."""
 
     def __init__(self) -> None:
         self.count = vesta.zeros(8, dtype=vesta.int64).share_memory_()
@@ -208,7 +208,7 @@ class Counting(data.Dataset):
 
 
 class Slow(data.Dataset):
-    """Takes its time; says which process made a sample."""
+    """A slow dataset; each sample tells which process made it."""
 
     def __init__(self, count: int = 1000, seconds: float = 0.002) -> None:
         self.count, self.seconds = count, seconds
@@ -222,7 +222,7 @@ class Slow(data.Dataset):
 
 
 def set_marker(worker: int) -> None:
-    """A worker_init_fn that leaves a trace in the dataset."""
+    """Marks the dataset, as a worker_init_fn."""
     data.get_worker_info().dataset.marker = worker
 
 

@@ -1,8 +1,9 @@
-"""A program that trains on a loader and comes to an end in a given way; test_data_kill.py looks at what is left.
+"""A program that trains on a loader and is ended in a given way; test_data_kill.py checks what is left.
 
     python data_trainer.py '{"target": "worker", "way": "SIGKILL", "method": "fork", "persistent": false, "at": 7, ...}'
 
-target: whose end it is: "worker", "parent" (this process) or "all". The last line of the output is a JSON report.
+target: which process is ended: "worker", "parent" (this process) or "all". The last line of the output is a JSON
+report.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from vesta.utils import data
 
 
 class Armed(data.Dataset):
-    """Acts at one index once a file exists; notes the time before it does."""
+    """A dataset that acts at one index once a file exists, and records the time before it does."""
 
     def __init__(self, options: dict) -> None:
         self.options = options
@@ -43,11 +44,11 @@ def note(folder: str) -> None:
 
 
 def act(options: dict) -> None:
-    """Ends this process, or everybody, in the given way."""
+    """Ends this process, or all of them, in the given way."""
     note(options["folder"])
     if options["target"] == "all" and options["way"].startswith("SIG"):
         os.killpg(0, getattr(signal, options["way"]))
-        time.sleep(0.1)  # a signal to oneself may come a moment later
+        time.sleep(0.1)  # a signal to this process may arrive a moment later
     else:
         data_sets.WAYS[options["way"]]()
 

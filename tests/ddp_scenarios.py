@@ -1,8 +1,9 @@
-"""What test_ddp.py trains: a scenario per feature, run by the ranks of a group, and by one process on whole batches.
+"""The scenarios that test_ddp.py trains, one per feature: run by the ranks of a group, and by one process on whole
+batches.
 
-As a program (one process of a launch): ``ddp_scenarios.py OUT [--backend nccl] [--names NAME...]`` runs all
-scenarios, or some, twice, writes what each ended with into OUT/RANK.safetensors under names "scenario/parameter"; a
-second run that differs in a bit raises. With the backend nccl the models are on a GPU.
+As a program (one process of a launch): ``ddp_scenarios.py OUT [--backend nccl] [--names NAME...]`` runs all scenarios,
+or some, twice, and writes the final state of each into OUT/RANK.safetensors under names "scenario/parameter". A second
+run that differs in one bit raises. With the backend nccl the models are on a GPU.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ where = "cpu"  # the device of models and batches; `results` sets it
 
 
 class Net(nn.Module):
-    """Has a layer that is used twice, one that is used at times, one that never is, and a buffer that counts."""
+    """A model with a layer used twice, one used sometimes, one never used, and a buffer that counts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,13 +51,13 @@ class Net(nn.Module):
 
 
 def make_net(rank: int) -> Net:
-    """Builds the model; ranks other than 0 begin with other values."""
+    """Builds the model; ranks other than 0 start with different values."""
     vesta.manual_seed(11 + max(rank, 0))
     return Net().to(where)
 
 
 def batch(step: int, rows: slice | None = None) -> tuple[Tensor, Tensor]:
-    """Returns inputs and targets of a step: all rows, or some."""
+    """Returns the inputs and targets of a step: all rows, or some."""
     generator = vesta.Generator().manual_seed(1000 + step)
     data = vesta.randn(ROWS, 10, generator=generator).to(where)
     rows = rows or slice(None)
@@ -106,7 +107,7 @@ def plain(rank: int, world: int, **arguments: Any) -> Side:
 
 
 def kept_gradients(rank: int, world: int) -> Side:
-    """Gradients are cleared in both ways, and kept across steps: what is kept stays what it was."""
+    """Clears gradients in both ways, and keeps some across steps: those that are kept do not change."""
     side = Side(rank, world, bucket_cap_mb=0.001, gradient_as_bucket_view=True)
     kept: list[tuple[Tensor, Tensor]] = []
 
@@ -137,7 +138,7 @@ def no_sync(rank: int, world: int) -> Side:
 
 
 def unused(rank: int, world: int, **arguments: Any) -> Side:
-    """Which parameters are used changes from step to step, and within no_sync."""
+    """Changes which parameters are used from step to step, and within no_sync."""
     side = Side(rank, world, find_unused_parameters=True, **arguments)
     side.net.everything = False
 
@@ -155,7 +156,7 @@ def unused(rank: int, world: int, **arguments: Any) -> Side:
 
 
 def unused_on_some(rank: int, world: int) -> Side:
-    """Rank 0 uses a layer that the others do not."""
+    """Uses a layer on rank 0 that the other ranks do not use."""
     side = Side(rank, world, find_unused_parameters=True)
     side.net.everything = False
 
@@ -171,7 +172,7 @@ def unused_on_some(rank: int, world: int) -> Side:
 
 
 def static_graph(rank: int, world: int) -> Side:
-    """The same graph in every step, with parameters that are never used."""
+    """Builds the same graph in every step, with parameters that are never used."""
     side = Side(rank, world, static_graph=True, bucket_cap_mb=0.001)
     side.net.everything = False
     side.train_plainly()
@@ -179,7 +180,7 @@ def static_graph(rank: int, world: int) -> Side:
 
 
 def buffers(rank: int, world: int) -> Side:
-    """A buffer that every forward changes, by another number on each rank: rank 0's counts."""
+    """Changes a buffer in every forward, by a different number on each rank: rank 0's value counts."""
     side = Side(rank, world)
     side.net.scale.fill_(1.0 + max(rank, 0))
 
@@ -207,7 +208,7 @@ def several_forwards(rank: int, world: int) -> Side:
 
 
 def several_backwards(rank: int, world: int, **arguments: Any) -> Side:
-    """Two forwards, then their backwards in turn; then one forward whose graph is used twice."""
+    """Runs two forwards, then their backwards in turn; then one forward whose graph is used twice."""
     side = Side(rank, world, **arguments)
 
     def step_of(step: int) -> None:
@@ -226,7 +227,7 @@ def several_backwards(rank: int, world: int, **arguments: Any) -> Side:
 
 
 def joined(rank: int, world: int, divide_by_initial_world_size: bool, **arguments: Any) -> Side:
-    """Rank r has r batches less; whoever is done takes part with zeros."""
+    """Gives rank r r batches less; a rank that is done takes part with zeros."""
     side = Side(rank, world, **arguments)
     counts = [STEPS - r for r in range(world)]
 
@@ -242,8 +243,8 @@ def joined(rank: int, world: int, divide_by_initial_world_size: bool, **argument
         with side.model.join(divide_by_initial_world_size=divide_by_initial_world_size):
             for step in range(counts[rank]):
                 step_of(step, [rank])
-        side.optimizer.state.clear()  # the momentum of who was done early is of then
-        side.train_plainly()  # and it can go on without
+        side.optimizer.state.clear()  # a rank that was done early has an old momentum
+        side.train_plainly()  # and training continues without it
         return side
     for step in range(STEPS):
         active = [r for r in range(world) if step < counts[r]]
@@ -260,7 +261,7 @@ def joined(rank: int, world: int, divide_by_initial_world_size: bool, **argument
 
 
 def in_16_bits(rank: int, world: int, dtype: Any, register: Callable[[Any], None]) -> Side:
-    """Gradients travel in 16 bits; one process does the same to its parts' gradients."""
+    """Sends gradients in 16 bits; the one process does the same to the gradients of its parts."""
     side = Side(rank, world)
     if rank >= 0:
         register(side.model)
@@ -283,7 +284,7 @@ def in_16_bits(rank: int, world: int, dtype: Any, register: Callable[[Any], None
 
 
 def hooked(rank: int, world: int, name: str) -> Side:
-    """Averages by way of a hook in Python."""
+    """Averages gradients by a communication hook in Python."""
     side = Side(rank, world, bucket_cap_mb=0.002)
     if rank >= 0:
         hooks.register_ddp_comm_hook(hooks.DDPCommHookType[name], side.model, state=None)
@@ -345,7 +346,7 @@ SCENARIOS: dict[str, Callable[[int, int], Side]] = {
 def results(
     rank: int, world: int, device: str = "cpu", names: Iterable[str] = SCENARIOS
 ) -> Iterator[tuple[str, dict[str, Tensor]]]:
-    """Runs scenarios; yields the name of each and the state it ended with."""
+    """Runs scenarios; yields the name and the final state of each."""
     global where
     where = device
     for name in names:
@@ -355,7 +356,7 @@ def results(
 
 
 def main() -> None:
-    """Is the program of a rank."""
+    """Runs the program of one rank."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--names", nargs="+", default=list(SCENARIOS))

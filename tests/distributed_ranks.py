@@ -1,4 +1,4 @@
-"""Runs ranks for the tests of vesta.distributed: as threads of this process, or as processes of their own."""
+"""Runs ranks for the tests of vesta.distributed: as threads of this process, or as separate processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import vesta
 from vesta._C import _distributed
 
-#: Seconds after which a test's ranks are ended: a loaded machine needs many, a hang must not last.
+#: The seconds after which a test's ranks are ended: enough for a loaded machine, and a limit for a hang.
 LIMIT = 120
 
 
@@ -68,7 +68,7 @@ def errors_on_threads(size: int, work: Callable[[int], Any]) -> list[BaseExcepti
 
 
 class Ranks:
-    """Processes that run one program, with the variables of env:// set. The program knows ``dist``, ``rank``, ``n``."""
+    """Processes that run one program, with the variables of env:// set and the names ``dist``, ``rank``, ``n``."""
 
     HEAD = """
     import os, signal, sys, time
@@ -82,7 +82,7 @@ class Ranks:
         self, size: int, program: str, environment: dict[str, str] | None = None, prefix: Sequence[Sequence[str]] = ()
     ) -> None:
         source = textwrap.dedent(self.HEAD) + textwrap.dedent(program)
-        # The test's own store: its port is free and stays so.
+        # The test runs the store itself, so its port is free and stays reserved.
         self.store = _distributed.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=LIMIT))
         self.processes = []
         for rank in range(size):
@@ -117,9 +117,9 @@ class Ranks:
                     stream.close()
 
     def wait(self, limit: float = LIMIT) -> list[tuple[int, str, str]]:
-        """Waits for all, at most ``limit`` seconds; returns exit code, output and errors of each rank.
+        """Waits for all ranks, at most ``limit`` seconds; returns the exit code, output and errors of each.
 
-        Nobody is asked for its exit code before all have ended: until then the others can read it in /proc.
+        No exit code is collected before all ranks have ended: until then the other ranks can read it in /proc.
         """
         end = time.monotonic() + limit
         for process in self.processes:
@@ -142,5 +142,5 @@ def run_ranks(size: int, program: str, limit: float = LIMIT, **options: Any) -> 
     with Ranks(size, program, **options) as ranks:
         results = ranks.wait(limit)
     failed = [f"rank {r} ended with {code}:\n{out}\n{err}" for r, (code, out, err) in enumerate(results) if code]
-    assert not failed, "\n".join(failed)  # who hung may have waited for who raised
+    assert not failed, "\n".join(failed)  # a rank that hung may have waited for one that raised
     return [out for _, out, _ in results]

@@ -1,4 +1,4 @@
-"""What ranks need in their environment to use the stand-in for NCCL on the emulated device."""
+"""The environment variables with which ranks use the stand-in for NCCL on the emulated device."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The layers that exist in both languages, one row a configuration: ``test_layer_parity.py`` builds each both ways.
+"""The layers that exist in both languages, one row per configuration. ``test_layer_parity.py`` builds each row in both.
 
-To hold a new layer to its twin, add its constructor to ``python/bindings/cpp_modules.cpp`` and a row here.
+To compare a new layer with its C++ twin, add its constructor to ``python/bindings/cpp_modules.cpp`` and a row here.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ Make = Callable[[], Tensor]
 
 
 def normal(*shape: int) -> Make:
-    """An input of normal values."""
+    """Returns a function that makes an input of normal values."""
     return lambda: vesta.randn(*shape)
 
 
 def numbers(high: int, *shape: int) -> Make:
-    """An input of int64 numbers of [0, high)."""
+    """Returns a function that makes an input of int64 numbers of [0, high)."""
     return lambda: vesta.randint(0, high, shape)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A layer: its class, its arguments (in both languages the same), and the inputs of one call.
+    """A layer: its class, its arguments (the same in both languages), and the inputs of one call.
 
     ``parts`` are the rows of a container. Arguments that are functions are called first: they make tensors.
     """
@@ -38,7 +38,7 @@ class Row:
     parts: tuple[Row, ...] = ()
 
     def build(self, namespace: Any) -> Any:
-        """Makes the layer out of ``vesta.nn`` or ``vesta._C.cpp_nn``."""
+        """Builds the layer of ``vesta.nn`` or of ``vesta._C.cpp_nn``."""
         parts = [part.build(namespace) for part in self.parts]
         kwargs = {key: value() if callable(value) else value for key, value in self.kwargs.items()}
         return getattr(namespace, self.name)(*parts, *self.args, **kwargs)
@@ -50,12 +50,12 @@ class Row:
 
 
 def row(name: str, *args: Any, inputs: Any = (), parts: tuple[Row, ...] = (), **kwargs: Any) -> Row:
-    """Writes a row the way the layer is written; one input may stand alone."""
+    """Makes a row, with arguments as in the layer's constructor; a single input need not be in a tuple."""
     return Row(name, args, kwargs, inputs if isinstance(inputs, tuple) else (inputs,), parts)
 
 
 def weights() -> Tensor:
-    """Weights of five classes."""
+    """Returns the weights of five classes."""
     return vesta.tensor([0.5, 1.0, 1.5, 2.0, 0.25])
 
 
@@ -115,7 +115,7 @@ LAYERS = [
     row("Sequential", parts=LENET, inputs=normal(3, 1, 8, 8)),
 ]
 
-#: Classes of the Python package that have no C++ twin yet.
+#: Classes of the Python package that do not have a C++ twin yet.
 PYTHON_ONLY = {
     *("BatchNorm1d", "BatchNorm3d", "GELU", "LeakyReLU", "LogSoftmax", "Softmax", "MSELoss", "NLLLoss", "Unflatten"),
     *("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Module", "SyncBatchNorm"),

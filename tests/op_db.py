@@ -1,8 +1,8 @@
 """The table of ops: one row per op, from which ``tests/python/test_op_db*.py`` generate the tests.
 
-To test a new pointwise op, add one line: its name, NumPy's function and the domain to draw from. What the fields mean
-stands in ``op_db_row.py``; samples and references that need more than a line live in ``op_db_samples.py``
-and ``op_db_references.py``, calls that must raise in ``op_db_errors.py``.
+To test a new pointwise op, add one line: its name, NumPy's function and the domain to draw from. ``op_db_row.py``
+explains the fields. Samples and references that need more than a line are in ``op_db_samples.py`` and
+``op_db_references.py``, calls that must raise in ``op_db_errors.py``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from op_db_row import Row, binary, call, comparison, factory, random, reduction,
 from scipy import special
 
 F = "nn.functional"
-
-# A table: a row takes as few lines as it can.
 
 # A table: a row takes as few lines as it can.
 # fmt: off
@@ -227,7 +225,7 @@ OPS: list[Row] = [
     factory("new_zeros", ref.new(np.zeros), s.like((2, 3)), fn=c.new("new_zeros")),
     factory("new_ones", ref.new(np.ones), s.like((2, 3)), fn=c.new("new_ones")),
     factory("new_full", ref.new(np.full), s.like((2, 3), 1), fn=c.new("new_full")),
-    # ---- random, and memory as it is found ----
+    # ---- random, and uninitialized memory ----
     random("empty", s.sizes, dtypes="buihfc"),
     random("empty_like", s.like(), dtypes="buihfc"),
     random("new_empty", s.sizes, fn=c.new_empty, dtypes="buihfc"),

@@ -1,4 +1,4 @@
-"""How rows call the library where the call is more than ``vesta.NAME(...)``: indexing, in-place ops, optimizers."""
+"""How rows call the library if the call is more than ``vesta.NAME(...)``: indexing, in-place ops, optimizers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from op_db_references import STEPS
 
 
 def on_clone(name: str) -> Callable[..., Any]:
-    """Calls an in-place method on a clone, so that its operand may be a leaf that requires grad."""
+    """Returns a call of an in-place method on a clone, so that its operand may be a leaf that requires grad."""
     return lambda x, *args, **kwargs: getattr(x.clone(), name)(*args, **kwargs)
 
 
 def attribute(name: str) -> Callable[..., Any]:
-    """Reads an attribute that makes a view (``x.mT``)."""
+    """Returns a function that reads an attribute that makes a view (``x.mT``)."""
     return lambda x: getattr(x, name)
 
 
@@ -31,12 +31,12 @@ def to(x: Any, name: str) -> Any:
 
 
 def filled(name: str, *rest: Any) -> Callable[..., Any]:
-    """Fills a new tensor with an in-place random method: ``empty(size).uniform_(...)``."""
+    """Returns a function that fills a new tensor with an in-place random method: ``empty(size).uniform_(...)``."""
     return lambda size, **kwargs: getattr(vesta.empty(size, **kwargs), name)(*rest)
 
 
 def new(name: str) -> Callable[..., Any]:
-    """Calls ``x.new_NAME(size, ...)``; dtype and device come from x, which has those of the options."""
+    """Returns a call of ``x.new_NAME(size, ...)``; dtype and device come from x, which has those of the options."""
     return lambda x, *args, dtype, device: getattr(x.to(device, dtype), name)(*args)
 
 
@@ -53,7 +53,7 @@ def dropout(size: Any, **kwargs: Any) -> Any:
 
 
 def optimize(name: str) -> Callable[..., Any]:
-    """Runs STEPS steps of ``vesta.optim.NAME`` from the given parameters with the given gradients."""
+    """Returns a function that runs STEPS steps of ``vesta.optim.NAME`` from given parameters with given gradients."""
 
     def run(params: list, grads: list, **options: Any) -> list:
         from vesta import optim
@@ -71,7 +71,7 @@ def optimize(name: str) -> Callable[..., Any]:
 
 
 def unscale(grads: list) -> list:
-    """Multiplies gradients by 1/4, which a scale of 1/2 that backs off by half has become."""
+    """Multiplies gradients by 1/4, the value of a scale of 1/2 after a backoff by half."""
     grads = [g.detach().clone() for g in grads]
     device = grads[0].device
     scale, found = (vesta.full((), value, dtype=vesta.float32, device=device) for value in (0.5, 1.0))

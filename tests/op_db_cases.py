@@ -1,4 +1,4 @@
-"""What the generated tests share: which (row, dtype) pairs exist, and how a sample is named in a message."""
+"""Helpers of the generated tests: which (row, dtype) pairs exist, and how a message names a sample."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COMPARED = [row for row in OPS if row.ref is not None and row.kind != "factory"]
 
 
 def pairs(rows: Iterable[Row], accept: Callable[[Row, str], bool] = Row.accepts) -> list[Any]:
-    """Pairs every row with each dtype that ``accept`` says, as pytest parameters."""
+    """Pairs every row with each dtype that ``accept`` accepts, as pytest parameters."""
     return [
         pytest.param(row, dtype, id=f"{row.name}-{dtype}") for row in rows for dtype in DTYPES if accept(row, dtype)
     ]
 
 
 def placed(rows: Iterable[Row], accept: Callable[[Row, str], bool] = Row.accepts) -> list[Any]:
-    """Combines every row with each dtype that ``accept`` says and each device, as pytest parameters."""
+    """Combines every row with each dtype that ``accept`` accepts and each device, as pytest parameters."""
     return [
         pytest.param(row, dtype, device, id=f"{row.name}-{dtype}-{device}")
         for row in rows

@@ -1,4 +1,4 @@
-"""Makes tensors of a row's samples in every layout, calls the op, and compares what comes back with NumPy."""
+"""Makes tensors of a row's samples in every layout, calls the op, and compares the results with NumPy."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import vesta
 from op_db_row import DTYPES, REAL_OF, Constant, Dtype, Fixed, Row, Sample
 
-#: Devices that every generated test runs on: CUDA too where there is a GPU, or the emulated device (conftest.py).
+#: The devices of every generated test: CUDA as well if there is a GPU or the emulated device (conftest.py).
 DEVICES = ["cpu", "cuda"] if vesta.cuda.is_available() else ["cpu"]
 
 
 def devices_of(row: Row) -> list[str]:
-    """Says where a row's generated tests run."""
+    """Returns the devices on which a row's generated tests run."""
     return DEVICES
 
 
-#: What a refusal may raise: PyTorch's classes, which the library's own exceptions inherit.
+#: The classes that a refused call may raise: PyTorch's, which the library's own exceptions inherit.
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError)
 
 
@@ -56,7 +56,7 @@ def layout_transposed(array: np.ndarray, dtype: str, device: str) -> Any:
 
 
 def layout_sliced(array: np.ndarray, dtype: str, device: str) -> Any:
-    """Stores the values at every second place of a larger tensor, from the second place on."""
+    """Stores the values at every second position of a larger tensor, from the second position on."""
     if array.ndim == 0:
         return tensor_of(np.repeat(array, 3), dtype, device)[1]
     base = np.repeat(array, 2, axis=-1)
@@ -65,7 +65,7 @@ def layout_sliced(array: np.ndarray, dtype: str, device: str) -> Any:
 
 
 def layout_offset(array: np.ndarray, dtype: str, device: str) -> Any:
-    """Stores the values contiguously, but three elements into a storage: aligned to nothing wider than an element."""
+    """Stores the values contiguously, three elements into a storage: aligned to no more than one element."""
     flat = np.concatenate([np.ones(3, array.dtype), array.reshape(-1), np.ones(2, array.dtype)])
     return tensor_of(flat, dtype, device)[3 : 3 + array.size].view(array.shape)
 
@@ -99,7 +99,7 @@ OnArray = Callable[[np.ndarray], Any]
 
 
 def map_arrays(value: Any, on_array: OnArray, on_fixed: OnArray, on_constant: OnArray) -> Any:
-    """Rebuilds a nest of tuples, lists and dicts with every array replaced."""
+    """Rebuilds nested tuples, lists and dicts with every array replaced."""
     if isinstance(value, np.ndarray):
         return on_array(value)
     if isinstance(value, Fixed):
@@ -116,9 +116,9 @@ def map_arrays(value: Any, on_array: OnArray, on_fixed: OnArray, on_constant: On
 def materialize(
     sample: Sample, dtype: str, device: str = "cpu", layout: Layout = layout_contiguous, requires_grad: bool = False
 ) -> Sample:
-    """Replaces the sample's arrays by tensors of ``dtype`` in ``layout`` (contiguous where the layout has no form).
+    """Replaces the sample's arrays by tensors of ``dtype`` in ``layout`` (contiguous if the layout does not apply).
 
-    With ``requires_grad`` those that may take a gradient are made to record.
+    With ``requires_grad``, the tensors that may have a gradient require grad.
     """
 
     def on_constant(array: np.ndarray) -> Any:
@@ -143,7 +143,7 @@ def materialize(
 
 
 def function_of(row: Row) -> Callable[..., Any]:
-    """Returns what a user calls for this row: ``vesta.exp``, ``vesta.nn.functional.gelu``, a method, or ``row.fn``."""
+    """Returns the function of this row: ``vesta.exp``, ``vesta.nn.functional.gelu``, a method, or ``row.fn``."""
     if row.fn is not None:
         return row.fn
     if row.where == "Tensor":
@@ -153,7 +153,7 @@ def function_of(row: Row) -> Callable[..., Any]:
 
 
 def expected(row: Row, sample: Sample, dtype: str) -> Any:
-    """Computes NumPy's answer in float64 or complex128 (integers as they are, unless the result is a float)."""
+    """Computes NumPy's result in float64 or complex128 (integers as they are, unless the result is a float)."""
     family = DTYPES[dtype].family
     widen = {"c": np.complex128, "f": np.float64, "h": np.float64}.get(family)
     if widen is None and row.result == "float":
@@ -183,7 +183,7 @@ def leaves_of(value: Any) -> list[Any]:
 
 
 def replace_leaves(value: Any, replacements: list[Any]) -> Any:
-    """Rebuilds nested arguments with the tensors of ``leaves_of`` replaced in that order (consumes the list)."""
+    """Rebuilds nested arguments with the tensors of ``leaves_of`` replaced, in that order (empties the list)."""
     if isinstance(value, vesta.Tensor):
         return replacements.pop(0) if value.requires_grad else value
     if isinstance(value, dict):
@@ -214,7 +214,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 
 
 def assert_same_bits(got: Any, want: Any, note: str = "") -> None:
-    """Asserts equal dtype, shape and bits (NaN equals NaN whatever its payload, -0.0 differs from 0.0)."""
+    """Asserts equal dtype, shape and bits (any NaN equals any NaN, -0.0 differs from 0.0)."""
     assert got.dtype == want.dtype, f"{note}: dtype {got.dtype} instead of {want.dtype}"
     assert tuple(got.shape) == tuple(want.shape), f"{note}: shape {got.shape} instead of {want.shape}"
     a, b = array_of(got), array_of(want)
@@ -255,12 +255,12 @@ def assert_close(got: Any, want: Any, dtype: str, row: Row, note: str = "") -> N
         )
 
 
-#: Functions of a CUDA device are CUDA's own, of the emulated one the C library's: one unit in the last place more.
+#: A CUDA device uses CUDA's functions, the emulated one those of the C library: one unit in the last place more.
 CUDA_ULP = 1.0
 
 
 def _misses(have: np.ndarray, want: np.ndarray, dtype: str, row: Row, more_ulp: float) -> tuple[np.ndarray, np.ndarray]:
-    """Says which values miss the tolerance, and by how much they are off."""
+    """Returns which values miss the tolerance, and their errors."""
     spec = DTYPES[REAL_OF.get(dtype, dtype)]
     if dtype in REAL_OF:
         have, want = have.astype(np.complex128), want.astype(np.complex128)
@@ -270,7 +270,7 @@ def _misses(have: np.ndarray, want: np.ndarray, dtype: str, row: Row, more_ulp: 
         equal = (have == spec.round(want).astype(np.float64)) | (np.isnan(have) & np.isnan(want))
     error = np.abs(have - want)
     if row.ulp:
-        # A 16-bit result is computed in float32 and rounded once; float64 has a reference with an error of its own.
+        # A 16-bit result is computed in float32 and rounded once; for float64 the reference has its own error.
         ulp = {"float16": 0.51, "bfloat16": 0.501, "float64": (row.ulp64 or row.ulp + 1.5) + more_ulp}.get(
             dtype, row.ulp + more_ulp
         )
@@ -283,6 +283,6 @@ def _misses(have: np.ndarray, want: np.ndarray, dtype: str, row: Row, more_ulp: 
 
 
 def check_message(error: BaseException, *fragments: str) -> None:
-    """Asserts that an error message holds each fragment."""
+    """Asserts that an error message contains each fragment."""
     for fragment in fragments:
         assert fragment in str(error), f"{type(error).__name__} message {str(error)!r} does not name {fragment!r}"

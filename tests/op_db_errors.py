@@ -1,4 +1,4 @@
-"""Bad calls of single ops: what must raise, with which class and which words; the generated tests add the rest."""
+"""Invalid calls of single ops: the class and a fragment of the message of each; generated tests add the rest."""
 
 from __future__ import annotations
 

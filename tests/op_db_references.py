@@ -1,4 +1,4 @@
-"""References that NumPy does not have under one name, in float64 or complex128 arithmetic."""
+"""References that NumPy does not have as one function, in float64 or complex128 arithmetic."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 
 def sign(x: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1 in x's dtype; 0 for NaN, as in PyTorch."""
+    """Computes -1, 0 or 1 in x's dtype; 0 for NaN, as in PyTorch."""
     return x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x))
 
 
 def sgn(x: np.ndarray) -> np.ndarray:
-    """sign, and x / abs(x) for complex numbers (0 for 0)."""
+    """Computes sign, or x / abs(x) for complex numbers (0 for 0)."""
     if not np.iscomplexobj(x):
         return sign(x)
     size = np.abs(x)
@@ -32,7 +32,7 @@ def sgn(x: np.ndarray) -> np.ndarray:
 
 
 def new(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The reference of a factory that takes its dtype from a tensor."""
+    """Returns the reference of a factory that takes its dtype from a tensor."""
     return lambda x, *args: function(*args)
 
 
@@ -41,7 +41,7 @@ def leaky_relu(x: np.ndarray, negative_slope: float = 0.01) -> np.ndarray:
 
 
 def gelu(x: np.ndarray, approximate: str = "none") -> np.ndarray:
-    """x times the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016)."""
+    """Computes x times the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016)."""
     if approximate == "none":
         return 0.5 * x * special.erfc(-x * np.sqrt(0.5))
     return x * special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))  # (1 + tanh z) / 2 = expit(2 z)
@@ -74,7 +74,7 @@ def div(x: np.ndarray, y: Any, rounding_mode: str | None = None) -> np.ndarray:
 
 
 def power(x: np.ndarray, y: Any) -> np.ndarray:
-    """np.power; for integers a negative exponent gives the truncated quotient 1 // x**-y (0 unless x is 1 or -1)."""
+    """Computes np.power; for integers a negative exponent gives the truncated 1 // x**-y (0 unless x is 1 or -1)."""
     if np.asarray(x).dtype.kind not in "iu":
         return np.power(x, y)
     y = np.asarray(y, dtype=np.asarray(x).dtype)
@@ -86,7 +86,7 @@ def power(x: np.ndarray, y: Any) -> np.ndarray:
 
 
 def over(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a NumPy reduction PyTorch's arguments; a 0-d array has one dimension to reduce over, as in PyTorch."""
+    """Gives a NumPy reduction PyTorch's arguments; a 0-d array has one dimension to reduce, as in PyTorch."""
 
     def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
         return function(x, axis=None if x.ndim == 0 else dim, keepdims=keepdim)
@@ -112,7 +112,7 @@ def cumsum(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def extremum(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
-    """The reference of max and min: values alone without a dim, (values, indices) with one."""
+    """Returns the reference of max or min: only values without a dim, (values, indices) with one."""
 
     def reference(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
         if dim is None:
@@ -126,7 +126,7 @@ def extremum(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[.
 
 
 def expand(x: np.ndarray, *size: int) -> np.ndarray:
-    """Broadcasts; -1 keeps a size."""
+    """Broadcasts to ``size``; -1 keeps a size."""
     lead = len(size) - x.ndim
     return np.broadcast_to(x, tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(size)))
 
@@ -236,7 +236,7 @@ def conv2d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> np.ndarray:
-    """The cross-correlation of x [N, C, H, W] with weight [O, C / groups, kH, kW]."""
+    """Computes the cross-correlation of x [N, C, H, W] with weight [O, C / groups, kH, kW]."""
     batched = x if x.ndim == 4 else x[None]
     inputs, outputs = batched.shape[1] // groups, weight.shape[0] // groups
     made = []
@@ -256,7 +256,7 @@ def conv2d(
 
 
 def max_pool2d(x: np.ndarray, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> np.ndarray:
-    """The largest value of each window; padding never wins; NaN wins always."""
+    """Computes the largest value of each window; padding never wins; NaN always wins."""
     batched = x if x.ndim == 4 else x[None]
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     kernel = _pair(kernel_size)
@@ -288,7 +288,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> np.ndarray:
-    """x holds log-probabilities [N, C] or [N, C, ...], target class numbers [N, ...]."""
+    """Computes the loss of log-probabilities x [N, C] or [N, C, ...] for class numbers target [N, ...]."""
     chosen = np.where(target == ignore_index, 0, target)
     scale = (np.ones(x.shape[1]) if weight is None else weight)[chosen] * (target != ignore_index)
     return reduced(-np.take_along_axis(x, chosen[:, None], 1)[:, 0] * scale, scale, reduction)
@@ -302,7 +302,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> np.ndarray:
-    """x holds scores [N, C, ...], target class numbers [N, ...] or probabilities of x's shape."""
+    """Computes the loss of scores x [N, C, ...]; target has class numbers [N, ...] or probabilities of x's shape."""
     scores, classes = log_softmax(x, 1), x.shape[1]
     by_class = (np.ones(classes) if weight is None else weight).reshape([1, -1] + [1] * (x.ndim - 2))
     if target.shape == x.shape:
@@ -376,7 +376,7 @@ def sgd(
     nesterov: bool = False,
     maximize: bool = False,
 ) -> list[np.ndarray]:
-    """Sutskever et al. 2013 in PyTorch's form: buffer = momentum * buffer + g, p -= lr * buffer."""
+    """Steps as in Sutskever et al. 2013, in PyTorch's form: buffer = momentum * buffer + g, p -= lr * buffer."""
     made = []
     for p, gradient in zip(params, grads):
         buffer = None
@@ -401,7 +401,7 @@ def adam(
     maximize: bool = False,
     decoupled: bool = False,
 ) -> list[np.ndarray]:
-    """Kingma and Ba 2015; ``decoupled`` shrinks the weights apart from the gradient (Loshchilov and Hutter 2019)."""
+    """Steps as in Kingma and Ba 2015; ``decoupled`` decays the weights separately (Loshchilov and Hutter 2019)."""
     made = []
     for p, gradient in zip(params, grads):
         first = second = largest = np.zeros_like(p)
@@ -431,7 +431,7 @@ def rmsprop(
     centered: bool = False,
     maximize: bool = False,
 ) -> list[np.ndarray]:
-    """Hinton's lecture 6e, 2012; ``centered`` subtracts the square of the mean gradient (Graves 2013)."""
+    """Steps as in Hinton's lecture 6e, 2012; ``centered`` subtracts the square of the mean gradient (Graves 2013)."""
     made = []
     for p, gradient in zip(params, grads):
         square = mean = buffer = np.zeros_like(p)

@@ -1,7 +1,7 @@
-"""What one row of the table ``op_db.py`` consists of, and the short constructors that write rows.
+"""The parts of one row of the table ``op_db.py``, and short constructors of rows.
 
-A row knows nothing of layouts, devices or pytest: it says what an op is called, which dtypes it takes, what NumPy
-says the answer is and from which samples to start. ``op_db_check.py`` makes tensors of samples and compares answers,
+A row is independent of layouts, devices and pytest: it has the name of an op, the dtypes it takes, the reference in
+NumPy and a set of samples. ``op_db_check.py`` makes tensors of samples and compares results,
 ``tests/python/test_op_db*.py`` generate the tests.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Dtype:
-    """A dtype of the library: its name, its family letter and the NumPy dtype that carries its values exactly."""
+    """A dtype of the library: its name, its family letter and the NumPy dtype that holds its values exactly."""
 
     name: str
     family: str
@@ -27,7 +27,7 @@ class Dtype:
     largest: float = 0.0
 
     def round(self, values: np.ndarray) -> np.ndarray:
-        """Rounds values to the nearest ones of this dtype and returns them in the carrier."""
+        """Rounds values to the nearest ones of this dtype; returns them in the NumPy dtype."""
         with np.errstate(all="ignore"):
             return round_bfloat16(values) if self.name == "bfloat16" else np.asarray(values).astype(self.carrier)
 
@@ -77,7 +77,7 @@ def can_write(source: str, target: str) -> bool:
     return CATEGORY[DTYPES[source].family] <= CATEGORY[DTYPES[target].family]
 
 
-#: The rules for the dtype of a result, by name; a row may also give a function from dtype name to dtype name.
+#: The rules for the dtype of a result, by name; a row may also have a function from dtype name to dtype name.
 RESULT_RULES: dict[str, Callable[[str], str]] = {
     "same": lambda d: d,
     "float": lambda d: d if DTYPES[d].bits else "float32",
@@ -93,21 +93,21 @@ RESULT_RULES: dict[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True)
 class Fixed:
-    """An array that keeps its own dtype whatever dtype is tested (indices, masks) and takes no gradient."""
+    """An array that keeps its dtype whatever dtype is tested (indices, masks) and has no gradient."""
 
     array: np.ndarray
 
 
 @dataclass(frozen=True)
 class Constant:
-    """An array that takes the dtype tested but no gradient (running statistics, class weights)."""
+    """An array of the tested dtype without a gradient (running statistics, class weights)."""
 
     array: np.ndarray
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: NumPy arrays stand for tensors (also inside lists), everything else is passed as it is."""
+    """One call: NumPy arrays represent tensors (also inside lists), everything else is passed as it is."""
 
     args: tuple
     kwargs: dict = field(default_factory=dict)
@@ -117,19 +117,19 @@ class Sample:
 
 
 def call(*args: Any, **kwargs: Any) -> Sample:
-    """Writes a Sample the way the call itself is written."""
+    """Makes a Sample, with the arguments of the call."""
     return Sample(args, kwargs)
 
 
 class Maker:
-    """Draws arrays of values that the dtype under test represents exactly, from a seed of its own."""
+    """A random generator, with its own seed, of arrays whose values the dtype under test represents exactly."""
 
     def __init__(self, dtype: Dtype, name: str) -> None:
         self.dtype = dtype
         self.rng = np.random.default_rng(zlib.crc32(f"{name}/{dtype.name}".encode()))
 
     def __call__(self, *shape: int, low: float = -3.0, high: float = 3.0, avoid: Iterable[float] = ()) -> np.ndarray:
-        """Draws uniform values of [low, high] that keep 0.05 away from each kink in ``avoid``."""
+        """Draws uniform values of [low, high] at a distance of at least 0.05 from each kink in ``avoid``."""
         if self.dtype.family == "b":
             return np.asarray(self.rng.integers(0, 2, shape), dtype=bool)
         if self.dtype.family in "ui":
@@ -144,7 +144,7 @@ class Maker:
         return self.dtype.round(values)
 
     def distinct(self, *shape: int) -> np.ndarray:
-        """Draws a shuffled range scaled by 1/2: no two values alike, so that a maximum has one place only."""
+        """Draws a shuffled range scaled by 1/2: no two values are equal, so a maximum has only one position."""
         count = int(np.prod(shape))
         values = self.rng.permutation(count).reshape(shape)
         if self.dtype.family == "b":
@@ -173,14 +173,14 @@ class Bad:
 
 @dataclass(frozen=True)
 class Row:
-    """One op: how it is called, what it accepts, what the answer is, what is derived from it.
+    """One op: how it is called, what it accepts, its reference, and its variants.
 
-    ``dtypes`` and ``may`` are strings of family letters (b bool, u uint8, i signed integers, h 16-bit floats,
-    f float32/64, c complex): ``dtypes`` work, ``may`` work or are refused, all others are refused.
-    ``ref`` gets float64 for floats, complex128 for complex and integers as they are (float64 for the "float" rule).
-    ``ulp`` is the allowed error of a result in units of its last place; 0 compares with ``norm`` epsilons of the
-    largest magnitude instead (sums, products). ``bitwise`` promises equal bits whatever the layout; ``repeats`` says
-    that repeated values are a fair sample (they are not where a variance divides).
+    ``dtypes`` and ``may`` are strings of family letters (b bool, u uint8, i signed integers, h 16-bit floats, f
+    float32/64, c complex): ``dtypes`` work, ``may`` either work or are refused, all others are refused. ``ref`` gets
+    float64 for floats, complex128 for complex and integers as they are (float64 for the "float" rule). ``ulp`` is the
+    allowed error of a result in units of its last place; with 0 the limit is ``norm`` epsilons of the largest magnitude
+    (sums, products). ``bitwise`` promises equal bits in every layout; ``repeats`` says that repeated values are a valid
+    sample (they are not if a variance divides).
     """
 
     name: str
@@ -201,7 +201,7 @@ class Row:
     view: bool = False
     operator: str = ""
     ulp: float = 2.0
-    ulp64: float = 0.0  # for float64, where SciPy's own error counts as well; 0: ulp + 1.5
+    ulp64: float = 0.0  # for float64, where SciPy's error counts as well; 0: ulp + 1.5
     norm: float = 32.0
     bitwise: bool = True
     repeats: bool = True
@@ -210,7 +210,7 @@ class Row:
 
     @property
     def roll_names(self) -> tuple[str, ...]:
-        """The names of the roll call that this row answers for."""
+        """The names in the op list that this row tests."""
         return self.covers or (self.name,)
 
     def accepts(self, dtype: str) -> bool:
@@ -220,7 +220,7 @@ class Row:
         return DTYPES[dtype].family not in self.dtypes + self.may
 
     def result_dtype(self, dtype: str, output: int = 0) -> str:
-        """Names the dtype of the ``output``-th result; results past the last rule follow the last rule."""
+        """Returns the name of the dtype of the ``output``-th result; results past the last rule use the last rule."""
         rules = (self.result,) if isinstance(self.result, str) else self.result
         return RESULT_RULES[rules[min(output, len(rules) - 1)]](dtype)
 
@@ -250,7 +250,7 @@ def unary(
     result: Any = "float",
     **more: Any,
 ) -> Row:
-    """A pointwise op of one tensor; ``params`` are the calls' further arguments, ``kinks`` where it has no slope."""
+    """Makes a row for a pointwise op of one tensor; ``params`` are further arguments, ``kinks`` have no slope."""
 
     def samples(make: Maker) -> Iterator[Sample]:
         for shape in POINTWISE_SHAPES:
@@ -279,7 +279,7 @@ def binary(
     smooth: tuple | None = None,
     **more: Any,
 ) -> Row:
-    """A pointwise op of two tensors (or a tensor and a Python number) with broadcasting.
+    """Makes a row for a pointwise op of two tensors (or a tensor and a Python number) with broadcasting.
 
     ``domain`` and ``other`` bound the operands, ``smooth`` is a (domain, other) without jumps for gradient samples.
     ``kinks`` are differences x - y at which there is no slope; the second operand of gradient samples avoids them.
@@ -321,7 +321,7 @@ def binary(
 
 
 def comparison(name: str, ref: Callable[..., Any], **more: Any) -> Row:
-    """A pointwise op of two operands that answers with bool and has no gradient."""
+    """Makes a row for a pointwise op of two operands that returns bool and has no gradient."""
     return binary(name, ref, **{"result": "bool", "grad": False, "gradgrad": False, "scalars": (1, 0.5), **more})
 
 
@@ -336,7 +336,7 @@ def reduction(
     no_dim: bool = True,
     **more: Any,
 ) -> Row:
-    """A reduction: over everything, over one dim, over several (``dims``), with and without keepdim.
+    """Makes a row for a reduction: over everything, one dim, several (``dims``), with and without keepdim.
 
     ``empty`` says that a reduction of no elements has a value; ``distinct`` draws samples without ties.
     """
@@ -374,21 +374,21 @@ def reduction(
 
 
 def structured(name: str, ref: Callable[..., Any], samples: Callable[[Maker], Iterable[Sample]], **more: Any) -> Row:
-    """An op that is neither pointwise nor a reduction: products, convolutions, indexing, losses."""
+    """Makes a row for an op that is neither pointwise nor a reduction: products, convolutions, indexing, losses."""
     return Row(name, "structured", ref, samples, more.pop("grad_samples", samples), **more)
 
 
 def view(name: str, ref: Callable[..., Any], samples: Callable[[Maker], Iterable[Sample]], **more: Any) -> Row:
-    """An op whose results alias its input, for every dtype."""
+    """Makes a row for an op whose results alias its input, for every dtype."""
     defaults = {"view": True, "ulp": 0.0}
     return Row(name, "view", ref, samples, more.pop("grad_samples", samples), **{**defaults, **more})
 
 
 def factory(name: str, ref: Callable[..., Any], samples: Callable[[Maker], Iterable[Sample]], **more: Any) -> Row:
-    """An op that makes a tensor from sizes and numbers; ``dtype=`` and ``device=`` are added to each sample."""
+    """Makes a row for a factory of tensors from sizes and numbers; each sample also gets ``dtype=`` and ``device=``."""
     return Row(name, "factory", ref, samples, **{"grad": False, "gradgrad": False, "method": False, **more})
 
 
 def random(name: str, samples: Callable[[Maker], Iterable[Sample]], **more: Any) -> Row:
-    """An op that draws; it has no reference value: ``test_op_db_random.py`` tests its distribution."""
+    """Makes a row for a random op; it has no reference: ``test_op_db_factories.py`` tests its distribution."""
     return Row(name, "random", None, samples, **{"grad": False, "gradgrad": False, "method": False, **more})

@@ -12,12 +12,12 @@ Samples = Callable[[Maker], Iterable[Sample]]
 
 
 def shapes(*cases: tuple) -> Samples:
-    """Samples of one tensor: each case is a shape followed by the call's further arguments."""
+    """Makes samples of one tensor: each case is a shape followed by the call's further arguments."""
     return lambda make: (call(make(*shape), *rest) for shape, *rest in cases)
 
 
 def products(*cases: tuple) -> Samples:
-    """Samples of several tensors: each case is a tuple of shapes; values of [-1, 1] keep sums small."""
+    """Makes samples of several tensors: each case is a tuple of shapes; values of [-1, 1] keep sums small."""
     return lambda make: (call(*(make(*shape, low=-1, high=1) for shape in case)) for case in cases)
 
 
@@ -196,7 +196,7 @@ def softmax_large(make: Maker) -> Iterator[Sample]:
 
 
 def loss_options(*, smoothing: bool) -> Samples:
-    """Every reduction x class weights x ignored targets (x label smoothing), for scores [N, C] and [N, C, d]."""
+    """Combines reduction x class weights x ignored targets (x label smoothing), for scores [N, C] and [N, C, d]."""
 
     def samples(make: Maker) -> Iterator[Sample]:
         for reduction in ("mean", "sum", "none"):
@@ -289,26 +289,26 @@ def copy_(make: Maker) -> Iterator[Sample]:
 
 
 def numbers(*cases: Any) -> Samples:
-    """Samples without tensors: each case is a Sample."""
+    """Returns samples without tensors: each case is a Sample."""
     return lambda make: iter(cases)
 
 
-#: Sizes alone.
+#: Only sizes.
 sizes = numbers(call((2, 3)), call(()), call((0, 2)), call((1023,)))
 
 
 def like(*rest: Any) -> Samples:
-    """Samples of one tensor of several shapes, with further arguments."""
+    """Makes samples of one tensor of several shapes, with further arguments."""
     return shapes(*((shape, *rest) for shape in ((), (0,), (7,), (2, 3))))
 
 
 def gradients(make: Maker) -> Iterator[Sample]:
-    """A list of gradients of several sizes."""
+    """Makes a list of gradients of several sizes."""
     yield call([make(*size) for size in ((3, 5), (17,), (), (1023,), (0, 4))])
 
 
 def optimizer(*options: dict) -> Samples:
-    """Parameters and gradients of several sizes for each set of options, one list each."""
+    """Makes parameters and gradients of several sizes for each set of options, one list each."""
 
     def samples(make: Maker) -> Iterator[Sample]:
         for option in options:

@@ -1,4 +1,4 @@
-"""What the tests of processes share: the standard library's helpers, started once, and the count of what is left."""
+"""Helpers of the tests with processes: starts the standard library's helper processes once, and checks what is left."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from vesta._C import _shared
 
 ROOT = str(Path(__file__).resolve().parent.parent)
-if ROOT not in sys.path:  # a new interpreter finds the functions of a test by their module's name, tests.python.test_X
+if ROOT not in sys.path:  # a new interpreter imports a test's functions by the module's name, tests.python.test_X
     sys.path.append(ROOT)
 METHODS = ("fork", "spawn", "forkserver")
-LIMIT = 60  # seconds for anything on a loaded machine: a hang is a failure, not a wait
+LIMIT = 60  # seconds for anything on a loaded machine: a hang fails instead of waiting
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,12 +42,12 @@ def nothing_shared_is_left() -> Iterator[None]:
 
 
 def reserved() -> int:
-    """Bytes that this process's own arenas have taken from the system."""
+    """Returns the bytes that this process's own arenas have taken from the system."""
     return sum(arena["reserved"] for arena in _shared.stats() if arena["owner"])
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = LIMIT) -> float:
-    """Waits until a condition holds; returns how long that took."""
+    """Waits until a condition holds; returns the seconds it took."""
     started = time.monotonic()
     while not condition():
         assert time.monotonic() - started < seconds, "it never came"
@@ -56,7 +56,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = LIMIT) -> float:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; a zombie has."""
+    """Returns whether a process has ended; a zombie has."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] in "ZX"

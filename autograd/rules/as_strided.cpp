@@ -27,7 +27,7 @@ Tensor geometry_of(const Tensor& buffer, const Geometry& g, int64_t origin) {
 Tensor as_strided_gradient(const Tensor& grad, const Geometry& from, const Geometry& to) {
   int64_t n = extent(from, to), origin = first(from, to);
   Tensor buffer = zeros(n, grad.dtype(), grad.device());
-  Tensor place = arange_range(0, n, 1, DType::int64, grad.device());
+  Tensor place = arange(0, n, 1, DType::int64, grad.device());
   Tensor target = geometry_of(buffer, to, origin);
   if (self_overlaps(target)) buffer.index_add_(0, geometry_of(place, to, origin).reshape(-1), grad.reshape(-1));
   else target.copy_(grad);

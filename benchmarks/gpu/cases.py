@@ -1,7 +1,7 @@
-"""The cases of a GPU run but the models, written once for both libraries; families stand in the order they run in.
+"""The cases of a GPU run except the models, written once for both libraries; families are in the order they run.
 
-Sizes are chosen so that one launch runs well past its own cost and its data is several times the L2 cache; what is
-smaller is rotated over several preparations (worker.py). Data is random: zeros run faster than real numbers do.
+Sizes are chosen so that a kernel runs much longer than its launch takes and its data is several times the L2 cache.
+Smaller data is rotated over several preparations (worker.py). Data is random: zeros run faster than real numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from work import Gpu, Work, case, size_of
 MANY = 1 << 26  # elements of one large tensor: 256 MiB of float32
 FLOATS = ("float32", "bfloat16")
 
-# ---- ceilings: what this machine can do at best ----
+# ---- ceilings: the best that this machine can do ----
 
 
 @case("ceilings", "copy, 1 GiB")
@@ -33,7 +33,7 @@ for _dtype in ("bfloat16", "float16", "float32"):
     _ceiling_of_products(_dtype)
 
 
-# ---- host: what one call costs before the device has anything to do ----
+# ---- host: the cost of one call before the device has anything to do ----
 
 
 def _host(name: str, make) -> None:
@@ -79,7 +79,7 @@ _host("x.view(2, 4)", _method("view", 2, 4))
 _host("nn.Linear(8, 8)(x), recorded", _linear)
 
 
-# ---- allocator: taking memory and giving it back ----
+# ---- allocator: allocation and release of memory ----
 
 
 def _held(gpu: Gpu):
@@ -231,14 +231,14 @@ def _(gpu: Gpu) -> Work:
         with gpu.lib.no_grad():
             layer(x)
 
-    return Work(run, moves=3 * size_of(x))  # the values are needed twice: for the mean, and to be scaled
+    return Work(run, moves=3 * size_of(x))  # the values are needed twice: for the mean, and for the scaling
 
 
 # ---- indexing ----
 
 
 def _table(gpu: Gpu):
-    """Returns a table of rows, and as many random row numbers as half of it."""
+    """Returns a table, and random row numbers, half as many as it has rows."""
     rows, width = gpu.size(1 << 17, 50), gpu.size(1024, 8)
     return gpu.normal(rows, width), gpu.integers(rows, rows // 2)
 
@@ -251,7 +251,7 @@ def _indexing(name: str, make) -> None:
 
 
 def _taken(table, index) -> int:
-    """Returns the bytes of the rows that an index takes, and of the index."""
+    """Returns the bytes of the rows that an index selects, and of the index."""
     return index.numel() * table.shape[1] * table.element_size() + size_of(index)
 
 
@@ -431,7 +431,7 @@ def _convolution(channels: int, out: int, kernel: int, side: int, dtype: str, ba
         x = gpu.normal(batch, c, edge, edge, dtype=dtype)
         result = (edge + stride - 1) // stride
         flops = 2 * batch * o * c * kernel * kernel * result * result
-        unit = "bfloat16" if dtype == "bfloat16" else ""  # float32 may run as TF32: neither ceiling is its own
+        unit = "bfloat16" if dtype == "bfloat16" else ""  # float32 may run as TF32: neither ceiling applies
         if not backward:
             layer.weight.requires_grad_(False)
             return Work(lambda: layer(x), moves=size_of(x), flops=flops, unit=unit)

@@ -1,9 +1,9 @@
-"""Times families of cases with Vesta and with PyTorch, by turns in two processes, and adds the rows to the report.
+"""Times families of cases with Vesta and with PyTorch, alternately in two processes, and adds the rows to the report.
 
     compare.py PHASE FAMILY... [--report FILE] [--rounds 2] [--repeats 20] [--torch-python PYTHON] [--tiny]
 
 A round asks Vesta, then PyTorch; a row keeps the median over the rounds. A worker that fails, ends or takes too long is
-started anew, so one bad case costs one row. Each row is in the report before the next case starts.
+restarted, so one bad case costs one row. Each row is in the report before the next case starts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Worker:
-    """A process that times cases with one library; started when it is first asked, and again after a failure."""
+    """A process that times cases with one library. It is started by the first request, and again after a failure."""
 
     def __init__(self, library: str, python: str, tiny: bool, patience: float) -> None:
         self.command = [python, str(HERE / "worker.py"), library] + tiny * ["--tiny"]
@@ -37,13 +37,13 @@ class Worker:
         self.process: subprocess.Popen[bytes] | None = None
         self.about: dict[str, Any] = {}
         env = dict(os.environ)
-        if library == "torch":  # in an environment of its own perhaps, for another version of Python
+        if library == "torch":  # perhaps in its own environment, for another version of Python
             env.pop("PYTHONPATH", None)
         self.env = env
 
     def ask(self, family: str, name: str, repeats: int) -> dict[str, Any]:
         """Returns the worker's answer, or {"error": ...} if it gave none."""
-        if "error" in self.about:  # it never started: do not wait for that with every case
+        if "error" in self.about:  # it never started: do not wait for it in every case
             return self.about
         if self.process is None:
             self.start()
@@ -52,7 +52,7 @@ class Worker:
         request = json.dumps({"family": family, "case": name, "repeats": repeats}) + "\n"
         try:
             self.process.stdin.write(request.encode())
-        except OSError:  # it ended since the last answer
+        except OSError:  # it has ended since the last answer
             self.stop()
             return {"error": "the worker ended"}
         figures = self.read(self.patience)
@@ -61,7 +61,7 @@ class Worker:
         return figures
 
     def start(self) -> None:
-        """Starts the process; `about` is then what it says of itself, or {"error": ...}."""
+        """Starts the process; `about` is then its own description, or {"error": ...}."""
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.env, bufsize=0
         )
@@ -92,7 +92,7 @@ class Worker:
 
 
 def together(rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the figures of several rounds as one: the median of medians, the widest spread; a failure wins."""
+    """Combines several rounds: the median of medians, the widest spread; or the error of a failed round."""
     for key in ("error", "missing"):
         for figures in rounds:
             if key in figures:

@@ -1,8 +1,8 @@
-"""Runs the tests that know a device and reads their JUnit file into the report.
+"""Runs the tests that use a device and reads their JUnit files into the report.
 
     device_tests.py REPORT --junit FILE [--seconds 150] [--only EXPRESSION]
 
-pytest stops by itself before the phase's time is over, so that what ran is counted.
+pytest stops by itself before the phase's time is over, so that the tests that ran are counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from report import Report
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests" / "python"
 
-# Which files, and which of their tests. Those of the CPU alone ran elsewhere.
+# The files, and which of their tests to run. The tests of the CPU alone run elsewhere.
 SETS = (
     (("test_cuda*.py",), ""),
     (("test_op_db*.py",), "cuda"),
@@ -39,7 +39,7 @@ def has(module: str) -> bool:
 
 
 def device_name() -> str:
-    """Returns the name of device 0 as the library under test sees it; "" if there is none. In a process of its own."""
+    """Asks the library under test, in a separate process, for the name of device 0; "" if there is none."""
     program = "import vesta; print(vesta.cuda.get_device_name() if vesta.cuda.is_available() else '')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     if done.returncode != 0:
@@ -48,7 +48,7 @@ def device_name() -> str:
 
 
 def run_set(files: list[str], expression: str, junit: Path, workers: int, seconds: float) -> int:
-    """Runs pytest over some files; returns its exit status, 124 if it had to be ended."""
+    """Runs pytest on some files; returns its exit status, 124 if it had to be ended."""
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-m", "not campaign", "-p", "no:cacheprovider"]
     command += [f"--junitxml={junit}", *files] + (["-k", expression] if expression else [])
     if workers > 1:
@@ -58,7 +58,7 @@ def run_set(files: list[str], expression: str, junit: Path, workers: int, second
     try:
         return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)  # pytest then ends in order and writes what it has
+        process.send_signal(signal.SIGINT)  # pytest then ends properly and writes the results so far
     try:
         process.wait(timeout=15)
     except subprocess.TimeoutExpired:
@@ -68,7 +68,7 @@ def run_set(files: list[str], expression: str, junit: Path, workers: int, second
 
 
 def read_junit(junit: Path) -> dict[str, Any]:
-    """Returns the counts, the names of the failed tests and the reasons of the skipped ones."""
+    """Returns the counts, the names of the failed tests and the reasons for the skipped ones."""
     counts, failed, skipped = {"passed": 0, "failed": 0, "skipped": 0}, [], {}
     for test in ElementTree.parse(junit).getroot().iter("testcase"):
         wrong = test.find("failure") if test.find("failure") is not None else test.find("error")
@@ -87,7 +87,7 @@ def read_junit(junit: Path) -> dict[str, Any]:
 
 
 def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Adds the results of several runs up."""
+    """Adds up the results of several runs."""
     total: dict[str, Any] = {"counts": {"passed": 0, "failed": 0, "skipped": 0}, "failed": [], "skipped": {}}
     for part in parts:
         for key, value in part["counts"].items():
@@ -125,7 +125,7 @@ def main() -> int:
         result = run_set(files, wanted, junit, workers, (end - time.monotonic()) / (len(SETS) - number))
         parts += [read_junit(junit)] if junit.exists() else []
         report.update("tests", **merge(parts))
-        status = status or (0 if result == 5 else result)  # 5: no test was chosen
+        status = status or (0 if result == 5 else result)  # 5: no test was selected
     return status
 
 

@@ -1,4 +1,4 @@
-"""What the machine is: GPU, driver, clocks, versions. Reads only: clocks, MIG and persistence stay as they are.
+"""Describes the machine: GPU, driver, clocks, versions. Only reads: clocks, MIG and persistence stay as they are.
 
 environment.py REPORT [--torch-python PYTHON] [--device-properties FILE]
 """
@@ -27,7 +27,7 @@ TORCH = "import torch as t; print(t.__version__, 'CUDA', t.version.cuda, 'cuDNN'
 
 
 def output(*command: str) -> str:
-    """Returns what a command prints, or "" if it is not there or fails."""
+    """Returns the output of a command, or "" if it does not exist or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -36,13 +36,13 @@ def output(*command: str) -> str:
 
 
 def nvidia_smi(*fields: str) -> list[str]:
-    """Returns fields of the first GPU as nvidia-smi prints them; nothing without one."""
+    """Returns fields of the first GPU as nvidia-smi prints them; an empty list without a GPU."""
     lines = output("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader").splitlines()
     return [value.strip() for value in lines[0].split(",")] if lines else []
 
 
 def clocks() -> dict[str, str]:
-    """Returns the clocks of this moment."""
+    """Returns the current clocks."""
     return dict(zip(("sm", "memory", "temperature", "power"), nvidia_smi(
         "clocks.sm", "clocks.mem", "temperature.gpu", "power.draw")))  # fmt: skip
 
@@ -59,7 +59,7 @@ def facts() -> dict[str, Any]:
 
 
 def find_cudnn() -> ctypes.CDLL | None:
-    """Loads cuDNN from where the loader looks, else from the packages of this interpreter."""
+    """Loads cuDNN from the loader's search path, else from the packages of this interpreter."""
     for name in ["libcudnn.so.9"] + [hit for p in sys.path for hit in glob.glob(f"{p}/nvidia/cudnn/lib/libcudnn.so.9")]:
         try:
             return ctypes.CDLL(name)
@@ -69,7 +69,7 @@ def find_cudnn() -> ctypes.CDLL | None:
 
 
 def cudnn_device_properties() -> bytes | None:
-    """Returns cuDNN's own JSON of device 0, from which plans can be made on a machine without it; None without cuDNN.
+    """Returns cuDNN's JSON description of device 0, None without cuDNN. With it plans can be made on other machines.
 
     The numbers are those of cudnn_graph.h 9: descriptor 38 (DEVICEPROP), attributes 2700 (DEVICE_ID) and 2702 (JSON),
     types 23 (INT32) and 24 (CHAR).
@@ -102,7 +102,7 @@ def main() -> int:
     options = parser.parse_args()
     found = facts()
     Report(options.report).update("env", facts=found)
-    if options.torch_python:  # last: its import may take longer than the phase has
+    if options.torch_python:  # last: its import may take longer than the phase's limit
         found["torch"] = output(options.torch_python, "-c", TORCH)
         Report(options.report).update("env", facts=found)
     for key, value in found.items():

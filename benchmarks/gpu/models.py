@@ -47,7 +47,7 @@ def _lenet(gpu: Gpu) -> tuple:
 
 
 def _resnet(gpu: Gpu) -> tuple:
-    """Returns the ResNet of 20 layers for 32x32 pictures (He et al. 2015, section 4.2), 64 channels wide."""
+    """Returns the ResNet of 20 layers for 32x32 images (He et al. 2015, section 4.2), 64 channels wide."""
     nn, width = gpu.lib.nn, gpu.size(64, 4)
 
     class Block(nn.Module):

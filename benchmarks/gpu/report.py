@@ -4,8 +4,8 @@
     report.py FILE end PHASE STATUS SECS   notes how a phase ended (a command's exit status; 124 is a time-out)
     report.py FILE print                   prints the tables; exit status 1 if a phase or a test failed
 
-The file is replaced as a whole at every step, so that whoever reads it, or is cut off, finds it complete. What it holds
-stands in ../results/h200/README.md.
+The file is replaced as a whole at every step, so that it is always complete, even if the run is cut off.
+../results/h200/README.md describes its contents.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-#: What a family should reach at least, of the ceiling measured in the same run; the families are cases.py's.
+#: The share of the ceiling (measured in the same run) that a family should reach; families are those of cases.py.
 FRACTIONS = {"elementwise": 0.85, "reductions": 0.75, "rows": 0.80}
-#: Bytes that a case must move for its fraction to be judged: smaller ones are launches, not traffic.
+#: The bytes that a case must move for its fraction to be judged: smaller cases measure launches, not traffic.
 LEAST_MOVED = 64e6
-#: PyTorch's time / ours that is asked of a family; 1 where nothing stands here.
+#: PyTorch's time / ours that a family should reach; 1 if it is not listed here.
 RATIOS = {"host": 1.43}
 
 
@@ -33,7 +33,7 @@ class Report:
         self.path = path
 
     def read(self) -> dict[str, Any]:
-        """Returns what the file holds; an empty report if there is none."""
+        """Returns the contents of the file; an empty report if there is none."""
         return json.loads(self.path.read_text()) if self.path.exists() else {"run": {}, "phases": {}}
 
     def write(self, content: dict[str, Any]) -> None:
@@ -42,12 +42,12 @@ class Report:
         os.replace(beside, self.path)
 
     def begin(self, **run: Any) -> None:
-        """Starts anew."""
+        """Starts a new report."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.write({"run": run, "phases": {}})
 
     def update(self, phase: str, **values: Any) -> None:
-        """Sets values of a phase; a dict is merged into the one that is there."""
+        """Sets values of a phase; a dict is merged into the existing one."""
         content = self.read()
         entry = content["phases"].setdefault(phase, {})
         for key, value in values.items():
@@ -66,14 +66,14 @@ def rows_of(content: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def rate(figures: dict[str, Any], key: str) -> float:
-    """Returns how many of `key` (moves, flops, items) per second; 0 where that is not known."""
+    """Returns the number of `key` (moves, flops, items) per second; 0 if it is not known."""
     return figures.get(key, 0) / figures["median"] if figures.get("median") else 0.0
 
 
 def ceilings(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Returns what this machine reached: bytes/s of a copy (the better library's), flop/s of PyTorch's matmul by dtype.
+    """Returns the rates measured here: bytes/s of a copy (the better library's), flop/s of PyTorch's matmul by dtype.
 
-    Without PyTorch the matrix ceilings are left out: a library is no ceiling of itself.
+    Without PyTorch the matrix ceilings are left out: a library is not a ceiling for itself.
     """
     found: dict[str, float] = {}
     for row in rows:
@@ -87,7 +87,7 @@ def ceilings(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def judge(row: dict[str, Any], ceiling: dict[str, float]) -> dict[str, Any]:
-    """Returns the row's figures for the table: ratio, achieved rate, fraction of its ceiling, and what is below aim."""
+    """Returns the row's figures for the table: ratio, achieved rate, fraction of its ceiling, and missed goals."""
     ours, theirs = row["vesta"], row.get("torch", {})
     ratio = theirs["median"] / ours["median"] if theirs.get("median") and ours.get("median") else None
     fraction: float | None = None
@@ -163,7 +163,7 @@ def print_summary(ceiling: dict[str, float], means: dict[str, list[float]]) -> N
 
 
 def failures(content: dict[str, Any]) -> list[str]:
-    """Returns what failed, a line each."""
+    """Returns what failed, one line for each failure."""
     found = []
     for name, phase in content["phases"].items():
         status = phase.get("status", "unfinished")

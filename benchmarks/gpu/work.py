@@ -1,4 +1,4 @@
-"""What a case is made of: the device it runs on, and the work it prepares there."""
+"""The parts of a case: the device it runs on, and the work it prepares there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Callable
 
 @dataclass
 class Work:
-    """One function to be timed, with what it must do at least.
+    """A function to be timed, and the minimum of work it must do.
 
     Args:
-        run: the function; what it returns is dropped.
-        moves: bytes that must cross the device's memory, each input read once and each output written once.
+        run: the function; its result is dropped.
+        moves: bytes of memory traffic on the device, with each input read once and each output written once.
         flops: floating-point operations.
         unit: the dtype whose matrix rate is the ceiling of ``flops``; "" for none.
-        on_host: the host's time is what counts, not the device's.
+        on_host: whether the host's time is measured, not the device's.
         items: samples per run, of a model.
     """
 
@@ -32,7 +32,7 @@ CASES: dict[str, dict[str, Case]] = {}
 
 
 def case(family: str, name: str) -> Callable[[Case], Case]:
-    """Enters a case into the table: a function of ``Gpu`` that prepares its data and returns the ``Work``."""
+    """Registers a case in the table: a function of ``Gpu`` that prepares its data and returns the ``Work``."""
 
     def enter(function: Case) -> Case:
         CASES.setdefault(family, {})[name] = function
@@ -55,7 +55,7 @@ class Gpu:
         return getattr(self.lib, name)
 
     def normal(self, *shape: int, dtype: str = "float32") -> Any:
-        """Returns normal random numbers: drawn on the device, or on the host where the library cannot do that yet."""
+        """Returns normal random numbers, drawn on the device, or on the host if the library cannot do that."""
         try:
             x = self.lib.randn(*shape, device=self.device)
         except (NotImplementedError, RuntimeError):
@@ -63,17 +63,17 @@ class Gpu:
         return x.to(self.dtype(dtype))
 
     def integers(self, high: int, *shape: int) -> Any:
-        """Returns whole numbers of [0, high), as int64."""
+        """Returns random integers of [0, high), as int64."""
         return self.lib.randint(0, high, shape).to(self.device)
 
 
 def size_of(*tensors: Any) -> int:
-    """Returns the bytes of some tensors together."""
+    """Returns the total bytes of some tensors."""
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def is_missing(error: Exception) -> bool:
-    """Whether an error says that the library has no such op, or no CUDA kernel for it, yet."""
+    """Returns whether an error says that the library does not yet have such an op, or a CUDA kernel for it."""
     text = str(error)
     absent = isinstance(error, (AttributeError, ImportError, NotImplementedError))
     return absent or "no CUDA kernel" in text or "unexpected keyword" in text

@@ -1,10 +1,10 @@
-"""Times cases with one library, one JSON line a request; or runs every case once (--once), for compute-sanitizer.
+"""Times cases with one library, one JSON line per request; or runs every case once (--once), for compute-sanitizer.
 
     {"family", "case", "repeats"} -> {"median", "spread", "moves", "flops", ...}, {"missing": why} or {"error": what}
 
-What the device does is timed by CUDA events around each run, with nothing waiting between: 3 warm-ups, then `repeats`
-runs; data that would fit into the L2 cache is rotated over several preparations. What the host does is timed by its
-clock, over calls that the device has no trouble to follow.
+Device time is measured by CUDA events around each run, without waiting in between: 3 warm-ups, then `repeats` runs.
+Data that would fit into the L2 cache is rotated over several preparations. Host time is measured by the host's clock,
+over calls that the device easily keeps up with.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def synchronize(gpu: Gpu) -> None:
 
 
 def host_seconds(gpu: Gpu, work: Work, repeats: int) -> list[float]:
-    """Returns the host's seconds per call, of `repeats` bursts of calls."""
+    """Returns the host's seconds per call for `repeats` bursts of calls."""
     calls = 3 if gpu.tiny else HOST_CALLS
     seconds = []
     for i in range(WARM_UPS + repeats):
@@ -89,7 +89,7 @@ def answer(gpu: Gpu, family: str, name: str, repeats: int) -> dict[str, Any]:
         work = works[0]
         seconds = host_seconds(gpu, work, repeats) if work.on_host else device_seconds(gpu, works, repeats)
         peak = gpu.lib.cuda.max_memory_allocated() if on_cuda else 0
-    except Exception as error:  # a case that a library cannot run is a row of the report, not its end
+    except Exception as error:  # a case that a library cannot run still gets a row in the report
         what = f"{type(error).__name__}: {error}".splitlines()[0]
         return {"missing" if is_missing(error) else "error": what}
     median = statistics.median(seconds)
@@ -101,7 +101,7 @@ def answer(gpu: Gpu, family: str, name: str, repeats: int) -> dict[str, Any]:
 
 
 def clear(gpu: Gpu) -> None:
-    """Gives the memory of the last case back: the other library wants it."""
+    """Releases the memory of the last case: the other library needs it."""
     gc.collect()
     if gpu.device != "cpu":
         gpu.lib.cuda.empty_cache()
@@ -131,7 +131,7 @@ def main() -> int:
     parser.add_argument("--tiny", action="store_true", help="tiny sizes, for a rehearsal or compute-sanitizer")
     parser.add_argument("--once", action="store_true", help="run every case once and leave")
     options = parser.parse_args()
-    out = os.fdopen(os.dup(1), "w")  # only answers go there: what a library prints goes to stderr
+    out = os.fdopen(os.dup(1), "w")  # only answers go there: the output of libraries goes to stderr
     os.dup2(2, 1)
     lib = importlib.import_module(options.library)
     if not lib.cuda.is_available() and not (options.tiny and options.library == "torch"):

@@ -181,7 +181,7 @@ void check_layout(Header& h, const std::string& path) {
   uint64_t at = 0;
   for (Entry* e : order) {
     if (e->offsets[0] != at)
-      refuse(path, "tensor '" + e->name.substr(0, 100) + "': its data overlap others or leave a hole");
+      refuse(path, "tensor '" + e->name.substr(0, 100) + "': its data overlap others or leave a gap");
     at = e->offsets[1];
   }
   if (at != h.data_size)

@@ -127,7 +127,7 @@ Tensor as_value(const Tensor& t, const Tensor& value) {
 
 /// Returns the mask that alone chooses what one value is assigned to, broadcasting with `view`; else undefined. Such an
 /// assignment does not have to know how many elements there are, for which a device would make the host wait.
-MaybeTensor only_mask(const Tensor& view, TensorList indices, const Tensor& value) {
+Tensor only_mask(const Tensor& view, TensorList indices, const Tensor& value) {
   size_t at = 0;
   while (!indices[at].defined()) ++at;
   const Tensor& mask = indices[at];
@@ -161,7 +161,7 @@ void set_index(const Tensor& t, std::span<const Index> at, const Tensor& value) 
     return;
   }
   const Tensor v = without_leading_ones(as_value(t, value), 1);
-  if (MaybeTensor mask = only_mask(s.view(), s.indices(), v); mask.defined()) {
+  if (Tensor mask = only_mask(s.view(), s.indices(), v); mask.defined()) {
     masked_fill_(s.view(), mask, v.dim() == 0 ? v : select(v, 0, 0));
   } else {
     index_put_(s.view(), s.indices(), v, false);

@@ -158,7 +158,7 @@ inline void read_option(std::string_view key, std::string_view value, Options& o
     if (value != "True" && value != "False") bad_option(key, "True or False", value);
     options.expandable = value == "True";
   } else if (key == "backend") {
-    if (value != "native") bad_option(key, "native, the only one there is", value);
+    if (value != "native") bad_option(key, "native, the only one available", value);
   } else {
     fail(Cause::value, "VESTA_CUDA_ALLOC_CONF: expected one of ", kOptionKeys, ", got '", key,
          "' (key). Remove or correct it.");

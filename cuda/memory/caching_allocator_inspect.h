@@ -184,9 +184,9 @@ template <MemDriver D>
 std::string CachingAllocator<D>::advise(size_t size) const {
   const size_t reserved = size_t(counters_.current(StatType::reserved_bytes));
   const size_t unused = reserved - size_t(counters_.current(StatType::active_bytes));
-  if (captures_ > 0) return " A graph is being captured, so nothing could be given back: run the step once before.";
+  if (captures_ > 0) return " A graph is being captured, so no memory could be released: run the step once before.";
   if (!options_.expandable && unused >= size)
-    return " Enough is free, but in pieces: try VESTA_CUDA_ALLOC_CONF=expandable_segments:True.";
+    return " Enough is free, but fragmented: try VESTA_CUDA_ALLOC_CONF=expandable_segments:True.";
   if (limit_ != kUnlimited && reserved + size > limit_ && size <= total_)
     return " Raise the limit: set_fraction, or per_process_memory_fraction in VESTA_CUDA_ALLOC_CONF.";
   return history_.on() ? " Free tensors or make the batch smaller."

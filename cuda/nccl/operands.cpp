@@ -11,7 +11,7 @@ namespace vesta::cuda::nccl {
 void check_device(Collective what, const Tensor& t) {
   VESTA_CHECK(t.device().type == DeviceType::cuda, device, name(what),
               ": expected a tensor on a CUDA device, got one on ", t.device(),
-              ". NCCL moves no host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
+              ". NCCL does not transfer host memory: move the tensor, or make the group with 'cpu:gloo,cuda:nccl'.");
 }
 
 int device_of(Collective what, const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
@@ -68,8 +68,7 @@ Reducer reducer(Collective what, ReduceOp op, DType dtype) {
   VESTA_CHECK(type >= 0, type, name(what), ": expected a dtype that NCCL reduces, got ", dtype,
               ". It has bool, uint8, int8, int32, int64, floating-point and complex numbers; convert the tensor.");
   VESTA_CHECK(number >= 0, type, name(what), ": expected an operator that NCCL has for ", dtype, ", got ReduceOp.",
-              name(op),
-              ". It has no bitwise ones but for bool, no PRODUCT, MIN and MAX of complex numbers, and AVG and ",
+              name(op), ". It has bitwise ones only for bool, no PRODUCT, MIN and MAX of complex numbers, and AVG and ",
               "PREMUL_SUM for floating-point and complex ones; the gloo backend has more.");
   return {DataType(type), is_complex(dtype) ? 2 : 1, RedOp(number), op.kind == ReduceOp::premul_sum, op.factor};
 }

@@ -313,7 +313,7 @@ void NcclGroup::follow(Call& call, const std::shared_ptr<NcclWork>& work, const 
 
 void NcclGroup::start_coalescing() {
   VESTA_CHECK(!collecting.count(this), runtime, "start_coalescing: group '", name(),
-              "' collects calls already on this thread. Call end_coalescing first.");
+              "' already collects calls on this thread. Call end_coalescing first.");
   collecting[this];
 }
 

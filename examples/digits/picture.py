@@ -1,4 +1,4 @@
-"""Draws the demo's picture, a loss curve beside digits with predictions, and writes it as PNG without any library."""
+"""Draws the demo's picture, a loss curve beside digits with predictions, and writes it as a PNG without any library."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ FONT = {
 
 
 class Canvas:
-    """A white picture of ``width`` x ``height`` pixels."""
+    """A picture of ``width`` x ``height`` pixels, white at first."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
         self.rows = [bytearray(WHITE * width) for _ in range(height)]
 
     def box(self, x: int, y: int, width: int, height: int, color: Color) -> None:
-        """Fills a rectangle; what lies outside of the picture is left out."""
+        """Fills a rectangle; the part outside the picture is ignored."""
         left, right = max(x, 0), min(x + width, self.width)
         for row in self.rows[max(y, 0) : max(y + height, 0)]:
             row[3 * left : 3 * right] = bytes(color) * max(right - left, 0)
 
     def line(self, points: Sequence[tuple[float, float]], color: Color, thickness: int = 2) -> None:
-        """Joins points by straight lines."""
+        """Connects points by straight lines."""
         for (x0, y0), (x1, y1) in zip(points, points[1:]):
             steps = max(int(abs(x1 - x0)), int(abs(y1 - y0)), 1)
             for i in range(steps + 1):
@@ -44,7 +44,7 @@ class Canvas:
                 self.box(round(x - thickness / 2), round(y - thickness / 2), thickness, thickness, color)
 
     def text(self, x: int, y: int, text: str, color: Color = BLACK, scale: int = 2, anchor: str = "left") -> None:
-        """Writes a line of text; ``x`` is its left end, its middle or its right end."""
+        """Draws a line of text; ``x`` is its left end, its middle or its right end."""
         width = 6 * scale * len(text) - scale
         x -= {"left": 0, "middle": width // 2, "right": width}[anchor]
         for character in text:
@@ -55,7 +55,7 @@ class Canvas:
             x += 6 * scale
 
     def save(self, path: Path) -> None:
-        """Writes the picture: header, rows without filter, end (ISO/IEC 15948)."""
+        """Writes the picture: header, rows without a filter, end (ISO/IEC 15948)."""
 
         def chunk(kind: bytes, data: bytes) -> bytes:
             return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

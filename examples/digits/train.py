@@ -2,7 +2,7 @@
 
     python examples/digits/train.py [--epochs 6] [--out out] [--device cuda]
 
-Writes into the output folder: digits.safetensors (the network), digits_logits.safetensors (what it says about the test
+Writes into the output folder: digits.safetensors (the network), digits_logits.safetensors (its output for the test
 digits, for a program in another language to compare with) and digits.png (loss curve, sixteen digits with predictions).
 """
 
@@ -41,7 +41,7 @@ def load(folder: Path, part: str) -> tuple[Tensor, Tensor]:
 
 
 def with_shifts(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the digits and four copies of each, moved by one pixel up, down, left and right: other hands' digits."""
+    """Returns the digits and four copies of each, moved by one pixel up, down, left and right, as data augmentation."""
     copies = [images]
     for dim in (2, 3):
         size = images.size(dim)
@@ -52,7 +52,7 @@ def with_shifts(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def make_model() -> nn.Sequential:
-    """Two convolutions, a halving of the image, two linear layers: 36,222 parameters."""
+    """Makes two convolutions, a pooling that halves the image, and two linear layers: 36,222 parameters."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.BatchNorm2d(16),
@@ -69,7 +69,7 @@ def make_model() -> nn.Sequential:
 
 
 def show(epoch: int, epochs: int, share: float, loss: float, accuracy: float, seconds: float) -> None:
-    """Prints one line of progress over the last; where nobody watches, only that of a finished epoch."""
+    """Overwrites the line of progress; if the output is not a terminal, prints only one line per finished epoch."""
     watched = sys.stdout.isatty()
     if not watched and share < 1:
         return
@@ -80,7 +80,7 @@ def show(epoch: int, epochs: int, share: float, loss: float, accuracy: float, se
 
 
 def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -> list[float]:
-    """Trains with Adam and a falling rate; returns the loss of every step."""
+    """Trains with Adam and a falling learning rate; returns the loss of every step."""
     loader = DataLoader(data, batch_size=batch_size, shuffle=True)
     optimizer = vesta.optim.Adam(model.named_parameters(), lr=3e-3)
     schedule = vesta.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
@@ -117,7 +117,7 @@ def evaluate(model: nn.Module, images: Tensor) -> Tensor:
 
 
 def main() -> None:
-    """Trains, evaluates, and writes the checkpoint, the logits and the picture."""
+    """Trains and evaluates the network, and writes the checkpoint, the logits and the picture."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch-size", type=int, default=64)

@@ -1,13 +1,13 @@
-"""Trains the network of examples/digits on several processes, and goes on where it was when it is started again.
+"""Trains the network of examples/digits in several processes, and continues where it stopped when it is started again.
 
     python -m vesta.distributed.run --nproc-per-node 2 examples/digits_distributed/train.py [--epochs 6] [--out out]
 
-With --backend nccl each process trains on a GPU of its own.
+With --backend nccl each process trains on its own GPU.
 
 Each process has a replica of the network and a part of every batch; gradients are averaged during backward. Every 25
 steps rank 0 writes checkpoint.safetensors into the output folder: weights, optimizer, schedule, random states and the
 place in the data. A run that is killed and started again with the same arguments ends with the same weights, bit by
-bit, as one that was not. With --max-restarts N the launcher starts it again by itself.
+bit, as an uninterrupted run. With --max-restarts N the launcher restarts it by itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def digits_example() -> Any:
 
 
 class Run:
-    """Is everything that training changes, and so everything that a checkpoint holds."""
+    """The state that training changes, which is also everything that a checkpoint holds."""
 
     def __init__(self, model: nn.Module, data: TensorDataset, options: argparse.Namespace) -> None:
         self.options = options
@@ -51,7 +51,7 @@ class Run:
         self.loader = DataLoader(data, batch_size=options.batch_size // dist.get_world_size(), sampler=self.sampler)
         self.optimizer = vesta.optim.Adam(model.named_parameters(), lr=3e-3)
         self.schedule = vesta.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, T_max=options.epochs)
-        self.epoch = self.step = 0  # of the batch that comes next
+        self.epoch = self.step = 0  # of the next batch
         self.resumed: list[dict[str, Any]] | None = None  # where each rank was in the data
         self.path = options.out / "checkpoint.safetensors"
 
@@ -61,7 +61,7 @@ class Run:
         return {"cpu": vesta.get_rng_state(), **gpu}
 
     def save(self, within_epoch: bool) -> None:
-        """Writes the checkpoint; all ranks call it, rank 0 writes. The old file is whole until the new one is."""
+        """Writes the checkpoint; all ranks call it, rank 0 writes. The old file stays until the new one is complete."""
         mine = {"random": self.random_states(), "loader": self.loader.state_dict() if within_epoch else None}
         ranks: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(ranks, mine)
@@ -81,7 +81,7 @@ class Run:
         vesta.save_file(tensors, self.path, {"place": json.dumps(place)})
 
     def load(self) -> None:
-        """Takes over the checkpoint, on every rank; all ranks call it."""
+        """Loads the checkpoint on every rank; all ranks call it."""
         tensors, place = vesta.load_file(self.path), json.loads(vesta.safetensors.load_metadata(self.path)["place"])
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "random": {}}
         for name, value in tensors.items():
@@ -106,10 +106,10 @@ class Run:
         vesta.set_rng_state(parts["random"][f"{dist.get_rank()}/cpu"])
         if self.device.type == "cuda":
             vesta.cuda.set_rng_state(parts["random"][f"{dist.get_rank()}/cuda"], self.device)
-        dist.barrier()  # nobody writes the next one before all have read this one
+        dist.barrier()  # no rank writes the next checkpoint before all have read this one
 
     def batches(self) -> Any:
-        """Begins the pass of this epoch, or goes on with it; the random state is then what it was."""
+        """Begins the pass of this epoch, or continues it; continuing leaves the random state as it was."""
         self.sampler.set_epoch(self.epoch)
         if self.resumed is None:
             return iter(self.loader)
@@ -143,7 +143,7 @@ class Run:
 
 
 def main() -> None:
-    """Trains, and on rank 0 evaluates and writes the network."""
+    """Trains the network; rank 0 evaluates and writes it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch-size", type=int, default=64, help="of all processes together")
@@ -161,7 +161,7 @@ def main() -> None:
     if options.backend == "nccl":
         vesta.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
         model.cuda()
-    vesta.manual_seed(options.seed * 1000 + dist.get_rank() + 1)  # each rank drops other units
+    vesta.manual_seed(options.seed * 1000 + dist.get_rank() + 1)  # each rank drops different units
     options.out.mkdir(parents=True, exist_ok=True)
     run = Run(model, TensorDataset(*digits.with_shifts(*digits.load(options.data, "train"))), options)
     if run.path.exists():
@@ -174,7 +174,7 @@ def main() -> None:
         right = (digits.evaluate(model, images).argmax(1) == labels).sum().item()
         print(f"test accuracy {100 * right / len(labels):.2f}%")
         vesta.save_file(model.state_dict(), options.out / "digits.safetensors")
-        run.path.unlink()  # the next run begins anew
+        run.path.unlink()  # the next run starts from the beginning
     dist.destroy_process_group()
 
 

@@ -34,7 +34,8 @@ def load(folder: Path, part: str) -> tuple[Tensor, Tensor]:
 
 
 def make_model() -> nn.Sequential:
-    """A convolution and two linear layers. No running averages: they would be written by all at once."""
+    """Makes a network of a convolution and two linear layers. It has no running averages: all processes would write
+    them at once."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.ReLU(),
@@ -47,7 +48,7 @@ def make_model() -> nn.Sequential:
 
 
 def train(rank: int, model: nn.Module, images: Tensor, labels: Tensor, options: argparse.Namespace) -> None:
-    """Is what each process runs: every ``processes``-th digit, and steps into the parameters of all."""
+    """Trains in one process on every ``processes``-th digit; its steps update the shared parameters."""
     vesta.set_num_threads(1)
     vesta.manual_seed(options.seed + rank)
     mine = TensorDataset(images[rank :: options.processes], labels[rank :: options.processes])
@@ -56,23 +57,23 @@ def train(rank: int, model: nn.Module, images: Tensor, labels: Tensor, options: 
     for epoch in range(1, options.epochs + 1):
         total = 0.0
         for x, y in loader:
-            optimizer.zero_grad()  # gradients are this process's own: only values are shared
+            optimizer.zero_grad()  # gradients belong to this process: only values are shared
             loss = nn.functional.cross_entropy(model(x), y)
             loss.backward()
             optimizer.step()
             total += loss.item() * len(y)
-        # One piece of text, line end included: lines of several processes do not run into each other.
+        # One string with its line end, so that lines of several processes do not mix.
         print(f"process {rank} epoch {epoch} loss {total / len(mine):.4f}\n", end="", flush=True)
 
 
 def accuracy(model: nn.Module, images: Tensor, labels: Tensor) -> float:
-    """Returns the share of digits that the model names rightly."""
+    """Returns the share of digits that the model classifies correctly."""
     with vesta.inference_mode():
         return (model(images).argmax(1) == labels).sum().item() / len(labels)
 
 
 def main() -> None:
-    """Trains and says how well it went."""
+    """Trains the network and prints its accuracy."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=4)

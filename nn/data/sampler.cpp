@@ -64,7 +64,7 @@ WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_
   const bool usable =
       std::all_of(weights_.begin(), weights_.end(), [](double w) { return w >= 0 && std::isfinite(w); });
   VESTA_CHECK(usable && positive > 0, value,
-              "WeightedRandomSampler: expected finite weights >= 0, one above, got others (weights).");
+              "WeightedRandomSampler: expected finite weights >= 0, not all 0, got others (weights).");
   VESTA_CHECK(num_samples_ > 0 && (replacement_ || num_samples_ <= positive), value,
               "WeightedRandomSampler: expected num_samples from 1 to the number of positive weights, ", positive,
               ", got ", num_samples_, " (num_samples). Pass replacement = true.");

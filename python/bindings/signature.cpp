@@ -71,7 +71,10 @@ void set_default(Param& p, std::string_view text) {
   if (text.size() > 1 && text.front() == '"') text = text.substr(1, text.size() - 2);
   p.default_text = std::string(text);
   if (text == "true") p.integer = 1;
-  if (text == "{}" || text == "nullptr" || text == "true" || text == "false" || p.kind == Kind::text) return;
+  if (text == "{}" || text == "nullptr" || text == "true" || text == "false" || p.kind == Kind::text ||
+      p.kind == Kind::object) {
+    return;
+  }
   if (p.kind == Kind::integers) return read_list(p);
   char* end;
   p.real = std::strtod(p.default_text.c_str(), &end), p.integer = int64_t(p.real);

@@ -1,4 +1,4 @@
-"""What every Python test shares: the import path of the op table, quick garbage collection, and the leak check."""
+"""The settings of all Python tests: the import path of the op table, quick garbage collection, and the leak check."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples on every run: a failure that nobody changed anything for is of no use.
+# The same examples in every run: a failure without a change in the code would be of no use.
 settings.register_profile(
     "vesta", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("vesta")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and programs that tests start would as well.
+# Tests that a shell starts in the background ignore Ctrl-C, and so would programs that the tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Without a GPU the CUDA backend runs on the emulated device that the build tree holds (cuda/emulation/README.md).
+# Without a GPU the CUDA backend runs on the emulated device of the build tree (cuda/emulation/README.md).
 HAS_GPU = os.path.exists("/dev/nvidia0")
 EMULATION = Path(os.environ.get("VESTA_BUILD", "build")).resolve() / "lib" / "libvesta_cuda_emulation.so"
 if not HAS_GPU and EMULATION.exists():
@@ -36,9 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Takes what exists now out of the collector's sight: a collection then costs 1 ms instead of 50.
+    """Freezes the objects that exist now, so that a garbage collection takes 1 ms instead of 50.
 
-    On a GPU its driver is started first: the threads' pipes and files that it opens are no test's.
+    On a GPU the driver is started first: the pipes and files that it opens belong to no test.
     """
     vesta = sys.modules.get("vesta")
     if HAS_GPU and vesta and vesta.cuda.is_available():
@@ -49,7 +49,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
-    """Notes on the item whether its body failed: a failed test's traceback holds tensors alive rightly."""
+    """Records on the item whether its body failed: the traceback of a failed test may keep tensors alive."""
     outcome = yield
     if call.when == "call":
         item.stash[BODY_FAILED] = outcome.get_result().outcome != "passed"
@@ -59,7 +59,7 @@ BODY_FAILED = pytest.StashKey[bool]()
 
 
 def live_tensors() -> int:
-    """Counts the library's live TensorImpl; 0 where no test has imported the library."""
+    """Counts the library's live TensorImpl objects; 0 if no test has imported the library."""
     vesta = sys.modules.get("vesta")
     return vesta._C._live_tensors() if vesta else 0
 
@@ -70,13 +70,13 @@ def open_descriptors() -> dict[str, str]:
     for number in os.listdir("/proc/self/fd"):
         try:
             found[number] = os.readlink(f"/proc/self/fd/{number}")
-        except OSError:  # the descriptor of the listing itself
+        except OSError:  # the descriptor of this listing
             continue
     return {number: target for number, target in found.items() if not target.endswith("/fd") and not of_driver(target)}
 
 
 def of_driver(target: str) -> bool:
-    """Whether a descriptor is the NVIDIA driver's, which opens some as it goes and keeps them until the end."""
+    """Returns whether a descriptor is the NVIDIA driver's, which opens some over time and keeps them until the end."""
     return HAS_GPU and target.startswith(("/dev/nvidia", "anon_inode:[event"))
 
 

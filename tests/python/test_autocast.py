@@ -1,6 +1,6 @@
-"""Autocast: which operation computes in which dtype, gradients in the leaf's dtype, the cache, contexts, threads.
+"""Autocast: the dtype of each operation, gradients in the leaf's dtype, the cache, contexts, threads.
 
-Tests without the mark ``differs`` say what PyTorch does; they pass with ``sys.modules["vesta"] = torch`` too.
+Tests without the mark ``differs`` test PyTorch's behaviour; they also pass with ``sys.modules["vesta"] = torch``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOWER = (bf16, f16)
 
 
 def values(*shape, dtype=f32, device="cpu", requires_grad=False):
-    """Numbers from 1/8 to 1, exact in bfloat16."""
+    """Returns numbers from 1/8 to 1, exact in bfloat16."""
     count = 1
     for size in shape:
         count *= size
@@ -262,7 +262,7 @@ def test_decorator():
 
 @pytest.mark.differs
 def test_decorated_functions_may_call_themselves():
-    """PyTorch's second entry forgets what the first one found: the dtype stays changed."""
+    """In PyTorch the second entry overwrites the state that the first one saved: the dtype stays changed."""
 
     @vesta.autocast("cpu", dtype=f16)
     def product(x, n=2):
@@ -345,7 +345,7 @@ def test_setters():
     assert vesta.is_autocast_cache_enabled()
 
 
-# ---- what is refused ----
+# ---- refused arguments ----
 
 
 def test_unknown_device_types():
@@ -404,13 +404,13 @@ def test_older_names_warn():
 
 
 def counts():
-    """(hits, casts) so far, and what the cache holds."""
+    """Returns the (hits, casts) so far, and the contents of the cache."""
     return vesta._C._autocast_cache_counts()
 
 
 @pytest.mark.differs
 class TestCache:
-    """A weight is cast once per context, and again when it changed. PyTorch has no counter, and sees no change."""
+    """A weight is cast once per context, and again after a change. PyTorch has no counter and misses changes."""
 
     def test_once_per_context(self):
         layer, x = nn.Linear(4, 4), values(2, 4)
@@ -427,7 +427,7 @@ class TestCache:
                     hits + 6,
                     casts + 2,
                     2,
-                )  # weight and bias; the input is no leaf that wants gradients
+                )  # weight and bias; the input is not a leaf that requires grad
             assert counts()[2] == 0
 
     def test_off(self):
@@ -522,12 +522,12 @@ class TestCache:
         thread.start()
         thread.join()
         assert counts()[2] == 0
-        give_up = time.monotonic() + 10  # join() returns before the thread's own storage is taken down
+        give_up = time.monotonic() + 10  # join() returns before the thread's own storage is destroyed
         while vesta._C._live_tensors() > before and time.monotonic() < give_up:
             time.sleep(0.001)
 
 
-# ---- functions of one's own ----
+# ---- custom functions ----
 
 
 def make_function(cast_inputs=None):
@@ -574,11 +574,11 @@ def test_custom_function_casts_its_inputs():
         outside.apply(a, b)  # no cast where autocast is off: the dtypes differ
 
 
-# ---- CUDA: a device of its own, or the emulated one ----
+# ---- CUDA: a real device, or the emulated one ----
 
 
 def needs(fn, *args):
-    """Runs an op on CUDA; None where this build has no kernel for it yet."""
+    """Runs an op on CUDA; returns None if this build has no kernel for it yet."""
     try:
         return fn(*args)
     except NotImplementedError as error:
@@ -587,7 +587,7 @@ def needs(fn, *args):
 
 
 class TestCuda:
-    """PyTorch's table of CUDA."""
+    """PyTorch's table of autocast for CUDA."""
 
     @pytest.fixture(autouse=True)
     def device(self):

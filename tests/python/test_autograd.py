@@ -1,4 +1,4 @@
-"""The tape: what backward computes, what it keeps, what it refuses, and that deep graphs need no stack."""
+"""The tape: what backward computes, keeps and refuses, and that deep graphs need no stack."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_grad_keeps_its_identity() -> None:
 
 
 def test_grad_is_never_an_alias() -> None:
-    """A gradient's memory is its own: neither another leaf's gradient nor the tensor that was passed in."""
+    """A gradient has its own memory: it is neither another leaf's gradient nor the tensor that was passed in."""
     x, y, g = leaf(1.0, 2.0), leaf(3.0, 4.0), vesta.ones(2, dtype=vesta.float64)
     (x + y).backward(g)
     x.grad.mul_(10)
@@ -111,7 +111,7 @@ def test_requires_grad_switches() -> None:
         y.requires_grad_(False)
 
 
-# ---- what backward asks for ----
+# ---- requirements of backward ----
 
 
 def test_non_scalar_backward_needs_a_gradient() -> None:
@@ -132,7 +132,7 @@ def test_backward_without_a_graph() -> None:
 
 
 def test_second_backward_names_the_cause() -> None:
-    """The first backward frees what was saved; the second says so and names the way out."""
+    """The first backward frees the saved tensors; the error of the second says so and names the solution."""
     x = leaf(1.0, 2.0)
     y = (x.exp() * x).sum()
     y.backward(retain_graph=True)
@@ -203,7 +203,7 @@ def test_grad_of_intermediates() -> None:
 
 
 def test_unused_inputs() -> None:
-    """An input that does not take part raises, is None with allow_unused, zeros with materialize_grads."""
+    """An input that is not used raises, is None with allow_unused, zeros with materialize_grads."""
     x, unused = leaf(1.0), leaf(1.0, 2.0)
     with pytest.raises(RuntimeError, match="allow_unused"):
         autograd.grad((x * 2).sum(), (x, unused))
@@ -216,7 +216,7 @@ def test_unused_inputs() -> None:
 
 
 def test_create_graph_to_third_order() -> None:
-    """x**4 and its derivatives 4 x**3, 12 x**2, 24 x; exp stays itself."""
+    """x**4 has the derivatives 4 x**3, 12 x**2, 24 x; exp is its own derivative."""
     x = leaf(1.5, -2.0)
     current = (x**4).sum()
     for order, want in enumerate((4 * x**3, 12 * x**2, 24 * x)):
@@ -324,7 +324,7 @@ def test_no_grad_allows_writing_leaves() -> None:
 
 
 def test_inference_mode() -> None:
-    """Tensors made in inference mode do not record then, and may not be saved for a gradient later."""
+    """Tensors made in inference mode do not record there, and may not be saved for backward later."""
     x = leaf(2.0)
     with vesta.inference_mode():
         assert vesta.is_inference_mode_enabled()
@@ -343,7 +343,7 @@ def test_inference_mode() -> None:
     assert values(x.grad) == [5.0]
 
 
-# ---- depth, threads, reentrance ----
+# ---- depth, threads, reentrancy ----
 
 
 def run_on_a_small_stack(work, kibibytes: int = 512) -> None:
@@ -353,7 +353,7 @@ def run_on_a_small_stack(work, kibibytes: int = 512) -> None:
     def guarded() -> None:
         try:
             work()
-        except BaseException as error:  # handed to the test's own thread
+        except BaseException as error:  # raised again in the test's own thread
             failures.append(error)
 
     before = threading.stack_size(kibibytes * 1024)
@@ -441,7 +441,7 @@ def test_one_graph_from_two_threads() -> None:
 
 
 def test_reentrant_backward() -> None:
-    """A backward that runs inside a hook or a Function of another one works, a hundred levels deep."""
+    """A backward inside a hook or a Function of another backward works, a hundred levels deep."""
     inner_leaf = leaf(3.0)
 
     def nested(depth: int):
@@ -537,7 +537,7 @@ def test_gradgradcheck_finds_a_wrong_second_gradient() -> None:
         @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
-            return 3 * x.detach() * x * g  # right in value, half of the second derivative is cut off
+            return 3 * x.detach() * x * g  # the value is right, half of the second derivative is missing
 
     x = leaf(1.0, 2.0)
     assert autograd.gradcheck(WrongSecond.apply, (x,))
@@ -551,7 +551,7 @@ def test_gradcheck_wants_double_precision_inputs_that_record() -> None:
 
 
 def test_rounded_division_has_a_gradient_of_zero():
-    """Both modes are steps: the gradient exists and is 0, and 0 once more."""
+    """Both modes are step functions: the gradient exists and is 0, as is the second one."""
     for mode in ("floor", "trunc"):
         x, y = vesta.rand(5, requires_grad=True), vesta.rand(5, requires_grad=True)
         r = vesta.div(x, y, rounding_mode=mode)
@@ -568,7 +568,7 @@ def test_floor_division_has_the_gradient_of_div():
 
 
 def test_products_of_rows_without_elements():
-    """[5, 5, 0] @ [0, 5] is 25 rows of nothing; so is a linear layer of no features."""
+    """[5, 5, 0] @ [0, 5] is 25 rows of empty sums, as is a linear layer without features."""
     for f in (lambda a, b: a @ b, lambda a, b: vesta.nn.functional.linear(a, b.transpose(0, 1))):
         a, b = vesta.zeros(5, 5, 0, requires_grad=True), vesta.zeros(0, 5, requires_grad=True)
         r = f(a, b)
@@ -604,7 +604,7 @@ def test_batch_norm_keeps_its_shapes():
 
 
 def test_a_value_on_its_bound() -> None:
-    """As PyTorch has it: no gradient where the bound is a number, half of it where it is a tensor; NaN likewise."""
+    """As in PyTorch: no gradient if the bound is a number, half of it if it is a tensor; the same for NaN."""
     values = [float("nan"), -1.0, 0.0, 0.5, 1.0, 2.0]
 
     def slope(f) -> list[float]:

@@ -66,7 +66,7 @@ def test_hooks_refuse_what_is_no_gradient() -> None:
 
 
 def test_a_hook_keeps_the_dtype() -> None:
-    """A gradient of another dtype than the tensor's would end in .grad: it raises, as a wrong shape does."""
+    """A gradient of a different dtype than the tensor's would be stored in .grad: it raises, like a wrong shape."""
     for make in (lambda x: x, lambda x: x * 1):
         x = leaf(1.0, 2.0)
         y = make(x)
@@ -78,7 +78,7 @@ def test_a_hook_keeps_the_dtype() -> None:
 
 
 def test_a_retained_gradient_is_its_own() -> None:
-    """What retain_grad keeps may be written like a leaf's: it is no view of another gradient, and not expanded."""
+    """A gradient kept by retain_grad may be written like a leaf's: it is no view of another one, and not expanded."""
     x = leaf(1.0, 2.0)
     y = x + 1
     z = y + 1
@@ -100,7 +100,7 @@ def test_hooks_apply_to_autograd_grad() -> None:
 
 
 def test_hook_before_an_in_place_write_belongs_to_the_old_value() -> None:
-    """A hook registered before an in-place op keeps watching the value it was registered on."""
+    """A hook registered before an in-place op still belongs to the old value."""
     x, seen = leaf(1.0), []
     y = x * 2
     y.register_hook(lambda g: seen.append(("before", values(g))))
@@ -114,7 +114,7 @@ def test_hook_before_an_in_place_write_belongs_to_the_old_value() -> None:
 
 
 def test_post_accumulate_grad_hook() -> None:
-    """Runs once the gradient is in ``.grad``; may step and drop it at once."""
+    """The hook runs once the gradient is in ``.grad``; it may step and drop the gradient at once."""
     x, y, order = leaf(1.0), leaf(2.0), []
 
     def step(parameter) -> None:
@@ -137,7 +137,7 @@ def test_post_accumulate_grad_hook() -> None:
 
 
 def test_node_hooks() -> None:
-    """A post hook gets (grad inputs, grad outputs), a prehook grad outputs; both may replace what they are given."""
+    """A post hook gets (grad inputs, grad outputs), a prehook grad outputs; both may replace their arguments."""
     x, seen = leaf(2.0), []
     y = x * 5
     node = y.grad_fn
@@ -161,7 +161,7 @@ def test_node_metadata() -> None:
 
 
 def test_saved_tensors_hooks_pack_and_unpack() -> None:
-    """Everything that is saved goes through pack; backward asks unpack for it; double backward too."""
+    """Every saved tensor goes through pack; backward and double backward get it from unpack."""
     packed, unpacked = [], []
 
     def pack(tensor):
@@ -184,7 +184,7 @@ def test_saved_tensors_hooks_pack_and_unpack() -> None:
 
 
 def test_saved_tensors_hooks_nest_and_are_checked() -> None:
-    """The innermost pair counts; an unpack that returns no tensor raises."""
+    """The innermost pair is used; an unpack that does not return a tensor raises."""
     x, seen = leaf(2.0), []
     with autograd.graph.saved_tensors_hooks(lambda t: seen.append("outer") or t, lambda t: t):
         with autograd.graph.saved_tensors_hooks(lambda t: seen.append("inner") or t, lambda t: t):
@@ -212,7 +212,7 @@ def test_save_on_cpu_and_disable() -> None:
 
 
 class Scale(autograd.Function):
-    """x * factor, in the style where forward gets the context."""
+    """The function x * factor, in the style where forward gets the context."""
 
     @staticmethod
     def forward(ctx, x, factor):
@@ -228,7 +228,7 @@ class Scale(autograd.Function):
 
 
 class Product(autograd.Function):
-    """x * y, in the style of forward and setup_context."""
+    """The function x * y, in the style of forward and setup_context."""
 
     @staticmethod
     def forward(x, y):
@@ -306,7 +306,7 @@ def test_once_differentiable() -> None:
 
 
 def test_function_with_several_outputs() -> None:
-    """A missing output gradient arrives as zeros, or as None where the Function asks for that."""
+    """A missing output gradient is zeros, or None if the Function asks for that."""
     seen = []
 
     def make(materialize: bool):
@@ -434,7 +434,7 @@ def test_save_for_backward_makes_no_cycle() -> None:
 
 
 def test_functions_take_anything() -> None:
-    """Arguments that are no tensors pass through; None gradients are fine for them."""
+    """Arguments that are not tensors pass through; their gradients may be None."""
 
     class Anything(autograd.Function):
         @staticmethod

@@ -1,4 +1,4 @@
-"""Bad input never ends in a signal, a hang or a changed argument: mutated calls of every row, and chosen cruelties."""
+"""Bad input never causes a signal, a hang or a changed argument: mutated calls of every row, and selected cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from op_db import OPS
 from op_db_cases import single
 from op_db_row import DTYPES, Maker, Row
 
-#: Sizes that no machine has, and sizes that are merely wrong; nothing in between that an allocation could satisfy.
+#: Sizes larger than any memory, and sizes that are wrong; none in between that an allocation could satisfy.
 INTEGERS = (0, 1, -1, 2, 7, -7, 63, -(2**31), 2**62, 2**63 - 1, -(2**63), 2**63, 10**30)
 NUMBERS = (math.nan, math.inf, -math.inf, -0.0, 1e-320, 1e308, 0.5, -1.5, 1j)
 STRANGERS = (
@@ -39,7 +39,7 @@ STRANGERS = (
 
 
 def odd_tensors() -> list[Any]:
-    """Tensors of the wrong rank, size, dtype or layout for almost any place."""
+    """Returns tensors of a rank, size, dtype or layout that is wrong for almost any argument."""
     return [
         vesta.zeros(0),
         vesta.ones(()),
@@ -60,7 +60,7 @@ def odd_tensors() -> list[Any]:
 
 
 def mutate(dice: random.Random, args: list[Any], kwargs: dict) -> tuple[list[Any], dict]:
-    """Replaces, drops, doubles or adds one to three of the arguments."""
+    """Replaces, drops, duplicates or adds one to three arguments."""
     args, kwargs = list(args), dict(kwargs)
     for _ in range(dice.randint(1, 3)):
         choice = dice.random()
@@ -82,7 +82,7 @@ def mutate(dice: random.Random, args: list[Any], kwargs: dict) -> tuple[list[Any
 
 
 def snapshot(values: Any) -> list[Any]:
-    """Remembers every tensor's identity, shape, strides, version and contents."""
+    """Returns every tensor's identity, shape, strides, version and contents."""
     found = []
     for value in values:
         if isinstance(value, vesta.Tensor):
@@ -94,7 +94,7 @@ def snapshot(values: Any) -> list[Any]:
 
 @pytest.mark.parametrize("row", single(row for row in OPS))
 def test_mutated_calls(row: Row) -> None:
-    """60 mutated calls each return or raise an ordinary exception within two seconds; what raises changes nothing."""
+    """60 mutated calls return or raise an ordinary exception within two seconds; a call that raises changes nothing."""
     dtype = "float32" if row.accepts("float32") else "int64"
     samples = list(row.samples(Maker(DTYPES[dtype], row.name)))
     dice = random.Random(zlib.crc32(row.name.encode()))
@@ -117,13 +117,13 @@ def test_mutated_calls(row: Row) -> None:
 
 
 METHODS = [name for name in dir(vesta.Tensor) if not name.startswith("_")]
-#: Methods that are not called blindly: they wait for something, or free what the test still needs.
+#: Methods that are not called with random arguments: they wait for something, or free what the test still needs.
 NOT_CALLED = {"share_memory_", "data_ptr"}
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in NOT_CALLED])
 def test_every_method_survives_nonsense(name: str) -> None:
-    """Every public method and property with arguments it was not made for: an exception or a value, never a signal."""
+    """Every public method and property with unsuitable arguments: an exception or a value, never a signal."""
     dice = random.Random(zlib.crc32(name.encode()))
     for _ in range(8):
         x = dice.choice(odd_tensors())
@@ -150,7 +150,7 @@ def test_hyper_parameters_of_conv2d(name: str, bad: int) -> None:
         return
     for value in (bad,) if name == "groups" else (bad, (1, bad), (bad, 1)):
         if name == "stride" and bad > 0:
-            F.conv2d(vesta.ones(1, 2, 5, 5), vesta.ones(2, 2, 3, 3), stride=value)  # one place is left
+            F.conv2d(vesta.ones(1, 2, 5, 5), vesta.ones(2, 2, 3, 3), stride=value)  # one position is left
             continue
         with pytest.raises((RuntimeError, ValueError, OverflowError, MemoryError)):
             F.conv2d(vesta.ones(1, 2, 5, 5), vesta.ones(2, 2, 3, 3), **{name: value})
@@ -176,7 +176,7 @@ def test_hyper_parameters_of_max_pool2d(name: str, bad: int) -> None:
 
 
 def test_batch_norm_checks_each_buffer() -> None:
-    """Buffers one too short, one too long, of another dtype: an error each, nothing is written."""
+    """Buffers that are too short, too long or of another dtype: each raises, nothing is written."""
     x = vesta.ones(4, 3)
     good = {
         "running_mean": vesta.zeros(3),
@@ -225,7 +225,7 @@ def test_sizes_are_checked_arithmetic() -> None:
 
 
 def test_nan_in_reductions_and_pooling() -> None:
-    """NaN wins in max, min, amax, argmax and max_pool2d, wherever it stands."""
+    """NaN wins in max, min, amax, argmax and max_pool2d, at any position."""
     for size in (1, 2, 17, 129, 1000):
         for place in {0, size // 2, size - 1}:
             values = np.arange(size, dtype=np.float32)
@@ -283,7 +283,7 @@ def test_integers_beyond_64_bits_say_so() -> None:
 
 
 def test_flags_that_are_no_bools_are_refused() -> None:
-    """A flag whose truth raises, a tensor of two elements, once left its exception pending behind a result."""
+    """A flag whose truth value raises (a tensor of two elements) once left its exception pending behind a result."""
     pair = vesta.ones(2)
     for call in (
         lambda flag: pair.to(vesta.float64, copy=flag),
@@ -320,7 +320,7 @@ def test_deprecated_forms_are_refused() -> None:
 
 
 def test_bools_are_no_dimensions() -> None:
-    """sum(x, True) means keepdim where it is written: it raises, as in PyTorch."""
+    """sum(x, True) is usually meant as keepdim: it raises, as in PyTorch."""
     x = vesta.ones(2, 3)
     for call in (lambda: x.sum(True), lambda: x.amax(False), lambda: vesta.zeros(True), lambda: x.any(dim=True)):
         with pytest.raises(TypeError, match="must be tuple of ints, not bool"):

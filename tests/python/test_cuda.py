@@ -1,4 +1,4 @@
-"""CUDA as a user meets it: devices, streams, copies, memory, errors. Runs on a GPU or on the emulated device."""
+"""CUDA as a user sees it: devices, streams, copies, memory, errors. Runs on a GPU or on the emulated device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMULATED = vesta.cuda.is_available() and "Emulated" in vesta.cuda.get_device_nam
 
 
 def run(program: str, **environment: str) -> str:
-    """Runs a program in a process of its own and returns what it printed."""
+    """Runs a program in a separate process and returns its output."""
     done = subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
     )
@@ -58,7 +58,7 @@ def test_devices_by_name_number_and_context() -> None:
 
 @pytest.mark.skipif(not EMULATED, reason="the emulated device plays the other library")
 def test_a_device_that_another_library_has_set() -> None:
-    """The runtime's device is the truth: ops run on their tensors' device, and what was set is found again."""
+    """The runtime's current device decides: ops run on their tensors' device, and the current one is restored."""
     other = ctypes.CDLL(os.environ["VESTA_CUDA_LIBRARY"]).vesta_emulation_set_device
     a = vesta.arange(4.0, device="cuda:0")
     b = vesta.arange(4.0, device="cuda:1")
@@ -70,7 +70,7 @@ def test_a_device_that_another_library_has_set() -> None:
         with vesta.cuda.device(0):
             assert other(1) == 0 and vesta.zeros(2, device="cuda").device.index == 1
             assert (a.sum() + a.to("cuda:0").max()).item() == 9.0
-        vesta.cuda.set_device(1)  # remembered from before, and wrong by now
+        vesta.cuda.set_device(1)  # remembered from before, but wrong now
         assert other(0) == 0
         vesta.cuda.set_device(1)
         assert vesta.cuda.current_device() == 1 and (b * b).sum().item() == 14.0
@@ -80,7 +80,7 @@ def test_a_device_that_another_library_has_set() -> None:
 
 
 def test_a_tensor_elsewhere_is_an_error_of_the_op_that_was_called() -> None:
-    """Not of one that it is made of."""
+    """The error does not name an op that the called op is composed of."""
     x, m, t = vesta.ones(4, 4).cuda(), vesta.ones(4, 4) > 0, vesta.arange(4)
     y = x.cpu()
     calls = {
@@ -192,7 +192,7 @@ print(out)
 
 @pytest.mark.skipif(not EMULATED, reason="needs the emulated device's schedules; a GPU has one of its own")
 def test_backward_over_streams_gives_the_bits_of_one_stream() -> None:
-    """Gradients are the same whatever the device runs first, as long as what the user ordered holds."""
+    """Gradients are the same in whatever order the device runs, as long as the user's ordering holds."""
     program = GRAPHS.format(graphs=25)
     want = run(program.replace("vesta.cuda.Stream()", "vesta.cuda.current_stream()"))
     assert "None" in want or len(want) > 1000
@@ -203,7 +203,7 @@ def test_backward_over_streams_gives_the_bits_of_one_stream() -> None:
 
 @pytest.mark.skipif(not EMULATED, reason="needs the emulated device's lazy schedule")
 def test_a_copy_overlaps_compute() -> None:
-    """A copy on a side stream is done while work on the default stream has not begun, and the other way round."""
+    """A copy on a side stream completes before work on the default stream begins, and vice versa."""
     out = run(
         "import vesta\n"
         "x, host = vesta.ones(1000, device='cuda'), vesta.arange(1000.).pin_memory()\n"
@@ -289,7 +289,7 @@ def test_gradients_cross_devices() -> None:
 @pytest.mark.skipif(not EMULATED, reason="needs the emulated device's lazy schedule and second device")
 @pytest.mark.parametrize("device", [0, 1])
 def test_page_locked_memory_waits_for_its_copy_on_any_device(device: int) -> None:
-    """A block that was freed under a copy is not handed out before the copy is done."""
+    """A block that is freed during a copy is not reused before the copy is done."""
     out = run(
         "import vesta\n"
         "s = vesta.full((1 << 20,), 3.).pin_memory()\n"
@@ -397,7 +397,7 @@ def test_out_of_memory_says_what_there_is_and_the_process_goes_on() -> None:
 
 
 def test_the_host_does_not_wait_for_ops() -> None:
-    """Pointwise work, views and copies within the device ask for no synchronisation."""
+    """Pointwise ops, views and copies within the device need no synchronization."""
     x = vesta.ones(64, 64, device="cuda").requires_grad_()
     labels = vesta.arange(64, device="cuda")
     counters = lambda: dict(vesta._C_cuda.counters())
@@ -419,12 +419,12 @@ def test_a_zero_among_integer_divisors_raises_when_the_host_waits() -> None:
         quotient.tolist()
     assert (x // 2).tolist() == [0, 0, 1, 1]  # the device goes on
     with pytest.raises(RuntimeError, match="divisor without zeros"):
-        x % 0  # a number is known at once
+        x % 0  # the value of a number is known at once
 
 
 @pytest.mark.skipif(not EMULATED, reason="chooses the emulated device's schedule")
 def test_other_threads_of_python_run_while_one_waits() -> None:
-    """Work that nobody waits for is done by the emulated device while the host waits: the GIL must be free then."""
+    """The emulated device runs pending work while the host waits: the GIL must be released then."""
     program = """
 import threading, time, vesta
 x = vesta.ones(128, 256, device="cuda")

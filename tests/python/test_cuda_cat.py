@@ -75,7 +75,7 @@ def test_other_layouts_and_dtypes_join_in() -> None:
         ]  # fmt: skip
 
     same(vesta.cat(tensors(lambda t: t.cuda()), 1), vesta.cat(tensors(lambda t: t), 1))
-    # slices along dimensions outside of `dim`, and expanded ones, are rows of runs as well
+    # slices along dimensions outside `dim`, and expanded ones, are rows of runs as well
     x, c = values(4, 6, 8), values(4, 6, 8).cuda()
     count, result = launches(lambda: vesta.cat([c[::2], c[1::2], c[:1].expand(2, 6, 8)], 1))
     assert count == 1

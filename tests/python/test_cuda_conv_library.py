@@ -1,5 +1,5 @@
-"""Convolutions through cuDNN, with a stand-in that computes on the emulated device: the CPU's values, and operands that
-are laid out with channels last once where a step reads them twice."""
+"""Convolutions through cuDNN, with a stand-in that computes on the emulated device: the CPU's values, and one
+conversion to channels last of each operand that a step reads twice."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ assert fake.fake_convolutions() == 4 * 4 * 3, fake.fake_convolutions()
 
 
 def test_a_step_lays_out_each_operand_once() -> None:
-    """Six layouts of operands in a step of a convolution are three: of input, weight and the gradient that comes."""
+    """A step of a convolution uses six operands but converts three: the input, the weight and the output's gradient."""
     check("""
 x, w = leaf(2, 3, 8, 8), leaf(4, 3, 3, 3)
 with Count() as c:

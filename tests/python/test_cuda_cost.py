@@ -1,4 +1,4 @@
-"""What the CUDA backend's host side costs, in instructions: a number that no neighbour on the machine changes."""
+"""The cost of the CUDA backend's host side, in instructions, which do not depend on other load on the machine."""
 
 from __future__ import annotations
 

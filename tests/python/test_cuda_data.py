@@ -1,4 +1,4 @@
-"""Loaders whose batches go to page-locked memory or to a GPU."""
+"""Loaders whose batches are copied to page-locked memory or to a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:This DataLoader will create"),
 ]
 Pair = namedtuple("Pair", "x y")
-METHODS = ["spawn", "forkserver"]  # a process that uses a GPU is not forked
+METHODS = ["spawn", "forkserver"]  # a process that uses a GPU cannot be forked
 
 
 class Pairs(data.Dataset):
@@ -29,7 +29,7 @@ class Pairs(data.Dataset):
 
 @pytest.fixture(scope="module", autouse=True)
 def helpers_of_the_process() -> None:
-    """Starts what stays until the end of the process."""
+    """Starts the helpers that stay until the end of the process."""
     _shared.life_of_this_process()
     (vesta.zeros(1, device="cuda") + 1).item()
     for method in METHODS:
@@ -38,7 +38,7 @@ def helpers_of_the_process() -> None:
 
 @pytest.fixture(autouse=True)
 def arenas_closed():
-    """Lets go of the arenas of workers that are gone, before descriptors are counted."""
+    """Closes the arenas of workers that have ended, before descriptors are counted."""
     yield
     gc.collect()
     _shared.collect()

@@ -1,4 +1,4 @@
-"""DistributedDataParallel of a model on a GPU, or on the emulated device, over Gloo: it learns what the CPU learns."""
+"""DistributedDataParallel of a model on a GPU, or on the emulated device, over Gloo: the same results as on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing on a CUDA device gives the CPU's bits: every op, dtype and layout, equal places, bad indices, gradients."""
+"""Indexing on a CUDA device gives the CPU's bits: every op, dtype and layout, repeated and bad indices, gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOME = [vesta.bool, vesta.int16, vesta.int64, vesta.float32, vesta.float64, vest
 
 
 def values(*shape: int, dtype: Any = vesta.float32, seed: int = 0) -> Tensor:
-    """Small numbers whose sums are rounded in float types."""
+    """Returns small numbers whose sums are rounded in float types."""
     x = vesta.rand(shape, dtype=vesta.float64, generator=vesta.Generator().manual_seed(seed)) * 20 - 10
     return (
         (x.to(vesta.int64) > 0) if dtype == vesta.bool else x.abs().to(dtype) if dtype == vesta.uint8 else x.to(dtype)
@@ -33,14 +33,14 @@ def whole(high: int, *shape: int, seed: int = 0) -> Tensor:
 
 
 def layouts(x: Tensor) -> dict[str, Tensor]:
-    """The same values in several layouts."""
+    """Returns the same values in several layouts."""
     wide = vesta.zeros(*x.shape[:-1], 2 * x.shape[-1], dtype=x.dtype)
     wide[..., ::2] = x
     return {"contiguous": x, "transposed": x.mT.contiguous().mT, "sliced": wide[..., ::2]}
 
 
 def to_cuda(x: Tensor) -> Tensor:
-    """A copy on the device with the same strides, holes included."""
+    """Returns a copy on the device with the same strides, including gaps."""
     if x.is_contiguous():
         return x.cuda()
     size = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
@@ -193,7 +193,7 @@ def test_gradients() -> None:
 
 
 def raises_later(call: Any, error: type, text: str) -> None:
-    """Checks that the error comes at the latest when the host waits, and that the device goes on."""
+    """Checks that the error is raised when the host waits, at the latest, and that the device works afterwards."""
     with pytest.raises(error, match=text):
         call()
         vesta.cuda.synchronize()
@@ -214,7 +214,7 @@ def test_an_index_out_of_range_raises_when_the_host_waits() -> None:
             call(x.clone(), bad)
         text = str(expected.value).rstrip(".")
         raises_later(lambda: call(c.clone(), bad.cuda()), expected.type, text)  # noqa: B023
-    # a bad place is passed over, the others are written
+    # a bad index is skipped, the others are written
     t = c.clone()
     t[vesta.tensor([1, 7]).cuda()] = vesta.full((2, 3), 5.0).cuda()
     with pytest.raises(IndexError, match="index 7 is out of bounds for dimension 0 with size 4"):

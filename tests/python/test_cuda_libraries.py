@@ -1,4 +1,4 @@
-"""cuBLASLt as ops use it, with a stand-in that computes on the emulated device; missing, old and refusing libraries."""
+"""cuBLASLt as ops use it, with a stand-in that computes on the emulated device; missing, old and failing libraries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Batch normalisation on CUDA against the CPU: results, running statistics, gradients.
+"""Batch normalization on CUDA against the CPU: results, running statistics, gradients.
 
-Values may differ by ``64 * eps`` of the statistics' type (float32 but for float64) relative to the largest, plus one
+Values may differ by ``64 * eps`` of the statistics' type (float32 except for float64) relative to the largest, plus one
 rounding to the result's type.
 """
 

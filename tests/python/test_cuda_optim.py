@@ -61,7 +61,7 @@ def test_many_tensors_of_several_dtypes() -> None:
 
 
 def adam(device: str, steps_on: str, shapes: Any = ((5,), (6, 2))) -> list[vesta.Tensor]:
-    """Three bare Adam steps with the counts on a device of their own."""
+    """Runs three bare Adam steps with the step counts on a device of their own."""
     g = vesta.Generator().manual_seed(4)
     p = [vesta.randn(s, generator=g).to(device) for s in shapes]
     grads = [vesta.randn(s, generator=g).to(device) for s in shapes]

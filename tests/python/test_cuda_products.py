@@ -19,7 +19,7 @@ TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3, "bfloat16": 1.6
 
 
 def made(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Any:
-    """A CPU tensor of small numbers, of any dtype."""
+    """Returns a CPU tensor of small numbers, of any dtype."""
     rng = np.random.default_rng([seed, *shape])
     if dtype in INTEGERS:
         info = np.iinfo(dtype)  # products wrap around
@@ -36,7 +36,7 @@ def numbers(t: Any) -> np.ndarray:
 
 
 def assert_same(got: Any, want: Any, terms: int = 1) -> None:
-    """Compares a result on CUDA with the CPU's. Sums of `terms` products; integers are equal."""
+    """Compares a result on CUDA, sums of `terms` products, with the CPU's; integers must be equal."""
     assert got.device.type == "cuda" and got.shape == want.shape and got.dtype == want.dtype
     name = str(want.dtype).removeprefix("vesta.")
     if name in INTEGERS or name == "bool":
@@ -157,12 +157,12 @@ def test_convolution_of_views() -> None:
 
 POOLS = [
     ((2, 3, 8, 8), {"kernel_size": 2}),
-    ((2, 3, 9, 7), {"kernel_size": 3, "stride": 1, "padding": 1}),  # windows overlap: terms meet in the gradient
+    ((2, 3, 9, 7), {"kernel_size": 3, "stride": 1, "padding": 1}),  # windows overlap: the gradient adds several terms
     ((2, 2, 9, 7), {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "ceil_mode": True}),
     ((1, 2, 40, 40), {"kernel_size": 5, "stride": 1, "padding": 2}),
     ((3, 9, 7), {"kernel_size": 3}),
     ((0, 3, 8, 8), {"kernel_size": 2}),
-    ((1, 1, 1, 1), {"kernel_size": 2, "padding": 1, "dilation": 2, "stride": 1}),  # sees padding only
+    ((1, 1, 1, 1), {"kernel_size": 2, "padding": 1, "dilation": 2, "stride": 1}),  # reads only padding
 ]
 
 

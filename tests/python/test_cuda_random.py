@@ -22,7 +22,7 @@ def same(got: Tensor, want: Tensor) -> None:
 
 
 def both(draw: Any, seed: int = 7) -> tuple[Tensor, Tensor]:
-    """Draws on the CPU and on the device from the same seed; the second draw, so that the count of streams matters."""
+    """Draws twice on the CPU and on the device from the same seed; returns the second draws."""
     found = []
     for device in ("cpu", "cuda"):
         g = vesta.Generator(device).manual_seed(seed)
@@ -121,7 +121,7 @@ def test_each_device_has_a_generator() -> None:
     assert first.tolist() != second.tolist()
     vesta.cuda.set_rng_state(state)
     same(vesta.rand(4, device="cuda"), second.cpu())
-    same(first, vesta.manual_seed(11) and vesta.rand(4))  # the CPU's draws did not move the device's, nor they its
+    same(first, vesta.manual_seed(11) and vesta.rand(4))  # draws on one device do not advance the other's generator
     vesta.cuda.manual_seed(12)
     other = vesta.rand(4, device="cuda")
     vesta.manual_seed(12)

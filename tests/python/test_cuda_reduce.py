@@ -1,7 +1,7 @@
 """Reductions on CUDA against the CPU: every dtype and layout, any set of dimensions, gradients, errors.
 
-Extrema, places, any, all and sums of integers must be equal. Sums of n floats may differ in the order of additions:
-by ``8 * eps * sum(|x|)``, eps being that of the accumulator, plus the rounding to a 16-bit result.
+Extrema, their indices, any, all and sums of integers must be equal. Sums of floats may differ in the order of
+additions: by ``8 * eps * sum(|x|)``, with the accumulator's eps, plus the rounding to a 16-bit result.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def as_numpy(t):
 
 
 def close(got, want, size):
-    """``size``: the sum's magnitude, sum(|x|)."""
+    """Compares sums; ``size`` is their magnitude, sum(|x|)."""
     assert got.device.type == "cuda" and got.dtype == want.dtype and got.shape == want.shape
     a, b = as_numpy(got.cpu()), as_numpy(want)
     bound = 8 * min(EPS[got.dtype], 2.0**-24) * size + 1e-300
@@ -111,7 +111,7 @@ def test_places(dtype, layout):
 
 
 SHAPES = [
-    # (shape, dimension): a lane's row, a warp's, a block's, pieces, columns, columns in pieces
+    # (shape, dimension): a row per lane, per warp, per block, in parts; columns, columns in parts
     ((33, 1), 1),
     ((7, 3), 1),
     ((9, 31), 1),
@@ -187,7 +187,7 @@ def test_empty_and_zero_dimensional():
 
 
 def test_many_axes():
-    """More than eight kept and eight reduced dimensions: a copy comes first."""
+    """More than eight kept and eight reduced dimensions are copied first."""
     x = vesta.tensor(np.arange(2.0**17)).reshape([2] * 17)
     exact(x.cuda().sum(list(range(0, 17, 2))), x.sum(list(range(0, 17, 2))))
 
@@ -210,7 +210,7 @@ def test_results_side_by_side_in_another_order(keepdim):
 @pytest.mark.parametrize("dtype", [vesta.float16, vesta.float32, vesta.float64, vesta.complex64], ids=str)
 @pytest.mark.parametrize(("shape", "dim"), [((3, 5001), 1), ((1500, 132), 0), ((200, 8), 0), ((1100, 6), 0)], ids=str)
 def test_equal_bits_wherever_the_memory_begins(shape, dim, dtype):
-    """Packs of 16 bytes or single elements: the order of additions is the same."""
+    """With packs of 16 bytes or single elements the order of additions is the same."""
     whole = draw(shape, dtype, 3).cuda()
     for width, first in ((shape[1] + 3, 1), (shape[1] + 8, 8), (shape[1] + 4, 0)):
         padded = vesta.zeros(shape[0], width, dtype=dtype).cuda()
@@ -241,7 +241,7 @@ print(bits.hexdigest())
 
 @pytest.mark.skipif("VESTA_CUDA_LIBRARY" not in os.environ, reason="needs the emulated device")
 def test_equal_bits_in_any_order_of_threads_and_streams():
-    """Reductions and row ops give the same bits whatever runs first."""
+    """Reductions and row ops give the same bits in any order of execution."""
     orders = [{}, {"ORDER": "descending"}, {"ORDER": "shuffled", "SEED": "3", "SCHEDULE": "random"}]
     digests = set()
     for order in orders:
@@ -307,7 +307,7 @@ SCANS = [
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS, *COMPLEX], ids=str)
 @pytest.mark.parametrize(("shape", "dim"), SCANS, ids=str)
 def test_running_sums(shape, dim, dtype):
-    """A thread per line, a block per line, and lines in pieces: exact for integers, near the CPU's else."""
+    """A thread per line, a block per line, and lines in parts: exact for integers, else close to the CPU's values."""
     x = draw(shape, dtype)
     want, got = x.cumsum(dim), x.cuda().cumsum(dim)
     if dtype in INTEGERS:

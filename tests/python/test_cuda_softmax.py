@@ -14,7 +14,7 @@ import vesta.nn.functional as F
 pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
 
 EPS = {vesta.float16: 2.0**-11, vesta.bfloat16: 2.0**-8, vesta.float32: 2.0**-24, vesta.float64: 2.0**-53}
-COLUMNS = [1, 3, 10, 128, 130, 1024, 1025, 7001, 13001]  # a lane's, a warp's, a block's row, one kept nowhere
+COLUMNS = [1, 3, 10, 128, 130, 1024, 1025, 7001, 13001]  # a row per lane, per warp, per block; one not kept
 SHAPES = [((3, n), 1) for n in COLUMNS] + [((4, 5, 6), 0), ((4, 5, 6), 1), ((7,), 0), ((), 0), ((0, 4), 1), ((4, 0), 1)]
 
 
@@ -108,7 +108,7 @@ def test_cross_entropy(classes, options, dtype):
             loss = F.cross_entropy(x, vesta.tensor(target).to(device), reduction=reduction, **given)
             loss.sum().backward()
             results.append((loss, x.grad))
-        # the CPU rounds a gradient to 16 bits before it subtracts the class's own part
+        # the CPU rounds a gradient to 16 bits before it subtracts the class's own term
         for want, got in zip(*results):
             close(got, want, dtype, 128, absolute=True)
 

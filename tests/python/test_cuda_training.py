@@ -1,4 +1,4 @@
-"""Networks train on CUDA as they do on the CPU: the digits example, layers of the parity table, checkpoints."""
+"""Training on CUDA gives the results of the CPU: the digits example, layers of the parity table, checkpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "digits"
 
 @pytest.fixture(scope="module")
 def digits() -> Any:
-    """The example's module; it is a program, not a package."""
+    """Returns the module of the example, which is a program, not a package."""
     sys.path.insert(0, str(EXAMPLE))
     try:
         spec = importlib.util.spec_from_file_location("digits_train", EXAMPLE / "train.py")
@@ -32,7 +32,7 @@ def digits() -> Any:
 
 
 def test_the_digits_example_has_the_losses_of_the_cpu(digits: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    """Same seed, same batches, no dropout (a device has its own generator): losses and logits agree to rounding."""
+    """Same seed and batches, no dropout (a device has its own generator): losses and logits agree up to rounding."""
     images, labels = digits.load(EXAMPLE.parent / "data" / "digits", "train")
     found = {}
     for device in ("cpu", "cuda"):

@@ -1,4 +1,4 @@
-"""Collation: what samples become, and what is said where they do not fit."""
+"""Collation: the batches of samples, and the errors where samples do not fit together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Point = namedtuple("Point", "x y")
 
 
 class Pictures(data.Dataset):
-    """Samples of which number 3 has another shape."""
+    """Samples of which number 3 has a different shape."""
 
     def __len__(self) -> int:
         return 6

@@ -1,4 +1,4 @@
-"""Loaders in the hands of programs that do odd things: objects that cannot be made again, threads, forks, copies."""
+"""Loaders in programs that do unusual things: objects that cannot be unpickled, threads, forks, copies."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def life_of_the_process() -> None:
 
 @pytest.fixture(autouse=True)
 def arenas_closed() -> Iterator[None]:
-    """Lets go of the arenas of workers that are gone, before descriptors are counted."""
+    """Closes the arenas of workers that have ended, before descriptors are counted."""
     yield
     gc.collect()
     _shared.collect()
 
 
 class Made(data.Dataset):
-    """Samples that a function makes of their index."""
+    """Samples that a function makes from their index."""
 
     def __init__(self, count: int, make: Callable = int) -> None:
         self.count, self.make = count, make
@@ -60,7 +60,7 @@ def forked(dataset, **options) -> data.DataLoader:
 
 
 def all_of(batches: Iterator) -> list:
-    """Everything that ``next`` gives until the end; exceptions as their class and text."""
+    """Returns everything that ``next`` returns until the end; exceptions as their class and text."""
     found = []
     while len(found) < 50:
         try:
@@ -77,7 +77,7 @@ def _again(kind: type, text: str):
 
 
 class NotAgain:
-    """Can be sent and not be made again."""
+    """An object that can be pickled but not unpickled."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -102,7 +102,7 @@ def test_a_batch_that_cannot_be_unpickled_does_not_end_the_pass_silently() -> No
 
 
 class Numbers(data.IterableDataset):
-    """A stream that workers divide among themselves."""
+    """A stream that the workers divide among themselves."""
 
     def __init__(self, count: int = 23) -> None:
         self.count = count
@@ -115,7 +115,7 @@ class Numbers(data.IterableDataset):
 
 
 class AtItsStartAgain(Numbers):
-    """Knows its place; at its end it stands at its start again."""
+    """A stream that knows its position; at its end it is at its start again."""
 
     at = None
 
@@ -136,7 +136,7 @@ class AtItsStartAgain(Numbers):
 
 
 class OnlySays(Numbers):
-    """Has a state_dict that is none of a place."""
+    """A stream whose state_dict does not contain a position."""
 
     def state_dict(self) -> dict:
         return {"name": "numbers"}
@@ -164,7 +164,7 @@ def test_a_stream_resumes_at_every_place(kind: type, workers: int, kept: bool) -
         for place in {0, 1, 2, 5, len(seen) - 2, len(seen) - 1}:
             loader.load_state_dict(states[place])
             batches = iter(loader)
-            here = copy.deepcopy(loader.state_dict())  # before anything has come: the same place
+            here = copy.deepcopy(loader.state_dict())  # before the first batch: the same position
             assert [batch.tolist() for batch in batches] == seen[place:], place
             loader.load_state_dict(here)
             assert [batch.tolist() for batch in loader] == seen[place:], place
@@ -183,7 +183,7 @@ def test_a_state_that_a_stream_cannot_give_is_an_error_of_state_dict_only(worker
 
 
 class GoesOn(data.Sampler):
-    """Goes on where it stands, and begins again at its end."""
+    """A sampler that continues at its position, and starts again at its end."""
 
     at = 0
 
@@ -211,7 +211,7 @@ def test_a_sampler_with_a_state_is_asked_behind_a_batch_sampler_too() -> None:
     assert state["order"] == {"at": 6}
     rest = [batch.tolist() for batch in batches]
     batches = iter(loader)
-    next(batches), next(batches), next(batches)  # a pass that is left in the middle
+    next(batches), next(batches), next(batches)  # a pass that is abandoned in the middle
     loader.load_state_dict(state)
     assert [batch.tolist() for batch in loader] == rest
 
@@ -353,7 +353,7 @@ def test_a_program_may_reap_its_children_itself(how: str) -> None:
         list(loader)
         started = time.monotonic()
         assert len(list(loader)) == 8
-        assert time.monotonic() - started < 2.0  # 2 s were waited for each process to be gone that was gone already
+        assert time.monotonic() - started < 2.0  # it once waited 2 s for each process that had already ended
         batches = iter(forked(Made(100, lambda i: time.sleep(0.02) or i)))
         next(batches)
         os.kill(batches._pool.pids[1], signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The kill matrix: whoever of a loader's processes ends, and however, it is said at once and nothing is left."""
+"""The kill matrix: whichever of a loader's processes ends, and however, it is reported at once and nothing is left."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WAYS = ["SIGKILL", "SIGSEGV", "SIGBUS", "SIGSTOP", "exit", "exception", "memory"
 METHODS = ["fork", "spawn", "forkserver"]
 CASES = list(itertools.product(TARGETS, WAYS, METHODS, [False, True]))
 TESTS = Path(__file__).resolve().parents[1]
-# Seconds: what is promised, and what is allowed to a machine that others use at the same time.
+# Seconds: the promised limit, and the limit for a machine with other load.
 NOTICED, OUTLIVED = (0.5, 0.3) if os.environ.get("VESTA_IDLE_MACHINE") else (4.0, 3.0)
 
 
 def sample_of(count: int) -> list:
-    """Chooses cases in which every target, way, method and persistence meets many of the others."""
+    """Chooses cases in which every target, way, method and persistence is combined with many of the others."""
     chosen = random.Random(20261122).sample(CASES, count)
     assert {case[0] for case in chosen} == set(TARGETS) and {case[1] for case in chosen} == set(WAYS)
     return chosen
@@ -36,7 +36,7 @@ def name_of(case: tuple) -> str:
 
 
 def named_memory() -> set[str]:
-    """Lists what has a name in /dev/shm, other than the semaphores of other programs' Python."""
+    """Lists the names in /dev/shm, except the semaphores of other Python programs."""
     return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.mp-")}
 
 
@@ -56,7 +56,7 @@ def members_of(session: int) -> list[int]:
 
 
 def run_case(case: tuple, folder: Path) -> None:
-    """Runs a trainer that comes to its end, and holds what it reports and leaves against what is promised."""
+    """Runs a trainer to its end, and compares its report and what it leaves behind with the promises."""
     target, way, method, persistent, *seed = case
     chance = random.Random(str(case))
     options = {
@@ -74,7 +74,7 @@ def run_case(case: tuple, folder: Path) -> None:
         if way == "SIGSTOP" and target != "worker":
             continue_later(process, everybody=target == "all")
         try:
-            process.wait(timeout=40)  # what it prints fits into a pipe
+            process.wait(timeout=40)  # its output fits into a pipe
         except subprocess.TimeoutExpired:
             pytest.fail(f"{options} hangs; alive: {members_of(process.pid)}")
         ended = time.monotonic()
@@ -90,7 +90,7 @@ def run_case(case: tuple, folder: Path) -> None:
 
 
 def continue_later(process: subprocess.Popen, everybody: bool) -> None:
-    """Waits until a process is stopped, leaves it so for a while, and continues it."""
+    """Waits until a process is stopped, leaves it stopped for a while, and continues it."""
     for _ in range(4000):
         if process.poll() is not None:
             return
@@ -105,23 +105,23 @@ def continue_later(process: subprocess.Popen, everybody: bool) -> None:
 
 
 def check(options: dict, status: int, output: str, errors: str) -> None:
-    """Looks at how a trainer ended."""
+    """Checks how a trainer ended."""
     target, way, text = options["target"], options["way"], f"{options}\n{output}\n{errors}"
     if target == "worker":
         assert status == 0, text
         check_report(options, json.loads(output.splitlines()[-1]), text)
-    elif way == "SIGSTOP":  # stopped and continued: nobody is dead
+    elif way == "SIGSTOP":  # stopped and continued: no process is dead
         assert status == 0 and json.loads(output.splitlines()[-1])["passes"] == [64, 64, 64], text
     elif way in ("exception", "memory"):
         assert status == 1 and ("IndexError" if way == "exception" else "MemoryError") in errors, text
     elif way == "exit":
-        assert status in (1, 3), text  # the trainer's own, or that of the error about its worker
+        assert status in (1, 3), text  # the trainer's own status, or that of the error about its worker
     else:
         assert -status == getattr(signal, way), text
 
 
 def check_report(options: dict, report: dict, text: str) -> None:
-    """Looks at what the trainer was told of the end of its worker."""
+    """Checks the error that the trainer got about the end of its worker."""
     way, error = options["way"], report["error"]
     assert report["left"] == [] and error["delay"] < NOTICED, text
     assert any(f"(pid {pid})" in error["text"] for pid in report["pids"]), text

@@ -1,4 +1,4 @@
-"""Data pipes, and the inner names of PyTorch's loader that programs use."""
+"""Data pipes, and the internal names of PyTorch's loader that programs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Randomness of samples, and passes that go on where they were left."""
+"""Randomness of samples, and passes that continue where they were interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ np = pytest.importorskip("numpy")
 
 
 class Augmented(data.Dataset):
-    """Samples that use every generator: one number of each beside the index."""
+    """Samples that use every generator: the index and one number of each."""
 
     def __init__(self, count: int = 23) -> None:
         self.count = count
@@ -45,7 +45,7 @@ def test_states_written_in_place_are_those_of_setstate(position: int) -> None:
         seeds = Seeds(direct=direct)
         seeds.begin(12345)
         with seeds.kept():
-            random.gauss(0, 1), np.random.randn()  # leave a second normal number, which must not survive
+            random.gauss(0, 1), np.random.randn()  # these keep a second normal number, which must be dropped
             seeds.seed(position)
             drawn = [random.gauss(0, 1), random.random(), random.getrandbits(700), vesta.rand(3).tolist()]
             results.append([*drawn, np.random.randn(), np.random.randint(1000, size=700).tolist()])
@@ -158,7 +158,7 @@ ORDERS = {
 
 
 class Drawn(data.Sampler):
-    """A sampler of the user's that draws from the default generator."""
+    """A user's sampler that draws from the default generator."""
 
     def __len__(self) -> int:
         return 9
@@ -195,13 +195,13 @@ def test_a_pass_goes_on_where_it_was_left(name: str) -> None:
         before = vesta.get_rng_state().tolist()
         rest = flat([{key: vesta.as_tensor(v) for key, v in batch.items()} for batch in resumed])
         assert rest == rows[k:]
-        assert vesta.get_rng_state().tolist() == before  # going on draws nothing from the caller's generator
+        assert vesta.get_rng_state().tolist() == before  # continuing draws nothing from the caller's generator
         vesta.set_rng_state(after[0])
         assert flat_next(resumed) == after[1]
 
 
 def flat_next(loader: data.DataLoader) -> dict:
-    """The first batch of the next pass."""
+    """Returns the first batch of the next pass."""
     batch = next(iter(loader))
     return {k: vesta.as_tensor(v).tolist() for k, v in batch.items()}
 
@@ -217,7 +217,7 @@ def test_a_finished_pass_is_followed_by_a_new_one() -> None:
 
 
 class Remembering(data.Sampler):
-    """A sampler with a state of its own: it never repeats what it was told to be past."""
+    """A sampler with its own state: it never repeats indices that are behind its position."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -258,7 +258,7 @@ class Stream(data.IterableDataset):
 
 
 class Seekable(Stream):
-    """A stream that knows its place."""
+    """A stream that knows its position."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Loaders with worker processes: the same batches as without, errors, order, states, and nothing left behind."""
+"""Loaders with worker processes: the same batches as without workers, errors, order, states, nothing left behind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 @pytest.fixture(scope="module", autouse=True)
 def helpers_of_the_process() -> None:
-    """Starts what stays until the end: the fork server, the resource tracker, the descriptor of this process's life."""
+    """Starts what stays until the end: the fork server, the resource tracker, this process's liveness descriptor."""
     _shared.life_of_this_process()
     for method in ("spawn", "forkserver"):
         list(data.DataLoader([1, 2], num_workers=1, multiprocessing_context=method))
@@ -37,7 +37,7 @@ def helpers_of_the_process() -> None:
 
 @pytest.fixture(autouse=True)
 def arenas_closed() -> Iterator[None]:
-    """Lets go of the arenas of workers that are gone, before descriptors are counted."""
+    """Closes the arenas of workers that have ended, before descriptors are counted."""
     yield
     gc.collect()
     _shared.collect()
@@ -138,7 +138,7 @@ def test_batches_alias_shared_memory_and_outlive_their_worker() -> None:
     assert all(_shared.is_shared(batch["a"]) for batch in kept)
     kept[0]["a"].add_(1)
     assert kept[0]["a"][0].eq(1).all() and kept[1]["a"][0].eq(8).all()
-    assert kept[1]["b"].add_(1).tolist() == list(range(9, 17))  # small ones come in the message
+    assert kept[1]["b"].add_(1).tolist() == list(range(9, 17))  # small arrays are in the message itself
 
 
 def test_other_batches_arrive_too() -> None:
@@ -311,7 +311,7 @@ def test_workers_are_kept_from_pass_to_pass() -> None:
     assert first == second and len(first) == 2
     batches = iter(loader)
     next(batches)
-    assert [row[0] for batch in loader for row in batch.tolist()] == list(range(8))  # the pass before was given up
+    assert [row[0] for batch in loader for row in batch.tolist()] == list(range(8))  # the previous pass was abandoned
     worker = loader._iterator._pool.workers[0]
     os.kill(worker.pid, signal.SIGKILL)
     time.sleep(0.05)
@@ -367,7 +367,7 @@ def test_after_parallel_work_fork_works() -> None:
 
 
 def run(program: str, *arguments: str, **options) -> subprocess.CompletedProcess:
-    """Runs a program in a process of its own."""
+    """Runs a program in a separate process."""
     paths = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}
     command = [*arguments, sys.executable, "-c", program]
@@ -454,7 +454,7 @@ if __name__ == "__main__":
     done = run(program, start_new_session=True)
     assert done.returncode == 0, done.stderr
     caught, gone, left = done.stdout.split(None, 2)
-    assert left.strip() == "[]" and float(gone) < 1.0, done.stdout  # 0.25 on an idle machine: the campaign measures
+    assert left.strip() == "[]" and float(gone) < 1.0, done.stdout  # 0.25 on an idle machine: the campaign measures it
 
 
 def test_an_exception_that_is_gone_does_not_keep_workers() -> None:
@@ -462,7 +462,7 @@ def test_an_exception_that_is_gone_does_not_keep_workers() -> None:
     for _ in range(10):
         next(batches)
     pids = batches._pool.pids
-    with contextlib.suppress(ValueError):  # pytest.raises would keep it
+    with contextlib.suppress(ValueError):  # pytest.raises would keep the exception
         next(batches)
     enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""DistributedDataParallel on 2 and 4 processes: each feature against one process on whole batches, and its errors."""
+"""DistributedDataParallel on 2 and 4 processes: each feature against one process with whole batches, and its errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from vesta.distributed.algorithms import ddp_comm_hooks
 from vesta.distributed.algorithms.join import Join
 from vesta.nn.parallel import DistributedDataParallel
 
-LIMIT = 300  # seconds; a loaded machine needs many
+LIMIT = 300  # seconds; enough for a loaded machine
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dict[str, vesta.Tensor]]]:
-    """Runs all scenarios on 2 and on 4 processes; returns what each rank ended with, by number of processes."""
+    """Runs all scenarios on 2 and on 4 processes; returns each rank's final state, by number of processes."""
     found = {}
     for world in (2, 4):
         out = tmp_path_factory.mktemp(f"ranks{world}")
@@ -61,7 +61,7 @@ def alone() -> dict[int, dict[str, dict[str, vesta.Tensor]]]:
     return found
 
 
-@pytest.mark.no_leak_check  # what the fixtures return lives as long as the module
+@pytest.mark.no_leak_check  # the fixtures' results live as long as the module
 @pytest.mark.parametrize("world", [2, 4])
 @pytest.mark.parametrize("name", ddp_scenarios.SCENARIOS)
 def test_it_equals_one_process(trained, alone, name: str, world: int) -> None:
@@ -71,7 +71,7 @@ def test_it_equals_one_process(trained, alone, name: str, world: int) -> None:
         for other in ranks[1:]:
             assert vesta.equal(other, ranks[0]), f"{key} differs between ranks"
         difference = (ranks[0] - expected).abs().max().item()
-        # Of 4 ranks it shows in which order 16-bit numbers are added.
+        # With 4 ranks the order in which 16-bit numbers are added makes a difference.
         limit = 1e-6 if not sixteen or world == 2 else {"fp": 2e-4, "bf": 2e-3}["fp" if "fp16" in name else "bf"]
         assert difference <= limit, f"{key} is off by {difference}"
 
@@ -158,7 +158,7 @@ def test_parameters_may_be_left_out(group) -> None:
     ddp = DistributedDataParallel(model)
     assert ddp.modules_buffers == []
     for _ in range(3):
-        ddp(vesta.ones(2, 3)).sum().backward()  # nobody misses them
+        ddp(vesta.ones(2, 3)).sum().backward()  # they are not needed
 
 
 @pytest.mark.differs
@@ -187,7 +187,7 @@ def test_gradients_lie_in_buckets_and_nobody_can_tell(group) -> None:
     assert all(vesta.allclose(p.grad, 3 * v) for p, v in zip(ddp.parameters(), values))
     saved = ddp.module[1].bias.grad
     y = (saved * vesta.ones(2, requires_grad=True)).sum()  # keeps the gradient for its backward
-    ddp.module[0].bias.grad.add_(1)  # a neighbour in the bucket
+    ddp.module[0].bias.grad.add_(1)  # in the same bucket
     y.backward()
 
 
@@ -196,7 +196,7 @@ def test_buffers_travel_together(group) -> None:
     ddp = DistributedDataParallel(nn.Sequential(*norms))
     before = ddp.process_group._sequence_number()
     ddp(vesta.ones(2, 2, 3, 3))
-    assert ddp.process_group._sequence_number() - before == 2  # statistics, and counts of batches
+    assert ddp.process_group._sequence_number() - before == 2  # the statistics, and the counts of batches
 
 
 def test_the_command_is_installed() -> None:

@@ -1,4 +1,4 @@
-"""examples/digits_distributed: two processes learn the digits; killed and started again they end with the same bits."""
+"""examples/digits_distributed: two processes learn the digits; killed and restarted, they end with the same bits."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_two_processes_reach_the_accuracy_of_one(undisturbed: tuple[Path, str], 
     out, printed = undisturbed
     alone = accuracy(run(tmp_path, processes=1))
     assert alone > 90
-    assert accuracy(printed) >= alone - 2  # another rounding, another network: two digits in a hundred at most
+    assert accuracy(printed) >= alone - 2  # rounding differs, and so the network: at most two in a hundred
     assert set(vesta.load_file(out / "digits.safetensors")) == set(vesta.load_file(tmp_path / "digits.safetensors"))
 
 
@@ -86,7 +86,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bits(
     undisturbed: tuple[Path, str], tmp_path: Path, changes: int
 ) -> None:
     process = killed_when(tmp_path, changes)
-    process.kill()  # the launcher; everything goes with it
+    process.kill()  # the launcher; all its processes end with it
     printed, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == -signal.SIGKILL, printed
     printed = run(tmp_path)
@@ -104,7 +104,7 @@ def test_the_launcher_starts_it_again(undisturbed: tuple[Path, str], tmp_path: P
 
 
 def workers_of(launcher: subprocess.Popen) -> list[int]:
-    """Lists the processes that run the program, in order of their ranks; a race with their end gives fewer."""
+    """Lists the processes that run the program, in order of their ranks; those that have just ended are missing."""
     found = []
     with contextlib.suppress(OSError):
         for pid in Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split():
@@ -114,7 +114,7 @@ def workers_of(launcher: subprocess.Popen) -> list[int]:
     return found
 
 
-#: What makes it train on emulated GPUs, which are slow: an epoch is enough.
+#: Variables for training on emulated GPUs, which are slow: one epoch is enough.
 ON_NCCL = {"epochs": 1, "environment": {**os.environ, **fake_nccl.ENVIRONMENT, "OMP_NUM_THREADS": "1"}}
 
 

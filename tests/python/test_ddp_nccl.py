@@ -17,7 +17,7 @@ import vesta
 from distributed_ranks import run_ranks
 
 pytestmark = fake_nccl.needed
-LIMIT = 400  # seconds; a loaded machine needs many
+LIMIT = 400  # seconds; enough for a loaded machine
 SOME = (
     "plain",
     "small buckets",
@@ -129,7 +129,7 @@ print("equal")
 
 @pytest.mark.parametrize("schedule", ["lazy", "random"])
 def test_backward_does_not_wait_for_the_device(schedule: str) -> None:
-    """Buckets travel on a stream of their own, also by hooks in Python: the current stream waits, the host does not."""
+    """Buckets are sent on their own stream, also by hooks in Python: the current stream waits, the host does not."""
     environment = {**fake_nccl.ENVIRONMENT, "VESTA_EMULATION_SCHEDULE": schedule}
     assert run_ranks(2, PROGRAM, environment=environment) == ["equal\n"] * 2
 

@@ -1,4 +1,4 @@
-"""Equal bits for 1, 2 and 4 threads and from run to run; a row's result does not depend on the batch around it."""
+"""Equal bits for 1, 2 and 4 threads and from run to run; a row's result does not depend on its batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def random(*shape: int, seed: int = 0, dtype: str = "float32", requires_grad: bo
 
 
 def same_for_all_threads(work: Callable[[], Any]) -> None:
-    """Runs ``work`` twice with each number of threads; all its tensors must agree bit for bit."""
+    """Runs ``work`` twice with each number of threads; all its tensors must be equal bit for bit."""
     wanted = None
     for threads in THREADS:
         vesta.set_num_threads(threads)
@@ -45,7 +45,7 @@ def same_for_all_threads(work: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("row", single(r for r in OPS if r.kind in ("unary", "binary") and r.accepts("float32")))
 def test_pointwise(row: Row) -> None:
-    """Forward and gradient over sizes that are cut into several chunks."""
+    """Forward and gradient for sizes that are split into several chunks."""
     function, make = check.function_of(row), Maker(DTYPES["float32"], row.name)
     sample = next(iter(row.samples(make)))
     count = 1 if row.kind == "unary" else 2
@@ -153,7 +153,7 @@ ROWWISE: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", ROWWISE)
 def test_a_row_does_not_depend_on_its_batch(name: str) -> None:
-    """Each row alone, and in batches of several sizes and positions, has the bits it has in the batch of 64."""
+    """Each row alone, and in batches of several sizes and positions, has the same bits as in the batch of 64."""
     function, batch = ROWWISE[name], random(64, 77, seed=4)
     vesta.set_num_threads(2)
     whole = function(batch)
@@ -196,7 +196,7 @@ def test_training_is_the_same_for_any_number_of_threads() -> None:
 
 @pytest.mark.parametrize("row", single(row for row in COMPARED if row.accepts("float32")))
 def test_samples_are_the_same_for_any_number_of_threads(row: Row) -> None:
-    """Every row's own samples, so that no op of the table is left out."""
+    """The samples of every row, so that no op of the table is left out."""
     function, digests = check.function_of(row), set()
     for threads in THREADS:
         vesta.set_num_threads(threads)

@@ -1,4 +1,4 @@
-"""The demo, cut short: Python trains and writes a checkpoint, C++ reads it and computes the same logits to the bit."""
+"""A short run of the demo: Python trains and writes a checkpoint, C++ reads it and computes bitwise the same logits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(*command: object) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Trains for one epoch; returns the output folder and what was printed."""
+    """Trains for one epoch; returns the output folder and the printed text."""
     out = tmp_path_factory.mktemp("digits")
     done = run(sys.executable, ROOT / "examples" / "digits" / "train.py", "--epochs", 1, "--out", out)
     assert done.returncode == 0, done.stdout + done.stderr

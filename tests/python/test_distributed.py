@@ -1,4 +1,4 @@
-"""vesta.distributed as programs use it: default group, subgroups, objects, in processes of their own."""
+"""vesta.distributed as programs use it: default group, subgroups, objects, in separate processes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ FLOATS = (vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64, vesta.com
 INTEGERS = (vesta.uint8, vesta.int8, vesta.int16, vesta.int32, vesta.int64)
 COMPLEX = (vesta.complex64, vesta.complex128)
 SIZES = (1, 2, 3, 4)
-#: Few elements travel in our own messages, many (more than 256 KiB in any dtype) by Gloo.
+#: Few elements are sent in our own messages, many (more than 256 KiB in any dtype) by Gloo.
 FEW, MANY = 7, 270_011
 SIMPLE = {
     "SUM": operator.add,
@@ -30,7 +30,7 @@ SIMPLE = {
     "BOR": operator.or_,
     "BXOR": operator.xor,
 }
-#: What PyTorch's operators mean for truth values.
+#: The meaning of PyTorch's operators for bools.
 TRUTH = {
     "SUM": operator.or_, "PRODUCT": operator.and_, "MIN": operator.and_, "MAX": operator.or_, "BAND": operator.and_,
     "BOR": operator.or_, "BXOR": operator.xor,
@@ -49,7 +49,7 @@ def groups():
 
 
 def values(rank, numel, dtype, salt=0):
-    """Values that differ by rank and place and whose sums and products of four are exact in every dtype."""
+    """Returns values that differ by rank and position; sums and products of four are exact in every dtype."""
     base = (vesta.arange(numel) * 7 + rank * 3 + salt) % 5
     if dtype == vesta.bool:
         return base % 2 == 0
@@ -75,7 +75,7 @@ def operators(dtype):
 
 
 def reduced(tensors, op, dtype):
-    """The local reference, in rank order."""
+    """Computes the local reference, in rank order."""
     if op == "AVG":
         total = functools.reduce(operator.add, tensors)
         return (total.to(vesta.float32) / len(tensors)).to(dtype) if dtype in FLOATS[:2] else total / len(tensors)
@@ -156,7 +156,7 @@ def test_all_to_all(groups, size, dtype):
     members = groups[size]
 
     def rows(sender, receiver, base):
-        return base + 2 * sender + receiver  # every pair has a size of its own
+        return base + 2 * sender + receiver  # every pair has its own size
 
     for base in (0, 90_000):
 
@@ -188,7 +188,7 @@ def test_messages(groups, size, dtype):
         after, before = (rank + 1) % size, (rank - 1) % size
         for numel in (FEW, MANY):
             into = [vesta.empty(numel, dtype=dtype) for _ in range(2)]
-            # Receives first, on all ranks, and tags crosswise: nothing may depend on an order of the two.
+            # Receives first, on all ranks, with swapped tags: the order must not matter.
             receives = [g.recv(into[0], before, 5), g.recv(into[1], before, 6)]
             sends = [g.send(values(rank, numel, dtype, 6), after, 6), g.send(values(rank, numel, dtype, 5), after, 5)]
             for message in receives + sends:
@@ -319,7 +319,7 @@ def test_nothing_is_kept_after_wait(groups):
         for each in kept:
             each.wait()
             assert each.result() == []
-        return kept  # the Works live on
+        return kept  # keeps the Works alive
 
     everywhere(groups[2], work)
     gc.collect()
@@ -373,4 +373,4 @@ def test_bad_arguments_are_refused_before_anything_is_sent(groups):
         g.gather([vesta.zeros(1)] * 2, vesta.zeros(1), 1)
     with pytest.raises(ValueError, match="at least one tensor"):
         g.allreduce([])
-    everywhere(groups[2], lambda rank, member: member.barrier().wait())  # the group is as good as before
+    everywhere(groups[2], lambda rank, member: member.barrier().wait())  # the group still works

@@ -1,4 +1,4 @@
-"""Who a process is: torchrun's variables, Open MPI, PMI, Slurm and its lists of nodes."""
+"""The rank of a process: from torchrun's variables, Open MPI, PMI, Slurm and its lists of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens when ranks disagree, die, stop, leave or are cut off: every other rank is told who and where."""
+"""Ranks that disagree, die, stop, leave or lose their connection: every other rank learns which one, and where."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import vesta
 from distributed_ranks import Ranks, errors_on_threads, make_groups, on_threads, run_ranks
 from vesta.distributed import DistBackendError, ReduceOp
 
-MANY = 300_000  # elements that Gloo moves; few travel with their fingerprint
+MANY = 300_000  # elements that Gloo sends; few are sent with their fingerprint
 
 
 def calls(n, rank):
-    """Collectives as functions of a group, a number of elements, a dtype and a root."""
+    """Returns collectives as functions of a group, a number of elements, a dtype and a root."""
 
     def empty(count, dtype):
         return vesta.zeros(count, dtype=dtype)
@@ -57,11 +57,11 @@ def end(groups):
 
 
 def disagree(n, work):
-    """Runs work(rank, group) on a new group that must fail everywhere, soon; returns the messages."""
+    """Runs work(rank, group) on a new group; it must fail soon on every rank. Returns the messages."""
     groups = make_groups(n)
     start = time.perf_counter()
     errors = errors_on_threads(n, lambda rank: work(rank, groups[rank]))
-    assert time.perf_counter() - start < 10  # it takes 0.1 s; a loaded machine may take its time
+    assert time.perf_counter() - start < 10  # it takes 0.1 s, longer on a loaded machine
     end(groups)
     for rank, error in enumerate(errors):
         assert isinstance(error, DistBackendError), f"rank {rank} was not told: {error!r}"
@@ -87,7 +87,7 @@ def test_mismatch_is_an_exception_on_every_rank(kind, name, count):
             dtype = vesta.float64
         elif kind == "shape" and strange:
             size = count + 1
-        elif kind == "root":  # where there is none, another operator: also a word that must be the same
+        elif kind == "root":  # without a root, another operator, which must be the same too
             root = 2 if strange else 0
             if name in ("all_reduce", "reduce_scatter"):
                 t, op = vesta.zeros(count * n), ReduceOp.MAX if strange else ReduceOp.SUM
@@ -112,7 +112,7 @@ def test_mismatch_is_an_exception_on_every_rank(kind, name, count):
         if kind == "missing":
             assert rank == odd or re.search(r"rank 1 \(host \S+, pid \d+\) has left the group", message), message
             continue
-        if "sizes do not agree" in message:  # all_to_all: only the pair knows
+        if "sizes do not agree" in message:  # all_to_all: only the two ranks know
             assert "rank 1" in message or rank != odd
             continue
         assert re.search(r"rank 1 \(host \S+, pid \d+\) calls", message), message
@@ -147,7 +147,7 @@ def test_the_message_names_both_call_sites_and_the_group_is_of_no_use_afterwards
     for error in again:
         assert "barrier #2 of group 'pipeline' cannot run, the group has failed" in str(error)
     end(groups)
-    groups = make_groups(2, name="pipeline")  # the process is as good as before
+    groups = make_groups(2, name="pipeline")  # the process still works
     on_threads(2, lambda rank: groups[rank].barrier().wait())
     end(groups)
 
@@ -222,7 +222,7 @@ def test_receive_and_wait_time_out_alone():
 
 
 def test_who_is_blamed_when_time_is_over():
-    """A rank that has done its part and left is not, though it says nothing any more."""
+    """A rank that has done its part and left is not blamed, although it no longer answers."""
     outputs = run_ranks(
         3,
         """
@@ -272,7 +272,7 @@ def test_a_message_that_does_not_come_and_one_that_nobody_takes():
 
 @pytest.mark.differs
 def test_ranks_that_wait_for_each_other_are_told_apart_from_slow_ones():
-    """In different groups, in a message and a collective, round a ring; while a slow rank is waited for."""
+    """Cycles over different groups, over a message and a collective, round a ring; a slow rank is waited for."""
     outputs = run_ranks(
         3,
         """
@@ -384,7 +384,7 @@ print(json.dumps(log))
 
 
 def kill_one_after_the_other(seed, ranks=5):
-    """Kills all ranks but one, one by one; the others make the group anew each time. Returns what survivors saw."""
+    """Kills all ranks but one, one by one; the others form a new group each time. Returns what the survivors saw."""
     with Ranks(ranks, KILLS, environment={"SEED": str(seed)}) as processes:
         results = processes.wait()
     finished = [(out, err) for code, out, err in results if code == 0]
@@ -436,12 +436,12 @@ def test_a_stopped_rank_is_named_at_the_timeout():
             for i in (0, 2):
                 out, err = ranks.processes[i].communicate(timeout=60)
                 seconds, message = out.split(" ", 1)
-                assert 5.4 < float(seconds) < 12, out + err  # 6 s +- 10 %, and what a loaded machine adds
+                assert 5.4 < float(seconds) < 12, out + err  # 6 s +- 10 %, and some more on a loaded machine
                 assert "timed out after 6000 ms" in message and "rank 1 (host" in message, message
                 assert "gives no sign of life since" in message, message
             ranks.processes[1].send_signal(signal.SIGCONT)
             out, err = ranks.processes[1].communicate(timeout=60)
-            assert "timed out" in out, out + err  # it finds out when it goes on
+            assert "timed out" in out, out + err  # it notices when it continues
 
 
 def test_ranks_that_leave_in_peace_and_ranks_that_end_early():
@@ -530,7 +530,7 @@ def test_groups_leave_no_descriptor_and_no_thread(count):
         groups = make_groups(2, name=f"group{i}")
         on_threads(2, lambda rank, groups=groups: groups[rank].allreduce([vesta.ones(2)]).wait())
         end(groups)
-    for _ in range(50):  # threads that have ended vanish a moment later
+    for _ in range(50):  # threads that have ended disappear a moment later
         if state() == before:
             break
         time.sleep(0.1)

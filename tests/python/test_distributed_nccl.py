@@ -1,6 +1,6 @@
 """The NCCL backend of vesta.distributed, with a stand-in for NCCL that computes on the emulated device.
 
-Each test runs one program on some processes; a program that runs many cases says in its errors which one failed.
+Each test runs one program on some processes; the errors of a program with many cases name the case that failed.
 """
 
 from __future__ import annotations
@@ -417,7 +417,7 @@ dist.destroy_process_group()
     for out in outputs:
         times = dict(line.split() for line in out.splitlines())
         assert set(times) == set(MISMATCHES)
-        assert max(map(float, times.values())) < 20, times  # a second on a machine that has one to spare
+        assert max(map(float, times.values())) < 20, times  # a second on an idle machine
 
 
 DEATH = """

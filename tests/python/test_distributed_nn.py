@@ -1,4 +1,4 @@
-"""Collectives that gradients pass through, SyncBatchNorm, and the parts of DataParallel."""
+"""Collectives with gradients, SyncBatchNorm, and the parts of DataParallel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vesta.nn.parallel.scatter_gather import scatter_kwargs
 
 
 def test_gradients_pass_through_collectives():
-    """Each result and gradient against what the ranks' inputs [r, r + 1] and the factors r + 1 of the losses give."""
+    """Each result and gradient against the values for the ranks' inputs [r, r + 1] and the losses' factors r + 1."""
     run_ranks(
         2,
         """
@@ -58,7 +58,7 @@ def test_gradients_pass_through_collectives():
 
 @pytest.mark.differs
 def test_batch_normalization_over_all_ranks():
-    """As one process on the whole batch: values, gradients, running statistics; parts of any size, empty ones too."""
+    """Equal to one process on the whole batch: values, gradients, running statistics; parts of any size, even empty."""
     run_ranks(
         3,
         """

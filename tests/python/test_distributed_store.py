@@ -1,4 +1,4 @@
-"""Stores: one contract for all of them, and what only TCP and files have."""
+"""Stores: the contract that all of them share, and the features of TCP and file stores."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_waiting(kind, tmp_path):
     with pytest.raises(DistStoreError, match="never"):
         store.get("never")
     store.set_timeout(SECONDS)
-    assert store.add("still", 1) == 1  # the store is as good as before
+    assert store.add("still", 1) == 1  # the store still works
 
 
 def test_prefixes_do_not_meet():
@@ -104,7 +104,7 @@ def test_prefixes_do_not_meet():
 
 @pytest.mark.parametrize("kind", ("tcp", "file"))
 def test_many_clients_count_together(kind, tmp_path):
-    """64 clients, 1000 operations each (D1); through the file, which is locked for each, 8 clients with 100."""
+    """64 clients with 1000 operations each; for the file, which is locked in each operation, 8 clients with 100."""
     clients, operations = (64, 1000) if kind == "tcp" else (8, 100)
     master = tcp() if kind == "tcp" else FileStore(str(tmp_path / "store"), clients + 1)
 
@@ -127,7 +127,7 @@ def test_tcp_workers_are_waited_for_and_the_port_is_free_again():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    for _ in range(3):  # the same port, at once
+    for _ in range(3):  # the same port, without a pause
         stores = on_threads(3, lambda rank: TCPStore("127.0.0.1", port, 3, rank == 0, SECONDS))
         stores[1].set("k", "v")
         assert stores[2].get("k") == b"v" and stores[0].port == port and stores[0].host == "127.0.0.1"

@@ -1,4 +1,4 @@
-"""The GPU run (benchmarks/gpu_run.sh) rehearsed without a GPU: its report, one case, and what cuts or breaks it."""
+"""The GPU run (benchmarks/gpu_run.sh) rehearsed without a GPU: its report, one case, interruptions and failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ needs_emulation = pytest.mark.skipif(not EMULATION.exists(), reason="needs the b
 
 @pytest.fixture
 def report_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Gives the module report and a file for it."""
+    """Returns the module report and a file for it."""
     monkeypatch.syspath_prepend(str(GPU))
     import report
 

@@ -1,6 +1,6 @@
 """GradScaler: scale, unscale_, step, update, state; with optimizers, clipping and autocast.
 
-Tests without the mark ``differs`` say what PyTorch does; they pass with ``sys.modules["vesta"] = torch`` too.
+Tests without the mark ``differs`` test PyTorch's behaviour; they also pass with ``sys.modules["vesta"] = torch``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INF, NAN = math.inf, math.nan
 
 
 def make(device="cpu", values=(1.0, 2.0, 3.0), lr=0.5, **options):
-    """A scaler, a leaf and its optimizer."""
+    """Returns a scaler, a leaf and its optimizer."""
     weight = vesta.tensor(list(values), device=device, requires_grad=True)
     return vesta.amp.GradScaler(device, **options), weight, vesta.optim.SGD([weight], lr=lr)
 
@@ -163,7 +163,7 @@ def test_several_optimizers_and_losses():
     scaler.step(first)
     scaler.step(second)
     scaler.update()
-    assert a.tolist() == [0.5, 1.5, 2.5] and b.tolist() == [1.0, 1.0]  # each optimizer is judged by its own gradients
+    assert a.tolist() == [0.5, 1.5, 2.5] and b.tolist() == [1.0, 1.0]  # only an optimizer's own gradients count
     assert scaler.get_scale() == 2.0
 
 
@@ -263,7 +263,7 @@ def test_a_step_returns_what_the_optimizers_step_returns():
 
 
 def train(scale, dtype=None, steps=120):
-    """Trains a small MLP; the loss at the end."""
+    """Trains a small MLP; returns the final loss."""
     vesta.manual_seed(3)
     model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 4))
     optimizer = vesta.optim.Adam(model.parameters(), lr=0.01)
@@ -303,7 +303,7 @@ def devices():
 
 @pytest.mark.differs
 class TestOps:
-    """``_amp_unscale_`` and ``_amp_update_scale_``, on every device there is."""
+    """``_amp_unscale_`` and ``_amp_update_scale_``, on every available device."""
 
     @pytest.mark.parametrize("device", devices())
     @pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.float16, vesta.bfloat16], ids=str)
@@ -313,8 +313,8 @@ class TestOps:
                 sizes = ((3, 5), (4099,), (), (0,), (70000,), (2, 3, 4))
                 base = [((vesta.arange(max(math.prod(s), 1)) % 64 - 32).to(dtype))[: math.prod(s)] for s in sizes]
                 grads = [b.reshape(s).to(device) for b, s in zip(base, sizes)]
-                grads.append(grads[0].t().clone())  # other strides
-                grads.append(vesta.ones(6, 8, dtype=dtype).to(device)[1:5, ::2])  # with holes
+                grads.append(grads[0].t().clone())  # different strides
+                grads.append(vesta.ones(6, 8, dtype=dtype).to(device)[1:5, ::2])  # with gaps
                 grads += [vesta.ones(5, dtype=dtype, device=device) for _ in range(100)]  # more than one launch
                 if bad is not None:
                     grads[4][(0, -1)[place]] = bad
@@ -351,7 +351,7 @@ class TestOps:
         assert after(8.0, 0, 0.0) == (8.0, 1)
         assert after(8.0, 2, 0.0) == (16.0, 0)
         assert after(8.0, 2, 1.0) == (4.0, 0)
-        assert after(8.0, 2, 2.0) == (4.0, 0)  # two devices found something
+        assert after(8.0, 2, 2.0) == (4.0, 0)  # two devices found a non-finite value
         assert after(2.0**127, 2, 0.0) == (2.0**127, 0)
         assert after(8.0, 7, 0.0, 1) == (16.0, 0)
 
@@ -390,7 +390,7 @@ class TestOps:
 
 
 def test_cuda_gradients():
-    """One iteration on CUDA, with gradients given by hand: it needs no kernels but the scaler's own."""
+    """One iteration on CUDA with given gradients: it needs only the scaler's own kernels."""
     if not vesta.cuda.is_available():
         with pytest.warns(UserWarning, match="CUDA is not available"):
             assert not vesta.amp.GradScaler().is_enabled()

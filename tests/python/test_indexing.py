@@ -15,7 +15,7 @@ FILLED = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
 
 
 def numbered(shape: tuple) -> np.ndarray:
-    """An array in which every element says where it is."""
+    """Returns an array in which every element encodes its position."""
     return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
 
 
@@ -24,7 +24,7 @@ def tensor_of(array: np.ndarray):
 
 
 def forward_steps(index):
-    """Turns negative steps round: a tensor has no negative strides."""
+    """Reverses negative steps: a tensor has no negative strides."""
     if isinstance(index, tuple):
         return tuple(forward_steps(part) for part in index)
     if isinstance(index, slice) and (index.step or 1) < 0:
@@ -47,7 +47,7 @@ def basic(draw):
 
 @st.composite
 def advanced(draw):
-    """An index of integer arrays for some leading or trailing dimensions, full slices or None between them."""
+    """Draws an index of integer arrays for some leading or trailing dimensions, full slices or None between them."""
     shape = draw(FILLED)
     count = draw(st.integers(1, len(shape)))
     result = draw(hnp.broadcastable_shapes((2, 3), max_dims=2, max_side=3))
@@ -110,7 +110,7 @@ def test_advanced_get(case) -> None:
 
 @given(advanced())
 def test_advanced_get_of_a_strided_tensor(case) -> None:
-    """Gathering looks through strides."""
+    """Gathering respects strides."""
     shape, index = case
     array = numbered(shape)
     tensor = (
@@ -121,7 +121,7 @@ def test_advanced_get_of_a_strided_tensor(case) -> None:
 
 @given(advanced())
 def test_advanced_set(case) -> None:
-    """A number goes to every place; a tensor broadcasts (places named twice get the same value here)."""
+    """A number is written to every position; a tensor broadcasts (repeated positions get the same value here)."""
     shape, index = case
     array = numbered(shape)
     tensor = tensor_of(array)
@@ -131,7 +131,7 @@ def test_advanced_set(case) -> None:
 
 @given(advanced())
 def test_index_put_accumulates(case) -> None:
-    """Places named several times add up every time."""
+    """Repeated positions are added each time."""
     shape, index = case
     arrays = tuple(
         np.asarray(part % size) for part, size in zip((p for p in index if isinstance(p, np.ndarray)), shape)
@@ -155,7 +155,7 @@ def test_mask_get_and_set(case) -> None:
 
 @given(advanced())
 def test_gradient_of_advanced_get(case) -> None:
-    """Each place gets the sum of the gradients of its copies."""
+    """Each position gets the sum of the gradients of its copies."""
     shape, index = case
     tensor = vesta.zeros(shape, dtype=vesta.float64, requires_grad=True)
     picked = tensor[as_tensors(index)]
@@ -241,7 +241,7 @@ def test_view_programs(program) -> None:
 
 
 def _look(array: np.ndarray, tensor, seed: int):
-    """Takes the same view of both; the seed says which."""
+    """Takes the same view of both; the seed selects which."""
     kind = seed % 5
     if array.ndim == 0:
         return array[None], tensor[None]
@@ -265,7 +265,7 @@ def _look(array: np.ndarray, tensor, seed: int):
 
 
 def test_index_types() -> None:
-    """Lists, ranges, NumPy numbers and arrays, 0-d tensors, bools: each means what it means in PyTorch."""
+    """Lists, ranges, NumPy numbers and arrays, 0-d tensors, bools: each has PyTorch's meaning."""
     x = vesta.arange(24).view(2, 3, 4)
     assert x[[0, 1]].shape == (2, 3, 4) and x[[]].shape == (0, 3, 4) and x[()].shape == (2, 3, 4)
     assert x[[True, False]].shape == (1, 3, 4)

@@ -1,4 +1,4 @@
-"""`cmake --install` gives a tree that can be moved and that another CMake project uses with find_package(vesta)."""
+"""`cmake --install` makes a tree that can be moved and that another CMake project uses with find_package(vesta)."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def run(*command, **options):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Installs into one folder and returns another, to which the tree was moved."""
+    """Installs into one folder, moves the tree to another and returns that one."""
     folder = tmp_path_factory.mktemp("install")
     run("cmake", "--install", BUILD, "--prefix", folder / "first")
     shutil.move(folder / "first", folder / "moved")
@@ -37,7 +37,7 @@ def test_no_installed_file_names_the_source_tree(installed):
         assert str(ROOT).encode() not in path.read_bytes(), path
 
 
-def test_installed_headers_are_those_of_the_storeys_that_users_see(installed):
+def test_installed_headers_are_those_of_the_levels_that_users_see(installed):
     include = installed / "include" / "vesta"
     assert (include / "vesta.h").is_file() and (include / "core" / "tensor.h").is_file()
     assert not (include / "core" / "cpu").exists()

@@ -20,7 +20,7 @@ WITH_NUMPY = [name for name in DTYPES if name != "bfloat16"]
 
 @pytest.mark.parametrize("dtype", WITH_NUMPY)
 def test_numpy_shares_memory_both_ways(dtype: str) -> None:
-    """from_numpy and numpy() copy nothing: a write on either side shows on the other, strides included."""
+    """from_numpy and numpy() do not copy: a write on either side is visible on the other, also with strides."""
     array = np.zeros((4, 6), DTYPES[dtype].carrier)
     tensor = vesta.from_numpy(array)
     assert check.name_of(tensor.dtype) == dtype and tensor.data_ptr() == array.ctypes.data
@@ -55,7 +55,7 @@ def test_numpy_lifetimes() -> None:
 
 
 def test_numpy_refuses() -> None:
-    """What cannot be shared says so: negative strides, foreign byte order, strings, objects, recording tensors."""
+    """What cannot be shared raises: negative strides, foreign byte order, strings, objects, recording tensors."""
     for array in (np.ones(3)[::-1], np.ones(3, ">f8"), np.array(["a"]), np.array([None]), np.ones(2, "M8[s]")):
         with pytest.raises((ValueError, TypeError)):
             vesta.from_numpy(array)
@@ -103,7 +103,7 @@ def test_from_buffer() -> None:
 
 @pytest.mark.parametrize("dtype", [name for name in WITH_NUMPY if name != "bool"])
 def test_dlpack_both_ways(dtype: str) -> None:
-    """A tensor goes out and an array comes in without a copy, strides included."""
+    """A tensor is exported and an array is imported without a copy, also with strides."""
     tensor = vesta.zeros(3, 4, dtype=check.vdtype(dtype)).t()
     array = np.from_dlpack(tensor)
     assert array.ctypes.data == tensor.data_ptr() and array.shape == (4, 3)
@@ -124,7 +124,7 @@ def test_dlpack_lifetimes_and_device() -> None:
     gc.collect()
     assert array.sum() == 1000
     capsule = vesta.ones(5).__dlpack__()
-    del capsule  # a capsule that nobody took frees its tensor
+    del capsule  # a capsule that nobody consumed frees its tensor
     other = vesta.from_dlpack(np.ones(1000))
     gc.collect()
     assert other.sum().item() == 1000

@@ -1,4 +1,4 @@
-"""``python -m vesta.distributed.run``: arguments, variables, output, failures, signals, nobody left behind."""
+"""``python -m vesta.distributed.run``: arguments, variables, output, failures, signals, no process left behind."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from vesta.distributed.launcher.output import LineRelay, last_traceback
 
 LAUNCH = [sys.executable, "-m", "vesta.distributed.run"]
 PACKAGE = Path(run_module.__file__).absolute().parents[2]
-LIMIT = 90  # seconds; what takes that long on a busy machine hangs
+LIMIT = 90  # seconds; whatever takes this long, even on a busy machine, hangs
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """Returns this process's environment without what a launcher would set or read."""
+    """Returns this process's environment without the variables that a launcher sets or reads."""
     drop = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS")
     kept = {k: v for k, v in os.environ.items() if k not in drop and not k.startswith(("PET_", "TORCHELASTIC"))}
     return {**kept, **more}
@@ -46,7 +46,7 @@ def launch(*words: object, **environment: str) -> subprocess.CompletedProcess:
 
 
 def gone(pid: int, seconds: float = 20.0) -> bool:
-    """Waits until a process (which need not be ours) has ended."""
+    """Waits until a process (not necessarily a child) has ended."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
@@ -136,7 +136,7 @@ def test_two_machines_divide_the_ranks(tmp_path: Path) -> None:
 
 
 class Machines:
-    """Launchers that meet at one endpoint of this machine, each with options of its own."""
+    """Launchers that meet at one endpoint of this machine, each with its own options."""
 
     def __init__(self, *common: object) -> None:
         with socket.socket() as free:
@@ -156,7 +156,7 @@ class Machines:
         return self.launchers[-1]
 
     def ends(self) -> list[subprocess.CompletedProcess]:
-        """Waits for all; returns how each ended and what it said."""
+        """Waits for all; returns the exit status and output of each."""
         found = []
         for p in self.launchers:
             out, err = p.communicate(timeout=LIMIT)
@@ -189,7 +189,7 @@ def test_machines_meet_and_number_themselves(tmp_path: Path) -> None:
 
 
 def test_a_name_that_leads_to_itself_is_passed_on(tmp_path: Path) -> None:
-    """Others know the name; the address behind it may be 127.0.1.1 on the machine itself."""
+    """Other machines can resolve the name, while on the machine itself it may resolve to 127.0.1.1."""
     name = socket.gethostname()
     with contextlib.suppress(OSError), Machines("--nnodes=2") as machines:
         socket.getaddrinfo(name, None)
@@ -260,7 +260,7 @@ def test_a_machine_that_is_lost_is_replaced(tmp_path: Path) -> None:
     with Machines("--nnodes=2", "--max-restarts=2", "--rdzv-conf=keep_alive_timeout=6") as machines:
         machines.start(program)
         deadline = time.monotonic() + LIMIT
-        while time.monotonic() < deadline:  # it serves the meeting point, and so must not be the one that is lost
+        while time.monotonic() < deadline:  # it serves the rendezvous, so it must not be the one that is lost
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", machines.port), 1):
                 break
             time.sleep(0.05)
@@ -306,7 +306,7 @@ def test_who_waits_for_other_machines_ends(tmp_path: Path) -> None:
     with Machines("--nnodes=2") as machines:
         waiting = machines.start(program)
         deadline = time.monotonic() + LIMIT
-        while time.monotonic() < deadline:  # once it listens its handlers are there
+        while time.monotonic() < deadline:  # once it listens, its handlers are installed
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", machines.port), 1):
                 break
             time.sleep(0.05)
@@ -354,7 +354,7 @@ def test_the_older_launcher_passes_the_rank_as_an_argument(tmp_path: Path) -> No
 def test_variables_give_defaults(tmp_path: Path) -> None:
     found = records(launch(script(tmp_path, SHOW), PET_NPROC_PER_NODE="2", PET_STANDALONE="1", PET_RDZV_ID="no"))
     assert sorted(found) == [0, 1]
-    assert len(found[0]["TORCHELASTIC_RUN_ID"]) == 36  # --standalone makes an id of its own
+    assert len(found[0]["TORCHELASTIC_RUN_ID"]) == 36  # --standalone makes its own id
 
 
 def test_one_gpu_for_each_process_as_device_0(tmp_path: Path) -> None:
@@ -571,7 +571,7 @@ if attempt < 2: time.sleep(600)
     assert done.returncode == 1 and "no restart left" in done.stderr
 
 
-# ---- signals, and nobody left behind
+# ---- signals, and no process left behind
 
 STAY = """
 child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)'])

@@ -1,4 +1,4 @@
-"""Each layer of ``layers_table.py`` in Python and in C++: the same names, the same text, the same bits."""
+"""Each layer of ``layers_table.py`` in Python and in C++: the same names, the same printed text, the same bits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ each_layer = pytest.mark.parametrize("row", LAYERS, ids=str)
 
 
 def bits(t: Tensor | None) -> tuple | None:
-    """Returns dtype, shape and bytes: equal for equal bits only."""
+    """Returns dtype, shape and bytes, which are equal only for equal bits."""
     return None if t is None else (t.dtype, tuple(t.shape), t.detach().contiguous().numpy().tobytes())
 
 
@@ -67,7 +67,7 @@ def test_text(row: Row) -> None:
 
 @each_layer
 def test_outputs_and_gradients(row: Row) -> None:
-    """In training, twice (running statistics move), then in evaluation."""
+    """Twice in training (running statistics change), then in evaluation."""
     python, cpp = pair(row)
     for training in (True, True, False):
         python.train(training)
@@ -78,7 +78,7 @@ def test_outputs_and_gradients(row: Row) -> None:
 
 @each_layer
 def test_checkpoints_go_either_way(row: Row) -> None:
-    """What one language trained, the other loads: afterwards both say the same."""
+    """A checkpoint of one language is loaded by the other: afterwards both compute the same."""
     python, cpp = pair(row)
     vesta.manual_seed(3)
     other = row.build(nn)

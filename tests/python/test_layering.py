@@ -1,4 +1,4 @@
-"""The house's rules that a machine can read: which folder includes which, file sizes, READMEs, forbidden words."""
+"""The house rules that can be checked: which folder includes which, file sizes, READMEs, forbidden words."""
 
 import re
 import subprocess
@@ -39,11 +39,11 @@ ALLOWED = {
     "examples": NET | {"multiprocessing", "multiprocessing/ddp"},
 }
 
-# Words that the lowest storeys share with those above; these headers stand on core/base alone, and a test holds them to
-# it. The roll call stamps Tensor's methods in core/tensor.h, layer.h names the layer bits that a TensorImpl carries.
-WORDS_OF_ALL = ("core/ops/list.h", "core/dispatch/layer.h")
+# Headers that the lowest levels share with those above; they include only core/base, which a test checks. The op list
+# generates Tensor's methods in core/tensor.h, layer.h defines the layer bits that a TensorImpl has.
+HEADERS_OF_ALL = ("core/ops/list.h", "core/dispatch/layer.h")
 
-# Single arrows upwards, with the reason.
+# Single includes of a higher level, with the reason.
 EXCEPTIONS = {
     ("core/tensor.cpp", "core/ops/ops.h"): "some methods of Tensor are written as calls of its other methods, the ops",
     (
@@ -52,10 +52,10 @@ EXCEPTIONS = {
     ): "Python sets the number of threads and ends loops by Ctrl-C",
 }
 
-# The one file that puts the parts together (vesta::initialize), and the leaf it plugs in.
+# The one file that connects the parts (vesta::initialize), and the leaf that it registers.
 COMPOSITION = ("autograd/register.cpp", "core/cpu/register.h")
 
-# Headers of other projects -> the folders that may know them.
+# Headers of other projects -> the folders that may include them.
 THIRD_PARTY = {
     r"(cuda|cublas|cudnn|nccl|cub/|thrust/|cooperative_groups|nvtx)": ("cuda",),
     r"(dnnl|oneapi/dnnl)": ("benchmarks",),
@@ -92,7 +92,7 @@ def text_of(path):
 
 
 def row_of(path):
-    """Returns the row of ALLOWED that a file stands under: the longest one that is a prefix of its folder."""
+    """Returns the row of ALLOWED that applies to a file: the longest one that is a prefix of its folder."""
     folder = path.parent
     while folder != Path("."):
         if str(folder) in ALLOWED:
@@ -118,7 +118,7 @@ def forbidden(path, style, name):
         return None if "nn" in ALLOWED[row] else f"{row} may not include the umbrella header"
     if name.startswith("vesta/"):
         target = Path(name[len("vesta/") :])
-        if str(target) in WORDS_OF_ALL or (str(path), str(target)) in EXCEPTIONS:
+        if str(target) in HEADERS_OF_ALL or (str(path), str(target)) in EXCEPTIONS:
             return None
         if (str(path), str(target)) == COMPOSITION:
             return None
@@ -165,13 +165,13 @@ def test_the_table_refuses(path, style, name):
     assert forbidden(Path(path), style, name)
 
 
-@pytest.mark.parametrize("header", WORDS_OF_ALL)
+@pytest.mark.parametrize("header", HEADERS_OF_ALL)
 def test_headers_of_all_stand_on_the_base_alone(header):
     ours = [name for _, _, name in included(Path(header)) if name.startswith("vesta/")]
     assert all(name.startswith("vesta/core/base/") for name in ours), ours
 
 
-def test_the_roll_call_includes_nothing():
+def test_the_op_list_includes_nothing():
     assert not list(included(Path("core/ops/list.h")))
 
 

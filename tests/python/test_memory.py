@@ -1,4 +1,4 @@
-"""Nothing outlives its use: reference cycles through the graph, deep structures, long loops, error paths."""
+"""Nothing lives longer than needed: reference cycles through the graph, deep structures, long loops, error paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vesta import autograd
 
 
 class Token:
-    """Something that a weak reference can watch."""
+    """An object that a weak reference can watch."""
 
 
 def leaf(count: int = 3):
@@ -20,7 +20,7 @@ def leaf(count: int = 3):
 
 
 def holding(*things: Any) -> Callable[..., None]:
-    """A hook that does nothing but keep ``things`` alive."""
+    """Returns a hook that only keeps ``things`` alive."""
 
     def hook(*_: Any) -> None:
         assert things
@@ -123,7 +123,7 @@ SHAPES: list[Callable[[Token], None]] = [
     module_and_its_hook,
     generator_in_the_middle,
 ]
-# The garbage collector of PyTorch does not see through the graph: these it never frees.
+# PyTorch's garbage collection does not traverse the graph: it never frees these.
 INVISIBLE: list[Callable[[Token], None]] = [
     graph_in_metadata,
     context_without_backward,
@@ -148,7 +148,7 @@ INVISIBLE: list[Callable[[Token], None]] = [
     ],
 )
 def test_cycles_are_collected(shape: Callable[[Token], None]) -> None:
-    """After the last outside reference is gone one collection frees the whole cycle."""
+    """After the last outside reference is gone, one collection frees the whole cycle."""
     gc.collect()
     before = vesta._C._live_tensors()
     token = Token()
@@ -204,7 +204,7 @@ def resident() -> int:
 
 
 def test_a_long_loop_does_not_grow() -> None:
-    """500 training steps hold the number of tensors still and add less than 4 MiB of memory."""
+    """During 500 training steps the number of tensors stays constant and memory grows by less than 4 MiB."""
     model = vesta.nn.Sequential(vesta.nn.Linear(8, 16), vesta.nn.ReLU(), vesta.nn.Linear(16, 2))
     optimizer = vesta.optim.Adam(model.parameters(), lr=1e-3)
     x, target = vesta.rand(4, 8), vesta.tensor([0, 1, 0, 1])
@@ -225,7 +225,7 @@ def test_a_long_loop_does_not_grow() -> None:
 
 
 def test_memory_comes_back() -> None:
-    """Fifteen allocations and releases of 32 MiB do not pile up."""
+    """Fifteen allocations and releases of 32 MiB do not accumulate."""
     vesta.zeros(8 << 20)
     before = resident()
     for _ in range(15):
@@ -234,7 +234,7 @@ def test_memory_comes_back() -> None:
 
 
 def test_live_tensors_counts() -> None:
-    """The counter that the leak check stands on counts."""
+    """The counter that the leak check uses counts."""
     before = vesta._C._live_tensors()
     held: list[Any] = [vesta.ones(2) for _ in range(10)]
     if before or vesta._C._live_tensors():
@@ -244,7 +244,7 @@ def test_live_tensors_counts() -> None:
 
 
 def test_allocation_failure_is_an_exception() -> None:
-    """More memory than there is raises and leaves the library working."""
+    """Allocating more memory than there is raises, and the library still works."""
     for _ in range(3):
         with pytest.raises((RuntimeError, MemoryError)):
             vesta.empty(1 << 60)

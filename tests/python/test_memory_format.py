@@ -1,4 +1,4 @@
-"""Memory formats: channels last and its kin change strides, never values."""
+"""Memory formats: channels last and the others change strides, never values."""
 
 import pytest
 import vesta
@@ -97,7 +97,7 @@ def test_wrong_types(value):
 
 @pytest.mark.differs
 def test_a_convolution_gives_rows():
-    """PyTorch's result lies as the input does; here the layout inside is the library's business."""
+    """PyTorch's result has the input's layout; here the result is contiguous whatever layout is used inside."""
     x = images()
     weight = vesta.ones(4, 2, 1, 1)
     assert nn.functional.conv2d(x.to(memory_format=LAST), weight).is_contiguous()

@@ -1,4 +1,4 @@
-"""Tensors between processes: the same memory at both ends, whoever starts, drops, ends or dies first."""
+"""Tensors between processes: the same memory at both ends, whichever starts, drops, ends or dies first."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_control_c_ends_a_wait():
 
 
 def serve(connection):
-    """Adds one to what comes and sends it back with something new, until it is told to end."""
+    """Adds one to each received tensor and sends it back with a new one, until it is told to end."""
     while True:
         x = connection.recv(timeout=LIMIT)
         if x is None:
@@ -106,7 +106,7 @@ def test_a_tensor_is_the_same_memory_in_both_processes(method):
         ours.send(None, timeout=LIMIT)
         process.join(LIMIT)
         assert process.exitcode == 0
-        assert reply["new"].tolist() == [6, 8, 10, 12]  # its maker has ended
+        assert reply["new"].tolist() == [6, 8, 10, 12]  # the process that made it has ended
     process.close()
 
 
@@ -152,11 +152,11 @@ def send_one(connection):
     connection.send(vesta.full((2,), 3), timeout=LIMIT)
 
 
-# ---- What a tensor keeps on its way ----
+# ---- What a sent tensor keeps ----
 
 
 def travelled(value):
-    """What arrives of an object that is sent through a pipe."""
+    """Sends an object through a pipe; returns what arrives."""
     ours, theirs = mp.Pipe()
     with ours, theirs:
         ours.send(value, timeout=LIMIT)
@@ -179,7 +179,7 @@ def test_views_stay_views_of_one_memory():
     assert transposed.stride() == base.t().stride() and row.storage_offset() == 4
     row[0] = -1
     assert got[1, 0] == -1 and transposed[0, 1] == -1 and base[1, 0] == -1
-    assert row._version == got._version  # one storage, one count of writes
+    assert row._version == got._version  # one storage, one version counter
 
 
 def test_gradients_are_asked_for_but_not_sent():
@@ -233,7 +233,7 @@ def test_memory_under_an_array_stays_where_the_array_is():
     x = vesta.from_numpy(array)
     x.share_memory_()
     x.fill_(-1)
-    assert array[999] == 999  # an array of somebody else keeps its own memory
+    assert array[999] == 999  # a foreign array keeps its own memory
     y = vesta.zeros(100000)
     array = y.numpy()
     y.share_memory_()
@@ -244,7 +244,7 @@ def test_memory_under_an_array_stays_where_the_array_is():
     assert (array == 0).all()
 
 
-# ---- Transports of others ----
+# ---- Other transports ----
 
 
 def put_and_end(queue, started):

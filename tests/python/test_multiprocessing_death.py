@@ -1,4 +1,4 @@
-"""Nobody outlives the process that started them, nobody is ended too early, and a forked child computes."""
+"""No process outlives the one that started it, none is ended too early, and a forked child can compute."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shared_checks import LIMIT, METHODS, is_gone, nothing_shared_is_left, stand
 from vesta.multiprocessing.process import Life, die_with
 
 ROOT = Path(__file__).resolve().parents[2]
-SOON = 5.0  # seconds: the promise is 0.3 on a machine that is not overloaded, which the campaign holds it to
+SOON = 5.0  # seconds: the promise is 0.3 on a machine that is not overloaded, which the campaign checks
 
 PARENT = """
 import os, sys, time, threading
@@ -53,7 +53,7 @@ if __name__ == "__main__":
 
 
 class Family:
-    """A program in a process of its own, with two children and a grandchild."""
+    """A program in a separate process, with two children and a grandchild."""
 
     def __init__(self, folder: Path, method: str, started_by: str = "main") -> None:
         program = folder / "parent.py"
@@ -81,7 +81,7 @@ class Family:
         return [pid for pid in self.pids if not is_gone(pid)]
 
     def kill_parent(self) -> float:
-        """Kills the parent; returns how many seconds the last of the others lived on."""
+        """Kills the parent; returns how many seconds later the last of the others ended."""
         self.parent.kill()
         self.parent.wait(LIMIT)
         return wait_for(lambda: not self.alive(), LIMIT)
@@ -149,7 +149,7 @@ def test_a_life_says_when_its_process_is_over():
     os.waitpid(pid, 0)
     grandchild = int(os.read(ours, 100))
     os.close(ours)
-    assert not is_gone(grandchild)  # nobody tied it
+    assert not is_gone(grandchild)  # its life was not tied to another process
     os.kill(grandchild, signal.SIGKILL)
     wait_for(lambda: is_gone(grandchild))
 

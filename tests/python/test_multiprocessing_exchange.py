@@ -1,4 +1,4 @@
-"""Processes that pass blocks on and are killed at any time: nobody ever sees a block change that it holds."""
+"""Processes that pass blocks on and are killed at any time: a block never changes while a process holds it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vesta._C import _shared
 
 
 def taken(pipe: tuple, most: int = 1000) -> list:
-    """Receives at most so many blocks, of those that are there."""
+    """Receives at most ``most`` of the blocks that are in the pipe."""
     blocks: list = []
     with contextlib.suppress(TimeoutError):
         while len(blocks) < most:
@@ -30,7 +30,7 @@ def give(pipe: tuple, block: vesta.Tensor) -> None:
 
 
 def trade(seed: int, pipes: list, mine: int, seconds: float) -> None:
-    """Receives blocks, keeps some, passes some on, makes some; every block is filled with one number of its own."""
+    """Receives blocks, keeps some, passes some on, makes some; each block is filled with its own number."""
     chance, kept, arena = random.Random(seed), [], _shared.Arena()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -64,7 +64,7 @@ def exchange(rounds: int, seed: int) -> None:
         for process in processes:
             process.start()
         end = time.monotonic() + 0.3
-        while time.monotonic() < end:  # the parent takes part
+        while time.monotonic() < end:  # the parent takes part too
             number = float(chance.randrange(1000))
             ours.append((number, arena.empty((chance.randrange(1, 3000),), vesta.float32).fill_(number)))
             give(chance.choice(pipes), ours[-1][1])

@@ -1,4 +1,4 @@
-"""Pools: tensors go in and out, and no task is lost with its worker or with a pickle, whatever happens."""
+"""Pools: tensors as arguments and results; no task is lost when its worker dies or something cannot be pickled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TwoArguments(Exception):
 
 
 class NotAgain:
-    """Can be sent and not be made again."""
+    """An object that can be pickled but not unpickled."""
 
     def __reduce__(self) -> tuple:
         return _not_again, ()
@@ -62,7 +62,7 @@ def fail_to_start():
 
 
 def error_of(result) -> BaseException:
-    """What waiting for a result raises."""
+    """Returns the exception that waiting for a result raises."""
     try:
         result.get(LIMIT)
     except mp.TimeoutError:
@@ -125,7 +125,7 @@ def test_killing_workers_from_outside_fails_what_they_had_and_nothing_else() -> 
         ends = [value_or_end(result) for result in results]
         assert len([end for end in ends if end == "ended"]) == 1
         assert all(end in ("ended", i) for i, end in enumerate(ends))
-        os.kill(pool._pool[0].pid, signal.SIGKILL)  # it has nothing to do
+        os.kill(pool._pool[0].pid, signal.SIGKILL)  # it is idle
         assert pool.map_async(same, range(10)).get(LIMIT) == list(range(10))
         pool.close()
         pool.join()
@@ -156,7 +156,7 @@ def test_workers_that_cannot_start_are_an_error_of_every_task(capfd: pytest.Capt
         for _ in range(2):
             error = error_of(pool.apply_async(same, (1,)))
             assert type(error) is mp.ProcessExitedException and "when it started" in str(error)
-        many = pool.map_async(same, range(3000), 1)  # more failures than a pipe takes
+        many = pool.map_async(same, range(3000), 1)  # more failures than fit into a pipe
         assert type(error_of(many)) is mp.ProcessExitedException
     assert "cannot start" in capfd.readouterr().err
 

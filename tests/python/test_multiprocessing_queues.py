@@ -1,4 +1,4 @@
-"""Queues, pools and spawned functions over shared tensors; what happens to memory when somebody ends or is killed."""
+"""Queues, pools and spawned functions with shared tensors; memory when a process ends or is killed."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_memory_travels_on_through_a_process_that_ends():
     assert finished(process) == 0
     del x
     _shared.collect()
-    assert vesta.ones(10).share_memory_().sum() == 10  # it does not take the block that is on its way
+    assert vesta.ones(10).share_memory_().sum() == 10  # it does not reuse the block that is being sent
     assert get(second).sum() == 10
     close(first)
     close(second)
@@ -110,7 +110,7 @@ def test_queues_behave_as_the_standard_ones():
         queue.put(3, timeout=0.01)
     assert get(queue).item() == 1 and get(queue) == "text"
     wait_for(queue.empty)
-    queue.put(lambda: None)  # not picklable: reported by the queue's thread, which goes on
+    queue.put(lambda: None)  # not picklable: reported by the queue's thread, which continues
     queue.put(vesta.zeros(1))
     assert get(queue).item() == 0
     close(queue)
@@ -176,7 +176,7 @@ def test_nobody_waits_for_a_killed_reader_or_writer(kind):
     reader = context.Process(target=get_for_ever, args=(queue, ready))
     reader.start()
     assert ready.get()
-    time.sleep(0.05)  # it waits for a message; the standard queue's lock would die with it
+    time.sleep(0.05)  # it waits for a message; the lock of a standard queue would be lost with it
     reader.kill()
     assert finished(reader) == -signal.SIGKILL
     for _ in range(5):
@@ -361,7 +361,7 @@ print((arena.empty((8 << 20,), vesta.uint8).fill_(1) == 1).all().item())
 
 @contextlib.contextmanager
 def memory_group(limit):
-    """Makes a memory control group; yields a command that runs its arguments in it, None where that is not allowed."""
+    """Makes a memory control group; yields a command that runs its arguments in it, None if that is not allowed."""
     try:
         groups = [line.split(":") for line in Path("/proc/self/cgroup").read_text().splitlines()]
         (path,) = [path for _, controllers, path in groups if controllers == "memory"]
@@ -380,7 +380,7 @@ def memory_group(limit):
 def test_full_memory_is_an_exception_and_not_a_signal():
     command = [sys.executable, "-c", FULL]
     with memory_group(192 << 20) as grouped:
-        limited = grouped or ["sh", "-c", 'ulimit -f 131072 && exec "$@"', "sh"]  # files end at 64 MiB
+        limited = grouped or ["sh", "-c", 'ulimit -f 131072 && exec "$@"', "sh"]  # files are limited to 64 MiB
         done = subprocess.run([*limited, *command], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, (done.returncode, done.stderr)
     count, said = done.stdout.split(maxsplit=1)

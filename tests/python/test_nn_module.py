@@ -15,7 +15,7 @@ from vesta import nn
 
 
 class Net(nn.Module):
-    """Every kind of member."""
+    """A module with every kind of member."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def test_state_dict_has_pytorchs_layout() -> None:
 
 
 def test_registered_tensors_are_attributes() -> None:
-    """The attribute and the table's entry are one object, whichever of the two is written."""
+    """The attribute and the table's entry are the same object, whichever of the two is set."""
     net = Net()
     assert net.scale is net._parameters["scale"] and net.cache is net._buffers["cache"]
     net._modules["layer"] = nn.Identity()

@@ -14,7 +14,7 @@ from op_db_row import DTYPES, Constant, Fixed, Maker, Row, Sample
 
 @pytest.mark.parametrize("row, dtype, device", placed(COMPARED))
 def test_forward(row: Row, dtype: str, device: str) -> None:
-    """Every sample's values, dtype and shape are NumPy's."""
+    """The values, dtype and shape of every sample are NumPy's."""
     function, count = check.function_of(row), 0
     for sample in row.samples(Maker(DTYPES[dtype], row.name)):
         args, kwargs = check.materialize(sample, dtype, device)
@@ -65,7 +65,7 @@ def test_method(row: Row, dtype: str) -> None:
 
 @pytest.mark.parametrize("row, dtype", pairs([row for row in COMPARED if row.operator]))
 def test_operator(row: Row, dtype: str) -> None:
-    """The Python operator is the function, also with a number on either side and in place."""
+    """The Python operator equals the function, also with a number on either side and in place."""
     function, symbol, previous = check.function_of(row), getattr(operator, row.operator), ()
     for sample in row.samples(Maker(DTYPES[dtype], row.name)):
         args, kwargs = check.materialize(sample, dtype)
@@ -97,7 +97,7 @@ def test_extremes(row: Row, dtype: str, device: str) -> None:
     first = next(iter(row.samples(Maker(spec, row.name))))
     operands = [edges] if row.kind == "unary" else [np.repeat(edges, edges.size), np.tile(edges, edges.size)]
     rest = first.args[len(operands) :]
-    for size in (operands[0].size, 1):  # the vector body, then every element alone
+    for size in (operands[0].size, 1):  # the vector loop, then every element alone
         for start in range(0, operands[0].size, size):
             part = Sample((*(o[start : start + size] for o in operands), *rest), first.kwargs)
             args, kwargs = check.materialize(part, dtype, device)
@@ -107,7 +107,7 @@ def test_extremes(row: Row, dtype: str, device: str) -> None:
 
 @pytest.mark.parametrize("row, dtype", pairs(COMPARED, Row.refuses))
 def test_other_dtypes_are_refused(row: Row, dtype: str) -> None:
-    """A dtype that the row does not list raises and names the op; nothing is cast silently."""
+    """A dtype that the row does not list raises an error that names the op; nothing is cast silently."""
     function = check.function_of(row)
     sample = next(s for s in row.samples(Maker(DTYPES["float32"], row.name)) if s.args and np.size(s.args[0]))
     cast = lambda a: np.ones(a.shape, DTYPES[dtype].carrier)

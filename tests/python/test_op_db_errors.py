@@ -1,4 +1,4 @@
-"""Bad input generated from the table: wrong types, wrong counts, shapes that do not fit, and each row's own cases."""
+"""Bad input generated from the table: wrong types, wrong counts, mismatched shapes, and each row's own cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CALLED = [row for row in OPS if row.fn is None and row.where != "Tensor" and row
 
 
 def good(row: Row) -> Any:
-    """Returns a small valid sample of the row, materialized."""
+    """Returns a small valid sample of the row, with tensors."""
     dtype = "float32" if row.accepts("float32") else "int64"
     return check.materialize(list(row.samples(Maker(DTYPES[dtype], row.name)))[-1], dtype)
 
@@ -40,7 +40,7 @@ def test_second_argument_must_not_be_text(row: Row) -> None:
 
 @pytest.mark.parametrize("row", single(CALLED))
 def test_argument_names_and_counts(row: Row) -> None:
-    """No argument, an unknown keyword and too many arguments are a TypeError that names the op."""
+    """No argument, an unknown keyword and too many arguments each raise a TypeError that names the op."""
     function, (args, kwargs) = check.function_of(row), good(row)
     for call in (
         lambda: function(),
@@ -62,7 +62,7 @@ def test_shapes_must_broadcast(row: Row) -> None:
 
 @pytest.mark.parametrize("row", single(row for row in CALLED if row.kind == "reduction"))
 def test_dims_of_a_reduction(row: Row) -> None:
-    """A dim out of range is an IndexError with the dim in it; a dim of another type is a TypeError."""
+    """A dim out of range raises an IndexError with the dim in it; a dim of another type raises a TypeError."""
     function = check.function_of(row)
     for dim in (2, -3, 10**12):
         with pytest.raises(IndexError) as caught:
@@ -84,7 +84,7 @@ def test_dims_of_a_reduction_are_named_once(row: Row) -> None:
 
 @pytest.mark.parametrize("row", single(row for row in CALLED if row.name in ("amax", "amin")))
 def test_extrema_of_nothing(row: Row) -> None:
-    """A reduction without an identity refuses only when the reduced extent is 0."""
+    """A reduction without an identity raises only when the reduced size is 0."""
     function = check.function_of(row)
     for shape, dim in (((0,), 0), ((2, 0), 1)):
         with pytest.raises((IndexError, RuntimeError)) as caught:
@@ -98,7 +98,7 @@ def test_extrema_of_nothing(row: Row) -> None:
     [pytest.param(bad, id=f"{name}-{number}") for name, cases in ERRORS.items() for number, bad in enumerate(cases)],
 )
 def test_listed_errors(bad: Bad) -> None:
-    """An op's own bad calls raise their class with their fragment."""
+    """An op's own bad calls raise the listed class with the listed fragment."""
     with pytest.raises(bad.error) as caught:
         bad.call(vesta)
     check.check_message(caught.value, bad.fragment)

@@ -1,4 +1,4 @@
-"""Factories and random ops of the table: dtype, device, requires_grad, values; for random ones seeds and moments."""
+"""Factories and random ops of the table: dtype, device, requires_grad, values; seeds and moments of random ops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def options(dtype: str, device: str = "cpu") -> dict:
 
 @pytest.mark.parametrize("row, dtype, device", placed(FACTORIES))
 def test_factory(row: Row, dtype: str, device: str) -> None:
-    """Values are NumPy's in the dtype and on the device asked for, contiguous, without gradient unless asked for."""
+    """Values are NumPy's, contiguous; dtype and device are as requested, and requires_grad only if requested."""
     function = check.function_of(row)
     for sample in row.samples(Maker(DTYPES[dtype], row.name)):
         args, kwargs = check.materialize(sample, dtype)
@@ -47,7 +47,7 @@ def test_random_dtype_and_shape(row: Row, dtype: str) -> None:
 
 @pytest.mark.parametrize("row, dtype", pairs(DRAWING))
 def test_seed(row: Row, dtype: str) -> None:
-    """The same seed gives the same bits, the next draw and another seed give other ones."""
+    """The same seed gives the same bits; the next draw and another seed give different ones."""
     function = check.function_of(row)
     sample = {"randint": call(0, 100, (500,)), "randperm": call(100)}.get(row.name, call((500,)))
     if row.name.endswith("_like"):
@@ -129,7 +129,7 @@ def test_randperm_permutes() -> None:
 
 
 def test_bernoulli_edges() -> None:
-    """Probability 0 never and probability 1 always; outside [0, 1] raises."""
+    """Probability 0 never draws 1 and probability 1 always does; outside [0, 1] raises."""
     assert not vesta.zeros(10000).bernoulli_(0.0).any()
     assert vesta.zeros(10000).bernoulli_(1.0).all()
     for p in (-0.1, 1.1, float("nan")):
@@ -162,7 +162,7 @@ def test_dropout() -> None:
 
 @pytest.mark.differs
 def test_a_draw_does_not_depend_on_layout() -> None:
-    """The element's index is the counter: a strided tensor draws the values of a contiguous one."""
+    """The element's index is the counter: a strided tensor draws the same values as a contiguous one."""
     vesta.manual_seed(5)
     plain = vesta.empty(6, 5).uniform_()
     vesta.manual_seed(5)
@@ -172,7 +172,7 @@ def test_a_draw_does_not_depend_on_layout() -> None:
 
 
 def test_batch_norm_updates_running_statistics() -> None:
-    """running = (1 - momentum) * running + momentum * batch, with the unbiased variance; eval leaves them alone."""
+    """running = (1 - momentum) * running + momentum * batch, with the unbiased variance; eval does not change them."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(4, 3, 2, 2))
     mean, variance = vesta.zeros(3, dtype=vesta.float64), vesta.ones(3, dtype=vesta.float64)
@@ -225,7 +225,7 @@ def test_arange_and_linspace_bounds() -> None:
 
 
 def test_generators_are_pickled_and_copied() -> None:
-    """A copy goes on where the generator stands, and by itself."""
+    """A copy continues at the generator's position, independently of it."""
     generator = vesta.Generator().manual_seed(3)
     vesta.rand(5, generator=generator)
     for other in (pickle.loads(pickle.dumps(generator)), copy.deepcopy(generator), copy.copy(generator)):

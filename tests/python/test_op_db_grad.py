@@ -1,4 +1,4 @@
-"""Gradient tests generated from the table: gradcheck and gradgradcheck, narrow dtypes, and who records at all."""
+"""Gradient tests generated from the table: gradcheck and gradgradcheck, narrow dtypes, and which ops record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def wide(row: Row, dtype: str) -> bool:
 
 
 def of_leaves(row: Row, sample: Sample) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Turns a materialized sample into a function of its leaves alone, as gradcheck wants one, and the leaves."""
+    """Turns a sample with tensors into a function of only its leaves, as gradcheck needs it, and the leaves."""
     function, both = check.function_of(row), [list(sample.args), sample.kwargs]
 
     def of(*leaves: Any) -> Any:
@@ -86,7 +86,7 @@ def gradients(row: Row, sample: Sample) -> list[tuple[Any, Any]]:
 def test_who_records(row: Row) -> None:
     """A result requires grad when the op is differentiable, an operand does, and grad mode is on; never otherwise.
 
-    Ops that may hand back their operand (``contiguous``) and views, which ask their base, are exempt.
+    Ops that may return their operand (``contiguous``) and views, which depend on their base, are exempt.
     """
     function = check.function_of(row)
     samples = row.grad_samples or row.samples
@@ -105,7 +105,7 @@ def test_who_records(row: Row) -> None:
 
 @pytest.mark.parametrize("dtype", [d.name for d in DTYPES.values() if d.family in "bui"])
 def test_integers_do_not_require_grad(dtype: str) -> None:
-    """Asking an integer or bool tensor for gradients raises; only floats and complex numbers have them."""
+    """Setting requires_grad of an integer or bool tensor raises; only floats and complex numbers have gradients."""
     x = check.tensor_of(np.ones(3), dtype)
     with pytest.raises(RuntimeError, match="(?i)float"):
         x.requires_grad_()

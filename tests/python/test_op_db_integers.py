@@ -1,4 +1,4 @@
-"""Integer arithmetic at its edges: each case has a defined answer or raises, in vector body, tail and in place."""
+"""Integer arithmetic at its limits: each case has a defined result or raises, in vector loop, tail and in place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def filled(dtype: str, value: int, size: int):
 @pytest.mark.parametrize("dtype", SIGNED)
 @pytest.mark.parametrize("size", SIZES)
 def test_lowest_by_minus_one(dtype: str, size: int) -> None:
-    """lowest // -1 wraps to lowest and lowest % -1 is 0, as two's complement has it; never a signal."""
+    """lowest // -1 wraps to lowest and lowest % -1 is 0, as in two's complement; never a signal."""
     lowest = np.iinfo(dtype).min
     x = filled(dtype, lowest, size)
     for divisor in (-1, filled(dtype, -1, size), filled(dtype, -1, 1)):
@@ -38,7 +38,7 @@ def test_lowest_by_minus_one(dtype: str, size: int) -> None:
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("size", SIZES)
 def test_division_by_zero_raises(dtype: str, size: int) -> None:
-    """Integer division by zero has no value to give: it raises, wherever the zero is, and changes nothing."""
+    """Integer division by zero has no value: it raises, wherever the zero is, and changes nothing."""
     x = filled(dtype, 5, size)
     zeros = vesta.ones(size, dtype=x.dtype)
     zeros[-1] = 0
@@ -96,7 +96,7 @@ def test_integer_powers(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("source", ["float32", "float64", "float16"])
 def test_float_to_integer_casts_saturate(source: str, dtype: str, size: int) -> None:
-    """Values beyond the target's range go to its end, NaN to 0, everything else rounds toward zero."""
+    """Values outside the target's range are clamped to it, NaN becomes 0, everything else rounds toward zero."""
     info = np.iinfo(dtype)
     cases = {np.nan: 0, np.inf: info.max, -np.inf: info.min, 1.9: 1, 3.0: 3, 60000.0: min(60000, info.max)}
     if dtype != "uint8":
@@ -127,7 +127,7 @@ def test_sums_of_integers_do_not_overflow_early(dtype: str) -> None:
 
 
 def test_bools_take_part_as_in_pytorch() -> None:
-    """square counts them, clamp_min and clamp_max order them, and a sum to no dimension is a number."""
+    """square promotes them to integers, clamp_min and clamp_max order them, and a sum to no dimension is a number."""
     x = vesta.tensor([True, False, True] * 30)
     assert vesta.square(x).dtype is vesta.int64 and vesta.square(x).tolist() == [1, 0, 1] * 30
     assert vesta.clamp_max(x, vesta.tensor(False)).tolist() == [False] * 90
@@ -139,7 +139,7 @@ def test_bools_take_part_as_in_pytorch() -> None:
 
 
 def test_integer_arange_counts_before_it_truncates() -> None:
-    """The number of values comes from the bounds as given, the values from the truncated ones."""
+    """The number of values comes from the bounds as given, the values from the truncated bounds."""
     for dtype in (vesta.int32, vesta.int64):
         assert vesta.arange(0, -8.000001, -4.0, dtype=dtype).tolist() == [0, -4, -8]
         assert vesta.arange(0.5, 3.7, 1, dtype=dtype).tolist() == [0, 1, 2, 3]
@@ -155,7 +155,7 @@ def test_a_sequence_that_stands_still_raises() -> None:
 
 @pytest.mark.parametrize("op", [vesta.add, vesta.sub])
 def test_alpha_of_integers_is_an_integer(op) -> None:
-    """A fraction, NaN or a number beyond the dtype raises: it would be cut silently; 2.0 is 2."""
+    """A fraction, NaN or a number out of the dtype's range raises instead of being truncated silently; 2.0 is 2."""
     x = vesta.arange(4, dtype=vesta.int8)
     for alpha in (0.5, float("nan"), float("inf"), 300, 2**60):
         for call in (lambda a: op(x, x, alpha=a), lambda a: op(x, 1, alpha=a), lambda a: x.add_(x, alpha=a)):
@@ -187,7 +187,7 @@ def test_any_and_all_over_no_dimension() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16"])
 def test_places_in_long_rows(dtype: str) -> None:
-    """Rows that are searched in pieces give the first of equal extrema, and the first NaN, also where strided."""
+    """Rows that are searched in parts give the first of equal extrema, and the first NaN, also with strides."""
     n = (1 << 16) * 3 + 5
     for step in (1, 2):
         x = vesta.zeros(2, n, step, dtype=getattr(vesta, dtype))[:, :, 0]

@@ -1,4 +1,4 @@
-"""The roll call and the table are equal both ways, and agree on what each op promises."""
+"""The op list and the table have the same ops, and agree on the promises of each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ NAMES = [name for row in OPS for name in row.roll_names]
 
 
 def test_every_op_has_a_row() -> None:
-    assert sorted(set(REGISTRY) - set(NAMES)) == [], "ops of the roll call without a row in tests/op_db.py"
+    assert sorted(set(REGISTRY) - set(NAMES)) == [], "ops of the op list without a row in tests/op_db.py"
 
 
 def test_every_row_has_an_op() -> None:
-    assert sorted(set(NAMES) - set(REGISTRY)) == [], "rows of tests/op_db.py without an op in the roll call"
+    assert sorted(set(NAMES) - set(REGISTRY)) == [], "rows of tests/op_db.py without an op in the op list"
 
 
 def test_no_row_twice() -> None:
@@ -30,7 +30,7 @@ def test_no_row_twice() -> None:
 
 @pytest.mark.parametrize("row", single(row for row in OPS if not row.covers))
 def test_row_and_op_agree(row: Row) -> None:
-    """Both say the same of gradients; a method or in-place variant that the row promises exists."""
+    """Both agree on gradients; a method or in-place variant that the row promises exists."""
     entry = REGISTRY[row.name]
     assert entry["differentiable"] == row.grad
     for variant, attribute in (("method", row.name), ("inplace", f"{row.name}_")):
@@ -42,6 +42,6 @@ def test_row_and_op_agree(row: Row) -> None:
 
 @pytest.mark.parametrize("row", single(row for row in OPS if row.fn is None))
 def test_op_has_help(row: Row) -> None:
-    """``help(op)`` says something: a docstring that starts with the op's own name or names it."""
+    """``help(op)`` has a text: a docstring that contains the op's name."""
     target = getattr(vesta.Tensor, row.name) if row.where == "Tensor" else check.function_of(row)
     assert row.name in (inspect.getdoc(target) or "")

@@ -18,7 +18,7 @@ REGISTRY = op_registry.by_name()
 
 
 def promises(row: Row, variant: str) -> bool:
-    """Returns whether the row or the roll call promises the variant: a derived variant is tested unasked."""
+    """Returns whether the row or the op list promises the variant: a derived variant is always tested."""
     return getattr(row, variant) or (row.kind in ("unary", "binary") and REGISTRY.get(row.name, {}).get(variant, False))
 
 
@@ -45,7 +45,7 @@ def shape_kept(sample: Sample) -> bool:
 
 @pytest.mark.parametrize("row, dtype, device", placed(IN_PLACE, fits_in_place))
 def test_in_place(row: Row, dtype: str, device: str) -> None:
-    """``x.op_()`` writes the function's bits into x, in any layout, returns x itself and counts the version up."""
+    """``x.op_()`` writes the function's bits into x, in any layout, returns x itself and increments the version."""
     function = check.function_of(row)
     for sample in filter(shape_kept, row.samples(Maker(DTYPES[dtype], row.name))):
         for layout in (check.layout_contiguous, check.layout_transposed, check.layout_sliced):
@@ -73,7 +73,7 @@ def test_in_place_refuses_a_wider_result(row: Row, dtype: str) -> None:
 
 @pytest.mark.parametrize("row", single(row for row in IN_PLACE if row.kind == "binary"))
 def test_in_place_does_not_grow(row: Row) -> None:
-    """An in-place op whose other operand would broadcast the first one to a larger shape raises."""
+    """An in-place op raises if its other operand would broadcast the first one to a larger shape."""
     dtype = vesta.float32 if row.accepts("float32") else vesta.int32
     x, y = vesta.ones(3, dtype=dtype), vesta.ones(2, 3, dtype=dtype)
     with pytest.raises(RuntimeError) as caught:

@@ -15,7 +15,7 @@ GRADS = [0.5, -1.0, 2.0, 0.25, -0.5]
 
 
 def sgd(p: float, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False) -> float:
-    """SGD on one number over GRADS."""
+    """Computes SGD on one number over GRADS."""
     buffer = None
     for g in GRADS:
         g = (-g if maximize else g) + weight_decay * p
@@ -27,7 +27,7 @@ def sgd(p: float, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nester
 
 
 def adam(p: float, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, decoupled=False) -> float:
-    """Adam on one number over GRADS."""
+    """Computes Adam on one number over GRADS."""
     m = v = top = 0.0
     for t, g in enumerate(GRADS, 1):
         if decoupled:
@@ -42,7 +42,7 @@ def adam(p: float, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsg
 
 
 def run(make, start: float = 1.5, dtype=None) -> float:
-    """The value of one parameter after steps with GRADS."""
+    """Returns the value of one parameter after steps with GRADS."""
     parameter = nn.Parameter(vesta.tensor([start], dtype=dtype or vesta.float64))
     optimizer = make([parameter])
     for g in GRADS:
@@ -70,7 +70,7 @@ def test_adam_follows_its_formula(options: dict) -> None:
 def rmsprop(
     p: float, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, maximize=False
 ) -> float:
-    """RMSprop on one number over GRADS."""
+    """Computes RMSprop on one number over GRADS."""
     v = mean = b = 0.0
     for g in GRADS:
         g = (-g if maximize else g) + weight_decay * p
@@ -90,7 +90,7 @@ def test_rmsprop_follows_its_formula(options: dict) -> None:
 
 
 def test_rmsprop_goes_on_from_its_state() -> None:
-    """The state has PyTorch's names, and a loaded one takes the same steps."""
+    """The state has PyTorch's names, and an optimizer that loads it takes the same steps."""
     a, b = weights(1)[0], weights(1)[0]
     first, second = (optim.RMSprop([p], momentum=0.9, centered=True, eps=0.1) for p in (a, b))
     step_all(first)
@@ -112,7 +112,7 @@ def step_all(optimizer: optim.Optimizer, value: float = 1.0, skip: int | None = 
 
 
 def test_parameters_without_a_gradient_are_left_alone() -> None:
-    """One that joins later starts its own count; the others go on with theirs."""
+    """A parameter that gets a gradient later starts its own step count; the others continue theirs."""
     parameters = weights()
     optimizer = optim.Adam(parameters, lr=0.1)
     step_all(optimizer, skip=1)
@@ -122,7 +122,7 @@ def test_parameters_without_a_gradient_are_left_alone() -> None:
 
 
 def test_changes_between_steps_count() -> None:
-    """Options, parameters and state that somebody changes hold from the next step on."""
+    """Changed options, parameters and state are used from the next step on."""
     parameters = weights(1)
     optimizer = optim.SGD(parameters, lr=1.0, momentum=0.5)
     step_all(optimizer)
@@ -207,7 +207,7 @@ def test_loading_is_all_or_nothing() -> None:
         optimizer.load_state_dict({})
     optimizer.load_state_dict(good)
     step_all(optimizer)
-    assert good["state"][0]["step"].item() == 1.0  # what was loaded is not what is trained
+    assert good["state"][0]["step"].item() == 1.0  # training does not change the loaded dict
 
 
 @pytest.mark.differs

@@ -1,4 +1,4 @@
-"""Libraries of different builds: each is told apart before anything of it is called, and the error says what to do."""
+"""Libraries of different builds: each is detected before it is called, and the error says what to do."""
 
 from __future__ import annotations
 
@@ -112,5 +112,5 @@ def test_the_name_of_a_build_follows_its_headers_alone(tmp_path: Path) -> None:
     first = name("int a;")
     assert '"0.1.0+' in first
     os.utime(at, (1, 1))
-    assert name("int a;") == first and at.stat().st_mtime == 1  # left alone: nothing is compiled again
+    assert name("int a;") == first and at.stat().st_mtime == 1  # unchanged: nothing is compiled again
     assert len({first, name("long a;"), name("int a;", "0.2.0"), name("int a;", settings="sanitize")}) == 4

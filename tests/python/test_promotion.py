@@ -1,8 +1,8 @@
 """Result dtypes of mixed operands, exhaustively: 12 dtypes against 12 dtypes (tensors and 0-d tensors) and 4 numbers.
 
-The rule is PyTorch's. Three categories (bool, integers, floats, complex being a fourth) and three priorities: tensors
-with dimensions, 0-d tensors, Python numbers. An operand of lower priority changes the result only when its category is
-higher, and a number then brings the default dtype of its category.
+The rule is PyTorch's. There are four categories (bool, integers, floats, complex) and three priorities: tensors with
+dimensions, 0-d tensors, Python numbers. An operand of lower priority changes the result only if its category is higher;
+a number then has the default dtype of its category.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def expect(result, letter: str, note: str) -> None:
 
 @pytest.mark.parametrize("left", LETTERS, ids=LETTERS.get)
 def test_tensor_with_tensor(left: str) -> None:
-    """add, mul and where give the table's dtype in both orders; div its float; so do two 0-d tensors."""
+    """add, mul and where give the table's dtype in both orders, div its float; the same holds for two 0-d tensors."""
     for right, result in zip(LETTERS, TABLE[left].split()[0]):
         note = f"{LETTERS[left]} with {LETTERS[right]}"
         for shape in ((2,), ()):
@@ -91,7 +91,7 @@ def test_tensor_with_number(left: str) -> None:
 
 @pytest.mark.differs
 def test_half_with_complex() -> None:
-    """There are no 32-bit complex dtypes here: a 16-bit float with a complex 0-d tensor or number gives complex64."""
+    """There is no 32-bit complex dtype here: a 16-bit float with a complex 0-d tensor or number gives complex64."""
     for half in "hg":
         for other in (tensor("c"), tensor("z"), 1j):
             expect(tensor(half, 2) + other, "c", f"{LETTERS[half]} with complex")
@@ -100,7 +100,7 @@ def test_half_with_complex() -> None:
 
 @pytest.mark.parametrize("left", LETTERS, ids=LETTERS.get)
 def test_comparisons_give_bool(left: str) -> None:
-    """Comparisons answer bool for every pair; ordering of complex numbers raises."""
+    """Comparisons give bool for every pair; ordering of complex numbers raises."""
     for right in LETTERS:
         for shape in ((2,), ()):
             a, b = tensor(left, 2), tensor(right, *shape)

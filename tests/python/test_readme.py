@@ -1,4 +1,4 @@
-"""The programs that README.md shows run as printed, and both languages print the same line."""
+"""The programs in README.md run as printed, and both languages print the same line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUILD = Path(vesta.__file__).parents[2]
 
 
 def block(language: str) -> str:
-    """Returns the code that README.md shows in one language."""
+    """Returns the code in README.md in one language."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
     assert len(blocks) == 1, f"README.md shows one program in {language}"
     return blocks[0]

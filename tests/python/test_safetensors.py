@@ -1,4 +1,4 @@
-"""Files in the safetensors format: what round-trips, what a broken file raises, and that saving is atomic."""
+"""Files in the safetensors format: round trips, errors of broken files, and atomic saving."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(path, header, data: bytes = b"", length: int | None = None):
 
 @pytest.mark.parametrize("dtype", list(DTYPES))
 def test_safetensors_round_trip(tmp_path, dtype: str) -> None:
-    """Every dtype and layout comes back bit for bit, NaN and the sign of zero included."""
+    """Every dtype and layout is read back bit for bit, including NaN and the sign of zero."""
     spec = DTYPES[dtype]
     edge = np.array([0.0, -0.0, np.nan, np.inf, 1.5]) if spec.bits else np.array([0, 1, 1, 0, 1])
     edge = edge.astype(spec.carrier)
@@ -44,7 +44,7 @@ def test_safetensors_round_trip(tmp_path, dtype: str) -> None:
 
 
 def test_safetensors_layout(tmp_path) -> None:
-    """The file is the published format: header length, JSON with offsets that cover the data, little-endian values."""
+    """The file has the published format: header length, JSON with offsets that cover the data, little-endian values."""
     path = tmp_path / "a.safetensors"
     safetensors.save_file({"b": vesta.tensor([1.0, 2.0]), "a": vesta.tensor([[7]])}, path, metadata={"k": "v"})
     raw = path.read_bytes()
@@ -127,7 +127,7 @@ def test_safetensors_paths(tmp_path) -> None:
 
 
 def test_saving_is_atomic(tmp_path) -> None:
-    """A save that fails leaves the old file whole and no temporary file behind."""
+    """A save that fails leaves the old file intact and no temporary file."""
     path = tmp_path / "a.safetensors"
     safetensors.save_file({"a": vesta.ones(3)}, path)
     before = path.read_bytes()

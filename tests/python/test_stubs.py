@@ -1,4 +1,4 @@
-"""The type stubs that the build writes beside the package say what the roll call says."""
+"""The type stubs that the build writes beside the package match the op list."""
 
 import importlib.util
 import os
@@ -26,7 +26,7 @@ def stubs():
 @pytest.mark.parametrize(("name", "writer"), [("_C.pyi", "extension"), ("__init__.pyi", "package")])
 def test_stubs_are_current(stubs, name, writer):
     assert (PACKAGE / name).read_text(encoding="utf-8") == getattr(stubs, writer)(), "build the target stubs"
-    assert (PACKAGE / "py.typed").is_file()  # else type checkers do not look
+    assert (PACKAGE / "py.typed").is_file()  # without it type checkers ignore the stubs
 
 
 @pytest.mark.parametrize("name", ["_C.pyi", "__init__.pyi"])

@@ -1,4 +1,4 @@
-"""What libvesta.so holds, read with nm: code of one instruction set stays in its namespace, only our names leave.
+"""The symbols of libvesta.so, read with nm: code of an instruction set has its namespace, only our names are exported.
 
 Without the namespaces the linker keeps one weak copy of a template for all instruction sets, and a machine without
 AVX-512 runs zmm code.
@@ -67,7 +67,7 @@ def test_no_strong_symbol_of_a_high_isa_is_outside_its_namespace(high_objects):
 
 
 def test_shared_inline_functions_are_taken_from_code_that_runs_everywhere():
-    """The objects of higher instruction sets stand last on the link line: what exists is not taken from them."""
+    """Objects of higher instruction sets are last on the link line: symbols that exist are not taken from them."""
     ninja = BUILD / "build.ninja"
     if not ninja.exists():
         pytest.skip("built without Ninja")
@@ -79,7 +79,7 @@ def test_shared_inline_functions_are_taken_from_code_that_runs_everywhere():
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86-64 instructions")
 def test_code_outside_those_namespaces_runs_on_any_machine():
-    """Every instruction of AVX and later is spelled v...; what runs at load is outside, and so is checked."""
+    """Every instruction of AVX and later is spelled v...; code that runs at load is outside, and so is checked."""
     command = ["objdump", "-d", "-C", "--no-show-raw-insn", str(LIBRARY)]
     function, inside, outside = "", 0, set()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -96,7 +96,7 @@ def test_code_outside_those_namespaces_runs_on_any_machine():
 
 
 def test_only_our_own_names_leave_the_library():
-    """Neither SLEEF, fmt nor the standard library is exported a second time."""
+    """SLEEF, fmt and the standard library are not exported again."""
     exported = [name for kind, name in symbols(LIBRARY, "--dynamic") if kind in "TDBR"]
     foreign = [name for name in exported if "vesta" not in name and name not in ("__bss_start", "_edata", "_end")]
     assert exported and not foreign, foreign[:20]

@@ -20,7 +20,7 @@ PREFIX = str(vesta.float32).rsplit(".", 1)[0]
 
 
 def test_attributes_live_as_long_as_the_tensor() -> None:
-    """A tensor that only the library still holds comes back as the same object with its attributes."""
+    """A tensor that only the library still references is returned as the same object with its attributes."""
     x = vesta.ones(2, requires_grad=True)
     x.sum().backward()
     x.grad.note = {"kept": [1, 2]}
@@ -232,7 +232,7 @@ def test_tolist_len_iter_contains() -> None:
 
 
 def test_operators_with_foreign_objects() -> None:
-    """Python's protocol: an operand that is not understood is asked first, then TypeError; == is then False."""
+    """As in Python's protocol, an unknown operand is asked first, then TypeError is raised; == is False."""
 
     class Foreign:
         def __radd__(self, other):
@@ -260,7 +260,7 @@ def test_reflected_and_unary_operators() -> None:
 
 
 def test_numpy_operands() -> None:
-    """A NumPy array on either side of an operator does not tear the tensor apart element by element."""
+    """A NumPy array on either side of an operator does not split the tensor into its elements."""
     x = vesta.tensor([1.0, 2.0], dtype=vesta.float64)
     assert float((x * np.float64(2)).sum()) == 6.0
     assert isinstance(x * np.float32(2), vesta.Tensor) and (x * np.int64(2)).dtype is vesta.float64

@@ -1,4 +1,4 @@
-"""vesta.FloatTensor and its like: the classes of tensors by dtype and device that older programs use."""
+"""vesta.FloatTensor and similar classes: tensors by dtype and device, as older programs use them."""
 
 from __future__ import annotations
 

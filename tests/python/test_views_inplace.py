@@ -1,4 +1,4 @@
-"""Views alias, in-place writes count versions, and the tape follows both; overlaps act as if copied first."""
+"""Views alias, in-place writes increment versions, and the tape follows both; overlaps behave as if copied first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def values(tensor) -> list:
 
 @pytest.mark.parametrize("row", single(row for row in OPS if row.view))
 def test_views_alias_their_base(row: Row) -> None:
-    """Every view row: a write to the base shows in the view, the storage is one, the version counter is one."""
+    """For every view row a write to the base is visible in the view; storage and version counter are shared."""
     function = check.function_of(row)
     for sample in row.samples(Maker(DTYPES["float32"], row.name)):
         args, kwargs = check.materialize(sample, "float32")
@@ -105,7 +105,7 @@ def test_every_write_counts() -> None:
 
 
 def test_saved_tensors_are_version_checked() -> None:
-    """Writing to what backward needs raises, names the op that saved and the op that wrote; a clone avoids it."""
+    """Writing to a saved tensor raises and names the op that saved it and the op that wrote; a clone avoids it."""
     for write in (
         lambda t: t.mul_(2),
         lambda t: t[0:1].zero_(),
@@ -133,7 +133,7 @@ def test_saved_tensors_are_version_checked() -> None:
 
 
 def test_a_quotient_may_be_written() -> None:
-    """Division saves its operands, not its result: (a / b) += c is common, and PyTorch allows it."""
+    """Division saves its operands, not its result: writing to a quotient in place is common, and PyTorch allows it."""
     for make, expected in (
         (lambda x: 1 / x, [-1.0, -0.25]),
         (lambda x: vesta.ones(2, dtype=vesta.float64) / x, [-1.0, -0.25]),
@@ -172,7 +172,7 @@ def test_in_place_on_an_intermediate() -> None:
 
 
 def test_in_place_on_a_tensor_that_did_not_record() -> None:
-    """Writing something that records into a plain tensor makes it part of the graph."""
+    """Writing a recorded value into a plain tensor makes it part of the graph."""
     x = leaf(2.0)
     y = vesta.ones(1, dtype=vesta.float64)
     y.mul_(x)
@@ -188,7 +188,7 @@ def test_in_place_on_a_tensor_that_did_not_record() -> None:
 
 
 def test_in_place_on_a_view_rebases_the_base() -> None:
-    """The base's history takes in the write to its view; the view is rebuilt from the base."""
+    """The base's history includes the write to its view; the view is rebuilt from the base."""
     x = leaf(1.0, 2.0, 3.0)
     y = x * 1
     view = y[1:]
@@ -231,7 +231,7 @@ def test_copy_into_a_view_cuts_the_old_history() -> None:
 
 
 def test_every_view_under_an_in_place_write() -> None:
-    """For each kind of view: y = view(x * 1), y.mul_(2), and the base's gradient is 2 where the view looks."""
+    """For each kind of view: after y = view(x * 1), y.mul_(2) the base's gradient is 2 where the view is."""
     looks = {
         "view": lambda t: t.view(6),
         "reshape": lambda t: t.reshape(3, 2),
@@ -261,7 +261,7 @@ def test_every_view_under_an_in_place_write() -> None:
 
 @pytest.mark.differs
 def test_views_from_multi_output_ops() -> None:
-    """unbind, split and chunk give views one by one: each may be written in place (PyTorch must refuse)."""
+    """unbind, split and chunk return separate views: each may be written in place (PyTorch must refuse)."""
     x = leaf(1.0, 2.0, 3.0, 4.0)
     for cut in (lambda t: t.unbind(), lambda t: t.split(2), lambda t: t.chunk(2)):
         whole = x * 1
@@ -321,7 +321,7 @@ def test_in_place_gradcheck() -> None:
 
 
 def test_clamp_in_place_between_two_bounds() -> None:
-    """What clamp_ overwrites is what its gradient looks at; a refused call leaves its operand as it was."""
+    """clamp_ overwrites the values that its gradient needs; a refused call leaves its operand unchanged."""
     for bounds in ((-0.5, 0.5), (leaf(-0.5), vesta.tensor(0.5, dtype=vesta.float64))):
         x = leaf(-1.0, 0.2, 3.0)
         y = x * 2
@@ -385,7 +385,7 @@ def test_copy_between_overlapping_slices() -> None:
 
 @pytest.mark.differs
 def test_every_small_overlap() -> None:
-    """Exhaustively: two strided looks at one storage of 12 elements; each write equals the one from a copy."""
+    """All pairs of strided views of one storage of 12 elements: each write equals the write from a copy."""
     looks = [
         (size, stride, offset)
         for size in itertools.product((1, 2, 3), repeat=2)
@@ -409,7 +409,7 @@ def test_every_small_overlap() -> None:
 
 @pytest.mark.differs
 def test_writing_where_elements_share_memory_raises() -> None:
-    """A target that holds one element several times has no right answer: it raises."""
+    """A target that contains one element several times has no defined result: it raises."""
     x = vesta.zeros(3)
     for target in (x.expand(2, 3), x.as_strided((2, 2), (1, 1), 0)):
         for write in (

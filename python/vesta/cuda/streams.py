@@ -90,7 +90,7 @@ class ExternalStream(Stream):
 
     def __init__(self, stream_ptr: int, device: Any = None) -> None:
         raise NotImplementedError(
-            "ExternalStream: expected a stream of vesta's own. Make one with vesta.cuda.Stream() and hand "
+            "ExternalStream: expected a stream that vesta made. Make one with vesta.cuda.Stream() and pass "
             "its cuda_stream to the other library."
         )
 

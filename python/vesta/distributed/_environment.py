@@ -78,11 +78,11 @@ def _expand_one(item: str) -> list[str]:
         span = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
         if not span:
             raise ValueError(
-                f"node list: expected numbers and spans like 001-004 in brackets, got {part!r} in {item!r}"
+                f"node list: expected numbers and ranges like 001-004 in brackets, got {part!r} in {item!r}"
             )
         first, last = span[1], span[2] or span[1]
         if int(last) < int(first):
-            raise ValueError(f"node list: expected a span that goes up, got {part!r} in {item!r}")
+            raise ValueError(f"node list: expected an increasing range, got {part!r} in {item!r}")
         numbers.extend(str(n).zfill(len(first)) for n in range(int(first), int(last) + 1))
     return [head + number + tail for number in numbers for tail in tails]
 

@@ -132,7 +132,7 @@ def determine_local_world_size(nproc_per_node: str) -> int:
         if vesta.cuda.is_available():
             return vesta.cuda.device_count()
         if nproc_per_node == "gpu":
-            raise ValueError("--nproc-per-node gpu: expected a CUDA device, got none. Say --nproc-per-node cpu.")
+            raise ValueError("--nproc-per-node gpu: expected a CUDA device, got none. Use --nproc-per-node cpu.")
     if nproc_per_node in ("auto", "cpu"):
         return vesta.get_num_threads()
     try:

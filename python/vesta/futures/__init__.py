@@ -45,7 +45,7 @@ class Future:
     def value(self) -> Any:
         """Returns the value, which must be there, or raises the exception."""
         if not self._done:
-            raise RuntimeError("Future.value: the value is not there yet. Call wait().")
+            raise RuntimeError("Future.value: the value is not available yet. Call wait().")
         if self._exception is not None:
             raise self._exception
         return self._value
@@ -70,7 +70,7 @@ class Future:
 
     def _finish(self, value: Any, exception: BaseException | None) -> None:
         if not self._settle(value, exception):
-            raise RuntimeError("Future: the result was set already.")
+            raise RuntimeError("Future: the result is already set.")
 
     def _settle(self, value: Any, exception: BaseException | None) -> bool:
         """Sets the value or the exception; returns False if one was set already."""

@@ -67,7 +67,7 @@ class Connection:
         with reductions.outgoing() as lease:
             data = ForkingPickler.dumps(obj)
             if not channel.send(data, lease.descriptors(), timeout):
-                raise TimeoutError(f"send: the reader has taken nothing for {timeout} s.")
+                raise TimeoutError(f"send: the reader has not read anything for {timeout} s.")
 
     def recv(self, timeout: float | None = None) -> Any:
         """Receives an object; EOFError if the other side is gone and nothing is left to read.
@@ -77,7 +77,7 @@ class Connection:
         """
         message = self._check(False).receive(timeout)
         if message is None:
-            raise TimeoutError(f"recv: nothing has come for {timeout} s.")
+            raise TimeoutError(f"recv: nothing has arrived for {timeout} s.")
         with reductions.incoming(message, self._keep):
             return ForkingPickler.loads(message.bytes)
 

@@ -47,7 +47,7 @@ class _Queue(SimpleQueue):
         with reductions.outgoing() as lease:
             data = _HEAD.pack(*head) + bytes(ForkingPickler.dumps(content))
             if not self._writer._check(True).send(data, lease.descriptors(), timeout):
-                raise TimeoutError("put: the reader has taken nothing.")
+                raise TimeoutError("put: the reader has not read anything.")
 
     def _receive(self) -> tuple[tuple[int, int], Any, Exception | None]:
         """Returns the head, and the content or the error of unpickling it."""

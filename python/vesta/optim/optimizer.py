@@ -260,9 +260,7 @@ class Optimizer(StateDictMixin):
 
     def _fused(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
         """Updates the parameters and states of one bucket."""
-        raise NotImplementedError(
-            f"{type(self).__name__}: expected a step() of its own, found none. Define step(self)."
-        )
+        raise NotImplementedError(f"{type(self).__name__}: expected a step() method, found none. Define step(self).")
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Registers ``hook(optimizer, args, kwargs)`` to run before ``step``; it may return new (args, kwargs)."""

@@ -306,7 +306,7 @@ class _Packer:
         try:
             self._made.append(self._dict(value) if isinstance(value, dict) else self._sequence(value))
         except Exception as error:
-            warnings.warn(f"pack: {path} stays as it is: {error}", stacklevel=2)
+            warnings.warn(f"pack: {path} is not packed: {error}", stacklevel=2)
             return None
         return len(self._made) - 1
 

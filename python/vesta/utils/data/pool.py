@@ -216,7 +216,7 @@ class Pool:
             WorkerError: a worker that owes an answer is dead or stopped.
         """
         if self.is_over:
-            raise WorkerError("DataLoader: its workers were ended while a batch was waited for.")
+            raise WorkerError("DataLoader: its workers were ended while it waited for a batch.")
         for worker in self.workers:
             if worker.backlog:
                 self._work_off(worker)
@@ -418,7 +418,7 @@ def _advice(number: int) -> str:
     if number == signal.SIGKILL:
         free = _shared.memory_headroom()
         left = f" ({free >> 20} MiB are free now)" if free is not None else ""
-        return f" Nobody can catch it: somebody sent it, or the kernel did for lack of memory{left}; see dmesg."
+        return f" It cannot be caught: a process sent it, or the kernel for lack of memory{left}; see dmesg."
     if number == signal.SIGBUS:
         free = shutil.disk_usage("/dev/shm").free >> 20 if os.path.isdir("/dev/shm") else 0
         return (

@@ -193,7 +193,7 @@ class WeightedRandomSampler(SeekableSampler[int]):
             )
         positive = int((self.weights > 0).sum().item())
         if positive == 0 or not bool(((self.weights >= 0) & (self.weights < math.inf)).all().item()):
-            raise ValueError("WeightedRandomSampler: expected finite weights >= 0, one above, got others (weights).")
+            raise ValueError("WeightedRandomSampler: expected finite weights >= 0, not all 0, got others (weights).")
         if not replacement and num_samples > positive:
             raise ValueError(
                 f"WeightedRandomSampler: expected num_samples <= {positive}, the number of positive weights, got "
