@@ -159,7 +159,7 @@ const Tensor& first_of(const First& first, const A&...) {
 
 template <class Rule, class R, class... A>
 Rule make_rule(const R& result, const A&... a, Needs needs) {
-  if constexpr (requires { Rule::save(result, a..., needs); }) return Rule::save(result, a..., needs);
+  if constexpr (requires { &Rule::save; }) return Rule::save(result, a..., needs);  // all arguments, or no rule
   else return Rule{};
 }
 

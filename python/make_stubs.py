@@ -71,12 +71,11 @@ def typed(entry: dict[str, Any], method: bool) -> str:
         if p["keyword_only"] and not starred:
             parts.append("*")
             starred = True
-        parts.append(f"{p['name']}: {annotation(p)}" + ("" if p["default"] is None else f" = {p['default']}"))
+        default = "..." if (p["default"] or "").startswith("vesta.") else p["default"]
+        parts.append(f"{p['name']}: {annotation(p)}" + ("" if default is None else f" = {default}"))
     extra = ["out: Any = None"] if entry["out"] and not method else []
     if entry["factory"]:
         extra += ["requires_grad: builtins.bool = False", "pin_memory: builtins.bool = False", "layout: Any = None"]
-    if entry["memory_format"]:
-        extra.append("memory_format: Any = None")
     return ", ".join(parts + (["*"] if extra and not starred else []) + extra)
 
 
@@ -111,7 +110,7 @@ class Registry:
             space.setdefault(name, []).append((typed(entry, False), result(entry)))
         if entry["method"]:
             self.methods.setdefault(name, []).append((typed(entry, True), result(entry)))
-        if entry["inplace"] and entry["space"] == "nn":
+        if entry["inplace"] and entry["space"] in ("nn", "private"):
             space.setdefault(f"{name}_", []).append((typed(entry, False), "Tensor"))
         elif entry["inplace"]:
             self.methods.setdefault(f"{name}_", []).append((typed(entry, True), "Tensor"))

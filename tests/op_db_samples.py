@@ -24,6 +24,20 @@ def products(*cases: tuple) -> Samples:
 # ---- selection --------------------------------------------------------------------------------------------------
 
 
+def close(make: Maker) -> Iterator[Sample]:
+    """Makes pairs that are equal, nearly equal and far apart, infinite and NaN."""
+    for shape in ((), (7,), (3, 5)):
+        x = make(*shape)
+        yield call(x, x)
+        yield call(x, make(*shape))
+        yield call(x, make.dtype.round(x + 1e-7) if make.dtype.family in "fc" else x)
+    yield call(make(3, 5), make(5), rtol=0.5, atol=0.25)
+    if make.dtype.family == "f":
+        odd = np.array([np.inf, -np.inf, np.nan, 1.0, np.inf])
+        yield call(odd, np.array([np.inf, np.inf, np.nan, np.inf, 1.0]))
+        yield call(odd, odd, equal_nan=True)
+
+
 def clamp_tensors(make: Maker) -> Iterator[Sample]:
     for shape in ((), (7,), (17,), (3, 5)):
         yield call(make(*shape), make(*shape, low=-2, high=-1), make(*shape, low=1, high=2))

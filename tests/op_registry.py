@@ -8,12 +8,14 @@ import vesta
 
 
 def by_name() -> dict[str, dict[str, Any]]:
-    """Returns the first form of each name of the op list that is not deprecated.
-
-    Twins that the library makes of another op (``clamp_`` of ``clamp``) are left out: the rows of those ops test them.
-    """
+    """Returns the first form of each name of the op list that is not deprecated."""
     names: dict[str, dict[str, Any]] = {}
     for entry in vesta._C._registry():
         if not entry["deprecated"]:
             names.setdefault(entry["name"], entry)
-    return {n: e for n, e in names.items() if not (n.endswith("_") and n[:-1] in names and e["kind"] == "composite")}
+    return names
+
+
+def is_twin(name: str, names: dict[str, dict[str, Any]]) -> bool:
+    """Whether the library makes an in-place op of another one (``clamp_`` of ``clamp``), whose row tests both."""
+    return name.endswith("_") and name[:-1] in names and names[name]["kind"] == "composite"

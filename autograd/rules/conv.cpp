@@ -46,7 +46,8 @@ struct InputGradientRule {  // of _conv2d_backward_input(grad, weight)
   Grads<2> operator()(const Tensor& g, Needs needs) const {
     Tensor of_grad, of_weight;
     if (needs[0]) of_grad = conv2d(g, weight(), {}, m.stride, m.padding, m.dilation, m.groups);
-    if (needs[1]) of_weight = _conv2d_backward_weight(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups);
+    if (needs[1])
+      of_weight = _conv2d_backward_weight(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups);
     return {of_grad, of_weight};
   }
 };

@@ -97,7 +97,7 @@ struct GatherRule {
   Dims sizes;
   int64_t dim = 0;
   Saved index;
-  static GatherRule save(const Tensor&, const Tensor& x, int64_t dim, const Tensor& index, Needs) {
+  static GatherRule save(const Tensor&, const Tensor& x, int64_t dim, const Tensor& index, bool, Needs) {
     return {Dims(x.sizes()), dim, Saved(index)};
   }
   Tensor operator()(const Tensor& g, Needs) const {
@@ -161,7 +161,8 @@ struct EmbeddingRule {
   Dims sizes;
   Saved indices;
   int64_t padding_idx = -1;
-  static EmbeddingRule save(const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx, Needs) {
+  static EmbeddingRule save(const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool, bool,
+                            Needs) {
     return {Dims(weight.sizes()), Saved(indices), padding_idx};
   }
   Tensor operator()(const Tensor& g, Needs) const {

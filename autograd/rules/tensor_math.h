@@ -1,6 +1,6 @@
 // The words of core/ops/math.h for T = Tensor, so that the gradients in core/ops/pointwise can be evaluated with ops
-// and thus recorded (double backward). exp, log, maximum and so on are the functions of the roll call, found by
-// argument-dependent lookup; here is what the roll call has under another name.
+// and thus recorded (double backward). exp, log, maximum and so on are the functions of the op list, found by
+// argument-dependent lookup; here is what the op list has under another name.
 #pragma once
 #include <vesta/core/ops/math.h>
 #include <vesta/core/ops/ops.h>

@@ -88,6 +88,8 @@ constexpr Schema make(Schema s, Property... property) {
 inline constexpr auto method = [](Schema& s) { s.method = true; };
 /// The op is a method in Python, and no function.
 inline constexpr auto tensor_only = [](Schema& s) { s.method = true, s.function = false; };
+/// The op is a function too.
+inline constexpr auto also_function = [](Schema& s) { s.function = true; };
 /// The op is no method in Python, whatever C++ has.
 inline constexpr auto no_method = [](Schema& s) { s.method = false; };
 inline constexpr auto inplace = [](Schema& s) { s.inplace = true; };

@@ -431,10 +431,14 @@ Tensor randn_composite(IntList size, Generator* generator, MaybeDType dtype, May
   DType d = dtype.value_or(default_dtype());
   return normal_(empty(checked(size, d, "randn"), d, device), 0, 1, generator);
 }
+Tensor bernoulli_Tensor__composite(const Tensor& input, const Tensor& p, Generator* generator) {
+  return copy_(input, bernoulli(expand(p, input.sizes()), generator));
+}
 Tensor bernoulli_p_composite(const Tensor& input, double p, Generator* generator) {
   return bernoulli_(empty_like(input), p, generator);
 }
-Tensor randint_low_composite(int64_t low, int64_t high, IntList size, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+Tensor randint_low_composite(int64_t low, int64_t high, IntList size, Generator* generator, MaybeDType dtype,
+                             MaybeDevice device) {
   DType d = dtype.value_or(DType::int64);
   VESTA_CHECK(low < high, value, "randint: expected low < high, got low=", low, " and high=", high, ".");
   return random_(empty(checked(size, d, "randint"), d, device), low, high, generator);
@@ -452,11 +456,11 @@ Tensor zeros_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice d
 Tensor ones_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
   return full_like(input, 1, dtype, device);
 }
-Tensor rand_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
-  return uniform_(empty_like(input, dtype, device), 0, 1, nullptr);
+Tensor rand_like_composite(const Tensor& input, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+  return uniform_(empty_like(input, dtype, device), 0, 1, generator);
 }
-Tensor randn_like_composite(const Tensor& input, MaybeDType dtype, MaybeDevice device) {
-  return normal_(empty_like(input, dtype, device), 0, 1, nullptr);
+Tensor randn_like_composite(const Tensor& input, Generator* generator, MaybeDType dtype, MaybeDevice device) {
+  return normal_(empty_like(input, dtype, device), 0, 1, generator);
 }
 
 Tensor new_empty_composite(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {

@@ -154,8 +154,8 @@ Tensor log_softmax_composite(const Tensor& input, int64_t dim, MaybeDType dtype)
   return _log_softmax(input.to(*dtype), dim);
 }
 
-Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, Word padding,
-                                IntList dilation, int64_t groups) {
+Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                Word padding, IntList dilation, int64_t groups) {
   if (padding == "valid") return conv2d(input, weight, bias, stride, 0, dilation, groups);
   VESTA_CHECK(padding == "same", value, "conv2d: expected padding 'valid', 'same' or integers, got '", padding,
               "' (padding).");

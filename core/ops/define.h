@@ -72,11 +72,11 @@ Tensor run_on_copy(const Tensor& input, A... a) {
 }
 
 /// The in-place twin of an op: the op, and a copy of the result onto its first operand.
-template <auto& op, class... A>
+template <auto& op, auto& inplace, class... A>
 Tensor run_and_copy(const Tensor& input, A... a) {
   // What the gradient saves must stay as it was: of a recorded input a copy is taken, as every in-place op does.
   const Tensor before = layer_state.grad_enabled && input.requires_grad() ? ::vesta::clone(input) : input;
-  return write_result(input, op(before, static_cast<A>(a)...), op.name);
+  return write_result(input, op(before, static_cast<A>(a)...), inplace.name);
 }
 
 // Functions of an op's type: these find R(A...) of an object and give the instance above.
@@ -88,9 +88,9 @@ template <auto& inplace, class... A>
 constexpr auto twin(const Op<Tensor(const Tensor&, A...)>*) {
   return &run_on_copy<inplace, A...>;
 }
-template <auto& op, class... A>
+template <auto& op, auto& inplace, class... A>
 constexpr auto copied(const Op<Tensor(const Tensor&, A...)>*) {
-  return &run_and_copy<op, A...>;
+  return &run_and_copy<op, inplace, A...>;
 }
 /// Returns what stands in the autocast slot of `op`: null where its schema has no rule.
 template <auto& op, const Schema& schema, class R, class... A>
@@ -152,14 +152,15 @@ constexpr Fn body_of(auto address) {
       traits::describe<def::Struct, traits::Arity<Signature<decltype(sig::name::call)>>::inputs,                       \
                        traits::Arity<Signature<decltype(sig::name::call)>>::params>(schemas::name),                    \
       pointwise_kernel<name>(&name), casts_of<name, schemas::name>(&name));
-#define VESTA_DEFINE_OBJECT(object, body)                                                                              \
-  constinit Op<Signature<decltype(sig::object::call)>> object(schemas::object, body, casts_of<object, schemas::object>(&object));
-#define VESTA_DEFINE_OP(R, object, ...)                                                                                \
-  VESTA_DEFINE_OBJECT(object, (body_of<schemas::object.composite, decltype(object)::Fn>([](auto on) {                     \
-                        if constexpr (on.value) return &object##_composite;                                            \
+#define VESTA_DEFINE_OBJECT(object, body)                                      \
+  constinit Op<Signature<decltype(sig::object::call)>> object(                 \
+      schemas::object, body, casts_of<object, schemas::object>(&object));
+#define VESTA_DEFINE_OP(R, object, ...)                                                             \
+  VESTA_DEFINE_OBJECT(object, (body_of<schemas::object.composite, decltype(object)::Fn>([](auto on) { \
+                        if constexpr (on.value) return &object##_composite;                         \
                       })))
 #define VESTA_DEFINE_TWIN(R, object, ...) VESTA_DEFINE_OBJECT(object, twin<object##_>(&object##_))
-#define VESTA_DEFINE_COPIED(source, R, object, ...) VESTA_DEFINE_OBJECT(object, copied<source>(&source))
+#define VESTA_DEFINE_COPIED(source, R, object, ...) VESTA_DEFINE_OBJECT(object, (copied<source, object>(&source)))
 #define VESTA_DEFINE_IN(space, R, name, ...) VESTA_DEFINE_OP(R, space##_##name)
 #define VESTA_DEFINE_FORM(...)
 #define VESTA_DEFINE_PYTHON_FORM(...)

@@ -44,7 +44,8 @@
              tensor_only, composite)
 #define VESTA_LINE_METHOD_INPLACE_AS(G, R, name, overload, params, args, ...)                                          \
   VESTA_LINE_METHOD_AS(G, R, name, overload, params, args __VA_OPT__(, ) __VA_ARGS__)                                  \
-  G##_COPIED(name##_##overload, Tensor, name##_##overload##_, name##_, #overload, (const Tensor& input VESTA_COMMA params), \
+  G##_COPIED(name##_##overload, Tensor, name##_##overload##_, name##_, #overload,                                      \
+             (const Tensor& input VESTA_COMMA params),                                                                 \
              (input VESTA_COMMA args), tensor_only, composite)
 #define VESTA_LINE_METHOD_AS_INPLACE(G, name, overload, params, args, ...)                                             \
   G##_OP(Tensor, name##_##overload##_, name##_, #overload, (const Tensor& input VESTA_COMMA params),                   \

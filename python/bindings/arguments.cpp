@@ -153,7 +153,7 @@ bool accepts(const Param& p, PyObject* o) {
       DType d;
       return to_dtype(o, d);
     }
-    case Kind::text: return PyUnicode_Check(o) || (p.name == "memory_format" && to_format(o) != Format::none);
+    case Kind::text: return p.name == "memory_format" ? to_format(o) != Format::none : PyUnicode_Check(o);
     case Kind::generator: return is_generator(o);
     default: return true;
   }
@@ -303,7 +303,8 @@ Device to_device(const Table& t, int i, PyObject* o) {
   return d;
 }
 std::string_view to_text(const Table& t, int i, PyObject* o) {
-  if (t.params[size_t(i)].name == "memory_format" && (o == Py_None || to_format(o) != Format::none)) {
+  if (t.params[size_t(i)].name == "memory_format") {
+    if (o != Py_None && to_format(o) == Format::none) wrong_type(t, i, "vesta.memory_format", o);
     const Format f = o == Py_None ? Format::preserve : to_format(o);
     constexpr std::string_view names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
     return names[int(f)];

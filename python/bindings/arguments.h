@@ -93,6 +93,10 @@ struct Bound {
   void bind(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     bind_or(t, self, args, count, names, true);
   }
+  /// Binds; false where the number of arguments or a name is not the form's.
+  bool matches(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+    return bind_or(t, self, args, count, names, false);
+  }
   /// Binds and checks the kinds of all arguments; false where they are not those of the form.
   bool fits(const Table& t, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names);
 

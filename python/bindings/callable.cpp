@@ -156,7 +156,8 @@ void warn_deprecated(const Callable& callable, const Table& t) {
   std::string text = "This overload of " + callable.name + " is deprecated:\n\t" + callable.name + "(" + t.signature +
                      ")\nConsider using one of the following signatures instead:";
   for (const Form& f : callable.forms) {
-    if (!f.table->schema || !f.table->schema->deprecated) text += "\n\t" + callable.name + "(" + f.table->signature + ")";
+    if (f.table->schema->deprecated) continue;
+    text += "\n\t" + callable.name + "(" + f.table->signature + ")";
   }
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw_current();
 }
@@ -196,18 +197,20 @@ std::string shown(const Callable& callable, const Table& t) {
   return text + ")";
 }
 
-/// Raises a TypeError for arguments that no form takes: of the only form that is not deprecated in its own words.
-[[noreturn]] void refuse(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count,
-                         PyObject* names) {
-  std::vector<const Form*> current;
+/// Raises a TypeError for arguments that no form takes: in the words of the one form that has as many and such names.
+PyObject* refuse(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  std::vector<const Form*> current, likely;
   for (const Form& f : callable.forms) {
-    if (!f.table->schema->deprecated) current.push_back(&f);
-  }
-  if (current.size() == 1) {
+    if (f.table->schema->deprecated) continue;
+    current.push_back(&f);
     Bound b;
-    b.bind(*current[0]->table, self, args, count, names);
-    Ref result(run(callable, *current[0], b, self, names));  // a conversion of an argument raises
-    if (!result) throw_current();
+    if (b.matches(*f.table, self, args, count, names)) likely.push_back(&f);
+  }
+  if (current.size() == 1 || likely.size() == 1) {
+    const Form& form = *(likely.size() == 1 ? likely : current)[0];
+    Bound b;
+    b.bind(*form.table, self, args, count, names);
+    return run(callable, form, b, self, names);  // the conversion of an argument raises
   }
   std::string text = callable.name + "() received an invalid combination of arguments - got (" +
                      given_types(self, args, count, names) + "), but expected one of:";
@@ -289,7 +292,7 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
       Bound b;
       if (b.fits(*form.table, self, args, count, names)) return run(callable, form, b, self, names);
     }
-    refuse(callable, self, args, count, names);
+    return refuse(callable, self, args, count, names);
   } catch (...) {
     translate_exception();
     return nullptr;

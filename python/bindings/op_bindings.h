@@ -67,6 +67,23 @@ class Binder {
   std::map<std::string, Slot> methods_;
 };
 
+/// The arguments of a call, converted from the first to the last: the first wrong one is named.
+template <class... T>
+struct Converted {
+  Converted(const Table&, int, Bound&) {}
+};
+template <class T, class... Rest>
+struct Converted<T, Rest...> {
+  Arg<T> first;
+  Converted<Rest...> rest;
+  Converted(const Table& t, int i, Bound& b) : first(t, i, b), rest(t, i + 1, b) {}
+};
+template <size_t i>
+auto& at(auto& converted) {
+  if constexpr (i == 0) return converted.first;
+  else return at<i - 1>(converted.rest);
+}
+
 /// Calls F::run, a function of signature R(A...), on bound arguments.
 template <class F, class Signature>
 struct ThinCall;
@@ -80,11 +97,11 @@ struct ThinCall<F, R(A...)> {
   template <size_t... I>
   static PyObject* expand(const Table& t, Bound& b, [[maybe_unused]] Out out, std::index_sequence<I...>) {
     using All = std::tuple<std::remove_cvref_t<A>...>;
-    std::tuple<Box<std::tuple_element_t<I, All>>...> a{Place{t, int(I), b}...};
+    Converted<std::tuple_element_t<I, All>...> a(t, 0, b);
     auto run = [&]() -> R {
       WithoutGil open(b.big);
-      if constexpr ((std::is_same_v<A, Out> || ...)) return F::run(std::get<I>(a).arg.get()..., out);
-      else return F::run(std::get<I>(a).arg.get()...);
+      if constexpr ((std::is_same_v<A, Out> || ...)) return F::run(at<I>(a).get()..., out);
+      else return F::run(at<I>(a).get()...);
     };
     if constexpr (std::is_void_v<R>) {
       run();
@@ -93,17 +110,6 @@ struct ThinCall<F, R(A...)> {
       return to_python(t, run());
     }
   }
-  // Lets a tuple build its elements in place, in order.
-  struct Place {
-    const Table& t;
-    int i;
-    Bound& b;
-  };
-  template <class T>
-  struct Box {
-    Arg<T> arg;
-    Box(Place p) : arg(p.t, p.i, p.b) {}
-  };
 };
 
 /// Calls an op.

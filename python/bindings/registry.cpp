@@ -106,7 +106,9 @@ std::string shown_type(const Param& p) {
       case Kind::boolean: return "bool";
       case Kind::dtype: return "dtype";
       case Kind::device: return "device";
-      case Kind::text: return p.name == "memory_format" ? "memory_format" : "str";
+      case Kind::text: 
+        if (p.name != "memory_format") return "str";
+        return p.default_text == "preserve_format" ? "memory_format?" : "memory_format";
       case Kind::generator: return "Generator";
       default: return "any";
     }
@@ -114,7 +116,9 @@ std::string shown_type(const Param& p) {
   return p.none_allowed ? text + "?" : text;
 }
 
-PyObject* text_object(const std::string& s) { return checked(PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size()))); }
+PyObject* text_object(const std::string& s) {
+  return checked(PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size())));
+}
 
 Ref parameters(const Table& t) {
   Ref list(checked(PyList_New(0)));
@@ -125,6 +129,11 @@ Ref parameters(const Table& t) {
                                     "number", p.kind == Kind::operand ? Py_True : Py_False)));
     checked(PyList_Append(list.get(), entry.get()));
   }
+  if (t.schema->memory_format) {
+    Ref entry(checked(Py_BuildValue("{s:s,s:s,s:s,s:O,s:O}", "name", "memory_format", "type", "memory_format?",
+                                    "default", "None", "keyword_only", Py_True, "number", Py_False)));
+    checked(PyList_Append(list.get(), entry.get()));
+  }
   return list;
 }
 
@@ -132,8 +141,9 @@ PyObject* describe(const Table& t) {
   const Schema& s = *t.schema;
   static constexpr const char* kSpaces[] = {"", "linalg", "fft", "special", "nn", "private"};
   Ref params = parameters(t), names(checked(PyList_New(0))), parts(checked(PyList_New(0)));
-  for (const std::string& alias : aliases()[s.name]) {
-    Ref text(text_object(alias));
+  const std::string own = s.name, base = own.ends_with('_') ? own.substr(0, own.size() - 1) : own;
+  for (const std::string& alias : aliases()[base]) {
+    Ref text(text_object(own == base ? alias : alias + "_"));
     checked(PyList_Append(names.get(), text.get()));
   }
   for (const char* field : s.fields) {
@@ -191,7 +201,8 @@ void Binder::add(const Schema& s, Thin thin, const Added& entries) {
   if (s.function) add_form(functions_[int(s.space)], name, entries.function, form);
   if (s.method) add_form(methods_, name, entries.method, form);
   if (s.inplace) {
-    if (s.space == Space::functional) add_form(functions_[int(s.space)], name + "_", entries.inplace_function, inplace);
+    const bool in_module = s.space == Space::functional || s.space == Space::hidden;
+    if (in_module) add_form(functions_[int(s.space)], name + "_", entries.inplace_function, inplace);
     else add_form(methods_, name + "_", entries.inplace, inplace);
   }
 }
@@ -209,10 +220,29 @@ void Binder::add_alias(const char* alias, const char* name, const Added& entries
   copy(methods_, std::string(name) + "_", std::string(alias) + "_", entries.inplace);
 }
 
+namespace {
+/// Gives a callable without a text that of another form of its name, or of the private op that its forms call.
+void find_doc(const Callable& callable) {
+  Table& first = *callable.forms[0].table;
+  for (const Form& f : callable.forms) {
+    if (!f.table->doc.empty()) return;
+  }
+  for (const std::string& name : {std::string(first.op), "_" + std::string(first.op)}) {
+    for (const Table* t : tables()) {
+      if (t->op == name && !t->doc.empty()) {
+        first.doc = t->doc;
+        return;
+      }
+    }
+  }
+}
+}  // namespace
+
 bool Binder::finish(PyObject* module) {
   for (int space = 0; space < 6; ++space) {
     PyObject* to = add_module(module, kModules[space]);
     for (auto& [name, slot] : functions_[space]) {
+      find_doc(*slot.callable);
       if (!add_function(to, *slot.callable, slot.entry)) return false;
       // What the package's own Python calls: vesta._C._fused_adam_.
       if (space == int(Space::hidden) && name[0] == '_') {
@@ -221,6 +251,7 @@ bool Binder::finish(PyObject* module) {
     }
   }
   for (auto& [name, slot] : methods_) {
+    find_doc(*slot.callable);
     if (!add_method(*slot.callable, slot.entry)) return false;
   }
   return true;

@@ -33,9 +33,6 @@ Tensor values(std::vector<double> v) {
   std::copy(v.begin(), v.end(), static_cast<double*>(t.data_ptr()));
   return t;
 }
-bool equal(const Tensor& a, const Tensor& b) {
-  return a.defined() && b.defined() && std::ranges::equal(a.sizes(), b.sizes()) && eq(a, b).all().item<bool>();
-}
 template <class F>
 std::string message_of(F f) {
   try {

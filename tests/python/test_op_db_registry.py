@@ -17,7 +17,8 @@ NAMES = [name for row in OPS for name in row.roll_names]
 
 
 def test_every_op_has_a_row() -> None:
-    assert sorted(set(REGISTRY) - set(NAMES)) == [], "ops of the op list without a row in tests/op_db.py"
+    missing = sorted(n for n in set(REGISTRY) - set(NAMES) if not op_registry.is_twin(n, REGISTRY))
+    assert missing == [], "ops of the op list without a row in tests/op_db.py"
 
 
 def test_every_row_has_an_op() -> None:
@@ -35,8 +36,8 @@ def test_row_and_op_agree(row: Row) -> None:
     assert entry["differentiable"] == row.grad
     for variant, attribute in (("method", row.name), ("inplace", f"{row.name}_")):
         if getattr(row, variant) and row.fn is None:
-            assert entry[variant], f"the row promises {variant}"
-        if entry[variant]:
+            assert hasattr(vesta.Tensor, attribute), f"the row promises {variant}"
+        if entry[variant] and entry["space"] == "":
             assert hasattr(vesta.Tensor, attribute)
 
 

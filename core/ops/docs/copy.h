@@ -11,13 +11,13 @@ inline constexpr char _to_copy[] =
     "_to_copy(dtype=None, device=None, non_blocking=False): a copy in another dtype or on another device. "
     "non_blocking returns before a copy from or to page-locked memory is done.";
 inline constexpr char copy_[] =
-    "copy_(src, non_blocking=False): overwrites the tensor with src, which is converted and must broadcast to its "
+    "copy_(other, non_blocking=False): overwrites the tensor with other, which is converted and must broadcast to "
     "shape; both may share memory.";
 inline constexpr char fill_[] =
     "fill_(value): sets every element; a value outside the range of an integer type raises.";
 inline constexpr char contiguous[] =
-    "contiguous(*, memory_format=contiguous_format): the tensor itself where its elements lie in that order, else such a "
-    "copy.";
+    "contiguous(*, memory_format=contiguous_format): the tensor itself where its elements lie in that order, else such "
+    "a copy.";
 inline constexpr char zero_[] = "zero_(): sets every element to 0.";
 
 }  // namespace vesta::doc

@@ -1,6 +1,7 @@
 // The op list, arithmetic. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_ARITHMETIC(OP)                                                                                       \
   OP(POINTWISE, neg, Neg, (), (), inplace, out)                                                                        \
   OP(POINTWISE, abs, Abs, (), (), inplace, out)                                                                        \
@@ -14,13 +15,15 @@
   OP(POINTWISE, ceil, Ceil, (), (), inplace, out)                                                                      \
   OP(POINTWISE, conj_physical, ConjPhysical, (), (), inplace, out)                                                     \
   OP(POINTWISE, add, Add, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out)              \
-  OP(FORM_METHOD, Tensor, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other), add(input, other, alpha), deprecated, \
-     out)                                                                                                              \
-  OP(FORM_INPLACE, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other), ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated) \
+  OP(FORM_METHOD, Tensor, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
+     add(input, other, alpha), deprecated, out)                                                                        \
+  OP(FORM_INPLACE, add, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
+     ops::add(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
   OP(POINTWISE, sub, Sub, (const Operand& other, Kw<RealScalar> alpha = 1), (other, alpha), inplace, out)              \
-  OP(FORM_METHOD, Tensor, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other), sub(input, other, alpha), deprecated, \
-     out)                                                                                                              \
-  OP(FORM_INPLACE, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other), ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated) \
+  OP(FORM_METHOD, Tensor, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                         \
+     sub(input, other, alpha), deprecated, out)                                                                        \
+  OP(FORM_INPLACE, sub, alpha, (RealScalar alpha, const Tensor& other), (alpha, other),                                \
+     ops::sub(input, other, alpha, Out{&input, Out::inplace}), deprecated)                                             \
   OP(POINTWISE, mul, Mul, (const Operand& other), (other), inplace, out)                                               \
   OP(POINTWISE, div, Div, (const Operand& other), (other), inplace, out)                                               \
   OP(METHOD_INPLACE_AS, Tensor, div, Tensor_mode, (const Operand& other, Kw<MaybeText> rounding_mode),                 \
@@ -28,9 +31,11 @@
   OP(POINTWISE, floor_divide, FloorDivide, (const Operand& other), (other), inplace, out)                              \
   OP(POINTWISE, _trunc_divide, TruncDivide, (const Operand& other), (other), hidden)                                   \
   OP(POINTWISE, remainder, Remainder, (const Operand& other), (other), inplace, out)                                   \
-  OP(FORM, Tensor, remainder, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other), remainder(wrapped(input), other)) \
+  OP(FORM, Tensor, remainder, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other),                      \
+     remainder(wrapped(input), other))                                                                                 \
   OP(POINTWISE, pow, Pow, (const Operand& exponent), (exponent), inplace, out, casts(none, float32))                   \
-  OP(FORM, Tensor, pow, Scalar, (Scalar input, const Tensor& exponent), (input, exponent), pow(wrapped(input), exponent), out) \
+  OP(FORM, Tensor, pow, Scalar, (Scalar input, const Tensor& exponent), (input, exponent),                             \
+     pow(wrapped(input), exponent), out)                                                                               \
   OP(POINTWISE, maximum, Maximum, (const Tensor& other), (other), out)                                                 \
   OP(POINTWISE, minimum, Minimum, (const Tensor& other), (other), out)                                                 \
   OP(METHOD, Tensor, conj, (), (), composite)                                                                          \

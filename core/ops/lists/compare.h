@@ -1,6 +1,7 @@
 // The op list, comparisons, logic and bits. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_COMPARE(OP)                                                                                          \
   OP(POINTWISE, isnan, IsNan, (), ())                                                                                  \
   OP(POINTWISE, isinf, IsInf, (), ())                                                                                  \
@@ -19,15 +20,17 @@
   OP(POINTWISE, bitwise_and, BitwiseAnd, (const Operand& other), (other), inplace, out)                                \
   OP(POINTWISE, bitwise_or, BitwiseOr, (const Operand& other), (other), inplace, out)                                  \
   OP(POINTWISE, bitwise_xor, BitwiseXor, (const Operand& other), (other), inplace, out)                                \
-  OP(FORM, Tensor, bitwise_and, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other), bitwise_and(wrapped(input), other)) \
-  OP(FORM, Tensor, bitwise_or, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other), bitwise_or(wrapped(input), other)) \
-  OP(FORM, Tensor, bitwise_xor, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other), bitwise_xor(wrapped(input), other)) \
+  OP(FORM, Tensor, bitwise_and, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other),                    \
+     bitwise_and(wrapped(input), other))                                                                               \
+  OP(FORM, Tensor, bitwise_or, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other),                     \
+     bitwise_or(wrapped(input), other))                                                                                \
+  OP(FORM, Tensor, bitwise_xor, Scalar_Tensor, (Scalar input, const Tensor& other), (input, other),                    \
+     bitwise_xor(wrapped(input), other))                                                                               \
   OP(METHOD, bool, equal, (const Tensor& other), (other), composite, no_gradient)                                      \
   OP(METHOD, Tensor, isclose,                                                                                          \
      (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),                          \
      (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
-  OP(METHOD, bool, allclose,                                                                                           \
-     (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),                          \
+  OP(METHOD, bool, allclose, (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),  \
      (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
   OP(ALIAS, not_equal, ne)                                                                                             \
   OP(ALIAS, less, lt)                                                                                                  \

@@ -1,6 +1,7 @@
 // The op list, exponentials and logarithms. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_EXPLOG(OP)                                                                                           \
   OP(POINTWISE, exp, Exp, (), (), inplace, out, casts(none, float32))                                                  \
   OP(POINTWISE, log, Log, (), (), inplace, out, casts(none, float32))                                                  \

@@ -1,20 +1,32 @@
 // The op list, factories: tensors out of nothing. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_FACTORY(OP)                                                                                          \
   OP(FUNCTION, Tensor, empty, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                      \
      (size, dtype, device), out, factory, memory_format)                                                               \
-  OP(FUNCTION, Tensor, full,                                                                                           \
-     (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                            \
+  OP(FUNCTION, Tensor, full, (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),    \
      (size, fill_value, dtype, device), out, factory)                                                                  \
   OP(FUNCTION_AS, Tensor, arange, start_step,                                                                          \
      (Scalar start, Scalar end, Scalar step = 1, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                  \
      (start, end, step, dtype, device), out, factory)                                                                  \
-  OP(FORM, Tensor, arange, end, (Scalar end, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (end, dtype, device), \
-     arange(0, end, 1, dtype, device), out, factory)                                                                   \
+  OP(PYTHON_FORM, Tensor, arange, start,                                                                               \
+     (Scalar start, Scalar end, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (start, end, dtype, device),      \
+     arange(start, end, 1, dtype, device), factory)                                                                    \
+  OP(FORM, Tensor, arange, end, (Scalar end, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                      \
+     (end, dtype, device), arange(0, end, 1, dtype, device), out, factory)                                             \
   OP(FUNCTION, Tensor, linspace,                                                                                       \
      (Scalar start, Scalar end, int64_t steps, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
      (start, end, steps, dtype, device), out, factory)                                                                 \
+  OP(FORM, Tensor, linspace, Tensor_Tensor,                                                                            \
+     (const Tensor& start, const Tensor& end, int64_t steps, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),      \
+     (start, end, steps, dtype, device), linspace(start.item(), end.item(), steps, dtype, device), out, factory)       \
+  OP(FORM, Tensor, linspace, Tensor_Scalar,                                                                            \
+     (const Tensor& start, Scalar end, int64_t steps, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),             \
+     (start, end, steps, dtype, device), linspace(start.item(), end, steps, dtype, device), out, factory)              \
+  OP(FORM, Tensor, linspace, Scalar_Tensor,                                                                            \
+     (Scalar start, const Tensor& end, int64_t steps, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),             \
+     (start, end, steps, dtype, device), linspace(start, end.item(), steps, dtype, device), out, factory)              \
   OP(FUNCTION_AS, Tensor, eye, m, (int64_t n, int64_t m, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),          \
      (n, m, dtype, device), out, factory)                                                                              \
   OP(FORM, Tensor, eye, n, (int64_t n, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (n, dtype, device),        \
@@ -37,6 +49,5 @@
      (size, dtype, device), composite, factory, tensor_only)                                                           \
   OP(METHOD, Tensor, new_ones, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                     \
      (size, dtype, device), composite, factory, tensor_only)                                                           \
-  OP(METHOD, Tensor, new_full,                                                                                         \
-     (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                            \
+  OP(METHOD, Tensor, new_full, (IntList size, Scalar fill_value, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),  \
      (size, fill_value, dtype, device), composite, factory, tensor_only)

@@ -1,12 +1,24 @@
 // The op list, matrix products. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_MATMUL(OP)                                                                                           \
   OP(METHOD, Tensor, matmul, (const Tensor& other), (other), out, casts(lower, lower))                                 \
   OP(FUNCTION, Tensor, linear, (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}),                     \
-     (input, weight, bias), functional, casts(lower, lower))                                                           \
+     (input, weight, bias), functional, out, casts(lower, lower))                                                      \
   OP(METHOD, Tensor, mm, (const Tensor& mat2), (mat2), composite, out)                                                 \
   OP(METHOD, Tensor, bmm, (const Tensor& mat2), (mat2), composite, out)                                                \
-  OP(METHOD, Tensor, addmm,                                                                                            \
-     (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
+  OP(PYTHON_FORM, Tensor, addmm, alpha_beta,                                                                           \
+     (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
+     (beta, input, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), deprecated, out)                         \
+  OP(PYTHON_FORM, Tensor, addmm, beta,                                                                                 \
+     (RealScalar beta, const Tensor& input, const Tensor& mat1, const Tensor& mat2), (beta, input, mat1, mat2),        \
+     addmm(input, mat1, mat2, beta), deprecated, out)                                                                  \
+  OP(PYTHON_FORM, Tensor, addmm, method_alpha_beta,                                                                    \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
+     (input, beta, alpha, mat1, mat2), addmm(input, mat1, mat2, beta, alpha), tensor_only, deprecated)                 \
+  OP(PYTHON_FORM, Tensor, addmm, method_beta,                                                                          \
+     (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
+     addmm(input, mat1, mat2, beta), tensor_only, deprecated)                                                          \
+  OP(METHOD, Tensor, addmm, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
      (mat1, mat2, beta, alpha), composite, out, casts(lower, lower))

@@ -1,22 +1,21 @@
 // The op list, normalisation. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_NORM(OP)                                                                                             \
   OP(FUNCTION, TensorTriple, native_batch_norm,                                                                        \
      (const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean, MaybeTensor running_var,    \
       bool training, double momentum, double eps),                                                                     \
-     (input, weight, bias, running_mean, running_var, training, momentum, eps))                                        \
+     (input, weight, bias, running_mean, running_var, training, momentum, eps), out)                                   \
   OP(FUNCTION, TensorTriple, _batch_norm_backward,                                                                     \
      (const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean, const Tensor& invstd,           \
-      bool training),                                                                                                  \
-     (grad, input, weight, mean, invstd, training), hidden)                                                            \
+      bool training), (grad, input, weight, mean, invstd, training), hidden)                                           \
   OP(FUNCTION, Tensor, batch_norm,                                                                                     \
      (const Tensor& input, MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor weight = {},                 \
       MaybeTensor bias = {}, bool training = false, double momentum = 0.1, double eps = 1e-5),                         \
-     (input, running_mean, running_var, weight, bias, training, momentum, eps), composite, functional)                 \
+     (input, running_mean, running_var, weight, bias, training, momentum, eps), composite, hidden)                     \
   OP(FUNCTION, Tensor, layer_norm,                                                                                     \
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeTensor bias = {},                   \
-      double eps = 1e-5),                                                                                              \
-     (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32))                        \
+      double eps = 1e-5), (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32))   \
   OP(FUNCTION, Tensor, normalize, (const Tensor& input, double p = 2, IntList dim = 1, double eps = 1e-12),            \
      (input, p, dim, eps), composite, functional, out)

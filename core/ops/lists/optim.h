@@ -1,6 +1,7 @@
 // The op list, fused steps of optimizers and of loss scaling. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_OPTIM(OP)                                                                                            \
   OP(FUNCTION, void, _fused_sgd_,                                                                                      \
      (TensorList params, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,      \
@@ -12,15 +13,13 @@
       TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,    \
       bool maximize, bool decoupled = false),                                                                          \
      (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,         \
-      amsgrad, maximize, decoupled),                                                                                   \
-     hidden, no_gradient, any_device)                                                                                  \
+      amsgrad, maximize, decoupled), hidden, no_gradient, any_device)                                                  \
   OP(FUNCTION, void, _fused_rmsprop_,                                                                                  \
      (TensorList params, TensorList grads, TensorList square_avgs, TensorList grad_avgs,                               \
       TensorList momentum_buffer_list, TensorList state_steps, double lr, double alpha, double eps,                    \
       double weight_decay, double momentum, bool centered, bool maximize),                                             \
      (params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, lr, alpha, eps, weight_decay,          \
-      momentum, centered, maximize),                                                                                   \
-     hidden, no_gradient, any_device)                                                                                  \
+      momentum, centered, maximize), hidden, no_gradient, any_device)                                                  \
   OP(FUNCTION, void, _amp_unscale_, (TensorList grads, const Tensor& found_inf, const Tensor& inv_scale),              \
      (grads, found_inf, inv_scale), hidden, no_gradient, any_device)                                                   \
   OP(FUNCTION, void, _amp_update_scale_,                                                                               \

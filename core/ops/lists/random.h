@@ -1,18 +1,25 @@
 // The op list, random numbers. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_RANDOM(OP)                                                                                           \
   OP(METHOD, Tensor, uniform_, (double from = 0, double to = 1, Kw<Generator*> generator = nullptr),                   \
-     (from, to, generator), tensor_only)                                                                               \
+     (from, to, generator), tensor_only, no_gradient)                                                                  \
   OP(METHOD, Tensor, normal_, (double mean = 0, double std = 1, Kw<Generator*> generator = nullptr),                   \
-     (mean, std, generator), tensor_only)                                                                              \
-  OP(METHOD, Tensor, _random_, (MaybeInt from, MaybeInt to, Generator* generator), (from, to, generator), hidden)      \
-  OP(FORM_INPLACE, random, from, (int64_t from, MaybeInt to, Kw<Generator*> generator = nullptr), (from, to, generator), \
-     to ? _random_(input, from, to, generator) : _random_(input, {}, from, generator))                                 \
+     (mean, std, generator), tensor_only, no_gradient)                                                                 \
+  OP(METHOD, Tensor, _random_, (MaybeInt from, MaybeInt to, Generator* generator), (from, to, generator), hidden,      \
+     no_gradient)                                                                                                      \
+  OP(FORM_INPLACE, random, from, (int64_t from, MaybeInt to, Kw<Generator*> generator = nullptr),                      \
+     (from, to, generator), to ? _random_(input, from, to, generator) : _random_(input, {}, from, generator),          \
+     no_gradient)                                                                                                      \
   OP(FORM_INPLACE, random, to, (int64_t to, Kw<Generator*> generator = nullptr), (to, generator),                      \
-     _random_(input, 0, to, generator))                                                                                \
-  OP(FORM_INPLACE, random, all, (Kw<Generator*> generator = nullptr), (generator), _random_(input, {}, {}, generator)) \
-  OP(METHOD, Tensor, bernoulli_, (double p = 0.5, Kw<Generator*> generator = nullptr), (p, generator), tensor_only)    \
+     _random_(input, 0, to, generator), no_gradient)                                                                   \
+  OP(FORM_INPLACE, random, all, (Kw<Generator*> generator = nullptr), (generator),                                     \
+     _random_(input, {}, {}, generator), no_gradient)                                                                  \
+  OP(METHOD, Tensor, bernoulli_, (double p = 0.5, Kw<Generator*> generator = nullptr), (p, generator), tensor_only,    \
+     no_gradient)                                                                                                      \
+  OP(METHOD_AS_INPLACE, bernoulli, Tensor, (const Tensor& p, Kw<Generator*> generator = nullptr), (p, generator),      \
+     composite, no_gradient)                                                                                           \
   OP(METHOD, Tensor, bernoulli, (Kw<Generator*> generator = nullptr), (generator), out, no_gradient)                   \
   OP(METHOD_AS, Tensor, bernoulli, p, (double p, Kw<Generator*> generator = nullptr), (p, generator), composite,       \
      no_gradient)                                                                                                      \
@@ -28,15 +35,17 @@
      (size, generator, dtype, device), composite, out, factory)                                                        \
   OP(FUNCTION_AS, Tensor, randint, low,                                                                                \
      (int64_t low, int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},              \
-      MaybeDevice device = {}),                                                                                        \
-     (low, high, size, generator, dtype, device), composite, out, factory)                                             \
+      MaybeDevice device = {}), (low, high, size, generator, dtype, device), composite, out, factory)                  \
   OP(FORM, Tensor, randint, high,                                                                                      \
-     (int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}), (high, size, generator, dtype, device), \
+     (int64_t high, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                           \
+      MaybeDevice device = {}), (high, size, generator, dtype, device),                                                \
      randint(0, high, size, generator, dtype, device), out, factory)                                                   \
-  OP(METHOD, Tensor, rand_like, (Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (dtype, device), composite,      \
-     factory, memory_format, no_method)                                                                                \
-  OP(METHOD, Tensor, randn_like, (Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (dtype, device), composite,     \
-     factory, memory_format, no_method)                                                                                \
+  OP(METHOD, Tensor, rand_like, (Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),  \
+     (generator, dtype, device), composite, factory, memory_format, no_method)                                         \
+  OP(METHOD, Tensor, randn_like,                                                                                       \
+     (Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),                             \
+     (generator, dtype, device), composite, factory, memory_format, no_method)                                         \
   OP(FUNCTION, Tensor, _dropout, (const Tensor& input, double p = 0.5, bool training = true), (input, p, training),    \
      composite, hidden)                                                                                                \
-  OP(FORM, Tensor, dropout, function, (const Tensor& input, double p, bool train), (input, p, train), _dropout(input, p, train))
+  OP(FORM, Tensor, dropout, function, (const Tensor& input, double p, bool train), (input, p, train),                  \
+     _dropout(input, p, train))

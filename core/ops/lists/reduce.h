@@ -1,21 +1,25 @@
 // The op list, reductions and scans. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_REDUCE(OP)                                                                                           \
   OP(METHOD_AS, Tensor, sum, dim, (const MaybeDims& dim, bool keepdim = false, Kw<MaybeDType> dtype = {}),             \
      (dim, keepdim, dtype), out, casts(none, float32_result))                                                          \
-  OP(FORM_METHOD, Tensor, sum, all, (Kw<MaybeDType> dtype = {}), (dtype), sum(input, MaybeDims(), false, dtype), out)  \
+  OP(FORM_METHOD, Tensor, sum, all, (Kw<MaybeDType> dtype = {}), (dtype), sum(input, MaybeDims(), false, dtype))       \
   OP(METHOD_AS, Tensor, mean, dim, (const MaybeDims& dim, bool keepdim = false, Kw<MaybeDType> dtype = {}),            \
      (dim, keepdim, dtype), out)                                                                                       \
-  OP(FORM_METHOD, Tensor, mean, all, (Kw<MaybeDType> dtype = {}), (dtype), mean(input, MaybeDims(), false, dtype), out) \
+  OP(FORM_METHOD, Tensor, mean, all, (Kw<MaybeDType> dtype = {}), (dtype), mean(input, MaybeDims(), false, dtype),     \
+     out)                                                                                                              \
   OP(METHOD, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                              \
      casts(none, float32_result))                                                                                      \
-  OP(METHOD, Tensor, amax, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                              \
-  OP(METHOD, Tensor, amin, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                              \
+  OP(METHOD, Tensor, amax, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                     \
+  OP(METHOD, Tensor, amin, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                     \
   OP(METHOD_AS, Tensor, any, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
      no_gradient)                                                                                                      \
   OP(METHOD_AS, Tensor, all, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
      no_gradient)                                                                                                      \
+  OP(PYTHON_FORM, Tensor, any, all, (const Tensor& input), (input), any(input), method, out, no_gradient)              \
+  OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, out, no_gradient)              \
   OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
      fields("values", "indices"))                                                                                      \
   OP(METHOD, Tensor, max, (), (), composite, out)                                                                      \
@@ -29,15 +33,16 @@
   OP(METHOD_AS, Tensor, var, correction,                                                                               \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, out)                                                                                                   \
-  OP(FORM_METHOD, Tensor, var, unbiased, (Flag unbiased), (unbiased), var(input, MaybeDims(), int64_t(unbiased), false)) \
-  OP(FORM_METHOD, Tensor, var, dim, (const MaybeDims& dim, Flag unbiased, bool keepdim = false), (dim, unbiased, keepdim), \
-     var(input, dim, int64_t(unbiased), keepdim), out)                                                                 \
+  OP(FORM_METHOD, Tensor, var, unbiased, (Flag unbiased), (unbiased),                                                  \
+     var(input, MaybeDims(), int64_t(unbiased), false))                                                                \
+  OP(FORM_METHOD, Tensor, var, dim, (const MaybeDims& dim, Flag unbiased, bool keepdim = false),                       \
+     (dim, unbiased, keepdim), var(input, dim, int64_t(unbiased), keepdim), out)                                       \
   OP(METHOD_AS, Tensor, std, correction,                                                                               \
      (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
      composite, out)                                                                                                   \
-  OP(FORM_METHOD, Tensor, std, unbiased, (Flag unbiased), (unbiased), std(input, MaybeDims(), int64_t(unbiased), false)) \
-  OP(FORM_METHOD, Tensor, std, dim, (const MaybeDims& dim, Flag unbiased, bool keepdim = false), (dim, unbiased, keepdim), \
-     std(input, dim, int64_t(unbiased), keepdim), out)                                                                 \
-  OP(METHOD, Tensor, norm,                                                                                             \
-     (double p = 2, const MaybeDims& dim = {}, bool keepdim = false, MaybeDType dtype = {}),                           \
+  OP(FORM_METHOD, Tensor, std, unbiased, (Flag unbiased), (unbiased),                                                  \
+     std(input, MaybeDims(), int64_t(unbiased), false))                                                                \
+  OP(FORM_METHOD, Tensor, std, dim, (const MaybeDims& dim, Flag unbiased, bool keepdim = false),                       \
+     (dim, unbiased, keepdim), std(input, dim, int64_t(unbiased), keepdim), out)                                       \
+  OP(METHOD, Tensor, norm, (double p = 2, const MaybeDims& dim = {}, bool keepdim = false, MaybeDType dtype = {}),     \
      (p, dim, keepdim, dtype), composite, hidden, casts(none, float32))

@@ -1,6 +1,7 @@
 // The op list, choices between values. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_SELECT(OP)                                                                                           \
   OP(POINTWISE, clamp_min, ClampMin, (const Operand& min), (min), inplace, out)                                        \
   OP(POINTWISE, clamp_max, ClampMax, (const Operand& max), (max), inplace, out)                                        \
@@ -9,7 +10,7 @@
      composite, out)                                                                                                   \
   OP(POINTWISE_FUNCTION, where, Where, (const Tensor& condition, const Operand& input, const Operand& other),          \
      (condition, input, other), out)                                                                                   \
-  OP(PYTHON_FORM, Tensor, where, self, (const Tensor& input, const Tensor& condition, const Operand& other), \
-     (input, condition, other), ops::where(condition, input, other, Out{}), tensor_only)                                                                                                      \
+  OP(PYTHON_FORM, Tensor, where, self, (const Tensor& input, const Tensor& condition, const Operand& other),           \
+     (input, condition, other), ops::where(condition, input, other, Out{}), tensor_only)                               \
   OP(FUNCTION_AS, TensorVector, where, condition, (const Tensor& condition), (condition), composite, no_gradient)      \
   OP(ALIAS, clip, clamp)

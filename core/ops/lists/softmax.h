@@ -1,6 +1,7 @@
 // The op list, softmax. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_SOFTMAX(OP)                                                                                          \
   OP(METHOD, Tensor, _softmax, (int64_t dim), (dim), hidden, casts(none, float32))                                     \
   OP(METHOD, Tensor, _log_softmax, (int64_t dim), (dim), hidden, casts(none, float32))                                 \

@@ -1,6 +1,7 @@
 // The op list, trigonometric and hyperbolic functions. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_TRIGONOMETRIC(OP)                                                                                    \
   OP(POINTWISE, sin, Sin, (), (), inplace, out)                                                                        \
   OP(POINTWISE, cos, Cos, (), (), inplace, out)                                                                        \

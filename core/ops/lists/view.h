@@ -1,6 +1,7 @@
 // The op list, views: other geometry over the same memory. See README.md.
 #pragma once
 
+// clang-format off
 #define VESTA_OPS_VIEW(OP)                                                                                             \
   OP(METHOD, Tensor, view, (IntList size), (size), tensor_only)                                                        \
   OP(METHOD, Tensor, permute, (IntList dims), (dims))                                                                  \
@@ -30,9 +31,11 @@
      composite, any_device)                                                                                            \
   OP(METHOD, TensorVector, unbind, (int64_t dim = 0), (dim), composite)                                                \
   OP(METHOD, TensorVector, split, (IntList split_size, int64_t dim = 0), (split_size, dim), composite, tensor_only)    \
-  OP(PYTHON_FORM, TensorVector, split, function, (const Tensor& tensor, IntList split_size_or_sections, int64_t dim = 0), (tensor, split_size_or_sections, dim), \
+  OP(PYTHON_FORM, TensorVector, split, function,                                                                       \
+     (const Tensor& tensor, IntList split_size_or_sections, int64_t dim = 0), (tensor, split_size_or_sections, dim),   \
      split(tensor, split_size_or_sections, dim))                                                                       \
   OP(METHOD, TensorVector, chunk, (int64_t chunks, int64_t dim = 0), (chunks, dim), composite)                         \
   OP(METHOD, Tensor, sum_to_size, (IntList size), (size), composite, tensor_only)                                      \
-  OP(ALIAS, swapaxes, transpose)                                                                                       \
+  OP(FORM_METHOD, Tensor, swapaxes, axes, (int64_t axis0, int64_t axis1), (axis0, axis1),                              \
+     transpose(input, axis0, axis1))                                                                                   \
   OP(ALIAS, swapdims, transpose)

@@ -66,7 +66,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         >>> vesta.nn.functional.leaky_relu(vesta.tensor([-1.0, 2.0]), 0.5)
         tensor([-0.5000,  2.0000])
     """
-    return (_nn.leaky_relu_ if inplace else _nn.leaky_relu)(input, negative_slope)
+    return (_private.leaky_relu_ if inplace else _private.leaky_relu)(input, negative_slope)
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -145,7 +145,7 @@ def max_pool2d(
         tensor([[[[1., 1.],
                   [1., 1.]]]])
     """
-    op = _nn.max_pool2d_with_indices if return_indices else vesta.max_pool2d
+    op = _private.max_pool2d_with_indices if return_indices else vesta.max_pool2d
     return op(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
@@ -171,7 +171,7 @@ def batch_norm(
     """
     if training and input.dim() > 1 and input.numel() == input.size(1):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
-    return _nn.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return _private.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 def embedding(
@@ -248,7 +248,7 @@ def cross_entropy(
     """
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
-    return _nn.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    return _private.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
 def nll_loss(
@@ -263,7 +263,7 @@ def nll_loss(
     """nll_loss: -input[target], averaged: ``cross_entropy`` for log-probabilities, with the same shapes."""
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
-    return _nn.nll_loss(input, target, weight, ignore_index, reduction)
+    return _private.nll_loss(input, target, weight, ignore_index, reduction)
 
 
 def mse_loss(
@@ -283,7 +283,7 @@ def mse_loss(
     """
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
-    return _nn.mse_loss(input, target, reduction)
+    return _private.mse_loss(input, target, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -312,4 +312,4 @@ def binary_cross_entropy_with_logits(
     """
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
-    return _nn.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
+    return _private.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
