@@ -180,7 +180,7 @@ OPS: list[Row] = [
     view("ravel", np.ravel, s.shapes(((2, 3),), ((),), ((0, 2),), ((5,),)), view=False),
     view("flatten", ref.flatten, s.shapes(((2, 3),), ((2, 3, 4), 1), ((2, 3, 4), 0, 1), ((),), ((0, 3),), ((5,),))),
     view("transpose", lambda x, a, b: np.swapaxes(x, a, b) if x.ndim else x, s.shapes(((2, 3), 0, 1), ((2, 3, 4), -1,
-        0), ((3,), 0, 0), ((), 0, -1), ((0, 2), 0, 1))),
+        0), ((3,), 0, 0), ((), 0, -1), ((0, 2), 0, 1)), covers=("transpose", "swapaxes")),
     view("permute", np.transpose, s.shapes(((2, 3, 4), (2, 0, 1)), ((2, 3), (-1, 0)), ((), ()))),
     view("t", lambda x: x.T, s.shapes(((2, 3),), ((3,),), ((),))),
     view("mT", lambda x: np.swapaxes(x, -1, -2), s.shapes(((2, 3),), ((2, 3, 4),)), fn=c.attribute("mT")),
