@@ -4,7 +4,7 @@
 #include <iostream>
 
 int main() {
-  vesta::Tensor x = vesta::arange_range(1, 4, 1, vesta::DType::float32);
+  vesta::Tensor x = vesta::arange(1, 4, 1, vesta::DType::float32);
   x.set_requires_grad();
   (x * x).sum().backward();
   std::cout << "gradient: " << x.grad() << "\n";
