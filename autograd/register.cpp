@@ -17,6 +17,7 @@ void register_autograd() {
   rules::register_index();
   rules::register_random();
   rules::register_matmul();
+  rules::register_linalg();
   rules::register_conv();
   rules::register_softmax();
   rules::register_loss();

@@ -206,6 +206,7 @@ class Row:
     bitwise: bool = True
     repeats: bool = True
     extremes: bool = False
+    cuda: bool = True  # there is a kernel for CUDA
     covers: tuple[str, ...] = ()
 
     @property

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/norm.h>
