@@ -226,6 +226,17 @@ def solve_triangular(
     return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def rfft2(x: np.ndarray, s: Any = None, dim: tuple = (-2, -1), norm: Any = None) -> np.ndarray:
+    """NumPy's, which knows no size of -1 and no tensor without elements."""
+    sizes = [x.shape[d] for d in dim] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dim)]
+    if x.size == 0:
+        shape = list(x.shape)
+        for d, n in zip(dim, [*sizes[:-1], sizes[-1] // 2 + 1]):
+            shape[d] = n
+        return np.zeros(shape, np.complex128)
+    return np.fft.rfftn(x, sizes, dim, norm)
+
+
 def addmm(c: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any = 1, alpha: Any = 1) -> np.ndarray:
     return (beta * c + alpha * np.matmul(a, b)).astype(a.dtype)
 

@@ -13,6 +13,7 @@ void register_optim();
 void register_amp();
 void register_matmul();
 void register_linalg();
+void register_fft();
 void register_conv();
 void register_norm();
 void register_pool();
@@ -30,6 +31,7 @@ inline void register_all() {
   register_amp();
   register_matmul();
   register_linalg();
+  register_fft();
   register_conv();
   register_norm();
   register_pool();

@@ -8,6 +8,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/fft.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/loss.h>

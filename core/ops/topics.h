@@ -8,6 +8,7 @@
 #include <vesta/core/ops/lists/copy.h>
 #include <vesta/core/ops/lists/explog.h>
 #include <vesta/core/ops/lists/factory.h>
+#include <vesta/core/ops/lists/fft.h>
 #include <vesta/core/ops/lists/index.h>
 #include <vesta/core/ops/lists/linalg.h>
 #include <vesta/core/ops/lists/loss.h>
@@ -38,6 +39,7 @@
   X(random, VESTA_OPS_RANDOM)                                                                                          \
   X(matmul, VESTA_OPS_MATMUL)                                                                                          \
   X(linalg, VESTA_OPS_LINALG)                                                                                          \
+  X(fft, VESTA_OPS_FFT)                                                                                                \
   X(conv, VESTA_OPS_CONV)                                                                                              \
   X(softmax, VESTA_OPS_SOFTMAX)                                                                                        \
   X(norm, VESTA_OPS_NORM)                                                                                              \
