@@ -159,8 +159,12 @@ const Tensor& first_of(const First& first, const A&...) {
 
 template <class Rule, class R, class... A>
 Rule make_rule(const R& result, const A&... a, Needs needs) {
-  if constexpr (requires { &Rule::save; }) return Rule::save(result, a..., needs);  // all arguments, or no rule
-  else return Rule{};
+  if constexpr (requires { Rule::save(result, a..., needs); }) {
+    return Rule::save(result, a..., needs);
+  } else {
+    static_assert(!requires { &Rule::save; }, "a rule's save takes the op's result, all of its arguments and Needs");
+    return Rule{};
+  }
 }
 
 /// The function in the autograd slot of a structured op.

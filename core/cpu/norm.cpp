@@ -31,9 +31,8 @@ void set_at(const Tensor& t, int64_t i, double v) {
   visit<kFloats>(t.dtype(), [&]<class T>() { *reinterpret_cast<T*>(p) = T(static_cast<compute_t<T>>(v)); });
 }
 
-TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias,
-                               MaybeTensor running_mean, MaybeTensor running_var, bool training, double momentum,
-                               double eps) {
+TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                               MaybeTensor running_var, bool training, double momentum, double eps) {
   const bool update = batch_norm_shape(input, weight, bias, running_mean, running_var, training).update;
   Tensor x = contiguous(input);
   Runs runs(x);
@@ -87,8 +86,8 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
 // With x^ = (x - mean) * invstd and m elements a channel:
 //   d bias = sum g,  d weight = sum g x^,
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight,
-                                        const Tensor& mean, const Tensor& invstd, bool training) {
+TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+                                        const Tensor& invstd, bool training) {
   Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
   Runs runs(x);
   Tensor gx = empty_tensor(x.sizes(), x.dtype());

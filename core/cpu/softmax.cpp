@@ -106,8 +106,8 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   return {loss, lse};
 }
 
-Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target,
-                                     MaybeTensor weight, const Tensor& lse, int64_t ignore, double smoothing) {
+Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
+                                     const Tensor& lse, int64_t ignore, double smoothing) {
   const int64_t rows = input.sizes()[0], c = input.sizes()[1];
   Targets classes(target, c, ignore);
   Tensor x = contiguous(input), w = weight.defined() ? contiguous(weight) : Tensor(), g = contiguous(grad);

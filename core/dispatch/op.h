@@ -65,8 +65,7 @@ concept Plain =
     std::is_same_v<T, MaybeDims> || std::is_same_v<T, MaybeDType> || std::is_same_v<T, MaybeDevice> ||
     std::is_same_v<T, MaybeText> || std::is_same_v<T, MaybeInt> || std::is_same_v<T, MaybeScalar> ||
     std::is_same_v<T, MaybeDouble> || std::is_same_v<T, MaybeBool> || std::is_same_v<T, DType> ||
-    std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text> ||
-    std::is_same_v<T, Word>;
+    std::is_same_v<T, Device> || std::is_same_v<T, Generator*> || std::is_same_v<T, Text> || std::is_same_v<T, Word>;
 template <Plain T>
 constexpr uint8_t bits(const T&) {
   return 0;
@@ -76,7 +75,7 @@ constexpr uint8_t bits(const T&) {
 struct Devices {
   static constexpr unsigned kNone = ~0u;
   unsigned first = kNone;  // type and index of the tensors' device
-  bool odd = false;        // a tensor is missing, or lies on another device
+  bool odd = false;  // a tensor is missing, or lies on another device
   DeviceType asked = DeviceType::cpu;  // by a parameter
   void see(const Tensor& t) {
     if (!t.impl()) {

@@ -6,13 +6,13 @@ namespace vesta {
 
 /// Raises unless `t` has a floating-point dtype.
 inline void check_floating(const Tensor& t, const char* op, const char* argument = "input") {
-  VESTA_CHECK(is_float(t.dtype()), not_implemented, op, ": expected a floating-point dtype, got ", t.dtype(), " (",
-              argument, "). Convert with .to().");
+  VESTA_CHECK(is_float(t.dtype()), type, op, ": expected a floating-point dtype, got ", t.dtype(), " (", argument,
+              "). Convert with .to().");
 }
 /// Raises unless `t` has a floating-point or complex dtype.
 inline void check_floating_or_complex(const Tensor& t, const char* op, const char* argument = "input") {
-  VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, op, ": expected a floating-point or complex dtype, got ",
-              t.dtype(), " (", argument, "). Convert with .to().");
+  VESTA_CHECK(is_differentiable(t.dtype()), type, op, ": expected a floating-point or complex dtype, got ", t.dtype(),
+              " (", argument, "). Convert with .to().");
 }
 /// Raises unless `t` has a real dtype.
 inline void check_real(const Tensor& t, const char* op, const char* argument = "input") {

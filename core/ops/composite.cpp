@@ -68,9 +68,7 @@ Tensor gelu_composite(const Tensor& input, Text approximate) {
   return _gelu_erf(input);
 }
 
-Tensor conj_composite(const Tensor& input) {
-  return input.is_complex() ? conj_physical(input) : input;
-}
+Tensor conj_composite(const Tensor& input) { return input.is_complex() ? conj_physical(input) : input; }
 
 // ---- shape ----
 
@@ -401,7 +399,6 @@ Tensor fill_Tensor__composite(const Tensor& input, const Tensor& value) {
               value.dim(), " dimensions.");
   return copy_(input, value);
 }
-
 
 Tensor zero__composite(const Tensor& input) { return fill_(input, 0); }
 

@@ -96,8 +96,7 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tenso
   Tensor loss = neg(sum(terms, dim));
   if (r == Reduce::none) return loss;
   Tensor total = sum(loss);
-  return r == Reduce::sum ? total
-                          : div(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
+  return r == Reduce::sum ? total : div(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
 }
 
 }  // namespace
@@ -178,7 +177,7 @@ Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, Maybe
 }
 
 Tensor max_pool2d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
-                  bool ceil_mode) {
+                            bool ceil_mode) {
   return std::get<0>(max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 

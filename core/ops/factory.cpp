@@ -51,7 +51,6 @@ DType linspace_dtype(Scalar start, Scalar end, int64_t steps, MaybeDType dtype) 
   return d;
 }
 
-
 namespace factory_ops {
 namespace {
 

@@ -37,7 +37,7 @@ struct OpSignature<R(A...)> {
 template <class Function>
 using Signature = typename OpSignature<Function>::type;
 
-namespace tag {}  // a type per object: what a method of Tensor finds its op by
+namespace tag {}  // namespace tag
 template <class Tag>
 struct Invoke;
 }  // namespace ops

@@ -34,7 +34,6 @@ void check_probability(double p, const char* op) {
 
 IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to) {
   VESTA_CHECK(!is_complex(t.dtype()), not_implemented, "random_: expected a real dtype, got ", t.dtype(), ".");
-  if (from && !to) to = from, from = 0;
   // The integers that a dtype represents exactly: [low, high], high at most 2^63 - 1.
   int64_t low = 0, high = 1;
   visit<kReals | kBool>(t.dtype(), [&]<class T>() {
@@ -46,7 +45,13 @@ IntegerRange integer_range(const Tensor& t, MaybeInt from, MaybeInt to) {
       low = -high;
     }
   });
-  if (!from) return {0, t.dtype() == DType::int64 ? uint64_t(1) << 63 : uint64_t(high) + 1};
+  if (!from && !to) return {0, t.dtype() == DType::int64 ? uint64_t(1) << 63 : uint64_t(high) + 1};
+  if (!from) from = 0;
+  if (!to) {  // up to the largest number of the dtype
+    VESTA_CHECK(*from >= low && *from <= high, value, "random_: from = ", *from, " is out of bounds for ", t.dtype(),
+                ".");
+    return {*from, uint64_t(high) - uint64_t(*from) + 1};
+  }
   VESTA_CHECK(*from < *to, value, "random_: expects 'from' to be less than 'to', but got from=", *from, " >= to=", *to,
               ".");
   VESTA_CHECK(*from >= low && *from <= high, value, "random_: from = ", *from, " is out of bounds for ", t.dtype(),

@@ -222,11 +222,20 @@ void enter(PointwiseKernels& k) {
 #undef VESTA_X
 }
 
+}  // namespace vesta::cuda
+
+/// Counts the parameters of a line of the op list, written as a lambda's parameter list (nvcc takes its defaults
+/// there).
+template <class L, class R, class... A>
+struct vesta::traits::Arity<R (L::*)(A...) const> : vesta::traits::Arity<R(A...)> {};
+
+namespace vesta::cuda {
+
 #define VESTA_ENTER(kind, ...) VESTA_LINE_##kind(VESTA_ENTER, __VA_ARGS__)
-#define VESTA_ENTER_POINTWISE(name, Struct, params, ...)         \
+#define VESTA_ENTER_POINTWISE(name, Struct, parameters, ...)         \
   {                                                             \
-    struct Signature { static void call params; };              \
-    using Counts = traits::Arity<decltype(Signature::call)>;    \
+    [[maybe_unused]] auto signature = [] parameters {};         \
+    using Counts = traits::Arity<decltype(&decltype(signature)::operator())>; \
     enter<part, def::Struct, Counts::inputs, Counts::params>(to[at++]); \
   }
 #define VESTA_ENTER_OP(...)

@@ -47,13 +47,14 @@ TensorPair cross_entropy_kernel(const Tensor& input, const Tensor& target, Maybe
   return {loss, lse};
 }
 
-Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target,
-                                     MaybeTensor weight, const Tensor& lse, int64_t ignore, double smoothing) {
+Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, const Tensor& target, MaybeTensor weight,
+                                     const Tensor& lse, int64_t ignore, double smoothing) {
   check_one_device("_cross_entropy_backward", {&grad, &input, &target, &*weight, &lse});
   check_cross_entropy(input, target, weight, smoothing);
   const int64_t rows = input.sizes()[0];
-  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value, "_cross_entropy_backward: expected grad of ",
-              rows, " ", input.dtype(), " numbers, got ", grad.sizes(), " of ", grad.dtype(), ".");
+  VESTA_CHECK(grad.numel() == rows && grad.dtype() == input.dtype(), value,
+              "_cross_entropy_backward: expected grad of ", rows, " ", input.dtype(), " numbers, got ", grad.sizes(),
+              " of ", grad.dtype(), ".");
   VESTA_CHECK(lse.numel() == rows && lse.dtype() == DType::float64, value, "_cross_entropy_backward: expected ", rows,
               " float64 numbers in logsumexp, got ", lse.sizes(), " of ", lse.dtype(), ".");
   DeviceGuard guard(input.device().index);

@@ -43,9 +43,8 @@ struct Launch {
   }
 };
 
-TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias,
-                               MaybeTensor running_mean, MaybeTensor running_var, bool training, double momentum,
-                               double eps) {
+TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                               MaybeTensor running_var, bool training, double momentum, double eps) {
   check_one_device("batch_norm", {&input, &*weight, &*bias, &*running_mean, &*running_var});
   const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
   DeviceGuard guard(input.device().index);
@@ -68,8 +67,8 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
   return {y, mean, invstd};
 }
 
-TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight,
-                                        const Tensor& mean, const Tensor& invstd, bool training) {
+TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+                                        const Tensor& invstd, bool training) {
   check_one_device("_batch_norm_backward", {&grad, &input, &*weight, &mean, &invstd});
   DeviceGuard guard(input.device().index);
   Tensor x = contiguous(input), g = contiguous(grad.dtype() == x.dtype() ? grad : _to_copy(grad, x.dtype()));

@@ -19,7 +19,8 @@ struct Hand {
   static Callable& callable(bool method) {
     const std::string params = M::params;
     table.read(M::name, (method ? params == "()" ? "(const Tensor& input)" : "(const Tensor& input, " + params.substr(1)
-                                : params).c_str());
+                                : params)
+                            .c_str());
     table.doc = M::doc;
     Entry<M>::callable = Callable{M::name, nullptr, {Form{&table, thin, false}}};
     return Entry<M>::callable;

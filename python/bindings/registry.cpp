@@ -106,7 +106,7 @@ std::string shown_type(const Param& p) {
       case Kind::boolean: return "bool";
       case Kind::dtype: return "dtype";
       case Kind::device: return "device";
-      case Kind::text: 
+      case Kind::text:
         if (p.name != "memory_format") return "str";
         return p.default_text == "preserve_format" ? "memory_format?" : "memory_format";
       case Kind::generator: return "Generator";
@@ -154,12 +154,14 @@ PyObject* describe(const Table& t) {
   auto flag = [](bool on) { return on ? Py_True : Py_False; };
   return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:s}", "name",
                        name_in_space(s).c_str(), "overload", s.overload, "space", kSpaces[int(s.space)], "kind",
-                       s.pointwise ? "pointwise" : s.composite ? "composite" : "op", "doc", t.doc.c_str(), "function",
-                       flag(s.function), "method", flag(s.method), "inplace", flag(s.inplace), "out", flag(s.out),
-                       "factory", flag(s.factory), "memory_format", flag(s.memory_format), "deprecated",
-                       flag(s.deprecated), "differentiable", flag(s.differentiable), "aliases", names.get(),
-                       "parameters", params.get(), "fields", parts.get(), "returns", t.result, "signature",
-                       t.signature.c_str());
+                       s.pointwise   ? "pointwise"
+                       : s.composite ? "composite"
+                                     : "op",
+                       "doc", t.doc.c_str(), "function", flag(s.function), "method", flag(s.method), "inplace",
+                       flag(s.inplace), "out", flag(s.out), "factory", flag(s.factory), "memory_format",
+                       flag(s.memory_format), "deprecated", flag(s.deprecated), "differentiable",
+                       flag(s.differentiable), "aliases", names.get(), "parameters", params.get(), "fields",
+                       parts.get(), "returns", t.result, "signature", t.signature.c_str());
 }
 
 PyObject* registry_object(PyObject*, PyObject*) {

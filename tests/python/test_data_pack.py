@@ -92,7 +92,7 @@ def test_what_cannot_be_packed_stays_and_is_named() -> None:
     with pytest.warns(UserWarning) as caught:
         pack_dataset(odd)
     assert type(odd.functions) is list and type(odd.by_object) is dict
-    assert sorted(str(w.message).split(" stays")[0] for w in caught) == [
+    assert sorted(str(w.message).split(" is not packed")[0] for w in caught) == [
         "pack: dataset.by_object",
         "pack: dataset.functions",
     ]

@@ -19,7 +19,9 @@ REGISTRY = op_registry.by_name()
 
 def promises(row: Row, variant: str) -> bool:
     """Returns whether the row or the op list promises the variant: a derived variant is always tested."""
-    return getattr(row, variant) or (row.kind in ("unary", "binary") and REGISTRY.get(row.name, {}).get(variant, False))
+    entry = REGISTRY.get(row.name, {"space": "private"})
+    derived = row.kind in ("unary", "binary") and entry["space"] == "" and entry[variant]
+    return getattr(row, variant) or derived
 
 
 IN_PLACE = [row for row in OPS if promises(row, "inplace")]

@@ -33,7 +33,10 @@ ALLOWED = {
     "native_dropout": "train is a bool; PyTorch's None means True",
     "nn.functional.normalize": "dim may be several dimensions",
     "subtract": "the same forms as sub: alpha is a keyword for numbers too",
+    "subtract_": "the same forms as sub_",
     "true_divide": "the same forms as div",
+    "true_divide_": "the same forms as div_",
+    "copy_": "the form with async cannot be called: async is a keyword of Python",
     "view": "view(dtype) is not there yet",
 }
 

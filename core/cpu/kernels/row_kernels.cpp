@@ -296,8 +296,8 @@ bool unscale(char* gb, int64_t n, double factor) {
 void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
-    rows[d] = {&softmax<T>, &_softmax_backward<T>, &logsumexp<T>,     &dot<T>,    &exp_minus<T>,
-               &moments<T>, &affine<T>,           &gradient_sums<T>, &combine<T>};
+    rows[d] = {&softmax<T>, &_softmax_backward<T>, &logsumexp<T>, &dot<T>, &exp_minus<T>, &moments<T>,
+               &affine<T>,  &gradient_sums<T>,     &combine<T>};
     optim[d] = {&sgd<T>, &adam<T>, &rmsprop<T>, &unscale<T>};
   };
   one.template operator()<float>();

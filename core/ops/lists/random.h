@@ -10,8 +10,7 @@
   OP(METHOD, Tensor, _random_, (MaybeInt from, MaybeInt to, Generator* generator), (from, to, generator), hidden,      \
      no_gradient)                                                                                                      \
   OP(FORM_INPLACE, random, from, (int64_t from, MaybeInt to, Kw<Generator*> generator = nullptr),                      \
-     (from, to, generator), to ? _random_(input, from, to, generator) : _random_(input, {}, from, generator),          \
-     no_gradient)                                                                                                      \
+     (from, to, generator), _random_(input, from, to, generator), no_gradient)                                         \
   OP(FORM_INPLACE, random, to, (int64_t to, Kw<Generator*> generator = nullptr), (to, generator),                      \
      _random_(input, 0, to, generator), no_gradient)                                                                   \
   OP(FORM_INPLACE, random, all, (Kw<Generator*> generator = nullptr), (generator),                                     \

@@ -128,8 +128,7 @@ struct Mul {
 };
 
 struct Div {
-  static constexpr auto doc =
-      "div(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
+  static constexpr auto doc = "div(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
   static constexpr auto accepts = kFloats | kComplexes;
   template <class V> VESTA_HD static V forward(V a, V b) { return a / b; }
   template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g / math::conj(b); }

@@ -140,7 +140,6 @@ void plain_step(int, int, Net& net, std::function<Tensor(const Tensor&)> model,
   loss_of(model(data.x), data.y).backward();
 }
 
-
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string message_of(const std::function<void()>& f) {
