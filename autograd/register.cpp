@@ -17,6 +17,8 @@ void register_autograd() {
   rules::register_index();
   rules::register_random();
   rules::register_matmul();
+  rules::register_linalg();
+  rules::register_fft();
   rules::register_conv();
   rules::register_softmax();
   rules::register_loss();

@@ -21,7 +21,7 @@ rm -rf "$target"
 mkdir -p "$target/include" "$target/lib" "$target/python"
 git describe --always --dirty >"$target/commit" 2>/dev/null || echo unknown >"$target/commit"
 
-for package in libsleef-dev libsleef3 libfmt-dev libfmt9 catch2 nlohmann-json3-dev; do
+for package in libsleef-dev libsleef3 libkissfft-dev libfmt-dev libfmt9 catch2 nlohmann-json3-dev; do
   files=$(dpkg -L "$package") || { echo "gpu_carry.sh: $package is not installed. Run .ci/install_dependencies." >&2
     exit 1; }
   while read -r file; do

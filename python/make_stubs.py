@@ -233,8 +233,8 @@ def package() -> str:
     """Writes __init__.pyi."""
     registry = Registry()
     lines = ["import builtins", "from collections.abc import Sequence", "from typing import Any, overload", ""]
-    lines += ["from . import amp as amp, autograd as autograd, cpu as cpu, cuda as cuda, nn as nn, optim as optim"]
-    lines += ["from . import utils as utils"]
+    lines += ["from . import amp as amp, autograd as autograd, cpu as cpu, cuda as cuda, fft as fft"]
+    lines += ["from . import linalg as linalg, nn as nn, optim as optim, utils as utils"]
     lines += ["from .amp import GradScaler as GradScaler, autocast as autocast"]
     lines += ["from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad"]
     lines += ["from .autograd import set_grad_enabled as set_grad_enabled"]

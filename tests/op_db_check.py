@@ -16,7 +16,7 @@ DEVICES = ["cpu", "cuda"] if vesta.cuda.is_available() else ["cpu"]
 
 def devices_of(row: Row) -> list[str]:
     """Returns the devices on which a row's generated tests run."""
-    return DEVICES
+    return DEVICES if row.cuda else ["cpu"]
 
 
 #: The classes that a refused call may raise: PyTorch's, which the library's own exceptions inherit.

@@ -100,6 +100,43 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
     "addmm": (
         Bad(lambda v: v.addmm(v.ones(3), v.ones(2, 3), v.ones(3, 2)), RuntimeError, "addmm"),
     ),
+    "qr": (
+        Bad(lambda v: v.linalg.qr(v.ones(3)), RuntimeError, "[3]"),
+        Bad(lambda v: v.linalg.qr(v.ones(2, 2), "raw"), RuntimeError, "raw"),
+        Bad(lambda v: v.linalg.qr(v.ones(2, 2).long()), NotImplementedError, "int64"),
+        Bad(lambda v: v.linalg.qr(v.ones(2, 2).half()), NotImplementedError, "float16"),
+        Bad(lambda v: v.linalg.qr(v.ones(2, 2, requires_grad=True), "r")[1].sum().backward(), RuntimeError, "mode='r'"),
+        Bad(
+            lambda v: v.linalg.qr(v.eye(3, 2).requires_grad_(), "complete")[1].sum().backward(),
+            RuntimeError,
+            "nrows > ncols",
+        ),
+    ),
+    "solve_triangular": (
+        Bad(lambda v: v.linalg.solve_triangular(v.eye(2), v.ones(2, 1)), TypeError, "upper"),
+        Bad(lambda v: v.linalg.solve_triangular(v.eye(2), v.ones(2), upper=True), RuntimeError, "[2]"),
+        Bad(lambda v: v.linalg.solve_triangular(v.eye(2, 3), v.ones(2, 1), upper=True), RuntimeError, "2 by 3"),
+        Bad(lambda v: v.linalg.solve_triangular(v.eye(2), v.ones(3, 1), upper=True), RuntimeError, "AX = B"),
+        Bad(
+            lambda v: v.linalg.solve_triangular(v.eye(2), v.ones(2, 3), upper=True, left=False),
+            RuntimeError,
+            "XA = B",
+        ),
+        Bad(lambda v: v.linalg.solve_triangular(v.eye(2), v.ones(2, 1).double(), upper=True), RuntimeError, "float64"),
+    ),
+    "rfft2": (
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2, dtype=v.complex64)), TypeError, "complex64"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2).half()), NotImplementedError, "float16"),
+        Bad(lambda v: v.fft.rfft2(v.ones(3)), IndexError, "-2"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2), dim=(0, 2)), IndexError, "2"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2), dim=(0, 0)), RuntimeError, "0"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2), dim=()), RuntimeError, "at least one"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2), s=(2,)), RuntimeError, "same length"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2), s=(2, 0)), RuntimeError, "(0)"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2), s=(-2, 2)), RuntimeError, "(-2)"),
+        Bad(lambda v: v.fft.rfft2(v.ones(0, 2)), RuntimeError, "(0)"),
+        Bad(lambda v: v.fft.rfft2(v.ones(2, 2), norm="unit"), RuntimeError, "unit"),
+    ),
     "linear": (
         Bad(lambda v: v.nn.functional.linear(v.ones(2, 3), v.ones(4, 5)), RuntimeError, "linear"),
     ),

@@ -205,6 +205,38 @@ def sum_to_size(x: np.ndarray, *size: int) -> np.ndarray:
 # ---- products and networks --------------------------------------------------------------------------------------
 
 
+def qr(x: np.ndarray, mode: str = "reduced") -> tuple:
+    """NumPy's, which knows no matrices without elements in some modes."""
+    if x.size:
+        return tuple(np.linalg.qr(x, mode))
+    *batch, m, n = x.shape
+    rank = m if mode == "complete" else min(m, n)
+    q = np.broadcast_to(np.eye(m, rank, dtype=x.dtype), (*batch, m, rank))
+    return q, np.zeros((*batch, rank, n), x.dtype)
+
+
+def solve_triangular(
+    a: np.ndarray, b: np.ndarray, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> np.ndarray:
+    a = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        a = a * (1 - np.eye(a.shape[-1])) + np.eye(a.shape[-1])
+    if left:
+        return np.linalg.solve(a, b)
+    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def rfft2(x: np.ndarray, s: Any = None, dim: tuple = (-2, -1), norm: Any = None) -> np.ndarray:
+    """NumPy's, which knows no size of -1 and no tensor without elements."""
+    sizes = [x.shape[d] for d in dim] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dim)]
+    if x.size == 0:
+        shape = list(x.shape)
+        for d, n in zip(dim, [*sizes[:-1], sizes[-1] // 2 + 1]):
+            shape[d] = n
+        return np.zeros(shape, np.complex128)
+    return np.fft.rfftn(x, sizes, dim, norm)
+
+
 def addmm(c: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any = 1, alpha: Any = 1) -> np.ndarray:
     return (beta * c + alpha * np.matmul(a, b)).astype(a.dtype)
 

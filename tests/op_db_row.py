@@ -80,6 +80,7 @@ def can_write(source: str, target: str) -> bool:
 #: The rules for the dtype of a result, by name; a row may also have a function from dtype name to dtype name.
 RESULT_RULES: dict[str, Callable[[str], str]] = {
     "same": lambda d: d,
+    "complex": lambda d: "complex128" if d in ("float64", "complex128") else "complex64",
     "float": lambda d: d if DTYPES[d].bits else "float32",
     "real": lambda d: REAL_OF.get(d, d),
     "bool": lambda d: "bool",
@@ -206,6 +207,7 @@ class Row:
     bitwise: bool = True
     repeats: bool = True
     extremes: bool = False
+    cuda: bool = True  # there is a kernel for CUDA
     covers: tuple[str, ...] = ()
 
     @property

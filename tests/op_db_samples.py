@@ -145,6 +145,64 @@ def embedding(make: Maker) -> Iterator[Sample]:
 # ---- networks ---------------------------------------------------------------------------------------------------
 
 
+def qr(make: Maker) -> Iterator[Sample]:
+    for shape in ((1, 1), (3, 3), (5, 3), (3, 5), (2, 4, 3), (2, 0, 3, 4), (0, 3), (3, 0), (0, 0), (40, 33)):
+        yield call(make(*shape))
+        yield call(make(*shape), "complete")
+    yield call(make(5, 3), mode="reduced")
+
+
+def qr_grad(make: Maker) -> Iterator[Sample]:
+    def matrix(*shape: int) -> np.ndarray:
+        """Matrices with independent columns."""
+        return make(*shape, low=-1, high=1) + (3 * np.eye(*shape[-2:])).astype(make.dtype.carrier)
+
+    for shape in ((1, 1), (2, 2), (4, 2), (2, 4), (2, 3, 3), (0, 3)):
+        yield call(matrix(*shape))
+    yield call(matrix(2, 3), "complete")
+    yield call(matrix(3, 3), mode="complete")
+
+
+def solve_triangular(make: Maker) -> Iterator[Sample]:
+    """Matrices with a large diagonal, of which the other triangle must not be read."""
+
+    def matrix(*shape: int) -> np.ndarray:
+        return make(*shape, low=-1, high=1) + (4 * np.eye(shape[-1])).astype(make.dtype.carrier)
+
+    for upper in (True, False):
+        yield call(matrix(2, 2), make(2, 2), upper=upper)
+        yield call(matrix(2, 2), make(2, 3), upper=upper)
+        yield call(matrix(2, 2), make(1, 2), upper=upper, left=False)
+        yield call(matrix(2, 2, 2), make(2, 1), upper=upper, unitriangular=True)
+        yield call(matrix(2, 2), make(2, 1, 2), upper=upper, left=False, unitriangular=True)
+    yield call(matrix(0, 0), make(0, 2), upper=True)
+    yield call(matrix(2, 2), make(2, 2, 2), upper=False)
+
+
+def rfft2(make: Maker) -> Iterator[Sample]:
+    """Lengths with small factors, a large prime one, of 1; sizes that pad and trim; dimensions in any order."""
+    for shape in ((1, 1), (2, 3), (4, 4), (3, 5, 6), (2, 0, 4, 6), (7, 30), (1, 67), (2, 134)):
+        yield call(make(*shape))
+    yield call(make(4, 6), norm="ortho")
+    yield call(make(3, 5), norm="forward")
+    yield call(make(3, 5), norm="backward")
+    yield call(make(3, 5), s=(4, 3))
+    yield call(make(3, 5), (2, 8), norm="forward")
+    yield call(make(3, 5), s=(-1, 7))
+    yield call(make(3, 4, 5), dim=(2, 0))
+    yield call(make(3, 4, 5), s=(2, 6), dim=(0, 1))
+    yield call(make(3, 4, 5), dim=(0, 1, 2))
+    yield call(make(6), dim=(0,))
+    yield call(make(0, 3), s=(2, 2))
+
+
+def rfft2_grad(make: Maker) -> Iterator[Sample]:
+    for shape in ((1, 1), (2, 3), (2, 4), (2, 2, 2)):
+        yield call(make(*shape))
+    yield call(make(2, 3), s=(3, 2), norm="forward")
+    yield call(make(3, 2, 2), dim=(2, 0), norm="ortho")
+
+
 def addmm(make: Maker) -> Iterator[Sample]:
     draw = lambda *shape: make(*shape, low=-1, high=1)
     yield call(draw(2, 4), draw(2, 3), draw(3, 4))

@@ -12,6 +12,8 @@ void register_softmax();
 void register_optim();
 void register_amp();
 void register_matmul();
+void register_linalg();
+void register_fft();
 void register_conv();
 void register_norm();
 void register_pool();
@@ -28,6 +30,8 @@ inline void register_all() {
   register_optim();
   register_amp();
   register_matmul();
+  register_linalg();
+  register_fft();
   register_conv();
   register_norm();
   register_pool();

@@ -8,7 +8,9 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/fft.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/norm.h>

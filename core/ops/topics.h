@@ -8,7 +8,9 @@
 #include <vesta/core/ops/lists/copy.h>
 #include <vesta/core/ops/lists/explog.h>
 #include <vesta/core/ops/lists/factory.h>
+#include <vesta/core/ops/lists/fft.h>
 #include <vesta/core/ops/lists/index.h>
+#include <vesta/core/ops/lists/linalg.h>
 #include <vesta/core/ops/lists/loss.h>
 #include <vesta/core/ops/lists/matmul.h>
 #include <vesta/core/ops/lists/norm.h>
@@ -36,6 +38,8 @@
   X(factory, VESTA_OPS_FACTORY)                                                                                        \
   X(random, VESTA_OPS_RANDOM)                                                                                          \
   X(matmul, VESTA_OPS_MATMUL)                                                                                          \
+  X(linalg, VESTA_OPS_LINALG)                                                                                          \
+  X(fft, VESTA_OPS_FFT)                                                                                                \
   X(conv, VESTA_OPS_CONV)                                                                                              \
   X(softmax, VESTA_OPS_SOFTMAX)                                                                                        \
   X(norm, VESTA_OPS_NORM)                                                                                              \

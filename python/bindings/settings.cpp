@@ -8,6 +8,7 @@
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/base/warning.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/precision.h>
 
@@ -51,6 +52,14 @@ struct SetNumThreads {
 struct GetNumThreads {
   static constexpr char name[] = "get_num_threads", params[] = "()", doc[] = "How many threads an op may use.";
   static PyObject* run(const Table&, Bound&) { return PyLong_FromLong(cpu::num_threads()); }
+};
+struct SetLapackFolder {
+  static constexpr char name[] = "_set_lapack_folder", params[] = "(Text folder)",
+                        doc[] = "Names a folder in which LAPACK is looked for after the system's.";
+  static PyObject* run(const Table& t, Bound& b) {
+    set_lapack_folder(std::string(Arg<Text>(t, 0, b).get()));
+    Py_RETURN_NONE;
+  }
 };
 struct PromoteTypes {
   static constexpr char name[] = "promote_types", params[] = "(object type1, object type2)",
@@ -163,8 +172,8 @@ bool add_settings(PyObject* module) {
   set_interrupt_check(look_at_signals);
   set_warning_handler(show_warning);
   set_waiting_hooks({begin_waiting, end_waiting});
-  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, PromoteTypes, CanCast,
-                       ResultType, ProductSwitch, FloatLimits, IntLimits>(module);
+  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, SetLapackFolder,
+                       PromoteTypes, CanCast, ResultType, ProductSwitch, FloatLimits, IntLimits>(module);
 }
 
 }  // namespace vesta::python

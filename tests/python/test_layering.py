@@ -61,6 +61,7 @@ THIRD_PARTY = {
     r"(cuda|cublas|cudnn|nccl|cub/|thrust/|cooperative_groups|nvtx)": ("cuda",),
     r"(dnnl|oneapi/dnnl)": ("benchmarks",),
     r"sleef": ("core/cpu", "tests", "benchmarks"),
+    r"kissfft/": ("core/cpu",),
     r"(pybind11/|Python\.h)": ("python/bindings", "cuda/python", "benchmarks"),
     r"fmt/": ("core", "autograd", "nn", "multiprocessing", "python/bindings", "cuda", "tests"),
     r"nlohmann/": ("core/io", "autograd", "tests"),

@@ -1,0 +1,118 @@
+#include <vesta/core/cpu/lapack.h>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <vector>
+
+#include <vesta/core/base/error.h>
+#include <vesta/core/ops/linalg.h>
+
+namespace vesta::cpu {
+namespace {
+namespace fs = std::filesystem;
+
+/// The way a library spells the Fortran function `name`: prefix, name, suffix.
+struct Spelling {
+  const char *prefix, *suffix;
+};
+constexpr Spelling kSpellings[] = {{"", "_"}, {"scipy_", "_"}, {"scipy_", "_64_"}, {"", "_64_"}, {"", "64_"}};
+constexpr const char* kNames[] = {"geqrf", "orgqr", "ungqr", "trsm"};  // of all letters: orgqr real, ungqr complex
+
+/// An open library that has the functions; never closed, its threads would outlive it.
+struct Library {
+  void* handle = nullptr;
+  Spelling spelling{};
+  void* find(const std::string& name) const {
+    return dlsym(handle, (spelling.prefix + name + spelling.suffix).c_str());
+  }
+};
+
+/// Returns whether a library has all functions under one spelling, and sets that.
+bool is_complete(Library& library) {
+  return std::any_of(std::begin(kSpellings), std::end(kSpellings), [&](const Spelling& spelling) {
+    library.spelling = spelling;
+    for (char letter : {'s', 'd', 'c', 'z'}) {
+      const bool complex = letter == 'c' || letter == 'z';
+      for (const std::string name : kNames) {
+        if (name == (complex ? "orgqr" : "ungqr")) continue;
+        if (!library.find(letter + name)) return false;
+      }
+    }
+    return true;
+  });
+}
+
+/// Opens a file; where it cannot be used, adds the reason to `problems`.
+bool open(Library& library, const std::string& file, std::string& problems) {
+  library.handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char* why = library.handle ? nullptr : dlerror();
+  if (library.handle && is_complete(library)) return true;
+  problems += (problems.empty() ? "" : "; ") + (why ? std::string(why) : file + " lacks functions of LAPACK");
+  return false;
+}
+
+/// Returns the files to try, in order.
+std::vector<std::string> candidates() {
+  if (const char* named = std::getenv("VESTA_LAPACK_LIBRARY"); named && *named) return {named};
+  std::vector<std::string> files = {"libopenblas.so.0", "liblapack.so.3"};
+  std::error_code ignored;
+  if (const std::string folder = lapack_folder(); !folder.empty()) {
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      if (entry.path().filename().string().find("openblas") != std::string::npos) files.push_back(entry.path());
+    }
+    std::sort(files.begin() + 2, files.end());
+  }
+  return files;
+}
+
+const Library& library(const char* op) {
+  static std::mutex lock;
+  static Library found;
+  std::lock_guard guard(lock);
+  if (found.handle) return found;
+  std::string problems;
+  Library next;
+  for (const std::string& file : candidates()) {
+    if (open(next, file, problems)) return found = next;
+  }
+  fail(Cause::runtime, op, ": expected LAPACK, found none (", problems,
+       "). Install OpenBLAS (Debian: libopenblas0-openmp) or SciPy, or name a library in VESTA_LAPACK_LIBRARY.");
+}
+
+template <class T>
+constexpr char kLetter = 's';
+template <>
+constexpr char kLetter<double> = 'd';
+template <>
+constexpr char kLetter<std::complex<float>> = 'c';
+template <>
+constexpr char kLetter<std::complex<double>> = 'z';
+
+}  // namespace
+
+template <class T>
+const Lapack<T>& lapack(const char* op) {
+  static const Lapack<T> functions = [&] {
+    const Library& from = library(op);
+    Lapack<T> f;
+    auto set = [&]<class F>(F*& to, const char* name) {
+      to = reinterpret_cast<F*>(from.find(kLetter<T> + std::string(name)));
+    };
+    set(f.geqrf, "geqrf");
+    set(f.orgqr, std::is_floating_point_v<T> ? "orgqr" : "ungqr");
+    set(f.trsm, "trsm");
+    return f;
+  }();
+  return functions;
+}
+
+template const Lapack<float>& lapack(const char* op);
+template const Lapack<double>& lapack(const char* op);
+template const Lapack<std::complex<float>>& lapack(const char* op);
+template const Lapack<std::complex<double>>& lapack(const char* op);
+
+}  // namespace vesta::cpu

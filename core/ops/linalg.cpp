@@ -1,0 +1,93 @@
+#include <vesta/core/ops/linalg.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/linalg.h>
+
+namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_LINALG)
+
+namespace {
+
+/// Raises unless `t` holds matrices of a dtype that LAPACK has.
+void check_matrices(const Tensor& t, const char* op, const char* argument) {
+  VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, op,
+              ": Expected a floating point or complex tensor as input. Got ", t.dtype(), " (", argument, ").");
+  VESTA_CHECK(itemsize(real_type(t.dtype())) >= 4, not_implemented, op, ": Low precision dtypes not supported. Got ",
+              t.dtype(), " (", argument, "). Convert with .to().");
+  VESTA_CHECK(t.dim() >= 2, runtime, op, ": The input tensor ", argument, " must have at least 2 dimensions, got ",
+              t.sizes(), ".");
+}
+
+Dims batch_of(const Tensor& t) { return Dims(t.sizes().first(size_t(t.dim() - 2))); }
+
+/// The folder, and the lock of both functions below.
+struct Folder {
+  std::mutex lock;
+  std::string path;
+};
+Folder& folder() {
+  static auto* one = new Folder;  // lives as long as the process
+  return *one;
+}
+
+}  // namespace
+
+QrMode qr_mode(Text mode) {
+  if (mode == "reduced") return QrMode::reduced;
+  if (mode == "complete") return QrMode::complete;
+  VESTA_CHECK(mode == "r", value, "linalg.qr: received unrecognized mode '", mode,
+              "' but expected one of 'reduced' (default), 'r', or 'complete'.");
+  return QrMode::r;
+}
+
+QrShape qr_shape(const Tensor& A, Text mode) {
+  check_matrices(A, "linalg.qr", "A");
+  QrShape s{qr_mode(mode), batch_of(A), 0, A.size(-2), A.size(-1), 0, 0, 0};
+  const bool complete = s.mode == QrMode::complete;
+  s.count = numel_of(s.batch, "linalg.qr");
+  s.rank = std::min(s.rows, s.columns);
+  s.q_columns = s.mode == QrMode::r ? 0 : complete ? s.rows : s.rank;
+  s.r_rows = complete ? s.rows : s.rank;
+  return s;
+}
+
+TriangularShape triangular_shape(const Tensor& A, const Tensor& B, bool left) {
+  constexpr const char* op = "linalg.solve_triangular";
+  check_matrices(A, op, "A");
+  check_matrices(B, op, "B");
+  VESTA_CHECK(A.dtype() == B.dtype(), type, op, ": expected A and B of the same dtype, got ", A.dtype(), " and ",
+              B.dtype(), ". Convert one with .to().");
+  TriangularShape s{broadcast_shapes(batch_of(A), batch_of(B), op), 0, A.size(-1), B.size(-2), B.size(-1)};
+  VESTA_CHECK(A.size(-2) == s.order, runtime, op, ": A must be batches of square matrices, but they are ", A.size(-2),
+              " by ", s.order, " matrices.");
+  VESTA_CHECK((left ? s.rows : s.columns) == s.order, runtime, op, ": Incompatible shapes of A and B for the equation ",
+              left ? "AX = B" : "XA = B", " (", s.order, "x", s.order, " and ", s.rows, "x", s.columns, ").");
+  s.count = numel_of(s.batch, op);
+  return s;
+}
+
+Tensor empty_by_columns(IntSpan batch, int64_t rows, int64_t columns, const Tensor& like) {
+  Dims sizes(batch);
+  sizes.push_back(columns);
+  sizes.push_back(rows);
+  Dims strides = contiguous_strides(sizes);
+  const size_t last = sizes.size() - 1;
+  std::swap(sizes[last], sizes[last - 1]);
+  std::swap(strides[last], strides[last - 1]);
+  return empty_tensor_strided(sizes, strides, like.dtype(), like.device());
+}
+
+void set_lapack_folder(std::string path) {
+  std::lock_guard guard(folder().lock);
+  folder().path = std::move(path);
+}
+std::string lapack_folder() {
+  std::lock_guard guard(folder().lock);
+  return folder().path;
+}
+
+}  // namespace vesta

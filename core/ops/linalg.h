@@ -1,0 +1,42 @@
+// Linear algebra: decompositions and solutions, and what every device asks of their operands.
+#pragma once
+#include <string>
+
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/linalg.h>
+
+namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_LINALG)
+
+/// How much of a QR decomposition is asked for.
+enum class QrMode : uint8_t { reduced, complete, r };
+/// Reads linalg.qr's mode. Error(value) for another text.
+VESTA_API QrMode qr_mode(Text mode);
+
+/// The shape of a QR decomposition of matrices [rows, columns]: rank is the smaller of both; Q
+/// [*, rows, q_columns] (none in mode r), R [*, r_rows, columns].
+struct QrShape {
+  QrMode mode;
+  Dims batch;
+  int64_t count, rows, columns, rank, q_columns, r_rows;  // count: of matrices
+};
+/// Checks linalg.qr's operand. Error(runtime): less than 2 dimensions; Error(not_implemented): a dtype without LAPACK.
+VESTA_API QrShape qr_shape(const Tensor& A, Text mode);
+
+/// The shape of triangular systems: `count` matrices A [order, order] and as many B [rows, columns].
+struct TriangularShape {
+  Dims batch;
+  int64_t count, order, rows, columns;
+};
+/// Checks linalg.solve_triangular's operands and broadcasts their batches.
+VESTA_API TriangularShape triangular_shape(const Tensor& A, const Tensor& B, bool left);
+
+/// Makes uninitialised matrices [batch, rows, columns] whose columns are dense: LAPACK's order.
+VESTA_API Tensor empty_by_columns(IntSpan batch, int64_t rows, int64_t columns, const Tensor& like);
+
+/// Names a folder in which LAPACK is looked for after the system's: that of SciPy's libraries.
+VESTA_API void set_lapack_folder(std::string folder);
+VESTA_API std::string lapack_folder();
+
+}  // namespace vesta

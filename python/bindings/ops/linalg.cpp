@@ -1,0 +1,7 @@
+#include <vesta/core/ops/linalg.h>
+
+#include "op_bindings.h"
+
+namespace vesta::python {
+VESTA_BIND_OPS(linalg, VESTA_OPS_LINALG)
+}

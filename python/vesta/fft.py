@@ -1,0 +1,15 @@
+"""Discrete Fourier transforms, as PyTorch's ``torch.fft``.
+
+Example::
+
+    >>> import vesta
+    >>> vesta.fft.rfft2(vesta.ones(2, 4)).shape
+    vesta.Size([2, 3])
+"""
+
+from __future__ import annotations
+
+from ._C import _fft
+
+__all__ = [name for name in vars(_fft) if not name.startswith("_")]
+globals().update({name: getattr(_fft, name) for name in __all__})

@@ -1,0 +1,34 @@
+"""Linear algebra: decompositions and solutions of matrices and batches of them, as PyTorch's ``torch.linalg``.
+
+LAPACK does the work. It is opened when the first of these functions runs: OpenBLAS or another LAPACK of the system,
+else the OpenBLAS that SciPy brings along; the environment variable ``VESTA_LAPACK_LIBRARY`` names a file to take
+instead.
+
+Example::
+
+    >>> import vesta
+    >>> q, r = vesta.linalg.qr(vesta.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> vesta.allclose(q @ r, vesta.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    True
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+from . import _C
+from ._C import _linalg
+
+__all__ = [name for name in vars(_linalg) if not name.startswith("_")]
+globals().update({name: getattr(_linalg, name) for name in __all__})
+
+
+def _name_folder() -> None:
+    """Tells the library where SciPy's libraries are, if SciPy is installed; nothing of it is imported."""
+    found = importlib.util.find_spec("scipy")
+    if found is not None and found.origin is not None:
+        _C._set_lapack_folder(os.path.join(os.path.dirname(os.path.dirname(found.origin)), "scipy.libs"))
+
+
+_name_folder()
