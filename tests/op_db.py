@@ -119,6 +119,8 @@ OPS: list[Row] = [
     structured("index_select", lambda x, dim, i: np.take(x, i, axis=dim), s.index_select, ulp=0.5),
     structured("index_add", ref.index_add, s.index_add, ulp=0),
     structured("index_add_", ref.index_add, s.index_add, ulp=0, fn=c.on_clone("index_add_")),
+    structured("index_fill", ref.index_fill, s.index_fill, ulp=0.5),
+    structured("index_fill_", ref.index_fill, s.index_fill, ulp=0.5, fn=c.on_clone("index_fill_")),
     structured("flip", np.flip, s.shapes(((), ()), ((7,), (0,)), ((2, 3), (0, 1)), ((2, 3, 4), (-1, 0)), ((2, 3), ()),
         ((0, 3), (1,)), ((5, 1), (1,))), ulp=0.5),
     structured("gather", ref.gather, s.gather, ulp=0.5),

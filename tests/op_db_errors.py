@@ -48,6 +48,15 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
         Bad(lambda v: v.cumsum(v.ones(2), 0, dtype=v.bool), NotImplementedError, "bool"),
         Bad(lambda v: v.cumsum(v.ones(2)), TypeError, "dim"),
     ),
+    "index_fill": (
+        Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([3]), 1), IndexError, "3"),
+        Bad(lambda v: v.index_fill(v.ones(3), 1, v.tensor([0]), 1), IndexError, "1"),
+        Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([[0]]), 1), IndexError, "index"),
+        Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([0.5]), 1), RuntimeError, "float32"),
+        Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([0]), v.ones(1)), RuntimeError, "value"),
+        Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([0]), 1j), RuntimeError, "complex"),
+        Bad(lambda v: v.index_fill(v.ones(3, dtype=v.uint8), 0, v.tensor([0]), 300), RuntimeError, "300"),
+    ),
     "flip": (
         Bad(lambda v: v.flip(v.ones(2, 2), [2]), IndexError, "2"),
         Bad(lambda v: v.flip(v.ones(2, 2), [0, 0]), RuntimeError, "0"),

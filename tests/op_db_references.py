@@ -180,6 +180,12 @@ def index_add(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, al
     return made
 
 
+def index_fill(x: np.ndarray, dim: int, index: np.ndarray, value: Any) -> np.ndarray:
+    made = x.reshape(x.shape or (1,)).copy()
+    np.moveaxis(made, dim, 0)[index] = value
+    return made.reshape(x.shape)
+
+
 def _along(index: np.ndarray, dim: int) -> tuple:
     grid = list(np.indices(index.shape))
     grid[dim] = index

@@ -93,6 +93,26 @@ struct IndexAddRule {
   }
 };
 
+struct IndexFillRule {
+  int64_t dim = 0;
+  Saved index;
+  Device home;  // of the value
+  static IndexFillRule save(const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor& value,
+                            Needs) {
+    return {dim, Saved(index), value.device()};
+  }
+  Grads<3> operator()(const Tensor& g, Needs needs) const {
+    const Tensor at = index();
+    Tensor self, value;
+    if (needs[0]) self = g.index_fill(dim, at, 0);
+    if (needs[2]) {  // a place counts once, however many indices name it
+      const Tensor filled = zeros(Dims(g.sizes()), DType::bool_, g.device()).index_fill_(dim, at, true);
+      value = where(filled, g, wrapped(0.0)).sum().to(home);
+    }
+    return {self, Tensor{}, value};
+  }
+};
+
 struct GatherRule {
   Dims sizes;
   int64_t dim = 0;
@@ -181,6 +201,7 @@ void register_index() {
   record<ops::index_select, IndexSelectRule>();
   record<ops::flip, FlipRule>();
   record_inplace<ops::index_add_, IndexAddRule>();
+  record_inplace<ops::index_fill_, IndexFillRule>();
   record<ops::gather, GatherRule>();
   record_inplace<ops::scatter_add_, ScatterAddRule>();
   record<ops::cat, CatRule>();

@@ -285,6 +285,15 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   return self;
 }
 
+Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  const FillPlan plan = fill_plan(self, dim, index, value);
+  Grid g(plan.self, plan.value);
+  g.set_places(plan.places);
+  g.put();
+  self.impl()->storage()->bump("index_fill_");
+  return self;
+}
+
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
   check_defined(indices, "embedding", "indices");
   VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
@@ -455,6 +464,7 @@ void register_indexing() {
   ops::index_put_.set_kernel(DeviceType::cpu, &index_put_);
   ops::index_select.set_kernel(DeviceType::cpu, &index_select);
   ops::index_add_.set_kernel(DeviceType::cpu, &index_add_);
+  ops::index_fill_.set_kernel(DeviceType::cpu, &index_fill_);
   ops::embedding.set_kernel(DeviceType::cpu, &embedding);
   ops::gather.set_kernel(DeviceType::cpu, &gather);
   ops::scatter_add_.set_kernel(DeviceType::cpu, &scatter_add_);

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/ops/strided_iter.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -131,6 +132,47 @@ void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const
   }
   VESTA_CHECK(fits, runtime, "index_add_: source of shape ", source.sizes(), " does not match self of shape ",
               self.sizes(), " with ", index.numel(), " indices at dimension ", dim, ".");
+}
+
+namespace {
+
+/// Makes index_fill_'s value an element like self's; a number must fit.
+Tensor fill_element(const Tensor& self, const Tensor& value) {
+  check_defined(value, "index_fill_", "value");
+  VESTA_CHECK(value.dim() == 0, runtime, "index_fill_: expected a 0-dimensional value tensor, got one with ",
+              value.dim(), " dimension(s) (value).");
+  VESTA_CHECK(is_complex(self.dtype()) || !is_complex(value.dtype()), runtime,
+              "index_fill_: expected a real value for a tensor of dtype ", self.dtype(), ", got ", value.dtype(),
+              " (value).");
+  if (!value.impl()->wrapped_number) return ops::_to_copy.kernel(value, self.dtype(), self.device(), false);
+  Tensor r = empty_tensor({}, self.dtype(), self.device());
+  fill_values(r, value.item(), "index_fill_");
+  return r;
+}
+
+}  // namespace
+
+FillPlan fill_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  check_defined(index, "index_fill_", "index");
+  const int64_t d = wrap_dim(dim, self.dim(), "index_fill_");
+  VESTA_CHECK(index.device() == self.device(), device, "index_fill_: expected all tensors on one device, got ",
+              self.device(), " (self) and ", index.device(), " (index). Move one with .to().");
+  VESTA_CHECK(index.dim() <= 1, index, "index_fill_: expected a vector or a number, got ", index.dim(),
+              " dimensions (index).");
+  Tensor places = index_as_int64(index, "index_fill_", "index");
+  const Tensor element = fill_element(self, value);
+  check_writable(self, "index_fill_");
+  if (overlap(self, places) != Overlap::none) {
+    places = empty_tensor(index.sizes(), DType::int64, index.device());
+    copy_values(places, index);
+  }
+  FillPlan plan{self, {}, {}};
+  if (self.dim() == 0) plan.self = alias(self, {{1}}, {{1}}, self.storage_offset(), "index_fill_");
+  TensorVector indices(size_t(d) + 1);
+  indices.back() = places;
+  plan.places = index_plan(plan.self, indices, "index_fill_");
+  plan.value = ops::expand.kernel(element, plan.places.result_sizes, false);
+  return plan;
 }
 
 int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index) {

@@ -28,6 +28,14 @@ VESTA_API Tensor index_as_int64(const Tensor& index, const char* op, const char*
 VESTA_API int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index, const char* op);
 /// Checks index_add_'s source against the tensor and the index.
 VESTA_API void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
+/// Is index_fill_ after its checks.
+struct FillPlan {
+  Tensor self;  // of one dimension at least
+  IndexPlan places;
+  Tensor value;  // of self's dtype, expanded to the plan's result
+};
+/// Checks index_fill_ and brings the value, which may lie on any device, to self's.
+VESTA_API FillPlan fill_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value);
 /// Checks gather and returns the dimension.
 VESTA_API int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index);
 /// Checks scatter_add_ and returns the dimension.

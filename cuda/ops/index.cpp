@@ -15,8 +15,8 @@
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/index.h>
-#include <vesta/cuda/kernels/radix_sort.h>
 #include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/sort_keys.h>
 #include <vesta/cuda/register.h>
 
 namespace vesta::cuda {
@@ -65,39 +65,6 @@ int64_t total_of(const WalkDims& w) {
   for (int d = 0; d < w.ndim; ++d) n *= w.sizes[d];
   return n;
 }
-
-/// Keys, sorted together with the numbers they had; when this dies, the stream owns the memory.
-class Keys {
- public:
-  Keys(int64_t n, uint64_t bad_key, bool wide, Device device)
-      : n_(n), bits_(std::bit_width(bad_key)), wide_(wide), device_(device) {
-    keys_[0] = buffer(n);
-  }
-  void* input() const { return keys_[0].data_ptr(); }
-  void sort() {
-    keys_[1] = buffer(n_), values_[0] = buffer(n_), values_[1] = buffer(n_);
-    Tensor counts = empty_tensor({{sort_counts(n_)}}, DType::int64, device_);
-    SortLaunch l;
-    for (int k = 0; k < 2; ++k) l.keys[k] = keys_[k].data_ptr(), l.values[k] = values_[k].data_ptr();
-    l.counts = static_cast<uint64_t*>(counts.data_ptr());
-    l.n = n_, l.bits = bits_, l.wide = wide_, l.stream = current_stream(device_.index).handle();
-    at_ = run_sort(l);
-    order_ = values_[at_].data_ptr();
-  }
-  const void* keys() const { return keys_[at_].data_ptr(); }
-  /// Returns the places' numbers in the order of the keys; null before sort(): key j is of place j.
-  const void* order() const { return order_; }
-
- private:
-  Tensor buffer(int64_t n) const { return empty_tensor({{n}}, wide_ ? DType::int64 : DType::int32, device_); }
-  int64_t n_;
-  int bits_;
-  bool wide_;
-  Device device_;
-  Tensor keys_[2], values_[2];
-  int at_ = 0;
-  const void* order_ = nullptr;
-};
 
 /// Moves of slices between places of `self` and a run of `other`.
 class Slices {
@@ -199,7 +166,7 @@ class Slices {
     return true;
   }
   Keys sorted(bool distinct) {
-    Keys keys(m_.count, m_.bad_key, m_.wide, self_.device());
+    Keys keys(m_.count, std::bit_width(m_.bad_key), m_.wide, self_.device());
     run_keys(m_, keys.input());
     if (!distinct && m_.count > 1) keys.sort();
     m_.keys = keys.keys(), m_.order = keys.order();
@@ -324,6 +291,15 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   return self;
 }
 
+Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  const FillPlan plan = fill_plan(self, dim, index, value);
+  Slices s("index_fill_", plan.self, plan.value);
+  s.set_places(plan.places);
+  s.put(true);  // equal places get equal values, in any order
+  self.impl()->storage()->bump("index_fill_");
+  return self;
+}
+
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
   check_defined(indices, "embedding", "indices");
   VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
@@ -389,7 +365,7 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src) {
     m.bad_key += uint64_t(m.walk.sizes[d] - 1) * uint64_t(m.walk.strides[0][d] / m.unit);
   }
   m.wide = m.wide || m.bad_key > UINT32_MAX;
-  Keys keys(m.total, m.bad_key, m.wide, self.device());
+  Keys keys(m.total, std::bit_width(m.bad_key), m.wide, self.device());
   run_scatter_keys(m, keys.input());
   keys.sort();
   Moves a;
@@ -462,6 +438,7 @@ void register_index() {
   ops::index_put_.set_kernel(DeviceType::cuda, &index_put_);
   ops::index_select.set_kernel(DeviceType::cuda, &index_select);
   ops::index_add_.set_kernel(DeviceType::cuda, &index_add_);
+  ops::index_fill_.set_kernel(DeviceType::cuda, &index_fill_);
   ops::embedding.set_kernel(DeviceType::cuda, &embedding);
   ops::gather.set_kernel(DeviceType::cuda, &gather);
   ops::scatter_add_.set_kernel(DeviceType::cuda, &scatter_add_);

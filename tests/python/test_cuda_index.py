@@ -290,3 +290,17 @@ def test_neither_threads_nor_streams_change_a_bit() -> None:
     first = run()
     assert run(VESTA_EMULATION_ORDER="descending", VESTA_EMULATION_SCHEDULE="lazy") == first
     assert run(VESTA_EMULATION_ORDER="shuffled", VESTA_EMULATION_SCHEDULE="random") == first
+
+
+def test_fill_takes_a_value_from_any_device() -> None:
+    x = values(6, 5, 4)
+    index = vesta.tensor([0, -1, 2, 2])
+    for value in (3, vesta.tensor(0.5), vesta.tensor(0.5).cuda()):
+        want = x.index_fill(1, index, value if isinstance(value, int) else value.cpu())
+        got = x.cuda().index_fill(1, index.cuda(), value)
+        assert got.device.type == "cuda" and vesta.equal(got.cpu(), want)
+    value = vesta.tensor(1.0, requires_grad=True)
+    vesta.zeros(4, 3, device="cuda").index_fill(0, vesta.tensor([1, 1]).cuda(), value).sum().backward()
+    assert value.grad.device.type == "cpu" and value.grad.item() == 3
+    with pytest.raises(RuntimeError, match="device"):
+        x.cuda().index_fill(1, index, 1)

@@ -343,3 +343,16 @@ def test_boolean_mask_is_a_copy_and_a_slice_is_not() -> None:
     assert x.tolist() == [0, 1, 2, 0, 0, 0]
     x[x == 0] += 7
     assert x.tolist() == [7, 1, 2, 7, 7, 7]
+
+
+def test_a_filled_place_counts_once() -> None:
+    x, value = vesta.rand(4, 3, requires_grad=True), vesta.tensor(2.0, requires_grad=True)
+    x.index_fill(0, vesta.tensor([1, 1, -3, 3]), value).sum().backward()
+    assert value.grad.item() == 6 and x.grad.sum(1).tolist() == [3.0, 0.0, 3.0, 0.0]
+
+
+def test_filling_by_an_index_that_is_the_tensor_itself() -> None:
+    x = vesta.tensor([2, 0, 1])
+    assert x.index_fill_(0, x, 7) is x and x.tolist() == [7, 7, 7]
+    with pytest.raises(RuntimeError):
+        vesta.zeros(1).expand(3).index_fill_(0, vesta.tensor([0]), 1)

@@ -15,6 +15,10 @@ inline constexpr char index_select[] =
 inline constexpr char index_add_[] =
     "index_add_(dim, index, source, alpha=1): adds alpha * source's slices to those of the tensor at index, in order.";
 inline constexpr char index_add[] = "index_add(dim, index, source, alpha=1): index_add_ on a copy.";
+inline constexpr char index_fill_[] =
+    "index_fill_(dim, index, value): sets the slices of dim at a 1-d int64 or int32 index to value, a number or a 0-d "
+    "tensor; negative indices count from the end. IndexError out of range.";
+inline constexpr char index_fill[] = "index_fill(dim, index, value): index_fill_ on a copy.";
 inline constexpr char flip[] = "flip(*dims): a copy with the order of the elements turned round along each of dims.";
 inline constexpr char gather[] =
     "gather(dim, index): result[i][j] = input[index[i][j]][j] for dim 0, and so on; the result has index's shape.";

@@ -13,6 +13,7 @@
      (dim, index, source, alpha), tensor_only)                                                                         \
   OP(METHOD, Tensor, index_add, (int64_t dim, const Tensor& index, const Tensor& source, Kw<RealScalar> alpha = 1),    \
      (dim, index, source, alpha), composite, out)                                                                      \
+  OP(INPLACE, index_fill, (int64_t dim, const Tensor& index, const Operand& value), (dim, index, value), any_device)   \
   OP(METHOD, Tensor, flip, (IntList dims), (dims))                                                                     \
   OP(METHOD, Tensor, gather, (int64_t dim, const Tensor& index, Kw<bool> sparse_grad = false),                         \
      (dim, index, sparse_grad), out)                                                                                   \
