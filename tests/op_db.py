@@ -102,6 +102,10 @@ OPS: list[Row] = [
     structured("cumsum", ref.cumsum, s.shapes(((), 0), ((0,), 0), ((7,), 0), ((5, 3), 0), ((5, 3), -1), ((2, 3, 4), 1),
         ((3, 100), 1), ((2, 0, 3), 1), ((130, 70), 0)), grad_samples=s.shapes(((), 0), ((4,), 0), ((2, 3), -1), ((2, 3,
         2), 1)), result="sum", ulp=0),
+    structured("cummax", ref.running_extremum(np.maximum), s.lines, grad_samples=s.distinct_lines, dtypes="buihf",
+        result=("same", "int64"), ulp=0.5),
+    structured("cummin", ref.running_extremum(np.minimum), s.lines, grad_samples=s.distinct_lines, dtypes="buihf",
+        result=("same", "int64"), ulp=0.5),
     # ---- selection ----
     structured("clamp_tensors", np.clip, s.clamp_tensors, grad_samples=s.clamp_tensors_grad, fn=c.clamp, dtypes="ihf",
         may="bu", covers=("_clamp_between",), method=False, ulp=0.5),

@@ -48,6 +48,13 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
         Bad(lambda v: v.cumsum(v.ones(2), 0, dtype=v.bool), NotImplementedError, "bool"),
         Bad(lambda v: v.cumsum(v.ones(2)), TypeError, "dim"),
     ),
+    "cummax": (
+        Bad(lambda v: v.cummax(v.ones(2), 1), IndexError, "1"),
+        Bad(lambda v: v.cummax(v.ones(2)), TypeError, "dim"),
+    ),
+    "cummin": (
+        Bad(lambda v: v.cummin(v.ones(2), -2), IndexError, "-2"),
+    ),
     "index_fill": (
         Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([3]), 1), IndexError, "3"),
         Bad(lambda v: v.index_fill(v.ones(3), 1, v.tensor([0]), 1), IndexError, "1"),

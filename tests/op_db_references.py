@@ -111,6 +111,20 @@ def cumsum(x: np.ndarray, dim: int) -> np.ndarray:
     return np.cumsum(x, dim) if x.ndim else x
 
 
+def running_extremum(best: np.ufunc) -> Callable[..., Any]:
+    """The reference of cummax and cummin: values, and the index of the last element that was as good."""
+
+    def reference(x: np.ndarray, dim: int) -> Any:
+        if x.ndim == 0:
+            return x, np.zeros((), np.int64)
+        values = best.accumulate(x, axis=dim)
+        along = np.moveaxis(np.broadcast_to(np.arange(x.shape[dim]), np.moveaxis(x, dim, -1).shape), -1, dim)
+        places = np.where((x == values) | np.isnan(x), along, 0)
+        return values, np.maximum.accumulate(places, axis=dim)
+
+    return reference
+
+
 def extremum(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the reference of max or min: only values without a dim, (values, indices) with one."""
 

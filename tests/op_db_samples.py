@@ -70,6 +70,23 @@ def masked_select(make: Maker) -> Iterator[Sample]:
     yield call(make(4), Fixed(np.zeros(4, dtype=bool)))
 
 
+# ---- lines ------------------------------------------------------------------------------------------------------
+
+
+LINES = (((), 0), ((0,), 0), ((7,), 0), ((5, 3), 0), ((5, 3), -1), ((2, 3, 4), 1), ((3, 300), 1), ((2, 0, 3), 1))
+SHORT_LINES = (((), 0), ((4,), 0), ((2, 3), -1), ((2, 3, 2), 1))
+
+
+def lines(make: Maker) -> Iterator[Sample]:
+    for shape, dim in (*LINES, ((300, 5), 0)):
+        yield call(make(*shape), dim)
+
+
+def distinct_lines(make: Maker) -> Iterator[Sample]:
+    for shape, dim in SHORT_LINES:
+        yield call(make.distinct(*shape), dim)
+
+
 # ---- indexing ---------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 // element whose index they returned. As in PyTorch.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/keep_dims.h>
+#include <vesta/autograd/rules/places.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/ops.h>
 
@@ -29,6 +30,12 @@ struct CumsumRule {
   static CumsumRule save(const Tensor&, const Tensor&, int64_t dim, MaybeDType, Needs) { return {dim}; }
   Tensor operator()(const Tensor& g, Needs) const {  // element i has a part in the sums from i on
     return g.dim() == 0 ? g : flip(cumsum(flip(g, dim), dim), dim);
+  }
+};
+
+struct RunningExtremumRule : PlacesRule {
+  static RunningExtremumRule save(const TensorPair& r, const Tensor&, int64_t dim, Needs) {
+    return {{dim, Saved(std::get<1>(r))}};
   }
 };
 
@@ -74,6 +81,8 @@ void register_reduce() {
   record<ops::sum_dim, SumRule>();
   record<ops::mean_dim, MeanRule>();
   record<ops::cumsum, CumsumRule>();
+  record<ops::cummax, RunningExtremumRule>();
+  record<ops::cummin, RunningExtremumRule>();
   record<ops::amax, ExtremumRule>();
   record<ops::amin, ExtremumRule>();
   record<ops::max_dim, ExtremumAlongRule>();

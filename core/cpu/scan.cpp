@@ -1,5 +1,5 @@
-// Running sums along a dimension, one element after the other, in a type wide enough that rounding does not add up:
-// double for float32, float for 16-bit floats. Threads share lines, never one line.
+// Running sums and extrema along a dimension, one element after the other. Sums are kept in a type wide enough that
+// rounding does not add up: double for float32, float for 16-bit floats. Threads share lines, never one line.
 #include <vesta/core/ops/scan.h>
 
 #include <algorithm>
@@ -81,8 +81,44 @@ Tensor cumsum_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
   return r;
 }
 
+/// Finds the extrema of the first elements of a line; of equals, or of several NaNs, the last one.
+template <bool largest, class T>
+void scan_extrema(const T* x, T* values, int64_t* places, int64_t length, int64_t next) {
+  T best = x[0];
+  int64_t place = 0;
+  for (int64_t i = 0; i < length; ++i) {
+    const T v = x[i * next];
+    if (v != v || (best == best && (largest ? v >= best : v <= best))) best = v, place = i;
+    values[i * next] = best, places[i * next] = place;
+  }
+}
+
+template <bool largest>
+TensorPair extrema_kernel(const Tensor& input, int64_t dim) {
+  const ScanPlan plan = order_plan(input, dim, largest ? "cummax" : "cummin");
+  Tensor values = empty_tensor(input.sizes(), input.dtype()), places = empty_tensor(input.sizes(), DType::int64);
+  if (values.numel() == 0) return {values, places};
+  const int64_t length = plan.length, inner = plan.inner;
+  visit<kReals | kBool>(input.dtype(), [&]<class T>() {
+    const T* const x = plan.input.data_ptr<T>();
+    T* const v = values.data_ptr<T>();
+    int64_t* const p = places.data_ptr<int64_t>();
+    parallel_for(plan.outer * inner, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t at = line / inner * length * inner + line % inner;
+        scan_extrema<largest>(x + at, v + at, p + at, length, inner);
+      }
+    });
+  });
+  return {values, places};
+}
+
 }  // namespace
 
-void register_scan() { ops::cumsum.set_kernel(DeviceType::cpu, cumsum_kernel); }
+void register_scan() {
+  ops::cumsum.set_kernel(DeviceType::cpu, cumsum_kernel);
+  ops::cummax.set_kernel(DeviceType::cpu, extrema_kernel<true>);
+  ops::cummin.set_kernel(DeviceType::cpu, extrema_kernel<false>);
+}
 
 }  // namespace vesta::cpu

@@ -1,4 +1,4 @@
-// The arguments of the running-sum kernels.
+// The arguments of the kernels of running sums and extrema.
 #pragma once
 #include <vesta/core/dtype_set.h>
 
@@ -21,10 +21,34 @@ inline constexpr int64_t kScanPiece = 8192;  // elements of a line; results depe
 inline int64_t scan_pieces(int64_t length) { return (length + kScanPiece - 1) / kScanPiece; }
 
 /// Returns whether a thread per line is enough: lines are short, or many lie side by side.
-inline bool scans_lines(const ScanLaunch& l) { return l.length <= 32 || (l.inner >= 32 && l.outer * l.inner >= 4096); }
+template <class Launch>
+bool scans_lines(const Launch& l) {
+  return l.length <= 32 || (l.inner >= 32 && l.outer * l.inner >= 4096);
+}
 /// Queues in -> out, a thread per line.
 void run_scan_lines(const ScanLaunch& l);
 /// Queues in -> out or totals, a block per piece of a line. `out` may be `in`.
 void run_scan_pieces(const ScanLaunch& l);
+
+/// Elements and their places in a line.
+struct Placed {
+  void* values = nullptr;
+  int64_t* places = nullptr;
+};
+/// Running extrema, in the same geometry; of equals, or of several NaNs, the last one.
+struct ExtremaLaunch {
+  DType dtype = DType::float32;  // a real one or bool
+  StreamHandle stream = nullptr;
+  int64_t outer = 1, length = 1, inner = 1;
+  bool smallest = false;
+  Placed in;       // places are null where element i has place i
+  Placed out;      // may be `in`; null: only the totals are needed
+  Placed totals;   // [outer, pieces, inner], of each piece alone; null: not needed
+  Placed offsets;  // [outer, pieces, inner], up to the end of each piece; null: one piece
+};
+/// Queues in -> out, a thread per line.
+void run_extrema_lines(const ExtremaLaunch& l);
+/// Queues in -> out or totals, a block per piece of a line.
+void run_extrema_pieces(const ExtremaLaunch& l);
 
 }  // namespace vesta::cuda

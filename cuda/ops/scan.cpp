@@ -1,5 +1,5 @@
-// Running sums: short or many lines have a thread each, others a block for each of their pieces. The totals of pieces
-// are scanned in turn and become the starting values of the pieces.
+// Running sums and extrema: short or many lines have a thread each, others a block for each of their pieces. The
+// totals of pieces are scanned in turn and become the starting values of the pieces.
 #include <vesta/core/ops/scan.h>
 
 #include <vesta/core/ops/reduce.h>
@@ -45,8 +45,49 @@ Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
   return r;
 }
 
+/// Elements and their places, in memory that the stream owns when this dies.
+struct PlacedTensors {
+  Tensor values, places;
+  PlacedTensors(IntSpan sizes, DType dtype, Device device)
+      : values(empty_tensor(sizes, dtype, device)), places(empty_tensor(sizes, DType::int64, device)) {}
+  Placed pointers() const { return {values.data_ptr(), places.data_ptr<int64_t>()}; }
+};
+
+void scan(ExtremaLaunch l, Device device) {
+  if (scans_lines(l)) return run_extrema_lines(l);
+  const int64_t pieces = scan_pieces(l.length);
+  if (pieces == 1) return run_extrema_pieces(l);
+  const PlacedTensors totals({{l.outer, pieces, l.inner}}, l.dtype, device);
+  ExtremaLaunch first = l, second = l;
+  first.out = {}, first.totals = totals.pointers();
+  run_extrema_pieces(first);
+  second.length = pieces;
+  second.in = second.out = totals.pointers();
+  scan(second, device);
+  l.offsets = totals.pointers();
+  run_extrema_pieces(l);
+}
+
+template <bool smallest>
+TensorPair extrema(const Tensor& input, int64_t dim) {
+  OperandDevice device(input);
+  const ScanPlan plan = order_plan(input, dim, smallest ? "cummin" : "cummax");
+  const PlacedTensors r(input.sizes(), input.dtype(), input.device());
+  if (input.numel() == 0) return {r.values, r.places};
+  ExtremaLaunch l;
+  l.dtype = input.dtype(), l.stream = device.stream(), l.smallest = smallest;
+  l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner;
+  l.in = {plan.input.data_ptr(), nullptr}, l.out = r.pointers();
+  scan(l, input.device());
+  return {r.values, r.places};
+}
+
 }  // namespace
 
-void register_scan() { ops::cumsum.set_kernel(DeviceType::cuda, &cumsum); }
+void register_scan() {
+  ops::cumsum.set_kernel(DeviceType::cuda, &cumsum);
+  ops::cummax.set_kernel(DeviceType::cuda, &extrema<false>);
+  ops::cummin.set_kernel(DeviceType::cuda, &extrema<true>);
+}
 
 }  // namespace vesta::cuda

@@ -12,6 +12,8 @@
      out)                                                                                                              \
   OP(METHOD, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                              \
      casts(none, float32_result))                                                                                      \
+  OP(METHOD, TensorPair, cummax, (int64_t dim), (dim), out, fields("values", "indices"))                               \
+  OP(METHOD, TensorPair, cummin, (int64_t dim), (dim), out, fields("values", "indices"))                               \
   OP(METHOD, Tensor, amax, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                     \
   OP(METHOD, Tensor, amin, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                     \
   OP(METHOD_AS, Tensor, any, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
