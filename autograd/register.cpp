@@ -21,6 +21,7 @@ void register_autograd() {
   rules::register_fft();
   rules::register_conv();
   rules::register_softmax();
+  rules::register_sort();
   rules::register_loss();
   rules::register_norm();
   rules::register_optim();

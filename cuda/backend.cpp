@@ -107,6 +107,7 @@ void register_all() {
   register_reductions();
   register_scan();
   register_softmax();
+  register_sort();
   register_loss();
   register_norm();
   register_factory();

@@ -11,6 +11,7 @@ void register_pool();
 void register_reductions();
 void register_scan();
 void register_softmax();
+void register_sort();
 void register_loss();
 void register_norm();
 void register_factory();

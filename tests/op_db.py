@@ -11,7 +11,7 @@ import numpy as np
 import op_db_calls as c
 import op_db_references as ref
 import op_db_samples as s
-from op_db_row import Row, binary, call, comparison, factory, random, reduction, structured, unary, view
+from op_db_row import Row, Sample, binary, call, comparison, factory, random, reduction, structured, unary, view
 from scipy import special
 
 F = "nn.functional"
@@ -106,6 +106,12 @@ OPS: list[Row] = [
         result=("same", "int64"), ulp=0.5),
     structured("cummin", ref.running_extremum(np.minimum), s.lines, grad_samples=s.distinct_lines, dtypes="buihf",
         result=("same", "int64"), ulp=0.5),
+    # ---- sorting ----
+    structured("sort", ref.sort, s.sort, grad_samples=s.sort_distinct, dtypes="buihf", result=("same", "int64"),
+        ulp=0.5),
+    structured("argsort", lambda *a, **k: ref.sort(*a, **k)[1], s.sort, dtypes="buihf", result="int64", grad=False),
+    structured("msort", lambda x: ref.sort(x, 0)[0], s.shapes(((),), ((7,),), ((5, 3),), ((0, 3),), ((300, 2),)),
+        grad_samples=lambda make: (Sample((make.distinct(*n),)) for n in ((4,), (3, 2))), dtypes="buihf", ulp=0.5),
     # ---- selection ----
     structured("clamp_tensors", np.clip, s.clamp_tensors, grad_samples=s.clamp_tensors_grad, fn=c.clamp, dtypes="ihf",
         may="bu", covers=("_clamp_between",), method=False, ulp=0.5),

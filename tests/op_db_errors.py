@@ -55,6 +55,14 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
     "cummin": (
         Bad(lambda v: v.cummin(v.ones(2), -2), IndexError, "-2"),
     ),
+    "sort": (
+        Bad(lambda v: v.sort(v.ones(2), 1), IndexError, "1"),
+        Bad(lambda v: v.sort(v.ones(2), 0, False, True), TypeError, "sort"),
+        Bad(lambda v: v.sort(v.ones(2), 0, stable=1.5), TypeError, "sort"),
+    ),
+    "argsort": (
+        Bad(lambda v: v.argsort(v.ones(2), 2), IndexError, "2"),
+    ),
     "index_fill": (
         Bad(lambda v: v.index_fill(v.ones(3), 0, v.tensor([3]), 1), IndexError, "3"),
         Bad(lambda v: v.index_fill(v.ones(3), 1, v.tensor([0]), 1), IndexError, "1"),

@@ -125,6 +125,18 @@ def running_extremum(best: np.ufunc) -> Callable[..., Any]:
     return reference
 
 
+def sort(x: np.ndarray, dim: int = -1, descending: bool = False, stable: Any = None) -> Any:
+    """Values and indices in stable order; NaN is the largest."""
+    if x.ndim == 0:
+        return x, np.zeros((), np.int64)
+    if descending:  # the last of equals in a reversed line is the first of them
+        reverse = np.argsort(np.flip(x, dim), axis=dim, kind="stable")
+        places = np.flip(x.shape[dim] - 1 - reverse, dim)
+    else:
+        places = np.argsort(x, axis=dim, kind="stable")
+    return np.take_along_axis(x, places, dim), places
+
+
 def extremum(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the reference of max or min: only values without a dim, (values, indices) with one."""
 

@@ -87,6 +87,21 @@ def distinct_lines(make: Maker) -> Iterator[Sample]:
         yield call(make.distinct(*shape), dim)
 
 
+def sort(make: Maker) -> Iterator[Sample]:
+    for shape, dim in LINES:
+        yield call(make(*shape), dim)
+        yield call(make(*shape), dim, True)
+    yield call(make(33, 5))
+    yield call(make(300, 2), stable=True, dim=0, descending=True)
+    yield call(make(40), stable=False)
+
+
+def sort_distinct(make: Maker) -> Iterator[Sample]:
+    for shape, dim in SHORT_LINES:
+        yield call(make.distinct(*shape), dim)
+        yield call(make.distinct(*shape), dim, descending=True)
+
+
 # ---- indexing ---------------------------------------------------------------------------------------------------
 
 

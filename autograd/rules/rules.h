@@ -14,6 +14,7 @@ void register_linalg();
 void register_fft();
 void register_conv();
 void register_softmax();
+void register_sort();
 void register_loss();
 void register_norm();
 void register_optim();

@@ -9,6 +9,7 @@ void register_factories();
 void register_reductions();
 void register_scan();
 void register_softmax();
+void register_sort();
 void register_optim();
 void register_amp();
 void register_matmul();
@@ -27,6 +28,7 @@ inline void register_all() {
   register_reductions();
   register_scan();
   register_softmax();
+  register_sort();
   register_optim();
   register_amp();
   register_matmul();

@@ -19,6 +19,7 @@
 #include <vesta/core/ops/lists/reduce.h>
 #include <vesta/core/ops/lists/select.h>
 #include <vesta/core/ops/lists/softmax.h>
+#include <vesta/core/ops/lists/sort.h>
 #include <vesta/core/ops/lists/trigonometric.h>
 #include <vesta/core/ops/lists/view.h>
 
@@ -42,6 +43,7 @@
   X(fft, VESTA_OPS_FFT)                                                                                                \
   X(conv, VESTA_OPS_CONV)                                                                                              \
   X(softmax, VESTA_OPS_SOFTMAX)                                                                                        \
+  X(sort, VESTA_OPS_SORT)                                                                                              \
   X(norm, VESTA_OPS_NORM)                                                                                              \
   X(loss, VESTA_OPS_LOSS)                                                                                              \
   X(optim, VESTA_OPS_OPTIM)

@@ -6,75 +6,26 @@
 #include <vesta/cuda/kernels/radix_sort.h>
 
 #include <vesta/cuda/kernels/block_scan.cuh>
+#include <vesta/cuda/kernels/radix_sort.cuh>
 #include <vesta/cuda/kernels/types.cuh>
 
 namespace vesta::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256, kItems = 8, kDigits = 16, kDigitBits = 4;
-static_assert(kThreads * kItems == kSortTile);
-
-template <class Key>
-VESTA_DEVICE unsigned digit_of(Key key, int shift) {
-  return unsigned(key >> shift) & (kDigits - 1);
-}
-
-/// Finds the places of a thread's eight pairs within their tile, ordered by one digit. `first[d]` gets the first place
-/// of digit d.
-template <class Key>
-VESTA_DEVICE void rank(const Key (&key)[kItems], unsigned count, int shift, unsigned (&place)[kItems],
-                       unsigned* first) {
-  VESTA_SHARED(uint16_t, table, kDigits* kThreads);  // [digit][thread]
-  const unsigned t = threadIdx.x;
-  for (unsigned d = 0; d < kDigits; ++d) table[d * kThreads + t] = 0;
-#pragma unroll
-  for (unsigned k = 0; k < kItems; ++k) {
-    if (k < count) ++table[digit_of(key[k], shift) * kThreads + t];
-  }
-  block_barrier();
-  unsigned sum = 0, total;
-  for (unsigned k = 0; k < kDigits; ++k) sum += table[t * kDigits + k];
-  unsigned before = block_sum_before<kThreads>(sum, total);
-  for (unsigned k = 0; k < kDigits; ++k) {
-    const unsigned here = table[t * kDigits + k];
-    table[t * kDigits + k] = uint16_t(before);
-    before += here;
-  }
-  block_barrier();
-  if (t < kDigits) first[t] = table[t * kThreads];
-  block_barrier();
-#pragma unroll
-  for (unsigned k = 0; k < kItems; ++k) {
-    if (k < count) place[k] = table[digit_of(key[k], shift) * kThreads + t]++;
-  }
-}
+constexpr unsigned kThreads = kSortThreads, kItems = kSortItems, kDigits = kSortDigits, kDigitBits = kSortDigitBits;
 
 /// Sorts a whole array of at most a tile.
 template <class Key>
 VESTA_KERNEL void sort_tile_kernel(const Key* keys, Key* keys_out, Key* values_out, unsigned n, int bits) {
   VESTA_SHARED(Key, tile_keys, kSortTile);
   VESTA_SHARED(Key, tile_values, kSortTile);
-  VESTA_SHARED(unsigned, first, kDigits);
   const unsigned begin = threadIdx.x * kItems, count = begin >= n ? 0 : n - begin < kItems ? n - begin : kItems;
   Key key[kItems], value[kItems];
-  unsigned place[kItems];
 #pragma unroll
   for (unsigned k = 0; k < kItems; ++k) {
     if (k < count) key[k] = keys[begin + k], value[k] = Key(begin + k);
   }
-  for (int shift = 0; shift < bits; shift += kDigitBits) {
-    rank(key, count, shift, place, first);
-#pragma unroll
-    for (unsigned k = 0; k < kItems; ++k) {
-      if (k < count) tile_keys[place[k]] = key[k], tile_values[place[k]] = value[k];
-    }
-    block_barrier();
-#pragma unroll
-    for (unsigned k = 0; k < kItems; ++k) {
-      if (k < count) key[k] = tile_keys[begin + k], value[k] = tile_values[begin + k];
-    }
-    block_barrier();
-  }
+  sort_tile(key, value, count, bits, tile_keys, tile_values);
 #pragma unroll
   for (unsigned k = 0; k < kItems; ++k) {
     if (k < count) keys_out[begin + k] = key[k], values_out[begin + k] = value[k];
@@ -150,7 +101,7 @@ VESTA_KERNEL void running_sum_kernel(uint64_t* data, int64_t n) {
 }
 
 template <class Key>
-int sort(const SortLaunch& l) {
+int sort_array(const SortLaunch& l) {
   Key* keys[] = {static_cast<Key*>(l.keys[0]), static_cast<Key*>(l.keys[1])};
   Key* values[] = {static_cast<Key*>(l.values[0]), static_cast<Key*>(l.values[1])};
   if (l.n <= kSortTile) {
@@ -172,7 +123,7 @@ int sort(const SortLaunch& l) {
 
 }  // namespace
 
-int run_sort(const SortLaunch& l) { return l.wide ? sort<uint64_t>(l) : sort<uint32_t>(l); }
+int run_sort(const SortLaunch& l) { return l.wide ? sort_array<uint64_t>(l) : sort_array<uint32_t>(l); }
 
 void run_running_sum(uint64_t* data, int64_t n, StreamHandle stream) {
   launch_block("running_sum", running_sum_kernel, linear_shape(1, kSumThreads, stream), data, n);

@@ -96,7 +96,13 @@ PyObject* write_outs(const Table& t, PyObject* out, Ref result) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     write_out(t, PySequence_Fast_GET_ITEM(out, i), PyTuple_GET_ITEM(result.get(), i));
   }
-  return new_ref(out);
+  if (PyTuple_CheckExact(result.get())) return new_ref(out);
+  Ref named(PyStructSequence_New(Py_TYPE(result.get())));
+  if (!named) throw_current();
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyStructSequence_SetItem(named.get(), i, new_ref(PySequence_Fast_GET_ITEM(out, i)));
+  }
+  return named.release();
 }
 
 /// Tells whether a list parameter asks for much memory: then the fill is worth letting go of the GIL.

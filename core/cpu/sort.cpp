@@ -1,0 +1,100 @@
+// Stable sorts of lines. A tour: an element becomes an entry, its key (core/ops/sort_key.h) beside its place in the
+// line; entries are sorted, by comparison where the line is short and digit by digit where it is long; values are then
+// taken from their places. A stable order is unique, so results cannot depend on how. Threads share lines, never one
+// line.
+#include <vesta/core/ops/sort.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/scratch.h>
+#include <vesta/core/ops/scan.h>
+#include <vesta/core/ops/sort_key.h>
+
+namespace vesta::cpu {
+namespace {
+
+constexpr int64_t kGrain = 8192;  // elements a thread takes at a time
+constexpr int64_t kShort = 256;   // entries up to which they are compared: no more than there are values of a digit
+
+/// An element of a line: its key and its place.
+template <class Key_, class Place_>
+struct Entry {
+  using Key = Key_;
+  using Place = Place_;
+  Key key;
+  Place place;
+};
+
+template <class E>
+unsigned digit(const E& e, unsigned d) {
+  return unsigned(e.key >> (8 * d)) & 255;
+}
+
+/// Sorts n entries by digits of 8 bits from the lowest, between `a` and `b`; returns the one that has the result.
+template <class E>
+E* sort_digits(E* a, E* b, int64_t n) {
+  constexpr unsigned kDigits = sizeof(typename E::Key);
+  int64_t counts[kDigits][256] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    for (unsigned d = 0; d < kDigits; ++d) ++counts[d][digit(a[i], d)];
+  }
+  for (unsigned d = 0; d < kDigits; ++d) {
+    int64_t* const next = counts[d];
+    if (next[digit(a[0], d)] == n) continue;  // all alike
+    int64_t before = 0;
+    for (int k = 0; k < 256; ++k) before += std::exchange(next[k], before);
+    for (int64_t i = 0; i < n; ++i) b[next[digit(a[i], d)]++] = a[i];
+    std::swap(a, b);
+  }
+  return a;
+}
+
+template <class E>
+E* sort_entries(E* a, E* b, int64_t n) {
+  if (n > kShort) return sort_digits(a, b, n);
+  std::sort(a, a + n, [](const E& x, const E& y) { return x.key != y.key ? x.key < y.key : x.place < y.place; });
+  return a;
+}
+
+template <class T, class Place>
+void sort_lines(const ScanPlan& plan, bool descending, T* values, int64_t* places) {
+  using E = Entry<SortKey<T>, Place>;
+  const T* const x = plan.input.data_ptr<T>();
+  const int64_t n = plan.length, next = plan.inner;
+  const auto flip = SortKey<T>(descending ? -1 : 0);
+  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    ScratchArray<E> first(Scratch::operand_a, size_t(n)), second(Scratch::operand_b, size_t(n));
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t at = line / next * n * next + line % next;
+      E* entries = first.data();
+      for (int64_t i = 0; i < n; ++i) entries[i] = {SortKey<T>(sort_key(x[at + i * next]) ^ flip), Place(i)};
+      entries = sort_entries(entries, second.data(), n);
+      for (int64_t i = 0; i < n; ++i) {
+        const auto place = int64_t(entries[i].place);
+        values[at + i * next] = x[at + place * next], places[at + i * next] = place;
+      }
+    }
+  });
+}
+
+TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descending) {
+  const ScanPlan plan = order_plan(input, dim, "sort");
+  Tensor values = empty_tensor(input.sizes(), input.dtype()), places = empty_tensor(input.sizes(), DType::int64);
+  if (values.numel() == 0) return {values, places};
+  visit<kReals | kBool>(input.dtype(), [&]<class T>() {
+    T* const v = values.data_ptr<T>();
+    int64_t* const p = places.data_ptr<int64_t>();
+    if (plan.length <= int64_t(UINT32_MAX)) sort_lines<T, uint32_t>(plan, descending, v, p);
+    else sort_lines<T, uint64_t>(plan, descending, v, p);
+  });
+  return {values, places};
+}
+
+}  // namespace
+
+void register_sort() { ops::sort_stable.set_kernel(DeviceType::cpu, sort_kernel); }
+
+}  // namespace vesta::cpu

@@ -1,0 +1,128 @@
+#include <vesta/cuda/kernels/sort.h>
+
+#include <vesta/core/ops/sort_key.h>
+#include <vesta/cuda/kernels/radix_sort.cuh>
+#include <vesta/cuda/kernels/types.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// Returns the offset of an element.
+VESTA_DEVICE int64_t offset_of(const LineSort& l, int64_t line, int64_t place) {
+  return (line / l.inner * l.length + place) * l.inner + line % l.inner;
+}
+
+template <class T>
+VESTA_DEVICE SortKey<T> key_at(const LineSort& l, int64_t offset) {
+  const SortKey<T> key = sort_key(static_cast<const T*>(l.in)[offset]);
+  return l.descending ? SortKey<T>(~key) : key;
+}
+
+template <class T>
+VESTA_DEVICE void write(const LineSort& l, int64_t line, int64_t to, int64_t from) {
+  const int64_t at = offset_of(l, line, to);
+  static_cast<T*>(l.values)[at] = static_cast<const T*>(l.in)[offset_of(l, line, from)];
+  l.places[at] = from;
+}
+
+/// Sorts up to `lines` lines by value, and then, for they have become mixed, by line.
+template <class T>
+VESTA_KERNEL void sort_lines_kernel(LineSort l, unsigned lines) {
+  using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  VESTA_SHARED(Key, tile_keys, kSortTile);
+  VESTA_SHARED(unsigned, tile_elements, kSortTile);
+  const int64_t first = int64_t(blockIdx.x) * lines, left = l.outer * l.inner - first;
+  const unsigned length = unsigned(l.length), here = left < int64_t(lines) ? unsigned(left) : lines;
+  const unsigned n = here * length, begin = threadIdx.x * kSortItems;
+  const unsigned count = begin >= n ? 0 : n - begin < kSortItems ? n - begin : kSortItems;
+  Key key[kSortItems];
+  unsigned element[kSortItems];
+#pragma unroll
+  for (unsigned k = 0; k < kSortItems; ++k) {
+    if (k >= count) continue;
+    element[k] = begin + k;
+    key[k] = key_at<T>(l, offset_of(l, first + element[k] / length, element[k] % length));
+  }
+  sort_tile(key, element, count, 8 * int(sizeof(T)), tile_keys, tile_elements);
+  int bits = 0;
+  while (here > 1u << bits) ++bits;
+  if (bits > 0) {
+#pragma unroll
+    for (unsigned k = 0; k < kSortItems; ++k) {
+      if (k < count) key[k] = Key(element[k] / length);
+    }
+    sort_tile(key, element, count, bits, tile_keys, tile_elements);
+  }
+#pragma unroll
+  for (unsigned k = 0; k < kSortItems; ++k) {
+    if (k < count) write<T>(l, first + (begin + k) / length, (begin + k) % length, element[k] % length);
+  }
+}
+
+template <class T, class Index>
+VESTA_KERNEL void value_keys_kernel(LineSort l, int64_t n, Index* keys) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) keys[i] = Index(key_at<T>(l, offset_of(l, i / l.length, i % l.length)));
+}
+
+template <class Index>
+VESTA_KERNEL void line_keys_kernel(int64_t length, int64_t n, const Index* order, Index* keys) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) keys[i] = Index(int64_t(order[i]) / length);
+}
+
+template <class T, class Index>
+VESTA_KERNEL void sort_results_kernel(LineSort l, int64_t n, const Index* order, const Index* lines) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) write<T>(l, i / l.length, i % l.length, int64_t(order[lines ? lines[i] : Index(i)]) % l.length);
+}
+
+int64_t elements(const LineSort& l) { return l.outer * l.length * l.inner; }
+LaunchShape shape_of(const LineSort& l) { return linear_shape(uint64_t(elements(l)), kThreads, l.stream); }
+
+/// Calls `f(number)` with a number of the type that indexes have.
+template <class F>
+void with_index(bool wide, F f) {
+  if (wide) f(uint64_t());
+  else f(uint32_t());
+}
+
+}  // namespace
+
+void run_sort_lines(const LineSort& l) {
+  const auto lines = unsigned(kSortTile / l.length);
+  const uint64_t blocks = (uint64_t(l.outer * l.inner) + lines - 1) / lines;
+  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+    launch_block("sort_lines", sort_lines_kernel<T>, linear_shape(blocks * kSortThreads, kSortThreads, l.stream), l,
+                 lines);
+  });
+}
+
+void run_value_keys(const LineSort& l, void* keys, bool wide) {
+  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+    with_index(wide, [&]<class Index>(Index) {
+      launch_independent("value_keys", value_keys_kernel<T, Index>, shape_of(l), l, elements(l),
+                         static_cast<Index*>(keys));
+    });
+  });
+}
+
+void run_line_keys(const LineSort& l, const void* order, void* keys, bool wide) {
+  with_index(wide, [&]<class Index>(Index) {
+    launch_independent("line_keys", line_keys_kernel<Index>, shape_of(l), l.length, elements(l),
+                       static_cast<const Index*>(order), static_cast<Index*>(keys));
+  });
+}
+
+void run_sort_results(const LineSort& l, const void* order, const void* lines, bool wide) {
+  visit_device<kReals | kBool>(l.dtype, [&]<class T>() {
+    with_index(wide, [&]<class Index>(Index) {
+      launch_independent("sort_results", sort_results_kernel<T, Index>, shape_of(l), l, elements(l),
+                         static_cast<const Index*>(order), static_cast<const Index*>(lines));
+    });
+  });
+}
+
+}  // namespace vesta::cuda

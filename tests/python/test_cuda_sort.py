@@ -1,0 +1,67 @@
+"""Sorts and running extrema on a CUDA device give the CPU's bits, for lines within a tile and beyond it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import vesta
+
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
+
+INTEGERS = [vesta.bool, vesta.uint8, vesta.int8, vesta.int16, vesta.int32, vesta.int64]
+FLOATS = [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64]
+SHAPES = [((), 0), ((0, 3), 0), ((1,), 0), ((2048,), 0), ((3, 700), 1), ((90, 7), 0), ((5, 40, 6), 1), ((2, 0, 3), 1)]
+LONG = [((2049,), 0), ((3, 2500), 1), ((4100, 2), 0), ((1, 3000, 2), 1)]
+PIECES = [((8193,), 0), ((2, 9000), 1), ((17000, 2), 0)]
+
+
+def draw(shape, dtype):
+    """Few different values, NaN and zeros of both signs among them."""
+    values = np.random.default_rng(len(shape)).integers(-40, 40, shape)
+    if dtype in INTEGERS:
+        return vesta.tensor(np.abs(values)).to(dtype) if dtype is vesta.uint8 else vesta.tensor(values).to(dtype)
+    x = np.asarray(values / 4.0)
+    x[values == 3], x[values == -3] = np.nan, -0.0
+    return vesta.tensor(x).to(dtype)
+
+
+def same(got, want) -> None:
+    for a, b in zip(got, want):
+        assert a.device.type == "cuda" and a.dtype == b.dtype and a.shape == b.shape
+    assert vesta.equal(got[1].cpu(), want[1])
+    a, b = got[0].cpu().to(vesta.float64), want[0].to(vesta.float64)
+    assert ((a == b) | (a.isnan() & b.isnan())).all()
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
+@pytest.mark.parametrize(("shape", "dim"), [*SHAPES, *LONG], ids=str)
+def test_sort(shape, dim, dtype) -> None:
+    x = draw(shape, dtype)
+    for descending in (False, True):
+        same(x.cuda().sort(dim, descending), x.sort(dim, descending))
+
+
+@pytest.mark.parametrize("dtype", [vesta.int64, vesta.float32], ids=str)
+def test_sort_of_strided_tensors(dtype) -> None:
+    x = draw((30, 40), dtype)
+    there = x.cuda()
+    same(there.mT.sort(0), x.mT.sort(0))
+    same(there[::2, 1::3].sort(1), x[::2, 1::3].sort(1))
+    same(there[:1].expand(5, 40).sort(0), x[:1].expand(5, 40).sort(0))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
+@pytest.mark.parametrize(("shape", "dim"), [*SHAPES, *PIECES], ids=str)
+def test_running_extrema(shape, dim, dtype) -> None:
+    x = draw(shape, dtype)
+    same(x.cuda().cummax(dim), x.cummax(dim))
+    same(x.cuda().cummin(dim), x.cummin(dim))
+
+
+def test_gradients() -> None:
+    x = vesta.rand(7, 30)
+    here, there = x.clone().requires_grad_(), x.cuda().requires_grad_()
+    weight = vesta.rand(7, 30)
+    for t, w in ((here, weight), (there, weight.cuda())):
+        ((t.sort(1).values + t.cummax(0).values) * w).sum().backward()
+    assert vesta.equal(there.grad.cpu(), here.grad)

@@ -1,0 +1,75 @@
+"""Sorting: PyTorch's order of NaN, zeros and equals, named results, out=, long lines on any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import vesta
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64], ids=str)
+def test_nan_is_the_largest_and_zeros_are_equal(dtype) -> None:
+    x = vesta.tensor([1.0, NAN, 0.0, -INF, -0.0, INF, -NAN, -1.0], dtype=dtype)
+    up, down = vesta.sort(x), x.sort(descending=True)
+    assert up.indices.tolist() == [3, 7, 2, 4, 0, 5, 1, 6]
+    assert down.indices.tolist() == [1, 6, 5, 0, 2, 4, 7, 3]
+    assert str(up.values.tolist()) == str(x[up.indices].tolist())
+
+
+@pytest.mark.parametrize("count", [256, 257, 5000])
+def test_equals_keep_their_order(count: int) -> None:
+    x = vesta.randint(0, 9, (count,))
+    for descending in (False, True):
+        values, places = x.sort(stable=True, descending=descending)
+        same = values[1:] == values[:-1]
+        assert (places[1:] > places[:-1])[same].all()
+        assert vesta.equal(places, x.argsort(descending=descending))
+
+
+def test_integers_over_their_whole_range() -> None:
+    for name in ("int8", "int16", "int32", "int64", "uint8"):
+        info = np.iinfo(name)
+        x = np.random.default_rng(0).integers(info.min, info.max, 700, dtype=name, endpoint=True)
+        x[:2] = info.max, info.min
+        assert vesta.tensor(x).sort().values.tolist() == np.sort(x).tolist()
+
+
+def test_results_have_names_and_go_to_out() -> None:
+    x = vesta.tensor([[3.0, 1.0], [2.0, 4.0]])
+    out = vesta.empty(0), vesta.empty(0, dtype=vesta.int64)
+    result = vesta.sort(x, 0, out=out)
+    assert isinstance(result, vesta.return_types.sort)
+    assert result.values is out[0] and result.indices is out[1]
+    assert out[0].tolist() == [[2.0, 1.0], [3.0, 4.0]] and out[1].tolist() == [[1, 0], [0, 1]]
+    vesta.sort(x, stable=True, out=out)
+    assert out[1].tolist() == [[1, 0], [0, 1]]
+    place = vesta.empty(0, dtype=vesta.int64)
+    assert vesta.argsort(x, stable=True, out=place) is place
+    assert vesta.msort(x).tolist() == [[2.0, 1.0], [3.0, 4.0]]
+
+
+def test_threads_make_no_difference() -> None:
+    x = vesta.rand(50, 3000)
+    before = vesta.get_num_threads()
+    try:
+        vesta.set_num_threads(1)
+        want = x.sort(0), x.sort(1), x.cummax(1)
+        vesta.set_num_threads(4)
+        for a, b in zip((x.sort(0), x.sort(1), x.cummax(1)), want):
+            assert vesta.equal(a[0], b[0]) and vesta.equal(a[1], b[1])
+    finally:
+        vesta.set_num_threads(before)
+
+
+def test_running_extrema_take_the_last_of_equals_and_keep_nan() -> None:
+    x = vesta.tensor([1.0, 3.0, 3.0, 2.0, NAN, 5.0, NAN])
+    top = vesta.cummax(x, 0)
+    assert top.indices.tolist() == [0, 1, 2, 2, 4, 4, 6]
+    assert str(top.values.tolist()) == str([1.0, 3.0, 3.0, 3.0, NAN, NAN, NAN])
+    assert isinstance(top, vesta.return_types.cummax)
+    low = vesta.tensor([2, 1, 1, 5, 0]).cummin(0)
+    assert low.values.tolist() == [2, 1, 1, 1, 0] and low.indices.tolist() == [0, 1, 2, 2, 4]
+    out = vesta.empty(0), vesta.empty(0, dtype=vesta.int64)
+    assert vesta.cummin(x[:4], 0, out=out).values is out[0] and out[1].tolist() == [0, 0, 0, 0]
