@@ -155,7 +155,7 @@ OPS: list[Row] = [
     structured("solve_triangular", ref.solve_triangular, s.solve_triangular, dtypes="fc", where="linalg", method=False,
         out=True, ulp=0, bitwise=False, repeats=False, cuda=False),
     structured("rfft2", ref.rfft2, s.rfft2, grad_samples=s.rfft2_grad, dtypes="buif", where="fft", method=False,
-        out=True, result="complex", ulp=0, cuda=False, covers=("rfft2", "_fft_r2c", "_fft_c2r", "_fft_c2c")),
+        out=True, result="complex", ulp=0, cuda=False, covers=("fft.rfft2", "_fft_r2c", "_fft_c2r", "_fft_c2c")),
     structured("linear", ref.linear, s.linear_large, grad_samples=s.linear, dtypes="hfc", may="ui", where=F,
         method=False, ulp=0, bitwise=False),
     structured("conv2d", ref.conv2d, s.conv2d, grad_samples=s.conv2d_grad, dtypes="hf", may="uic", where=F,

@@ -92,6 +92,15 @@ RESULT_RULES: dict[str, Callable[[str], str]] = {
 }
 
 
+#: The modules below ``vesta`` whose names may be those of ops elsewhere (``linalg.norm``, ``norm``).
+MODULES = ("linalg", "fft", "special")
+
+
+def qualified(name: str, where: str) -> str:
+    """Returns the name of an op in the table and in the registry: "linalg.qr", "exp"."""
+    return f"{where}.{name}" if where in MODULES else name
+
+
 @dataclass(frozen=True)
 class Fixed:
     """An array that keeps its dtype whatever dtype is tested (indices, masks) and has no gradient."""
@@ -211,9 +220,9 @@ class Row:
     covers: tuple[str, ...] = ()
 
     @property
-    def roll_names(self) -> tuple[str, ...]:
-        """The names in the op list that this row tests."""
-        return self.covers or (self.name,)
+    def op_names(self) -> tuple[str, ...]:
+        """The names in the op list that this row tests, as ``qualified`` writes them."""
+        return self.covers or (qualified(self.name, self.where),)
 
     def accepts(self, dtype: str) -> bool:
         return DTYPES[dtype].family in self.dtypes

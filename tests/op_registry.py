@@ -1,10 +1,14 @@
-"""The op list as the library tells it, by name: what the generated tests ask of it."""
+"""The op list as the library tells it, by name: what the generated tests ask of it.
+
+A name is the one below ``vesta`` for ops of ``vesta.linalg``, ``fft`` and ``special`` ("linalg.qr"), else the bare one.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import vesta
+from op_db_row import qualified
 
 
 def by_name() -> dict[str, dict[str, Any]]:
@@ -12,8 +16,18 @@ def by_name() -> dict[str, dict[str, Any]]:
     names: dict[str, dict[str, Any]] = {}
     for entry in vesta._C._registry():
         if not entry["deprecated"]:
-            names.setdefault(entry["name"], entry)
+            names.setdefault(qualified(entry["name"], entry["space"]), entry)
     return names
+
+
+def with_out() -> set[str]:
+    """Returns the names of which every form takes ``out=``, the deprecated ones aside."""
+    takes: dict[str, bool] = {}
+    for entry in vesta._C._registry():
+        if not entry["deprecated"]:
+            name = qualified(entry["name"], entry["space"])
+            takes[name] = takes.get(name, True) and entry["function"] and entry["out"]
+    return {name for name, out in takes.items() if out}
 
 
 def is_twin(name: str, names: dict[str, dict[str, Any]]) -> bool:

@@ -4,7 +4,7 @@
 
 namespace vesta::autograd::rules {
 
-/// Is where a tensor's elements lie in its storage.
+/// Where a tensor's elements lie in its storage.
 struct Geometry {
   Dims sizes, strides;
   int64_t offset = 0;

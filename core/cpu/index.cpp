@@ -14,6 +14,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/walker.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
@@ -260,7 +261,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   Tensor places = index_as_int64(index, "index_select", "index");
   Dims sizes(input.sizes());
   if (input.dim()) sizes[size_t(d)] = index.numel();
-  Tensor r = empty_tensor(sizes, input.dtype());
+  Tensor r = result_tensor(sizes, input.dtype());
   Grid g(input, r);
   g.set_places(d, places);
   g.gather();
@@ -338,9 +339,9 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   int64_t d = check_gather(input, dim, index);
   Tensor places = index.numel() ? index_as_int64(index, "gather", "index") : index;  // an empty one may have any dtype
   int64_t item = itemsize(input.dtype()), stride = input.dim() ? input.strides()[size_t(d)] * item : 0;
-  Tensor r = empty_tensor(index.sizes(), input.dtype());
+  if (index.numel()) check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d, "gather");
+  Tensor r = result_tensor(index.sizes(), input.dtype());
   if (r.numel() == 0) return r;
-  check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d, "gather");
   Dims strides = strides_without(input, d);
   if (index.dim() == 0) strides.clear();
   Tensor source = geometry(input, index.sizes(), strides);

@@ -2,6 +2,7 @@
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/matmul.h>
 
 namespace vesta::cpu {
@@ -35,7 +36,7 @@ Gemm gemm_of(const Product& p, const Tensor& a, const Tensor& b, const Tensor& c
 
 Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   const Product p = matmul_product(a, b);
-  Tensor c = empty_tensor(p.sizes, a.dtype(), a.device());
+  Tensor c = result_tensor(p.sizes, a.dtype(), a.device());
   if (!c.numel()) return c;
   Gemm g = gemm_of(p, a, b, c);
   SmallVector<BatchDim, 4> batch;

@@ -13,6 +13,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/reduce_checks.h>
@@ -160,7 +161,7 @@ class Reduce {
 /// Reduces to a tensor of the accumulator's dtype.
 Tensor reduce(Reduction op, const Tensor& x, const ReduceShape& shape) {
   const ReduceKernels& k = kernels[int(op)][int(x.dtype())];
-  Tensor out = empty_tensor(shape.sizes, k.acc, x.device());
+  Tensor out = result_tensor(shape.sizes, k.acc, x.device());
   if (out.numel() == 0) return out;
   char* to = out.impl()->data();
   if (shape.count == 0) {
@@ -263,7 +264,7 @@ void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
 template <Reduction op>
 Tensor places(const Tensor& input, int64_t dim, bool keepdim, const char* name) {
   ReduceShape shape = place_shape(input, dim, keepdim, name);
-  Tensor indices = empty_tensor(shape.sizes, DType::int64, input.device());
+  Tensor indices = result_tensor(shape.sizes, DType::int64, input.device());
   if (indices.numel()) find_along(op, input, wrap_dim(dim, input.dim(), name), indices.data_ptr<int64_t>());
   return indices;
 }

@@ -6,6 +6,7 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
 
 namespace vesta::cpu {
@@ -59,7 +60,7 @@ void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) 
 
 Tensor cumsum_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
   const ScanPlan plan = scan_plan(input, dim, dtype, "cumsum");
-  Tensor r = empty_tensor(plan.input.sizes(), plan.input.dtype());
+  Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype());
   if (r.numel() == 0) return r;
   const int64_t length = plan.length, inner = plan.inner, across = inner == 1 ? length : 1;
   const int64_t together = inner == 1 ? plan.outer : inner;  // lines that are `across` apart
@@ -96,7 +97,7 @@ void scan_extrema(const T* x, T* values, int64_t* places, int64_t length, int64_
 template <bool largest>
 TensorPair extrema_kernel(const Tensor& input, int64_t dim) {
   const ScanPlan plan = order_plan(input, dim, largest ? "cummax" : "cummin");
-  Tensor values = empty_tensor(input.sizes(), input.dtype()), places = empty_tensor(input.sizes(), DType::int64);
+  Tensor values = result_tensor(input.sizes(), input.dtype()), places = result_tensor(input.sizes(), DType::int64);
   if (values.numel() == 0) return {values, places};
   const int64_t length = plan.length, inner = plan.inner;
   visit<kReals | kBool>(input.dtype(), [&]<class T>() {

@@ -5,6 +5,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/loss.h>
@@ -26,7 +27,7 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
   bool last = x.dim() == 0 || d == x.dim() - 1;
   auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), b = second.defined() ? ready(second) : Tensor();
-  Tensor y = empty_tensor(a.sizes(), x.dtype(), x.device());
+  Tensor y = result_tensor(a.sizes(), x.dtype(), x.device());
   int64_t n = a.dim() ? a.sizes()[size_t(a.dim() - 1)] : 1;
   if (y.numel()) {
     const char *p = a.impl()->data(), *q = b.defined() ? b.impl()->data() : nullptr;

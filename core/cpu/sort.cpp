@@ -10,6 +10,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/scratch.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/scan.h>
 #include <vesta/core/ops/sort_key.h>
 
@@ -82,7 +83,7 @@ void sort_lines(const ScanPlan& plan, bool descending, T* values, int64_t* place
 
 TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descending) {
   const ScanPlan plan = order_plan(input, dim, "sort");
-  Tensor values = empty_tensor(input.sizes(), input.dtype()), places = empty_tensor(input.sizes(), DType::int64);
+  Tensor values = result_tensor(input.sizes(), input.dtype()), places = result_tensor(input.sizes(), DType::int64);
   if (values.numel() == 0) return {values, places};
   visit<kReals | kBool>(input.dtype(), [&]<class T>() {
     T* const v = values.data_ptr<T>();

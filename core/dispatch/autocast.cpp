@@ -20,7 +20,7 @@ struct State {
 };
 constinit thread_local State state;
 
-/// Is a leaf's cast, and what of the leaf it was made from.
+/// A leaf's cast, and what of the leaf it was made from.
 struct Entry {
   Tensor leaf, cast;
   StoragePtr storage;

@@ -20,7 +20,7 @@ namespace vesta {
 
 namespace autocast {
 
-/// Is the mode of one device type.
+/// The mode of one device type.
 struct Mode {
   bool enabled = false;
   DType dtype = DType::bfloat16;
@@ -69,7 +69,7 @@ VESTA_API Tensor cast(const Tensor& t, DType dtype, bool lower);
 
 namespace casting {
 
-/// Is what one call needs to know: its device, what the op does there, and the dtype that follows.
+/// What one call needs to know: its device, what the op does there, and the dtype that follows.
 struct Call {
   DeviceType device = DeviceType::cpu;
   Rule rule = Rule::none;

@@ -13,7 +13,7 @@ inline constexpr int kNumLayers = 5;
 
 constexpr uint8_t bit(Layer l) { return uint8_t(1u << unsigned(l)); }
 
-/// Is the thread's say: layers switched on for every call, layers passed over, and the modes of autograd.
+/// The thread's settings: layers switched on for every call, layers passed over, and the modes of autograd.
 struct LayerState {
   uint8_t included = 0;
   uint8_t excluded = 0;
@@ -52,11 +52,11 @@ class GradMode {
  private:
   LayerState saved_;
 };
-/// Is GradMode(false): nothing in this scope is recorded.
+/// A GradMode(false): nothing in this scope is recorded.
 struct NoGrad : GradMode {
   NoGrad() : GradMode(false) {}
 };
-/// Is GradMode(true).
+/// A GradMode(true).
 struct EnableGrad : GradMode {
   EnableGrad() : GradMode(true) {}
 };

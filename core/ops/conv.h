@@ -9,7 +9,7 @@ namespace vesta {
 
 VESTA_DECLARE_OPS(VESTA_OPS_CONV)
 
-/// Is one 2-d window operation: sizes, strides and so on per dimension, checked.
+/// One 2-d window operation: sizes, strides and so on per dimension, checked.
 struct Window2d {
   std::array<int64_t, 2> kernel, stride, padding, dilation, in, out;
 };

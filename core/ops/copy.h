@@ -18,7 +18,7 @@ VESTA_API bool lies_in(const Tensor& t, Text memory_format);
 /// Writes `from`, which broadcasts to `to`'s shape, into `to`, converting. Nothing is checked and no version is raised:
 /// for memory that nobody else knows yet, on one device.
 VESTA_API void copy_values(const Tensor& to, const Tensor& from);
-/// Is copy_values between two devices. Returns when the host may touch both; with `non_blocking`, and page-locked
+/// Does copy_values between two devices. Returns when the host may touch both; with `non_blocking`, and page-locked
 /// memory on the host's side, when the copy is queued.
 VESTA_API void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_blocking);
 /// Sets every element, like copy_values; `op` names the op where the value does not fit.

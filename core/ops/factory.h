@@ -10,7 +10,7 @@ VESTA_DECLARE_OPS(VESTA_OPS_FACTORY)
 /// Returns the dtype a factory takes from a number: bool, int64, the default floating type or its complex type.
 VESTA_API DType dtype_of_value(Scalar value);
 
-/// Is a checked call of arange: dtype and number of elements.
+/// A checked call of arange: dtype and number of elements.
 struct ArangePlan {
   DType dtype;
   int64_t length;

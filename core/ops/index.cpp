@@ -1,6 +1,7 @@
 #include <vesta/core/ops/index.h>
 
 #include <vesta/core/ops/define.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/docs/index.h>
 
 #include <algorithm>
@@ -274,7 +275,7 @@ namespace {
 
 Tensor cat_kernel(TensorList tensors, int64_t dim) {
   CatPlan plan = cat_plan(tensors, dim);
-  Tensor r = empty_tensor(plan.sizes, plan.dtype, tensors[0].device());
+  Tensor r = result_tensor(plan.sizes, plan.dtype, tensors[0].device());
   Dims sizes(plan.sizes);
   int64_t offset = 0, stride = r.strides()[size_t(plan.dim)];
   for (int32_t i : plan.used) {

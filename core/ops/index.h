@@ -10,7 +10,7 @@ VESTA_API TensorOrTensors _nonzero(const Tensor& input, bool as_tuple);
 
 VESTA_DECLARE_OPS(VESTA_OPS_INDEX)
 
-/// Is advanced indexing after masks have become indices and all of them one shape.
+/// Advanced indexing after masks have become indices and all of them one shape.
 struct IndexPlan {
   Dims dims;             // the indexed dimensions, ascending
   TensorVector indices;  // int64, contiguous, all of index_sizes; one per indexed dimension
@@ -28,7 +28,7 @@ VESTA_API Tensor index_as_int64(const Tensor& index, const char* op, const char*
 VESTA_API int64_t check_index_vector(const Tensor& input, int64_t dim, const Tensor& index, const char* op);
 /// Checks index_add_'s source against the tensor and the index.
 VESTA_API void check_index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
-/// Is index_fill_ after its checks.
+/// index_fill_ after its checks.
 struct FillPlan {
   Tensor self;  // of one dimension at least
   IndexPlan places;
@@ -45,7 +45,7 @@ VESTA_API Tensor check_put_values(const Tensor& self, const IndexPlan& plan, con
 /// Tells whether the indices' dimensions of a tensor of the plan's result shape step like one.
 VESTA_API bool steps_regularly(const Tensor& result, const IndexPlan& plan);
 
-/// Is cat after its checks.
+/// cat after its checks.
 struct CatPlan {
   int64_t dim = 0;
   DType dtype = DType::float32;

@@ -13,8 +13,8 @@ struct ProductBatch {
   int64_t size, a, b, c;
 };
 
-/// Is C[m, n] = A[m, k] @ B[k, n] for every index of `batch`, outermost first. Strides count elements; the result is
-/// dense, so that a row of C is `n` elements long.
+/// The product C[m, n] = A[m, k] @ B[k, n] for every index of `batch`, outermost first. Strides count elements; the
+/// result is dense, so that a row of C is `n` elements long.
 struct Product {
   Dims sizes;  // of the result
   int64_t m = 1, n = 1, k = 0;

@@ -6,7 +6,7 @@
 
 namespace vesta {
 
-/// Is one run over contiguous elements: `out` and each input advance by one element, or stay (step 0, then the value is
+/// One run over contiguous elements: `out` and each input advance by one element, or stay (step 0, then the value is
 /// repeated over 64 bytes).
 struct LoopArgs {
   char* out;
@@ -41,7 +41,7 @@ struct PointwiseInfo {
   bool (*pass_if[3])(const double* params) = {};  // the gradient of input i is g for these parameters: b's in a + 1 * b
 };
 
-/// Is an Op that carries its record. Layers and kernels look at `info`, which lives with the op.
+/// An Op that carries its record. Layers and kernels look at `info`, which lives with the op.
 template <class Signature>
 struct PointwiseOp : Op<Signature> {
   PointwiseInfo info;
@@ -52,7 +52,7 @@ struct PointwiseOp : Op<Signature> {
   }
 };
 
-/// Is what a device gets to run: geometry after broadcasting and coalescing, dimension 0 innermost.
+/// What a device gets to run: geometry after broadcasting and coalescing, dimension 0 innermost.
 struct PointwisePlan {
   struct Operand {
     char* data = nullptr;  // of the first element; for `immediate`, of the value in host memory

@@ -31,7 +31,7 @@ struct Unused {};
 struct Pass {
   static constexpr bool pass_tag = true;
 };
-/// Is the dtype of a pointwise result: the dtype computed in, bool, or the real type of a complex one.
+/// The dtype of a pointwise result: the dtype computed in, bool, or the real type of a complex one.
 enum class Result : uint8_t { same, boolean, real };
 
 inline constexpr int kMaxInputs = 4;  // operands of a kernel: of the op, or g and what its gradient uses

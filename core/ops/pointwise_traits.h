@@ -9,7 +9,7 @@
 
 namespace vesta::traits {
 
-/// Is the type that signatures are probed with; bodies are never instantiated for it.
+/// The type that signatures are probed with; bodies are never instantiated for it.
 struct Probe {};
 
 /// Counts the operands of a pointwise op's signature (references) and its parameters (doubles).
@@ -77,7 +77,7 @@ using GradientAt =
     std::conditional_t<inputs == 1, GradientOnly,
                        std::conditional_t<i == 0, GradientA, std::conditional_t<i == 1, GradientB, GradientC>>>;
 
-/// Is double, whatever the number, so that there are as many doubles as P (an alias loses its pack in nvcc).
+/// The type double, whatever the number, so that there are as many doubles as P (an alias loses its pack in nvcc).
 template <size_t>
 struct DoubleAt {
   using type = double;

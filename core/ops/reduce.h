@@ -13,7 +13,7 @@ namespace vesta {
 
 VESTA_DECLARE_OPS(VESTA_OPS_REDUCE)
 
-/// Is the geometry of a reduction: which dimensions go, and the result's shape.
+/// The geometry of a reduction: which dimensions go, and the result's shape.
 struct ReduceShape {
   uint64_t mask;  // bit d: dimension d is reduced
   int64_t count;  // elements combined into one result

@@ -12,7 +12,7 @@ VESTA_API ReduceShape place_shape(const Tensor& input, int64_t dim, bool keepdim
 /// Returns what any and all make of an empty list of dimensions: each element by itself, as PyTorch has it.
 VESTA_API Tensor none_reduced(const Tensor& input);
 
-/// Is how a sum or mean goes about dtypes: the input is first converted to `input`, the result is `result`.
+/// The dtypes of a sum or mean: the input is first converted to `input`, the result is `result`.
 struct SumTypes {
   DType input, result;
 };

@@ -4,7 +4,7 @@
 
 namespace vesta {
 
-/// Is a scan after its checks: a contiguous input, [outer, length, inner].
+/// A scan or sort after its checks: a contiguous input, [outer, length, inner].
 struct ScanPlan {
   Tensor input;
   int64_t outer = 1, length = 1, inner = 1;

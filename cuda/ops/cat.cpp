@@ -1,6 +1,7 @@
 // cat: tensors that are rows of dense runs (contiguous ones, and slices along outer dimensions) are copied many in one
 // launch; others, by layout or dtype, one by one.
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/cuda/kernels/cat.h>
 #include <vesta/cuda/ops/operands.h>
@@ -33,7 +34,7 @@ bool as_rows(const Tensor& t, int64_t dim, CatEntry& e) {
 Tensor cat_kernel(TensorList tensors, int64_t dim) {
   const CatPlan plan = cat_plan(tensors, dim);
   DeviceGuard guard(tensors[0].device().index);
-  Tensor r = empty_tensor(plan.sizes, plan.dtype, tensors[0].device());
+  Tensor r = result_tensor(plan.sizes, plan.dtype, tensors[0].device());
   if (r.numel() == 0) return r;
   const int64_t item = itemsize(plan.dtype), step = r.strides()[size_t(plan.dim)];
   CatLaunch l;

@@ -9,6 +9,7 @@
 #include <bit>
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
@@ -269,7 +270,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   Tensor places = index_as_int64(index, "index_select", "index");
   Dims sizes(input.sizes());
   if (input.dim()) sizes[size_t(d)] = index.numel();
-  Tensor r = empty_tensor(sizes, input.dtype(), input.device());
+  Tensor r = result_tensor(sizes, input.dtype(), input.device());
   Slices s("index_select", input, r);
   s.set_places(d, places);
   s.take();
@@ -350,7 +351,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   int64_t d = check_gather(input, dim, index);
   check_one_device("gather", {&input, &index});
   Tensor places = index_as_int64(index, "gather", "index");
-  Tensor r = empty_tensor(index.sizes(), input.dtype(), input.device());
+  Tensor r = result_tensor(index.sizes(), input.dtype(), input.device());
   if (r.numel() == 0) return r;
   DeviceGuard guard(input.device().index);
   run_gather(element_moves("gather", d, input, places, r), input.element_size());

@@ -3,6 +3,7 @@
 #include <vesta/core/ops/matmul.h>
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/matmul.h>
 #include <vesta/cuda/lib/cublas_lt.h>
@@ -113,7 +114,7 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   check_one_device("matmul", {&a, &b});
   const Product p = matmul_product(a, b);
   const OperandDevice device(a);
-  Tensor c = empty_tensor(p.sizes, a.dtype(), a.device());
+  Tensor c = result_tensor(p.sizes, a.dtype(), a.device());
   if (wants_library(p, c)) {
     Tensor x = left_of(p).ld ? a : contiguous(a), y = right_of(p).ld ? b : contiguous(b);
     const bool moved = !x.is_same(a) || !y.is_same(b);

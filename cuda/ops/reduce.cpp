@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/reduce_checks.h>
 #include <vesta/core/ops/view.h>
@@ -243,7 +244,7 @@ Tensor reduce(Reduction op, Tensor x, const ReduceShape& shape, DType result, co
   if (const Reordered r(x, shape.mask); r.needed) {
     return r.restore(reduce(op, r.x, r.shape, result, name, divisor), shape);
   }
-  Tensor out = empty_tensor(shape.sizes, result, x.device());
+  Tensor out = result_tensor(shape.sizes, result, x.device());
   if (out.numel() == 0) return out;
   ReduceStage s = stage_of(x, shape.mask, op, name);
   s.out = out.impl()->data(), s.out_dtype = result, s.divisor = divisor;
@@ -292,8 +293,8 @@ TensorPair search(Reduction op, Tensor x, const ReduceShape& shape, bool with_va
     const auto [values, places] = search(op, r.x, r.shape, with_values, name);
     return {r.restore(values, shape), r.restore(places, shape)};
   }
-  Tensor places = empty_tensor(shape.sizes, DType::int64, x.device()), values;
-  if (with_values) values = empty_tensor(shape.sizes, x.dtype(), x.device());
+  Tensor values = with_values ? result_tensor(shape.sizes, x.dtype(), x.device()) : Tensor();
+  Tensor places = result_tensor(shape.sizes, DType::int64, x.device());
   if (places.numel() == 0) return {values, places};
   ReduceStage s = stage_of(x, shape.mask, op, name);
   s.out = with_values ? values.impl()->data() : nullptr;

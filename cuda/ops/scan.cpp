@@ -2,6 +2,7 @@
 // totals of pieces are scanned in turn and become the starting values of the pieces.
 #include <vesta/core/ops/scan.h>
 
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/cuda/kernels/scan.h>
 #include <vesta/cuda/ops/operands.h>
@@ -31,7 +32,7 @@ void scan(ScanLaunch l, Device device) {
 Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
   OperandDevice device(input);
   const ScanPlan plan = scan_plan(input, dim, dtype, "cumsum");
-  Tensor r = empty_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
+  Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
   if (r.numel() == 0) return r;
   ScanLaunch l;
   l.dtype = r.dtype(), l.stream = device.stream();
@@ -49,7 +50,8 @@ Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
 struct PlacedTensors {
   Tensor values, places;
   PlacedTensors(IntSpan sizes, DType dtype, Device device)
-      : values(empty_tensor(sizes, dtype, device)), places(empty_tensor(sizes, DType::int64, device)) {}
+      : PlacedTensors(empty_tensor(sizes, dtype, device), empty_tensor(sizes, DType::int64, device)) {}
+  PlacedTensors(Tensor of_values, Tensor of_places) : values(std::move(of_values)), places(std::move(of_places)) {}
   Placed pointers() const { return {values.data_ptr(), places.data_ptr<int64_t>()}; }
 };
 
@@ -72,7 +74,8 @@ template <bool smallest>
 TensorPair extrema(const Tensor& input, int64_t dim) {
   OperandDevice device(input);
   const ScanPlan plan = order_plan(input, dim, smallest ? "cummin" : "cummax");
-  const PlacedTensors r(input.sizes(), input.dtype(), input.device());
+  Tensor values = result_tensor(input.sizes(), input.dtype(), input.device());
+  const PlacedTensors r(values, result_tensor(input.sizes(), DType::int64, input.device()));
   if (input.numel() == 0) return {r.values, r.places};
   ExtremaLaunch l;
   l.dtype = input.dtype(), l.stream = device.stream(), l.smallest = smallest;

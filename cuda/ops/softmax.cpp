@@ -3,6 +3,7 @@
 
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/device.h>
@@ -21,7 +22,7 @@ Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const c
   const bool last = x.dim() == 0 || d == x.dim() - 1;
   auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), g = grad.defined() ? ready(grad) : Tensor();
-  Tensor y = empty_tensor(a.sizes(), x.dtype(), x.device());
+  Tensor y = result_tensor(a.sizes(), x.dtype(), x.device());
   if (y.numel()) {
     SoftmaxLaunch l;
     l.name = op, l.stream = stream_of(x), l.dtype = x.dtype(), l.log = log;

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/scan.h>
 #include <vesta/cuda/kernels/sort.h>
 #include <vesta/cuda/ops/operands.h>
@@ -31,8 +32,8 @@ void sort_long_lines(const LineSort& l, Device device) {
 TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descending) {
   OperandDevice device(input);
   const ScanPlan plan = order_plan(input, dim, "sort");
-  Tensor values = empty_tensor(input.sizes(), input.dtype(), input.device());
-  Tensor places = empty_tensor(input.sizes(), DType::int64, input.device());
+  Tensor values = result_tensor(input.sizes(), input.dtype(), input.device());
+  Tensor places = result_tensor(input.sizes(), DType::int64, input.device());
   if (values.numel() == 0) return {values, places};
   LineSort l;
   l.dtype = input.dtype(), l.stream = device.stream();

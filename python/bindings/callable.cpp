@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/promotion.h>
-#include <vesta/core/ops/strided_iter.h>
 
 #include "dtype_device.h"
 #include "memory_format.h"
 #include "op_bindings.h"
+#include "out_argument.h"
 #include "torch_function.h"
 
 namespace vesta::python {
@@ -64,47 +62,6 @@ bool is_set(const Table& t, PyObject* o, const char* name) {
   return PyObject_IsTrue(o) == 1;
 }
 
-/// Writes a computed result to the tensor given as out=, by PyTorch's rules.
-void write_out(const Table& t, PyObject* out, PyObject* result) {
-  if (!is_tensor(out)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(out)->tp_name);
-  const Tensor &to = unwrap(out), &from = unwrap(result);
-  VESTA_CHECK(!GradMode::enabled() || !(from.requires_grad() || to.requires_grad()), runtime, t.op,
-              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-              "requires grad.");
-  VESTA_CHECK(can_cast(from.dtype(), to.dtype()), type, t.op, ": result type ", from.dtype(),
-              " can't be cast to the desired output type ", to.dtype(), ".");
-  VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),
-              ".");
-  if (!std::ranges::equal(to.sizes(), from.sizes())) {
-    VESTA_CHECK(to.numel() == 0 && to.impl()->storage()->resizable(), value, t.op, ": expected out of shape ",
-                from.sizes(), ", got ", to.sizes(), ". An out tensor is resized only when it is empty.");
-    resize_tensor(to, from.sizes());
-  }
-  NoGrad off;
-  copy_into(to, from, t.op);
-}
-
-PyObject* write_outs(const Table& t, PyObject* out, Ref result) {
-  if (!PyTuple_Check(result.get())) {
-    write_out(t, out, result.get());
-    return new_ref(out);
-  }
-  Py_ssize_t n = PyTuple_GET_SIZE(result.get());
-  if ((!PyTuple_Check(out) && !PyList_Check(out)) || PySequence_Fast_GET_SIZE(out) != n) {
-    type_error("%s(): argument 'out' must be a tuple of %zd Tensors, not %s", t.op, n, Py_TYPE(out)->tp_name);
-  }
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    write_out(t, PySequence_Fast_GET_ITEM(out, i), PyTuple_GET_ITEM(result.get(), i));
-  }
-  if (PyTuple_CheckExact(result.get())) return new_ref(out);
-  Ref named(PyStructSequence_New(Py_TYPE(result.get())));
-  if (!named) throw_current();
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyStructSequence_SetItem(named.get(), i, new_ref(PySequence_Fast_GET_ITEM(out, i)));
-  }
-  return named.release();
-}
-
 /// Tells whether a list parameter asks for much memory: then the fill is worth letting go of the GIL.
 bool asks_for_much(const Table& t, const Bound& b) {
   if (t.varargs != 0) return false;
@@ -121,12 +78,6 @@ bool asks_for_much(const Table& t, const Bound& b) {
   return n >= kReleaseGil;
 }
 
-/// Computes what is then written to out=; such a call names its dtype, so that autocast has no say in it.
-PyObject* thin_with_out(const Table& t, Thin thin, Bound& b) {
-  autocast::Pause as_asked;
-  return thin(t, b, Out{});
-}
-
 /// Runs a function with what stands besides its parameters.
 PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
   const Format format = check_extras(t, b);
@@ -138,9 +89,8 @@ PyObject* run_with_extras(const Table& t, Thin thin, Bound& b) {
     if (!is_tensor(out)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(out)->tp_name);
     return thin(t, b, Out{&unwrap(out), Out::given});
   }
-  Ref r(out ? thin_with_out(t, thin, b) : thin(t, b, Out{}));
+  Ref r(out ? run_with_out(t, thin, b, out) : thin(t, b, Out{}));
   if (!r) return nullptr;
-  if (out) r = Ref(write_outs(t, out, std::move(r)));
   if (format != Format::preserve && !out && !lies_in(unwrap(r.get()), format)) {
     r = Ref(wrap(laid_out(unwrap(r.get()), format, t.op)));
   }

@@ -27,7 +27,7 @@ Format format_of(const Table& t, int i, PyObject* o) {
   return f;
 }
 
-/// Is to(): what it was asked for, whichever form the call has.
+/// The arguments of to(), whichever form the call has.
 struct To {
   static constexpr char
       name[] = "to",

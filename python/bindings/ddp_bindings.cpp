@@ -48,7 +48,7 @@ auto in_python(F&& f) {
   }
 }
 
-/// Is what a hook in Python returned: a future of a tensor, or of a list that begins with one.
+/// What a hook in Python returned: a future of a tensor, or of a list that begins with one.
 class PendingFuture final : public ddp::PendingBucket {
  public:
   explicit PendingFuture(py::object future) : future_(std::move(future)) {}

@@ -47,7 +47,7 @@ DType dtype_of_dl(DlDataType t) {
        int64_t(t.bits), " bits and ", int64_t(t.lanes), " lanes.");
 }
 
-/// Is what travels: the tensor that keeps the memory, and copies of its sizes and strides.
+/// What travels: the tensor that keeps the memory, and copies of its sizes and strides.
 struct Exported {
   DlManaged managed;
   Tensor tensor;

@@ -13,7 +13,7 @@ using namespace autograd;
 
 namespace {
 
-/// Is what ctx.save_for_backward kept; shared by the node and the context's `_unpack`.
+/// What ctx.save_for_backward kept; shared by the node and the context's `_unpack`.
 struct SavedBox {
   std::vector<Saved> saved;
   Node* node = nullptr;  // null once the node is gone
@@ -142,7 +142,7 @@ Ref make_unpack(const std::shared_ptr<SavedBox>& box) {
 
 // ---- apply ----
 
-/// Is one call of a custom Function.
+/// One call of a custom Function.
 class Application {
  public:
   Application(PyObject* cls, PyObject* args) : cls_(cls), args_(args) {

@@ -35,7 +35,7 @@ void release_buffer(void* context) {
   delete view;
 }
 
-/// Is what stays with a buffer that was given out: the memory, and room for sizes and strides.
+/// What stays with a buffer that was given out: the memory, and room for sizes and strides.
 struct GivenBuffer {
   GivenBuffer(const StoragePtr& storage, size_t ndim) : memory(storage), dims(new Py_ssize_t[2 * ndim + 1]) {}
   Export memory;
@@ -172,7 +172,7 @@ struct FromBuffer {
   }
 };
 
-/// Is numpy.asarray over the tensor's buffer.
+/// Calls numpy.asarray over the tensor's buffer.
 PyObject* as_array(PyObject* tensor) {
   Ref numpy(PyImport_ImportModule("numpy"));
   if (!numpy) throw_current();

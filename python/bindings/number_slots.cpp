@@ -121,7 +121,7 @@ PyObject* matmul(PyObject* a, PyObject* b) {
 
 PyObject* positive(PyObject* a) { return new_ref(a); }
 
-/// Is ~x: not for bool, bitwise for integers.
+/// Implements ~x: not for bool, bitwise for integers.
 PyObject* invert(PyObject* a) { return unary<ops::bitwise_not, "__invert__">(a); }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {

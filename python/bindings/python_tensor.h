@@ -23,7 +23,7 @@ struct PyTensor {
   PyObject* weakrefs;
 };
 
-/// Is `vesta.Tensor`.
+/// The class `vesta.Tensor`.
 extern PyTypeObject* tensor_type;
 
 /// Tells whether `o` is a tensor of the exact class.
@@ -97,7 +97,7 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-/// Is the number of elements from which an op runs without the GIL: about 10 us of work, 100 times the cost of letting
+/// The number of elements from which an op runs without the GIL: about 10 us of work, 100 times the cost of letting
 /// go.
 inline constexpr int64_t kReleaseGil = 32768;
 /// Reads a tensor of one element; other Python threads run while a device is waited for.

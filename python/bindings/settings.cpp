@@ -172,8 +172,8 @@ bool add_settings(PyObject* module) {
   set_interrupt_check(look_at_signals);
   set_warning_handler(show_warning);
   set_waiting_hooks({begin_waiting, end_waiting});
-  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, SetLapackFolder,
-                       PromoteTypes, CanCast, ResultType, ProductSwitch, FloatLimits, IntLimits>(module);
+  return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, SetLapackFolder, PromoteTypes,
+                       CanCast, ResultType, ProductSwitch, FloatLimits, IntLimits>(module);
 }
 
 }  // namespace vesta::python

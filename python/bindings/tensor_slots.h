@@ -8,7 +8,7 @@ int add_number_slots(PyType_Slot* slots, int n);
 int add_subscript_slots(PyType_Slot* slots, int n);
 int add_buffer_slots(PyType_Slot* slots, int n);
 
-/// Is Tensor(...): of a shape, of data, or empty; `type` may be a subclass.
+/// Implements Tensor(...): of a shape, of data, or empty; `type` may be a subclass.
 PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs);
 
 }  // namespace vesta::python

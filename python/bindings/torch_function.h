@@ -6,7 +6,7 @@
 
 namespace vesta::python {
 
-/// Is set once a class with its own __torch_function__ exists; until then nobody looks for one.
+/// The flag that is set once a class with its own __torch_function__ exists; until then nobody looks for one.
 extern bool torch_function_seen;
 
 /// Tells whether arguments of this type take calls over: a subclass whose __torch_function__ is not the disabled one.

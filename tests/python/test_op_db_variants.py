@@ -11,7 +11,7 @@ import op_registry
 import pytest
 import vesta
 from op_db import OPS
-from op_db_cases import describe, pairs, placed, single
+from op_db_cases import COMPARED, describe, pairs, placed, single
 from op_db_row import DTYPES, REAL_OF, Maker, Row, Sample, can_write
 
 REGISTRY = op_registry.by_name()
@@ -19,13 +19,19 @@ REGISTRY = op_registry.by_name()
 
 def promises(row: Row, variant: str) -> bool:
     """Returns whether the row or the op list promises the variant: a derived variant is always tested."""
-    entry = REGISTRY.get(row.name, {"space": "private"})
+    entry = REGISTRY.get(row.op_names[0], {"space": "private"})
     derived = row.kind in ("unary", "binary") and entry["space"] == "" and entry[variant]
     return getattr(row, variant) or derived
 
 
 IN_PLACE = [row for row in OPS if promises(row, "inplace")]
-WITH_OUT = [row for row in OPS if row.out]
+#: Rows with ``out=``: what the row says, and every function of the op list all of whose forms take it.
+TAKE_OUT = op_registry.with_out()
+WITH_OUT = [
+    row
+    for row in OPS
+    if row.out or (row in COMPARED and row.op_names[0] in TAKE_OUT and row.fn is None and row.where != "Tensor")
+]
 
 
 def nonempty(row: Row, dtype: str) -> Iterator[Sample]:
@@ -43,6 +49,10 @@ def fits_in_place(row: Row, dtype: str) -> bool:
 def shape_kept(sample: Sample) -> bool:
     shapes = [a.shape for a in sample.args if isinstance(a, np.ndarray)]
     return np.broadcast_shapes(*shapes) == shapes[0]
+
+
+def pointwise(row: Row) -> bool:
+    return row.kind in ("unary", "binary")
 
 
 @pytest.mark.parametrize("row, dtype, device", placed(IN_PLACE, fits_in_place))
@@ -88,36 +98,50 @@ def out_pairs() -> list[Any]:
     return pairs(WITH_OUT, lambda row, dtype: row.accepts(dtype) and DTYPES[dtype].family in "ifc")
 
 
+def as_out(tensors: list[Any], tuple_of: Any) -> Any:
+    """Makes what ``out=`` takes for a call that returned ``tuple_of``: a tensor, or a tuple of tensors."""
+    return tuple(tensors) if isinstance(tuple_of, (tuple, list)) else tensors[0]
+
+
 @pytest.mark.parametrize("row, dtype", out_pairs())
 def test_out(row: Row, dtype: str) -> None:
     """``out=`` receives the function's bits in place, in any layout, and is what the call returns."""
     function = check.function_of(row)
     for sample in nonempty(row, dtype):
         args, kwargs = check.materialize(sample, dtype)
-        want = function(*args, **kwargs)
+        returned = function(*args, **kwargs)
+        want = check.results(returned)
         for layout in (check.layout_contiguous, check.layout_transposed, check.layout_sliced):
-            ones = np.ones(tuple(want.shape), DTYPES[check.name_of(want.dtype)].carrier)
-            out = layout(ones, check.name_of(want.dtype), "cpu")
-            if out is None:
+            names = [check.name_of(w.dtype) for w in want]
+            outs = [layout(np.ones(tuple(w.shape), DTYPES[n].carrier), n, "cpu") for w, n in zip(want, names)]
+            if None in outs:
                 continue
-            place, version = out.data_ptr(), out._version
-            assert function(*args, **kwargs, out=out) is out
-            assert out.data_ptr() == place and out._version > version
-            check.assert_same_bits(out, want, f"{layout.__name__} {describe(sample)}")
+            before = [(out.data_ptr(), out._version) for out in outs]
+            got = check.results(function(*args, **kwargs, out=as_out(outs, returned)))
+            assert len(got) == len(outs)
+            for a, out, w, (place, version) in zip(got, outs, want, before):
+                assert a is out and out.data_ptr() == place and out._version > version
+                check.assert_same_bits(out, w, f"{layout.__name__} {describe(sample)}")
 
 
 @pytest.mark.parametrize("row, dtype", out_pairs())
 def test_out_may_be_an_operand(row: Row, dtype: str) -> None:
     """``out=x`` is the in-place op, and an empty out takes the result's shape."""
     function = check.function_of(row)
-    sample = next(filter(shape_kept, nonempty(row, dtype)))
+    sample = next(s for s in nonempty(row, dtype) if not pointwise(row) or shape_kept(s))
     args, kwargs = check.materialize(sample, dtype)
-    want = function(*args, **kwargs)
-    empty = vesta.empty(0, dtype=want.dtype)
-    check.assert_same_bits(function(*args, **kwargs, out=empty), want)
-    assert empty.shape == want.shape
-    if want.dtype == args[0].dtype and want.shape == args[0].shape:
-        check.assert_same_bits(function(*args, **kwargs, out=args[0]), want)
+    returned = function(*args, **kwargs)
+    want = check.results(returned)
+    empty = [vesta.empty(0, dtype=w.dtype) for w in want]
+    function(*args, **kwargs, out=as_out(empty, returned))
+    for e, w in zip(empty, want):
+        check.assert_same_bits(e, w)
+    tensors = [a for a in args if isinstance(a, vesta.Tensor)]
+    for operand in tensors if len(want) == 1 else ():
+        if want[0].dtype == operand.dtype and want[0].shape == operand.shape:
+            kept = operand.clone()
+            check.assert_same_bits(function(*args, **kwargs, out=operand), want[0])
+            operand.copy_(kept)
 
 
 @pytest.mark.differs
@@ -125,16 +149,18 @@ def test_out_may_be_an_operand(row: Row, dtype: str) -> None:
 def test_out_of_another_shape_is_refused(row: Row) -> None:
     """An out that is not empty is never resized: another shape raises, names both, and leaves it unchanged."""
     dtype = "float32" if row.accepts("float32") else "int32"
-    sample = next(s for s in nonempty(row, dtype) if np.ndim(s.args[0]) >= 1)
+    sample = next(s for s in nonempty(row, dtype) if not isinstance(s.args[0], np.ndarray) or s.args[0].ndim)
     args, kwargs = check.materialize(sample, dtype)
     function = check.function_of(row)
-    want = function(*args, **kwargs)
-    out = vesta.full((11, 2), 7, dtype=want.dtype)
-    before = out.clone()
+    returned = function(*args, **kwargs)
+    want = check.results(returned)
+    outs = [vesta.full((11, 2), 7, dtype=w.dtype) for w in want]
+    before = [out.clone() for out in outs]
     with pytest.raises((RuntimeError, ValueError)) as caught:
-        function(*args, **kwargs, out=out)
-    check.check_message(caught.value, row.name, "out", "[11, 2]", str(list(want.shape)))
-    assert tuple(out.shape) == (11, 2) and bool((out == before).all()) and out._version == 0
+        function(*args, **kwargs, out=as_out(outs, returned))
+    check.check_message(caught.value, row.name, "out", "[11, 2]", str(list(want[0].shape)))
+    for out, b in zip(outs, before):
+        assert tuple(out.shape) == (11, 2) and bool((out == b).all()) and out._version == 0
 
 
 @pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32")))
@@ -143,15 +169,16 @@ def test_out_of_an_unfitting_dtype_is_refused(row: Row) -> None:
     sample = next(nonempty(row, "float32"))
     args, kwargs = check.materialize(sample, "float32")
     function = check.function_of(row)
-    want = function(*args, **kwargs)
-    out = vesta.zeros(tuple(want.shape), dtype=vesta.int32)
-    if want.dtype.is_floating_point:
+    returned = function(*args, **kwargs)
+    want = check.results(returned)
+    outs = [vesta.zeros(tuple(w.shape), dtype=vesta.int32) for w in want]
+    if any(w.dtype.is_floating_point or w.dtype.is_complex for w in want):
         with pytest.raises(check.REFUSALS) as caught:
-            function(*args, **kwargs, out=out)
+            function(*args, **kwargs, out=as_out(outs, returned))
         check.check_message(caught.value, row.name, "int32")
-        assert not out.any()
-    elif want.dtype == vesta.bool:
-        check.assert_same_bits(function(*args, **kwargs, out=out), want.to(vesta.int32))
+        assert not any(out.any() for out in outs)
+    elif want[0].dtype == vesta.bool:
+        check.assert_same_bits(function(*args, **kwargs, out=outs[0]), want[0].to(vesta.int32))
 
 
 @pytest.mark.parametrize("row", single(row for row in WITH_OUT if row.accepts("float32") and row.grad))
@@ -161,7 +188,9 @@ def test_out_does_not_record(row: Row) -> None:
     args, kwargs = check.materialize(sample, "float32", requires_grad=True)
     function = check.function_of(row)
     with vesta.no_grad():
-        out = vesta.empty_like(function(*args, **kwargs))
+        returned = function(*args, **kwargs)
+        outs = [vesta.zeros_like(r) for r in check.results(returned)]
     with pytest.raises(RuntimeError) as caught:
-        function(*args, **kwargs, out=out)
+        function(*args, **kwargs, out=as_out(outs, returned))
     check.check_message(caught.value, row.name, "out")
+    assert not any(out.any() for out in outs)

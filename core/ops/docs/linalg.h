@@ -10,9 +10,9 @@ inline constexpr char linalg_qr[] =
     "float32, float64, complex64 or complex128. The gradient needs Q, the first k columns of A to be independent, and "
     "not 'complete' with m > n. Computed by LAPACK.";
 inline constexpr char linalg_solve_triangular[] =
-    "linalg.solve_triangular(A, B, *, upper, left=True, unitriangular=False): X with A X = B, or X A = B where left is "
-    "False. A [*, n, n] is triangular: what lies on the other side of its diagonal is not read, nor the diagonal "
-    "itself, of ones, if unitriangular. B is [*, n, k], or [*, k, n] where left is False; batches broadcast. A zero on "
-    "the diagonal gives inf or nan. Computed by BLAS.";
+    "linalg.solve_triangular(input, B, *, upper, left=True, unitriangular=False): X with input X = B, or X input = B "
+    "where left is False. input [*, n, n] is triangular: what lies on the other side of its diagonal is not read, nor "
+    "the diagonal itself, of ones, if unitriangular. B is [*, n, k], or [*, k, n] where left is False; batches "
+    "broadcast. A zero on the diagonal gives inf or nan. Computed by BLAS.";
 
 }  // namespace vesta::doc

@@ -1,0 +1,29 @@
+// Where the result of out= is written: by the kernel itself if it can, else by a copy.
+#pragma once
+#include <span>
+
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+/// The tensors that this thread's call was given as out=, while it lives. A kernel takes one with result_tensor(); the
+/// caller copies what came out elsewhere. No operand of the call may share memory with them, and nothing may be
+/// recorded.
+class Destination {
+ public:
+  VESTA_API explicit Destination(std::span<const Tensor> outs);
+  VESTA_API ~Destination();
+  Destination(const Destination&) = delete;
+
+ private:
+  friend VESTA_API Tensor result_tensor(IntSpan sizes, DType dtype, Device device);
+  std::span<const Tensor> outs_;
+  uint64_t taken_ = 0;  // a bit per tensor
+  Destination* outer_;
+};
+
+/// Makes a contiguous tensor for a kernel's result, uninitialised: one of out= if it has this shape, dtype and device
+/// and is contiguous, else a new one. Ask in the order of the results, when the operands have passed their checks.
+VESTA_API Tensor result_tensor(IntSpan sizes, DType dtype, Device device = {});
+
+}  // namespace vesta

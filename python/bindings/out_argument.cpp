@@ -1,0 +1,121 @@
+#include "out_argument.h"
+
+#include <algorithm>
+
+#include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/dispatch/layer.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/promotion.h>
+#include <vesta/core/ops/strided_iter.h>
+
+namespace vesta::python {
+namespace {
+
+/// Returns the tensors of a tensor, or of a tuple or list of them. TypeError: something else.
+std::vector<Tensor> tensors_of(const Table& t, PyObject* out) {
+  std::vector<Tensor> outs;
+  auto add = [&](PyObject* o) {
+    if (!is_tensor(o)) type_error("%s(): argument 'out' must be Tensor, not %s", t.op, Py_TYPE(o)->tp_name);
+    outs.push_back(unwrap(o));
+  };
+  if (!PyTuple_Check(out) && !PyList_Check(out)) add(out);
+  else
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); ++i) add(PySequence_Fast_GET_ITEM(out, i));
+  return outs;
+}
+
+/// Calls `f(tensor)` with every tensor among the arguments of a call, those in lists as well.
+template <class F>
+void for_each_operand(const Table& t, const Bound& b, F f) {
+  auto see = [&](PyObject* o) {
+    if (o && is_tensor(o)) f(unwrap(o));
+  };
+  auto see_all = [&](PyObject* o) {
+    if (!o || (!PyTuple_Check(o) && !PyList_Check(o))) return see(o);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) see(PySequence_Fast_GET_ITEM(o, i));
+  };
+  for (int i = 0; i < t.slots(); ++i) see_all(b.slot[i]);
+  for (Py_ssize_t i = 0; i < b.rest_count; ++i) see_all(b.rest[i]);
+}
+
+bool share(const Tensor& a, const Tensor& b) { return a.impl()->storage() == b.impl()->storage(); }
+
+/// Tells whether kernels may write into `outs` while they read the operands.
+bool may_be_written(const Table& t, const Bound& b, const std::vector<Tensor>& outs) {
+  bool apart = true, recorded = false;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    apart = apart && !outs[i].impl()->storage()->read_only();
+    recorded = recorded || outs[i].requires_grad();
+    for (size_t k = 0; k < i; ++k) apart = apart && !share(outs[i], outs[k]);
+  }
+  for_each_operand(t, b, [&](const Tensor& operand) {
+    recorded = recorded || operand.requires_grad();
+    for (const Tensor& out : outs) apart = apart && !share(out, operand);
+  });
+  return apart && !(recorded && GradMode::enabled());
+}
+
+/// Refuses an out that cannot hold a result, by PyTorch's rules.
+void check_out(const Table& t, const Tensor& to, const Tensor& from) {
+  VESTA_CHECK(!GradMode::enabled() || !(from.requires_grad() || to.requires_grad()), runtime, t.op,
+              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+              "requires grad.");
+  VESTA_CHECK(can_cast(from.dtype(), to.dtype()), type, t.op, ": result type ", from.dtype(),
+              " can't be cast to the desired output type ", to.dtype(), ".");
+  VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),
+              ".");
+  VESTA_CHECK(std::ranges::equal(to.sizes(), from.sizes()) || (to.numel() == 0 && to.impl()->storage()->resizable()),
+              value, t.op, ": expected out of shape ", from.sizes(), ", got ", to.sizes(),
+              ". An out tensor is resized only when it is empty.");
+}
+
+/// Makes `to` hold the result. A kernel may have written it there already.
+void settle(const Table& t, const Tensor& to, const Tensor& from) {
+  if (to.is_same(from)) return to.impl()->storage()->bump(t.op);
+  if (!std::ranges::equal(to.sizes(), from.sizes())) resize_tensor(to, from.sizes());
+  NoGrad off;
+  copy_into(to, from, t.op);
+}
+
+}  // namespace
+
+PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
+  const std::vector<Tensor> outs = tensors_of(t, out);
+  Ref result;
+  {
+    autocast::Pause as_asked;  // such a call names its dtype
+    const Destination offered(may_be_written(t, b, outs) ? std::span<const Tensor>(outs) : std::span<const Tensor>());
+    result = Ref(thin(t, b, Out{}));
+  }
+  if (!result) return nullptr;
+  const bool several = PyTuple_Check(result.get());
+  const size_t n = several ? size_t(PyTuple_GET_SIZE(result.get())) : 1;
+  if (several == bool(is_tensor(out)) || outs.size() != n) {
+    const char* given = Py_TYPE(out)->tp_name;
+    if (several) type_error("%s(): argument 'out' must be a tuple of %zu Tensors, not %s", t.op, n, given);
+    type_error("%s(): argument 'out' must be Tensor, not %s", t.op, given);
+  }
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < n; ++i) {
+    results.push_back(unwrap(several ? PyTuple_GET_ITEM(result.get(), Py_ssize_t(i)) : result.get()));
+    check_out(t, outs[i], results[i]);
+  }
+  for (size_t i = 0; i < n; ++i) {  // a result may lie in the memory of another's out
+    if (results[i].is_same(outs[i])) continue;
+    if (std::ranges::any_of(outs, [&](const Tensor& to) { return share(to, results[i]); })) {
+      NoGrad off;
+      results[i] = clone(results[i]);
+    }
+  }
+  for (size_t i = 0; i < n; ++i) settle(t, outs[i], results[i]);
+  if (!several) return new_ref(out);
+  if (PyTuple_CheckExact(result.get())) return new_ref(out);
+  Ref named(checked(PyStructSequence_New(Py_TYPE(result.get()))));
+  for (size_t i = 0; i < n; ++i) {
+    PyStructSequence_SetItem(named.get(), Py_ssize_t(i), new_ref(PySequence_Fast_GET_ITEM(out, Py_ssize_t(i))));
+  }
+  return named.release();
+}
+
+}  // namespace vesta::python

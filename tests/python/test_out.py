@@ -1,0 +1,99 @@
+"""``out=`` of what is no pointwise op: memory that operands share, tuples checked as a whole, no temporary result."""
+
+from __future__ import annotations
+
+import pytest
+import vesta
+
+x = vesta.rand(64, 64, generator=vesta.Generator().manual_seed(1))
+n = (x * 9).long()
+
+CALLS = {
+    "matmul": lambda t, **out: vesta.matmul(t, t, **out),
+    "bmm": lambda t, **out: vesta.bmm(t.view(4, 16, 64), t.view(4, 64, 16), **out),
+    "cumsum": lambda t, **out: vesta.cumsum(t, 1, **out),
+    "softmax": lambda t, **out: vesta.softmax(t, 1, **out),
+    "cat": lambda t, **out: vesta.cat([t, t], 1, **out),
+    "gather": lambda t, **out: vesta.gather(t, 0, n.to(t.device), **out),
+    "index_select": lambda t, **out: vesta.index_select(t, 1, n[0].to(t.device), **out),
+    "amax": lambda t, **out: vesta.amax(t, 1, **out),
+    "argmax": lambda t, **out: vesta.argmax(t, 1, **out),
+}
+PAIRS = {
+    "sort": lambda t, **out: vesta.sort(t, 1, **out),
+    "cummax": lambda t, **out: vesta.cummax(t, 0, **out),
+    "max": lambda t, **out: vesta.max(t, 0, **out),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_operand_may_be_out(name: str) -> None:
+    want = CALLS[name](x)
+    operand = x.clone()
+    out = operand if want.dtype == x.dtype and want.shape == x.shape else vesta.empty(0, dtype=want.dtype)
+    assert CALLS[name](operand, out=out) is out and vesta.equal(out, want)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_an_operand_may_be_one_of_two(name: str) -> None:
+    for t in (x, n):
+        want, operand, places = PAIRS[name](t), t.clone(), vesta.empty(0, dtype=vesta.int64)
+        values = operand if want.values.shape == t.shape else vesta.empty(0, dtype=t.dtype)
+        got = PAIRS[name](operand, out=(values, places))
+        assert got.values is values and got.indices is places
+        assert vesta.equal(values, want.values) and vesta.equal(places, want.indices)
+
+
+def test_a_view_of_an_operand() -> None:
+    a = x.clone()
+    vesta.cumsum(a, 1, out=a.mT)
+    assert vesta.equal(a.mT, x.cumsum(1))
+    b = vesta.zeros(2, 64, 64)
+    vesta.matmul(x, x, out=b[1])
+    assert vesta.equal(b[1], x @ x) and not b[0].any()
+
+
+def test_nothing_is_written_if_one_of_several_does_not_fit() -> None:
+    values, places = vesta.full((64, 64), 7.0), vesta.full((64, 63), 7)
+    with pytest.raises(ValueError, match=r"sort: expected out of shape \[64, 64\], got \[64, 63\]"):
+        vesta.sort(x, out=(values, places))
+    assert (places == 7).all() and places._version == 0
+    with pytest.raises(TypeError, match="tuple of 2 Tensors, not vesta.Tensor"):
+        vesta.sort(x, out=values)
+    with pytest.raises(TypeError, match="'out' must be Tensor, not tuple"):
+        vesta.cumsum(x, 0, out=(values,))
+    with pytest.raises(TypeError, match="'out' must be Tensor, not str"):
+        vesta.cumsum(x, 0, out="values")
+
+
+def test_an_operand_that_requires_grad_leaves_out_alone() -> None:
+    w, out = x.clone().requires_grad_(), vesta.full((64, 64), 7.0)
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        vesta.matmul(w, x, out=out)
+    assert (out == 7).all() and out._version == 0
+    with vesta.no_grad():
+        vesta.matmul(w, x, out=out)
+    assert vesta.equal(out, x @ x) and out._version == 1
+
+
+@pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
+@pytest.mark.parametrize("name", [*CALLS, *PAIRS])
+def test_no_temporary_holds_the_result(name: str) -> None:
+    """The peak of memory during the call is what it was before: the kernel writes where it is told."""
+    call, t = {**CALLS, **PAIRS}[name], x.cuda()
+    want = call(t)
+    parts = want if isinstance(want, tuple) else (want,)
+    outs = tuple(vesta.zeros_like(part) for part in parts)
+    size = min(part.numel() * part.element_size() for part in parts)
+    spent = []
+    for out in (outs if name in PAIRS else outs[0], None):
+        result = call(t, **({} if out is None else {"out": out}))
+        del result
+        vesta.cuda.reset_peak_memory_stats()
+        before = vesta.cuda.memory_allocated()
+        result = call(t, **({} if out is None else {"out": out}))
+        spent.append(vesta.cuda.max_memory_allocated() - before)
+        del result
+    assert spent[1] - spent[0] >= size
+    for out, part in zip(outs, parts):
+        assert vesta.equal(out, part)
