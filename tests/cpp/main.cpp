@@ -1,3 +1,3 @@
-// The one main of vesta_tests, in its own file because Catch2's main takes seconds to compile.
+// The main of all test programs, compiled once: Catch2's own takes long.
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // The functions of Vec<float> and Vec<double> against the C library one precision up: errors in units in the last
-// place, special values, signs of zero. Compiled once per instruction set (see simd_main.cpp).
+// place, special values, signs of zero. Compiled once per instruction set (see simd_requirement.cpp).
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/ops/math.h>
 

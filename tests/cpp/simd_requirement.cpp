@@ -1,9 +1,6 @@
-// The entry of a test program whose other files are compiled for one instruction set. (-DVESTA_ISA=... names it here,
-// too, but this file is compiled with the compiler's baseline flags.) On a CPU without that set the program ends with
-// status 77, "skipped", before any other initialiser of the program can run an instruction that the CPU lacks.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
-
+// What a test program whose files are compiled for one instruction set asks first. (-DVESTA_ISA=... names it here, too,
+// but this file is compiled with the compiler's baseline flags.) On a CPU without that set the program ends with status
+// 77, "skipped", before any other initialiser of the program can run an instruction that the CPU lacks.
 #include <vesta/core/base/macros.h>
 
 #include <cstdio>
@@ -34,5 +31,3 @@ __attribute__((constructor(101))) void skip_unless_supported() {
 }
 
 }  // namespace
-
-int main(int argc, char* argv[]) { return Catch::Session().run(argc, argv); }

@@ -1,5 +1,5 @@
 // Loads, stores, conversions, operators and masks of Vec against plain scalar code, and the promise that an element's
-// bits do not depend on where in a vector it stands. Compiled once per instruction set (see simd_main.cpp).
+// bits do not depend on where in a vector it stands. Compiled once per instruction set (see simd_requirement.cpp).
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/ops/math.h>
 

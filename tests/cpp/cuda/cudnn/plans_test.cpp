@@ -1,8 +1,8 @@
 // cuDNN plans of our convolutions, made for an H200 that need not be present: the library's heuristics, support checks
 // and code generation run; nothing executes. Ends with status 77, "cannot run here", if cuDNN 9 is not installed.
-#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -67,6 +67,21 @@ std::string folder_of_cudnn() {
   return {};
 }
 
+/// Ends the program if cuDNN is missing, and finds it otherwise.
+[[gnu::constructor]] void find_cudnn() {
+  const std::string folder = folder_of_cudnn();
+  if (folder.empty()) {
+    std::fputs("cuDNN 9 is not installed: its plans are not tested.\n", stderr);
+    _exit(77);
+  }
+  setenv("VESTA_CUDA_LIB_DIR", folder.c_str(), 1);
+  // Load this before cuDNN asks for a driver; if there is a real one, ours already has its name in the linker.
+  if (!dlopen(VESTA_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL)) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    _exit(1);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every convolution has a plan in every direction and dtype", "[cudnn]") {
@@ -106,19 +121,4 @@ TEST_CASE("a limit on the workspace is kept, and an integer convolution refused"
   none.workspace_limit = 0;
   CHECK(plan_convolution(Direction::forward, describe(kRows[1], DType::float32), h200(), none).workspace() == 0);
   CHECK_THROWS_AS(plan_convolution(Direction::forward, describe(kRows[1], DType::int32), h200(), {}), cudnn::Refused);
-}
-
-int main(int argc, char** argv) {
-  const std::string folder = folder_of_cudnn();
-  if (folder.empty()) {
-    std::printf("cuDNN 9 is not installed: its plans are not tested.\n");
-    return 77;
-  }
-  setenv("VESTA_CUDA_LIB_DIR", folder.c_str(), 1);
-  // Load this before cuDNN asks for a driver; if there is a real one, ours already has its name in the linker.
-  if (!dlopen(VESTA_FAKE_DRIVER, RTLD_NOW | RTLD_GLOBAL)) {
-    std::printf("%s\n", dlerror());
-    return 1;
-  }
-  return Catch::Session().run(argc, argv);
 }
