@@ -251,7 +251,7 @@ Tensor index_put_(const Tensor& self, TensorList indices, const Tensor& values, 
   g.set_places(plan);
   if (accumulate) g.add(1);
   else g.put();
-  self.impl()->storage()->bump("index_put_");
+  self.impl()->bump("index_put_");
   return self;
 }
 
@@ -281,7 +281,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   Grid g(self, other);
   g.set_places(d, places);
   g.add(alpha);
-  self.impl()->storage()->bump("index_add_");
+  self.impl()->bump("index_add_");
   return self;
 }
 
@@ -290,7 +290,7 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const T
   Grid g(plan.self, plan.value);
   g.set_places(plan.places);
   g.put();
-  self.impl()->storage()->bump("index_fill_");
+  self.impl()->bump("index_fill_");
   return self;
 }
 
@@ -411,7 +411,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
       }
     }
   });
-  self.impl()->storage()->bump("scatter_add_");
+  self.impl()->bump("scatter_add_");
   return self;
 }
 

@@ -172,7 +172,7 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   p.op = op_;
   p.kernel = kernel, p.compute = compute, p.result = result, p.mask_first = typed_[0], p.params = params;
   if (p.numel) backend(device_.type).run(p);
-  if (out.kind != Out::fresh) to.impl()->storage()->bump(op_);
+  if (out.kind != Out::fresh) to.impl()->bump(op_);
   return to;
 }
 
@@ -287,7 +287,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   }
   args.out = a->data();
   loop(args);
-  a->storage()->bump(info.name);
+  a->bump(info.name);
   return *out.tensor;
 }
 
@@ -361,7 +361,7 @@ void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_bl
   check_writable(to, op);
   if (from.device() != to.device()) {
     copy_across(to, from, op, non_blocking);
-    to.impl()->storage()->bump(op);
+    to.impl()->bump(op);
     return;
   }
   if (overlap(to, from) == Overlap::partial) {
@@ -374,7 +374,7 @@ void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_bl
   PointwisePlan& p = plan.finish();
   p.kernel = nullptr, p.compute = p.result = to.dtype();
   if (p.numel) backend(call.device_.type).run(p);
-  to.impl()->storage()->bump(op);
+  to.impl()->bump(op);
 }
 
 void check_writable(const Tensor& t, const char* op) {
