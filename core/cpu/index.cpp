@@ -389,7 +389,9 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   // One plan element per line along `dim`; a line belongs to one thread, so sums have a fixed order.
   Dims sizes(index.sizes());
   if (sizes.empty()) sizes.push_back(1);
-  auto length_and_stride = [&](const Tensor& t) { return t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; };
+  auto length_and_stride = [&](const Tensor& t) {
+    return t.numel() && t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0;
+  };
   int64_t n = sizes[size_t(d)], to = length_and_stride(self), at = length_and_stride(places),
           from = length_and_stride(other);
   sizes[size_t(d)] = 1;
