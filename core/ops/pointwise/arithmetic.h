@@ -197,6 +197,7 @@ struct Pow {
 struct Maximum {
   static constexpr auto doc = "maximum(input, other): the larger, elementwise with broadcasting; NaN wins.";
   static constexpr auto accepts = kReals | kBool;
+  static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {  // equal values share the gradient
     return math::select(a == b, g * lit<T>(0.5), math::select(a < b, lit<T>(0), g));
@@ -209,6 +210,7 @@ struct Maximum {
 struct Minimum {
   static constexpr auto doc = "minimum(input, other): the smaller, elementwise with broadcasting; NaN wins.";
   static constexpr auto accepts = kReals | kBool;
+  static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
     return math::select(a == b, g * lit<T>(0.5), math::select(b < a, lit<T>(0), g));
