@@ -189,14 +189,22 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   return to;
 }
 
+DType dtype_of_numbers(const Tensor* const* in, int count) {
+  DType d = in[0]->dtype();
+  for (int i = 1; i < count; ++i) d = promote(d, in[i]->dtype());
+  return d;
+}
+
 [[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
   Call call(info.name, info.inputs);
   call.rounds_numbers_ = info.rounds_numbers;
   Promotion promotion;
+  bool numbers = !info.mask_first;  // nothing but Python numbers
   for (int i = 0; i < info.inputs; ++i) {
     VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (",
                 parameters_of(info.schema->parameters)[size_t(i)].name, ").");
     call.in_[i] = *in[i];
+    numbers = numbers && in[i]->impl()->wrapped_number;
     if (info.mask_first && i == 0) {
       VESTA_CHECK(in[0]->dtype() == DType::bool_, type, info.name, ": expected condition to be a boolean tensor, got ",
                   in[0]->dtype(), ".");
@@ -205,9 +213,11 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
       promotion.see(*in[i]);
     }
   }
-  DType compute = promotion.result();
+  // Of numbers alone comes a number: the constants of a formula that is evaluated with tensors (x ** (b - 1)) keep
+  // their precision.
+  DType compute = numbers ? dtype_of_numbers(in, info.inputs) : promotion.result();
   DType promoted = compute;
-  if (info.integers_to_float && !is_differentiable(compute)) compute = default_dtype();
+  if (info.integers_to_float && !is_differentiable(compute)) compute = numbers ? DType::float64 : default_dtype();
   if (info.bool_to_int64 && compute == DType::bool_) compute = DType::int64;
   if (info.result == Result::boolean && is_integral(compute)) {  // 300 compares with uint8 values as itself
     for (int i = 0; i < info.inputs; ++i) {
@@ -223,7 +233,9 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   if (info.check) info.check(in, params);
   AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
   VESTA_CHECK(kernel, not_implemented, info.name, ": no kernel for ", compute, " on ", call.device_, " in this build.");
-  return call.run(kernel, compute, result_dtype(info, compute), params, out);
+  Tensor r = call.run(kernel, compute, result_dtype(info, compute), params, out);
+  if (numbers && out.kind == Out::fresh && r.dtype() != DType::bool_) r.impl()->wrapped_number = true;
+  return r;
 }
 
 /// Tells whether a Python number leaves the computation in `d`, the dtype of a dimensioned tensor, and fits it.
