@@ -179,11 +179,11 @@ struct PopSaved {
 
 template <class List>
 int visit_list(const List& list, visitproc visit, void* arg) {
-  for (auto& e : list.entries) {
-    if (e.hook.use_count() > 1) continue;
+  return list.visit([&](const auto& e) {
+    if (e.hook.use_count() > 1) return 0;
     if (auto* hook = dynamic_cast<PyHook*>(e.hook.get())) Py_VISIT(hook->callable());
-  }
-  return 0;
+    return 0;
+  });
 }
 
 }  // namespace

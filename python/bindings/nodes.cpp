@@ -138,7 +138,7 @@ PyObject* metadata(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
     Node& n = node_of(o);
     if (n.hooks()) {
-      for (auto& e : n.hooks()->post.entries) {
+      for (auto& e : n.hooks()->post.now()) {
         if (auto* notes = dynamic_cast<Notes*>(e.hook.get())) return new_ref(notes->callable());
       }
     }
