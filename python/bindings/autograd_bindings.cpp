@@ -220,7 +220,7 @@ struct QueueCallback {
     auto hook = std::make_shared<PyHook>(b.slot[0]);
     autograd::queue_callback([hook] {
       Gil gil;
-      Ref r(checked(PyObject_CallNoArgs(hook->callable())));
+      Ref r(checked(call_python(hook->callable())));
     });
     Py_RETURN_NONE;
   }
