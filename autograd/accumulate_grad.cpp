@@ -63,20 +63,41 @@ Tensor AccumulateGrad::chosen_target() {
   return place.defined() ? place : target_;
 }
 
+namespace {
+/// Adds a gradient by a recorded op, and returns the leaf's hooks. Recording may run a user's code, and so may the end
+/// of the old gradient: neither happens under the lock, on which a thread may wait that has what they need.
+NodeHooks* accumulate_recorded(GradMeta& m, const Tensor& g) {
+  for (;;) {
+    Tensor before;
+    {
+      std::lock_guard lock(m.lock);
+      before = m.grad;
+    }
+    Tensor sum = before.defined() ? add(before, g) : clone(g);
+    std::lock_guard lock(m.lock);
+    const bool unchanged = before.defined() ? m.grad.defined() && m.grad.is_same(before) : !m.grad.defined();
+    if (!unchanged) continue;  // another thread was faster
+    std::swap(m.grad, sum);
+    return m.hooks.get();
+  }
+}
+}  // namespace
+
 GradList AccumulateGrad::apply(GradList grads, Needs) {
   if (grads.size() == 0 || !grads[0].defined()) return {};
   Tensor g = std::move(grads[0]);
   GradMeta& m = ensure_meta(variable_);
   Tensor chosen;
+  NodeHooks* hooks = nullptr;
   if (place_) [[unlikely]]
     chosen = chosen_target();
-  {
+  if (GradMode::enabled()) {
+    hooks = accumulate_recorded(m, g);
+  } else {
     std::lock_guard lock(m.lock);
+    hooks = m.hooks.get();
     if (m.grad.defined()) {
-      if (GradMode::enabled()) m.grad = add(m.grad, g);
-      else ops::add(m.grad, g, 1, Out{&m.grad, Out::inplace});
-    } else if (GradMode::enabled()) {
-      m.grad = clone(g);
+      ops::add(m.grad, g, 1, Out{&m.grad, Out::inplace});
     } else if (const Tensor& target = chosen.defined() ? chosen : target_; target.defined()) {
       copy_into(target, g, "AccumulateGrad");
       m.grad = target;
@@ -88,9 +109,8 @@ GradList AccumulateGrad::apply(GradList grads, Needs) {
       m.grad = copy_like(g, variable_);
     }
   }
-  if (m.hooks) {
-    auto entries = m.hooks->post_accumulate.entries;  // a hook may remove itself
-    for (auto& e : entries) e.hook->call(variable_);
+  if (hooks) {
+    for (auto& e : hooks->post_accumulate.now()) e.hook->call(variable_);
   }
   return {};
 }

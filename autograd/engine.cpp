@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include <vesta/autograd/grad_meta.h>
 #include <vesta/autograd/reduce_to.h>
@@ -381,8 +382,7 @@ void Run::loop(bool retain_graph) {
 }
 
 void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
-  auto entries = hooks.tensor.entries;  // a hook may remove itself
-  for (auto& e : entries) {
+  for (auto& e : hooks.tensor.now()) {
     if (e.input_nr >= grads.size() || !grads[e.input_nr].defined()) continue;
     Tensor changed = e.hook->call(grads[e.input_nr]);
     if (!changed.defined()) continue;
@@ -395,12 +395,12 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
                 ". Convert it back with .to().");
     grads[e.input_nr] = std::move(changed);
   }
-  auto before = hooks.pre.entries;
-  for (auto& e : before) e.hook->call(grads);
-  for (auto& [i, slot] : hooks.retained) {
+  for (auto& e : hooks.pre.now()) e.hook->call(grads);
+  for (auto& [i, slot] : hooks.retained.now()) {
     if (i >= grads.size() || !grads[i].defined()) continue;
-    if (slot->grad.defined()) slot->grad = ops::add(slot->grad, grads[i], 1, Out{});
-    else slot->grad = clone(grads[i], "contiguous_format");  // the user's own: the run and other tensors share this one
+    Tensor before = slot->get();
+    // A clone is the user's own: the run and other tensors share this gradient.
+    slot->set(before.defined() ? ops::add(before, grads[i], 1, Out{}) : clone(grads[i], "contiguous_format"));
   }
 }
 
@@ -473,7 +473,7 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   if (runs) {
     Needs needs = needs_of(tasks_[index]);
     if (node.runs_without_gradient()) grads.grow(node.num_inputs());
-    bool posts = hooks && !hooks->post.entries.empty();
+    bool posts = hooks && !hooks->post.empty();
     GradList kept;  // what came in, for hooks that want to see it
     if (posts) {
       kept.grow(grads.size());
@@ -491,8 +491,7 @@ void Run::run_here(uint32_t index, bool retain_graph) {
       result = apply(node, std::move(grads), needs, retain_graph);
     }
     if (posts) {
-      auto entries = hooks->post.entries;
-      for (auto& e : entries) e.hook->call(result, kept);
+      for (auto& e : hooks->post.now()) e.hook->call(result, kept);
     }
   }
   for (size_t i = 0; i < edges.size(); ++i) {

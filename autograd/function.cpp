@@ -35,7 +35,7 @@ void record_function(const intrusive_ptr<FunctionNode>& node, std::span<const Te
   bool records = any_requires_grad(inputs);
   for (const Tensor& t : dirty) {
     if (GradMode::enabled()) check_inplace(t, records, "mark_dirty");
-    t.impl()->storage()->bump("a custom function");
+    t.impl()->bump("a custom function");
   }
   if (!records) return;
   node->set_num_edges(inputs.size());

@@ -32,7 +32,7 @@ void retain_grad(const Tensor& t) {
   GradMeta& m = ensure_meta(t);
   if (!fn || m.retained) return;
   m.retained = intrusive_ptr<RetainedGrad>(new RetainedGrad);
-  fn->ensure_hooks().retained.emplace_back(m.output_nr, m.retained);
+  fn->ensure_hooks().retained.add(m.output_nr, m.retained);
 }
 
 }  // namespace vesta::autograd

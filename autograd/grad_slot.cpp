@@ -27,8 +27,9 @@ uint32_t output_nr(const Tensor& t) { return t.impl()->autograd ? meta(t)->outpu
 Tensor grad(const Tensor& t) {
   if (!t.impl()->autograd) return {};
   GradMeta& m = *meta(t);
+  if (m.retained) return m.retained->get();
   std::lock_guard lock(m.lock);
-  return m.retained ? m.retained->grad : m.grad;
+  return m.grad;
 }
 
 void set_grad(const Tensor& t, const Tensor& g) {
@@ -46,8 +47,9 @@ void set_grad(const Tensor& t, const Tensor& g) {
   }
   GradMeta& m = ensure_meta(t);
   Tensor old;  // dies outside the lock
+  if (m.retained) return m.retained->set(g);
   std::lock_guard lock(m.lock);
-  old = std::exchange(m.retained ? m.retained->grad : m.grad, g);
+  old = std::exchange(m.grad, g);
 }
 
 bool retains_grad(const Tensor& t) { return t.impl()->autograd && meta(t)->retained; }

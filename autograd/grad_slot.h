@@ -8,20 +8,6 @@
 
 namespace vesta::autograd {
 
-/// A lock that is held for a few instructions or, rarely, for one addition. It spins, then yields, and fits in a byte.
-class VESTA_API TinyLock {
- public:
-  void lock() noexcept {
-    if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
-      wait();
-  }
-  void unlock() noexcept { held_.store(false, std::memory_order_release); }
-
- private:
-  void wait() noexcept;
-  std::atomic<bool> held_{false};
-};
-
 /// The autograd state of one tensor; TensorImpl owns it. A tensor without one requires no grad.
 struct VESTA_API GradMeta final : AutogradSlot, pool::Pooled {
   Tensor grad;                            // of leaves, and of tensors that retain it (then in `retained`)
@@ -32,7 +18,7 @@ struct VESTA_API GradMeta final : AutogradSlot, pool::Pooled {
   uint32_t output_nr = 0;                 // which output of grad_fn this is
   uint32_t generation = 0;  // of a base: how often its history was replaced; of a view: which one it knows
   bool requires_grad = false;
-  TinyLock lock;  // guards `accumulator`, and `grad` while it is accumulated
+  TinyLock lock;  // guards `accumulator`, `hooks`, and `grad` while it is accumulated
 
   ~GradMeta() override;
 };

@@ -1,6 +1,7 @@
 #include <vesta/autograd/hooks.h>
 
 #include <atomic>
+#include <mutex>
 
 #include <vesta/autograd/accumulate_grad.h>
 #include <vesta/autograd/views.h>
@@ -16,29 +17,26 @@ HookId next_id() {
 template <class Hook>
 HookId add(HookList<Hook>& list, std::shared_ptr<Hook> hook, uint32_t input_nr = 0) {
   HookId id = next_id();
-  list.entries.push_back({id, input_nr, std::move(hook)});
+  list.add({id, input_nr, std::move(hook)});
   return id;
 }
 
-template <class Hook>
-void remove(HookList<Hook>& list, HookId id) {
-  std::erase_if(list.entries, [id](const auto& e) { return e.id == id; });
-}
-
 void remove_from(NodeHooks& hooks, HookId id) {
-  remove(hooks.tensor, id);
-  remove(hooks.pre, id);
-  remove(hooks.post, id);
-  remove(hooks.post_accumulate, id);
+  hooks.tensor.remove(id);
+  hooks.pre.remove(id);
+  hooks.post.remove(id);
+  hooks.post_accumulate.remove(id);
 }
 
 /// Returns the hooks of a leaf, which its accumulator must see whenever it is made.
 NodeHooks& leaf_hooks(const Tensor& leaf) {
   GradMeta& m = ensure_meta(leaf);
-  if (!m.hooks) {
+  {
+    std::lock_guard lock(m.lock);
+    if (m.hooks) return *m.hooks;
     m.hooks = std::make_unique<NodeHooks>();
-    if (leaf.impl()->layers & bit(Layer::autograd)) grad_accumulator(leaf)->borrow_hooks(m.hooks.get());
   }
+  if (leaf.impl()->layers & bit(Layer::autograd)) grad_accumulator(leaf)->borrow_hooks(m.hooks.get());
   return *m.hooks;
 }
 
@@ -74,7 +72,12 @@ HookId register_hook(Node& node, std::shared_ptr<NodePostHook> hook) {
 }
 
 void remove_hook(const Tensor& t, HookId id) {
-  if (t.impl()->autograd && meta(t)->hooks) remove_from(*meta(t)->hooks, id);
+  NodeHooks* hooks = nullptr;
+  if (t.impl()->autograd) {
+    std::lock_guard lock(meta(t)->lock);
+    hooks = meta(t)->hooks.get();
+  }
+  if (hooks) remove_from(*hooks, id);
   if (NodePtr fn = grad_fn(t); fn && fn->hooks()) remove_from(*fn->hooks(), id);
 }
 void remove_hook(Node& node, HookId id) {

@@ -105,11 +105,12 @@ void Node::set_input_meta(uint32_t i, uint32_t count, const Tensor& output) {
 }
 
 NodeHooks& Node::ensure_hooks() {
-  if (!hooks_) {
-    VESTA_ASSERT(!borrows_hooks_);
-    hooks_ = new NodeHooks;
-  }
-  return *hooks_;
+  if (NodeHooks* have = hooks()) return *have;
+  VESTA_ASSERT(!borrows_hooks_);
+  auto made = std::make_unique<NodeHooks>();
+  NodeHooks* have = nullptr;
+  if (!hooks_.compare_exchange_strong(have, made.get(), std::memory_order_acq_rel)) return *have;  // another thread's
+  return *made.release();
 }
 
 std::string node_name(const char* op) {

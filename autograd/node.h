@@ -139,7 +139,7 @@ class VESTA_API Node : public pool::Pooled {
   bool accumulates() const { return accumulates_; }
 
   /// Returns the hooks of this node, null where there are none.
-  NodeHooks* hooks() const { return hooks_; }
+  NodeHooks* hooks() const { return hooks_.load(std::memory_order_acquire); }
   /// Returns the hooks of this node, which are created on first use.
   NodeHooks& ensure_hooks();
 
@@ -195,7 +195,7 @@ class VESTA_API Node : public pool::Pooled {
   bool borrows_hooks_ = false;  // hooks_ belongs to the leaf
   uint16_t stream_ = 0;
 
-  NodeHooks* hooks_ = nullptr;
+  std::atomic<NodeHooks*> hooks_{nullptr};
 
  private:
   static constexpr uint32_t kReleased = 0xffff0000u, kOneRelease = 0x10000u;
@@ -255,7 +255,7 @@ class VESTA_API AccumulateGrad final : public Node {
   std::string name() const override { return "AccumulateGrad"; }
   const Tensor& variable() const { return variable_; }
   /// Lets the engine see the leaf's hooks (the leaf owns them).
-  void borrow_hooks(NodeHooks* hooks) { hooks_ = hooks; }
+  void borrow_hooks(NodeHooks* hooks) { hooks_.store(hooks, std::memory_order_release); }
   /// Makes the first gradient be copied into `target` (same shape and dtype), which becomes the leaf's grad. In this
   /// way a bucket of gradients stays one piece of memory. An undefined tensor ends that.
   void set_target(Tensor target);

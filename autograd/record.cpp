@@ -4,6 +4,9 @@
 namespace vesta::autograd::recording {
 namespace {
 
+/// Returns x in the type that it computes in.
+Tensor widened(const Tensor& x) { return compute_type(x.dtype()) == x.dtype() ? x : x.to(DType::float32); }
+
 /// The node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).
 class PointwiseNode final : public Node {
  public:
@@ -73,9 +76,10 @@ class PointwiseNode final : public Node {
       Tensor r = pointwise_gradient(info, i, operands, count, params_);
       if (r.defined()) return r;
     }
+    // In ops, 16-bit floats would be rounded after every step of the formula; the engine casts the gradient back.
     Tensor used[kMaxInputs];
-    for (int k = 1; k < count; ++k) used[k - 1] = *operands[k];
-    return rule_->formula[i](g, used, params_);
+    for (int k = 1; k < count; ++k) used[k - 1] = widened(*operands[k]);
+    return rule_->formula[i](widened(g), used, params_);
   }
 
   const PointwiseRule* rule_;

@@ -101,14 +101,13 @@ Tensor Saved::with_history() const {
 }
 
 void Saved::raise_overwritten() const {
-  const Storage& s = *tensor_.impl()->storage();
   Node* node = running_node();
-  std::string writer = s.last_writer();  // for a pointwise op this is the name that all its forms share
+  std::string writer = tensor_.impl()->last_writer();  // for a pointwise op this is the name that all its forms share
   if (!writer.empty() && writer.back() != '_' && writer.find(' ') == writer.npos) writer += '_';
   fail(Cause::runtime,
        "one of the variables needed for gradient computation has been modified by an inplace operation: ",
        node ? node->op() : "a node", " saved ", role(tensor_, is_result_), " at version ", version_, "; ", writer,
-       " wrote to it (version ", s.version(), "). Save a clone, or use the out-of-place form.");
+       " wrote to it (version ", tensor_.version(), "). Save a clone, or use the out-of-place form.");
 }
 
 }  // namespace vesta::autograd

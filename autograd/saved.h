@@ -26,7 +26,7 @@ class VESTA_API Saved {
   /// saved (names both ops), released.
   Tensor operator()() const {
     if (!tensor_.defined()) return unpack_other();
-    if (tensor_.impl()->storage()->version() != version_) [[unlikely]]
+    if (tensor_.version() != version_) [[unlikely]]
       raise_overwritten();
     return is_result_ && GradMode::enabled() ? attached() : tensor_;
   }

@@ -123,10 +123,8 @@ class CopySlices final : public Node {
 void replace_history(const Tensor& t, NodePtr node) {
   GradMeta& m = ensure_meta(t);
   if (m.retained) {  // retain_grad() is about the tensor, not about the node that made its old value
-    if (m.grad_fn) {
-      std::erase_if(m.grad_fn->ensure_hooks().retained, [&](auto& e) { return e.second == m.retained; });
-    }
-    node->ensure_hooks().retained.emplace_back(0, m.retained);
+    if (m.grad_fn) m.grad_fn->ensure_hooks().retained.remove(m.retained);
+    node->ensure_hooks().retained.add(0, m.retained);
   }
   m.grad_fn = std::move(node);
   m.output_nr = 0;

@@ -115,6 +115,7 @@ Dims infer_size(IntSpan sizes, int64_t numel, const char* op) {
   } else {
     VESTA_CHECK(known == numel, value, op, ": shape ", sizes, " is invalid for input of size ", numel, ".");
   }
+  if (numel == 0) numel_of(r, op);  // its strides must fit
   return r;
 }
 

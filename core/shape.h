@@ -23,6 +23,14 @@ inline int64_t checked_add(int64_t a, int64_t b, const char* op) {
   return r;
 }
 
+/// Returns `at + steps * stride`, or `at` where that is no address. Only strides of empty tensors, which nothing is
+/// read by, are so long.
+inline int64_t moved(int64_t at, int64_t steps, int64_t stride) {
+  int64_t by, to;
+  const bool far = __builtin_mul_overflow(steps, stride, &by) || __builtin_add_overflow(at, by, &to);
+  return far || to > (int64_t(1) << 58) ? at : to;
+}
+
 /// Returns the number of elements; raises on a negative size, on more than kMaxDims, and on overflow.
 VESTA_API int64_t numel_of(IntSpan sizes, const char* op);
 /// Returns row-major strides, in elements.

@@ -10,9 +10,16 @@ namespace vesta {
 
 struct Memory;
 
+/// A counter of writes for tensors that do not count for the others over their memory (`x.data`), and its last writer.
+struct VersionCounter : RefCounted {
+  std::atomic<uint32_t> version{0};
+  const char* last_writer = "";
+  static void destroy(VersionCounter* c) noexcept { delete c; }
+};
+
 /// A block of memory on one device. All aliases share it, and with it one version counter: every write through any of
 /// them increments `version` and records the writing op, so that the error for an overwritten saved tensor can name
-/// it.
+/// it. Tensors with a counter of their own increment that one instead (TensorImpl::bump); `writes` counts all.
 class VESTA_API Storage : public RefCounted {
  public:
   /// A function that frees `context`'s memory when the storage dies.
@@ -41,12 +48,19 @@ class VESTA_API Storage : public RefCounted {
   /// deleter means that it belongs to this header.
   [[nodiscard]] Memory move_to(const Memory& memory);
 
-  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  uint32_t version() const { return writes() - unversioned_.load(std::memory_order_relaxed); }
+  /// Counts every write to the memory: what a cache of its values compares.
+  uint32_t writes() const { return writes_.load(std::memory_order_relaxed); }
   const char* last_writer() const { return last_writer_; }
   /// Records a write by `op`, whose name must live forever (a literal or an Op's name).
   void bump(const char* op) {
-    version_.store(version() + 1, std::memory_order_relaxed);
+    writes_.store(writes() + 1, std::memory_order_relaxed);
     last_writer_ = op;
+  }
+  /// Records a write that another counter takes: `writes` grows, `version` does not.
+  void bump_unversioned() {
+    unversioned_.store(unversioned_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    writes_.store(writes() + 1, std::memory_order_relaxed);
   }
 
  private:
@@ -56,7 +70,8 @@ class VESTA_API Storage : public RefCounted {
   void* context_ = nullptr;
   Deleter deleter_ = nullptr;  // null: the small block follows this header
   const char* last_writer_ = "";
-  std::atomic<uint32_t> version_{0};
+  std::atomic<uint32_t> writes_{0};
+  std::atomic<uint32_t> unversioned_{0};
   Device device_;
   uint16_t block_ = 64;  // bytes of the pool block that holds this header and, for a small tensor, its data
   bool read_only_ = false;

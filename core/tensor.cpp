@@ -45,6 +45,7 @@ Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, co
   const TensorImpl& source = *t.impl();
   TensorImpl& view = *r.impl();
   view.inference = source.inference;
+  view.versions = source.versions;
   if (is_differentiable(t.dtype()) && !source.inference) {  // Note [Views and in-place] in autograd/views.cpp
     view.base = source.base ? source.base : t.ptr();
     view.view_without_grad = source.view_without_grad || !layer_state.grad_enabled;
@@ -82,6 +83,13 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
 Tensor Tensor::detach() const {  // an alias() but for the base
   Tensor r(TensorImpl::make(impl_->storage(), sizes(), strides(), storage_offset(), dtype(), "detach"));
   r.impl()->inference = impl_->inference;
+  r.impl()->versions = impl_->versions;
+  return r;
+}
+
+Tensor Tensor::variable_data() const {
+  Tensor r = detach();
+  r.impl()->versions = intrusive_ptr<VersionCounter>(new VersionCounter);
   return r;
 }
 

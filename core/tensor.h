@@ -70,7 +70,7 @@ class VESTA_API Tensor {
   bool is_floating_point() const { return is_float(dtype()); }
   bool is_complex() const { return vesta::is_complex(dtype()); }
   /// Counts the writes through this tensor or any alias of it.
-  uint32_t version() const { return impl_->storage()->version(); }
+  uint32_t version() const { return impl_->version(); }
   /// Returns the address of the first element; the type must match.
   template <class T>
   T* data_ptr() const {
@@ -97,6 +97,9 @@ class VESTA_API Tensor {
   void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
   /// Returns an alias without history.
   Tensor detach() const;
+  /// Returns an alias without history whose writes do not count for this tensor: a saved tensor that is written through
+  /// it gives a wrong gradient, not an error.
+  Tensor variable_data() const;
 
   // Subscripts, <vesta/core/index.h>: x[{1, Slice(0, 4), mask}] is written x.index({1, Slice(0, 4), mask}).
   Tensor index(std::initializer_list<Index> at) const;

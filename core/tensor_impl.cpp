@@ -14,6 +14,7 @@ namespace {
 void check_extent(const Storage& s, IntSpan sizes, IntSpan strides, int64_t offset, DType d, const char* op) {
   int64_t last = offset;
   VESTA_CHECK(offset >= 0, value, op, ": expected a storage offset >= 0, got ", offset, ".");
+  checked_mul(offset, itemsize(d), op);  // also for an empty tensor, which has an address
   for (size_t i = 0; i < sizes.size(); ++i) {
     VESTA_CHECK(strides[i] >= 0, value, op, ": expected strides >= 0, got ", strides, ".");
     if (sizes[i] == 0) return;

@@ -46,6 +46,20 @@ class TensorImpl : public RefCounted {
   /// Returns whether the elements fill a block without holes or overlaps, in any order of dimensions.
   bool dense() const { return dense_; }
 
+  /// Counts the writes through this tensor or any alias of it that shares its counter.
+  uint32_t version() const {
+    return versions ? versions->version.load(std::memory_order_relaxed) : storage_->version();
+  }
+  const char* last_writer() const { return versions ? versions->last_writer : storage_->last_writer(); }
+  /// Records a write by `op`, whose name must live forever (a literal or an Op's name).
+  void bump(const char* op) const {
+    if (!versions) [[likely]]
+      return storage_->bump(op);
+    versions->version.store(version() + 1, std::memory_order_relaxed);
+    versions->last_writer = op;
+    storage_->bump_unversioned();
+  }
+
   /// Replaces geometry in place (resize_, set_, transpose_); extent checked.
   VESTA_API void set_geometry(IntSpan sizes, IntSpan strides, int64_t offset, const char* op);
   /// Replaces storage, geometry and dtype in place (`x.data = y`).
@@ -60,6 +74,7 @@ class TensorImpl : public RefCounted {
   bool owns_pyobject = false;    // the wrapper died first: this side keeps it alive now
   AutogradSlot* autograd = nullptr;  // owned
   void* pyobject = nullptr;      // the Python wrapper; borrowed unless owns_pyobject
+  intrusive_ptr<VersionCounter> versions;  // of `x.data` and its views; null: the storage's counter
   intrusive_ptr<TensorImpl> base;  // of a view: the tensor that owns the history (never itself a view)
 
  private:

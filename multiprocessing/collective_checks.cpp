@@ -9,7 +9,7 @@ void CollectiveChecks::tensor(const Tensor& t, bool written) const {
   device_(what_, t);
   VESTA_CHECK(!written || !t.impl()->storage()->read_only(), runtime, name(what_),
               ": expected writable memory, got a tensor with read-only memory.");
-  if (written) t.impl()->storage()->bump(name(what_));
+  if (written) t.impl()->bump(name(what_));
 }
 
 void CollectiveChecks::same_type(const Tensor& a, const Tensor& b) const {

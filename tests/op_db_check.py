@@ -193,6 +193,18 @@ def replace_leaves(value: Any, replacements: list[Any]) -> Any:
     return value
 
 
+def of_leaves(row: Row, sample: Sample) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Turns a sample with tensors into a function of only its leaves, as gradcheck needs it, and the leaves."""
+    function, both = function_of(row), [list(sample.args), sample.kwargs]
+
+    def of(*leaves: Any) -> Any:
+        args, kwargs = replace_leaves(both, list(leaves))
+        got = results(function(*args, **kwargs))
+        return tuple(tensor for tensor in got if tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+
+    return of, tuple(leaves_of(both))
+
+
 # ---- comparisons ------------------------------------------------------------------------------------------------
 
 

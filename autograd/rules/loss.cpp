@@ -27,17 +27,19 @@ struct CrossEntropyRule {
 /// d loss / d x_c = sum(t) p_c - t_c, with p = softmax(x).
 Tensor cross_entropy_gradient_formula(const Tensor& g, const Tensor& input, const Tensor& target, const Tensor& weight,
                                       const Tensor&, int64_t ignore_index, double smoothing) {
-  Tensor goal;
+  Tensor goal, counted;
   {
     NoGrad off;
-    Tensor counted = ne(target, ignore_index);
+    counted = ne(target, ignore_index);
     Tensor row = where(counted, target, wrapped(int64_t(0))).to(DType::int64).unsqueeze(1);
     goal = full(input.sizes(), smoothing / double(input.size(1)), input.dtype(), input.device());
     goal.scatter_add_(1, row, full(row.sizes(), 1 - smoothing, input.dtype(), input.device()));
     if (weight.defined()) goal = goal * weight;
-    goal = where(counted.unsqueeze(1), goal, wrapped(0.0));
+    counted = counted.unsqueeze(1);
+    goal = where(counted, goal, wrapped(0.0));
   }
-  return g.unsqueeze(1) * (_softmax(input, 1) * sum(goal, 1, true) - goal);
+  // Ignored rows have no gradient, whatever comes in: the mean of no rows is NaN.
+  return where(counted, g.unsqueeze(1), wrapped(0.0)) * (_softmax(input, 1) * sum(goal, 1, true) - goal);
 }
 
 }  // namespace

@@ -28,12 +28,12 @@ void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv
     parallel_for(g.numel(), kGrain, [&](int64_t b, int64_t e) {
       if (!run(data + b * item, e - b, factor)) finite.store(false, std::memory_order_relaxed);
     });
-    if (dense.is_same(g)) g.impl()->storage()->bump(op);
+    if (dense.is_same(g)) g.impl()->bump(op);
     else copy_into(g, dense, op);
   }
   if (finite) return;
   *found_inf.data_ptr<float>() = 1;
-  found_inf.impl()->storage()->bump(op);
+  found_inf.impl()->bump(op);
 }
 
 void update_kernel(const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf, double growth_factor,
@@ -49,8 +49,8 @@ void update_kernel(const Tensor& scale, const Tensor& growth_tracker, const Tens
     if (std::isfinite(grown)) s = grown;
     tracker = 0;
   }
-  scale.impl()->storage()->bump(op);
-  growth_tracker.impl()->storage()->bump(op);
+  scale.impl()->bump(op);
+  growth_tracker.impl()->bump(op);
 }
 
 }  // namespace

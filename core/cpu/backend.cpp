@@ -47,8 +47,12 @@ class Driver {
     write_ = conversions[int(p_.result)][int(p_.out.dtype)];
     all_linear_ = out_linear_;
     for (int i = 0; i < p_.inputs; ++i) {
-      DType wanted = i == 0 && p_.mask_first ? DType::bool_ : p_.compute;
+      const bool mask = i == 0 && p_.mask_first;
+      DType wanted = mask ? DType::bool_ : p_.compute;
+      DType repeated = mask ? DType::bool_ : p_.number_type();
       item_[i] = itemsize(wanted);
+      repeated_item_[i] = itemsize(repeated);
+      read_repeated_[i] = conversions[int(p_.in[i].dtype)][int(repeated)];
       read_[i] = conversions[int(p_.in[i].dtype)][int(wanted)];
       ready_[i] = p_.in[i].dtype == wanted;
       linear_[i] = ready_[i] && is_linear(p_, p_.in[i]);
@@ -77,9 +81,9 @@ class Driver {
   }
 
  private:
-  /// Makes operand i one value, repeated over 128 bytes (a vector of a 2-byte type reads no more).
+  /// Makes operand i one value in the type of the computation, repeated over 128 bytes (a vector reads no more).
   void repeat(LoopArgs& args, int i, const char* value, char* buffer) const {
-    read_[i](value, 0, buffer, item_[i], 128 / item_[i]);
+    read_repeated_[i](value, 0, buffer, repeated_item_[i], 128 / repeated_item_[i]);
     args.in[i] = buffer, args.step[i] = 0;
   }
   void linear(LoopArgs& args, int64_t begin, int64_t end) const {
@@ -146,8 +150,8 @@ class Driver {
   Loop loop_;
   int64_t chunk_;
   Convert write_;
-  Convert read_[kMaxInputs];
-  int64_t item_[kMaxInputs];
+  Convert read_[kMaxInputs], read_repeated_[kMaxInputs];
+  int64_t item_[kMaxInputs], repeated_item_[kMaxInputs];
   bool ready_[kMaxInputs], linear_[kMaxInputs], constant_[kMaxInputs];
   bool out_ready_, out_linear_, all_linear_;
 };

@@ -252,7 +252,7 @@ Tensor index_put_(const Tensor& self, TensorList indices, const Tensor& values, 
   g.set_places(plan);
   if (accumulate) g.add(1);
   else g.put();
-  self.impl()->storage()->bump("index_put_");
+  self.impl()->bump("index_put_");
   return self;
 }
 
@@ -282,7 +282,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   Grid g(self, other);
   g.set_places(d, places);
   g.add(alpha);
-  self.impl()->storage()->bump("index_add_");
+  self.impl()->bump("index_add_");
   return self;
 }
 
@@ -291,7 +291,7 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const T
   Grid g(plan.self, plan.value);
   g.set_places(plan.places);
   g.put();
-  self.impl()->storage()->bump("index_fill_");
+  self.impl()->bump("index_fill_");
   return self;
 }
 
@@ -390,7 +390,9 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   // One plan element per line along `dim`; a line belongs to one thread, so sums have a fixed order.
   Dims sizes(index.sizes());
   if (sizes.empty()) sizes.push_back(1);
-  auto length_and_stride = [&](const Tensor& t) { return t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; };
+  auto length_and_stride = [&](const Tensor& t) {
+    return t.numel() && t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0;
+  };
   int64_t n = sizes[size_t(d)], to = length_and_stride(self), at = length_and_stride(places),
           from = length_and_stride(other);
   sizes[size_t(d)] = 1;
@@ -412,7 +414,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
       }
     }
   });
-  self.impl()->storage()->bump("scatter_add_");
+  self.impl()->bump("scatter_add_");
   return self;
 }
 

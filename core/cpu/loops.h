@@ -22,9 +22,12 @@ VESTA_INLINE void store_result(Mask<C> m, char* out, int64_t at, int64_t n) {
   m.store(reinterpret_cast<bool*>(out) + at, n);
 }
 
-/// Reads n <= N elements; a repeated operand is a whole vector of one value.
+/// Reads n <= N elements; a repeated operand is a whole vector of one value of C.
 template <class T, class C>
 VESTA_INLINE Vec<C> load_operand(const T* p, bool repeated, int64_t n) {
+  if constexpr (!std::is_same_v<T, C>) {
+    if (repeated) return Vec<C>::load(reinterpret_cast<const C*>(p));
+  }
   if (n == Vec<C>::N || repeated) return load_convert<C, T>(p);
   return load_convert_partial<C, T>(p, n);
 }

@@ -77,8 +77,8 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
         }
       });
   if (update) {
-    running_mean->impl()->storage()->bump("batch_norm");
-    running_var->impl()->storage()->bump("batch_norm");
+    running_mean->impl()->bump("batch_norm");
+    running_var->impl()->bump("batch_norm");
   }
   return {y, mean, invstd};
 }

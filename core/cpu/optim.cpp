@@ -34,8 +34,8 @@ void sgd_kernel(TensorList params, TensorList grads, TensorList buffers, double 
     parallel_for(p.numel(), kGrain, [&](int64_t b, int64_t e) {
       run(pp + b * item, gp + b * item, mp ? mp + b * item : nullptr, e - b, step);
     });
-    p.impl()->storage()->bump(op);
-    if (mp) buffers[i].impl()->storage()->bump(op);
+    p.impl()->bump(op);
+    if (mp) buffers[i].impl()->bump(op);
   }
 }
 
@@ -66,8 +66,8 @@ void adam_kernel(TensorList params, TensorList grads, TensorList m, TensorList v
     parallel_for(p.numel(), kGrain, [&](int64_t b, int64_t e) {
       run(pp + b * item, gp + b * item, mp + b * item, vp + b * item, tp ? tp + b * item : nullptr, e - b, step);
     });
-    for (const Tensor* t : {&p, &m[i], &v[i], &steps[i]}) t->impl()->storage()->bump(op);
-    if (tp) top[i].impl()->storage()->bump(op);
+    for (const Tensor* t : {&p, &m[i], &v[i], &steps[i]}) t->impl()->bump(op);
+    if (tp) top[i].impl()->bump(op);
   }
 }
 
@@ -89,9 +89,9 @@ void rmsprop_kernel(TensorList params, TensorList grads, TensorList squares, Ten
       run(pp + b * item, gp + b * item, vp + b * item, ap ? ap + b * item : nullptr, mp ? mp + b * item : nullptr,
           e - b, step);
     });
-    for (const Tensor* t : {&p, &squares[i], &steps[i]}) t->impl()->storage()->bump(op);
-    if (ap) means[i].impl()->storage()->bump(op);
-    if (mp) buffers[i].impl()->storage()->bump(op);
+    for (const Tensor* t : {&p, &squares[i], &steps[i]}) t->impl()->bump(op);
+    if (ap) means[i].impl()->bump(op);
+    if (mp) buffers[i].impl()->bump(op);
   }
 }
 

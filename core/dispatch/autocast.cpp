@@ -53,7 +53,7 @@ void update_layer() {
 }
 
 bool usable(const Entry& e, const Tensor& t) {
-  return e.storage == t.impl()->storage() && e.version == e.storage->version() &&
+  return e.storage == t.impl()->storage() && e.version == e.storage->writes() &&
          (!GradMode::enabled() || e.cast.requires_grad());
 }
 
@@ -90,7 +90,7 @@ Tensor cast(const Tensor& t, DType dtype, bool lower) {
     ++state.counts.hits;
     return found->second.cast;
   }
-  const uint32_t version = t.impl()->storage()->version();
+  const uint32_t version = t.impl()->storage()->writes();
   Tensor r = t.to(dtype);
   ++state.counts.casts;
   Entry stale = std::exchange(cache()[key], Entry{t, r, t.impl()->storage(), version});

@@ -135,10 +135,12 @@ Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& ma
   Dims sizes{mat1.sizes()[0], mat2.sizes()[1]};
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmm")), IntSpan(sizes)), value,
               "addmm: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
-  Tensor product = matmul(mat1, mat2);
+  // A product of 16-bit floats may be beyond their range before alpha brings it back.
+  const bool wide = alpha != 1 && compute_type(mat1.dtype()) != mat1.dtype();
+  Tensor product = wide ? matmul(mat1.to(DType::float32), mat2.to(DType::float32)) : matmul(mat1, mat2);
   if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
-  if (beta == 0) return product;  // as BLAS has it: NaN of an ignored input does not count
-  return add(product, input, beta);
+  if (beta != 0) product = add(product, input, beta);  // as BLAS has it: NaN of an ignored input does not count
+  return wide ? product.to(promote(mat1.dtype(), input.dtype())) : product;
 }
 
 Tensor softmax_composite(const Tensor& input, int64_t dim, MaybeDType dtype) {

@@ -162,7 +162,7 @@ Tensor fill_(const Tensor& t, Scalar value) {
   VESTA_CHECK(!t.impl()->storage()->read_only(), runtime,
               "fill_: expected a writable tensor, got one over read-only memory. Clone it first.");
   fill_values(t, value, "fill_");
-  t.impl()->storage()->bump("fill_");
+  t.impl()->bump("fill_");
   return t;
 }
 

@@ -26,6 +26,7 @@ constexpr PointwiseInfo describe(const Schema& schema) {
   info.result = result_of<D>();
   info.integers_to_float = integers_to_float<D>();
   if constexpr (requires { D::bool_to_int64; }) info.bool_to_int64 = D::bool_to_int64;
+  if constexpr (requires { D::rounds_numbers; }) info.rounds_numbers = D::rounds_numbers;
   info.mask_first = mask_first<D>();
   if constexpr (requires { D::check; }) info.check = D::check;
   auto gradient = [&]<int i>() {

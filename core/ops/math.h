@@ -429,9 +429,34 @@ VESTA_HD VESTA_INLINE V angle(V x) {
   return select(x < zero, lit<V>(3.14159265358979323846), select(isnan(x), x, zero));
 }
 
+/// Multiplies. A complex product is the plain formula, as NumPy's and PyTorch's is: std::complex's operator replaces
+/// NaN by infinities (C99 Annex G), and no other library does.
+template <class V>
+  requires(!Complex<V>)
+VESTA_HD VESTA_INLINE V product(V a, V b) {
+  return V(a * b);
+}
+/// Divides. A complex quotient is Smith's, as NumPy's is.
+template <class V>
+  requires(!Complex<V>)
+VESTA_HD VESTA_INLINE V quotient(V a, V b) {
+  return a / b;
+}
+/// Multiplies by a real number; a complex x part by part: (2 + 0i)(inf + 2i) has a NaN, and 2 (inf + 2i) has none.
+template <class V>
+  requires(!Complex<V>)
+VESTA_HD VESTA_INLINE V scaled(V x, double factor) {
+  if constexpr (requires { V{x.re, x.im}; }) {
+    using R = typename V::value_type;
+    return V{x.re * R(factor), x.im * R(factor)};
+  } else {
+    return V(x * lit<V>(factor));
+  }
+}
+
 // ---- complex --------------------------------------------------------------------------------------------------------
-// Host only. Functions are the C library's (C99 Annex G at infinities and NaN), products and quotients std::complex's
-// operators; on finite values both agree with NumPy.
+// Host only. Functions are the C library's (C99 Annex G at infinities and NaN); products and quotients are written out,
+// not std::complex's operators. Both agree with NumPy.
 
 #ifndef __CUDACC__
 
@@ -477,6 +502,26 @@ VESTA_MATH_COMPLEX(atanh)
 // std that argument-dependent lookup brings along.
 
 template <Real T>
+VESTA_INLINE std::complex<T> product(const std::complex<T>& a, const std::complex<T>& b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+/// Divides without overflow on the way (Smith, "Algorithm 116: Complex division", CACM 1962).
+template <Real T>
+VESTA_INLINE std::complex<T> quotient(const std::complex<T>& a, const std::complex<T>& b) {
+  const T re = b.real(), im = b.imag();
+  if (abs(re) >= abs(im)) {
+    if (re == T(0) && im == T(0)) return {a.real() / abs(re), a.imag() / abs(im)};
+    const T ratio = im / re, scale = T(1) / (re + im * ratio);
+    return {(a.real() + a.imag() * ratio) * scale, (a.imag() - a.real() * ratio) * scale};
+  }
+  const T ratio = re / im, scale = T(1) / (re * ratio + im);
+  return {(a.real() * ratio + a.imag()) * scale, (a.imag() * ratio - a.real()) * scale};
+}
+template <Real T>
+VESTA_INLINE std::complex<T> scaled(const std::complex<T>& z, double factor) {
+  return {z.real() * T(factor), z.imag() * T(factor)};
+}
+template <Real T>
 VESTA_INLINE std::complex<T> conj(const std::complex<T>& z) {
   return {z.real(), -z.imag()};
 }
@@ -512,11 +557,11 @@ VESTA_INLINE std::complex<T> sgn(const std::complex<T>& z) {
 }
 template <Real T>
 VESTA_INLINE std::complex<T> rsqrt(const std::complex<T>& z) {
-  return T(1) / sqrt(z);
+  return quotient(std::complex<T>(T(1), T(0)), sqrt(z));
 }
 template <Real T>
 VESTA_INLINE std::complex<T> sigmoid(const std::complex<T>& z) {
-  return T(1) / (T(1) + exp(-z));
+  return quotient(std::complex<T>(T(1), T(0)), T(1) + exp(-z));
 }
 
 /// Computes log(1 + z), its real part as log1p(x (2 + x) + y^2) / 2 where 1 + z would cancel.
@@ -556,7 +601,7 @@ VESTA_INLINE std::complex<double> cpow(std::complex<double> a, std::complex<doub
 }
 
 /// Raises a complex base. z^0 is 1; 0^w is 0 for a w with positive real part and NaN for any other. Whole powers up to
-/// 100 are products, the rest is the C library's cpow, as in NumPy.
+/// 100 are products, z^(1/2) is the root, the rest is the C library's cpow, as in NumPy.
 template <Real T>
 VESTA_INLINE std::complex<T> pow(const std::complex<T>& base, const std::complex<T>& exponent) {
   const T re = exponent.real();
@@ -565,17 +610,18 @@ VESTA_INLINE std::complex<T> pow(const std::complex<T>& base, const std::complex
     const T value = re > T(0) ? T(0) : static_cast<T>(NAN);
     return {value, value};
   }
+  if (re == T(0.5) && exponent.imag() == T(0)) return sqrt(base);
   if (exponent.imag() != T(0) || !(abs(re) <= T(100)) || trunc(re) != re) return cpow(base, exponent);
   std::complex<T> square = base, result(T(1), T(0));
   bool first = true;  // the first factor is taken over, not multiplied: 1 * (inf + i y) would make a NaN
   for (int left = static_cast<int>(abs(re)); left != 0; left >>= 1) {
     if ((left & 1) != 0) {
-      result = first ? square : result * square;
+      result = first ? square : product(result, square);
       first = false;
     }
-    if (left > 1) square = square * square;
+    if (left > 1) square = product(square, square);
   }
-  return re < T(0) ? std::complex<T>(T(1), T(0)) / result : result;
+  return re < T(0) ? quotient(std::complex<T>(T(1), T(0)), result) : result;
 }
 
 #endif  // __CUDACC__

@@ -68,6 +68,17 @@ void convert_scalar(const Tensor& t, DType to, const char* op, char* bytes) {
   });
 }
 
+/// Writes the value of a 0-d CPU tensor in the type that elements of `d` compute in; `rounded`: as an element has it.
+void compute_scalar(const Tensor& t, DType d, bool rounded, const char* op, char* bytes) {
+  const DType c = compute_type(d);
+  convert_scalar(t, c, op, bytes);
+  if (c == d || !rounded) return;
+  float v;
+  std::memcpy(&v, bytes, sizeof v);
+  v = d == DType::float16 ? float(Half(v)) : float(BFloat16(v));
+  std::memcpy(bytes, &v, sizeof v);
+}
+
 bool fits(const Tensor& number, DType to) {
   if (!is_integral(to) || number.dtype() != DType::int64) return true;
   int64_t v = read_scalar(number).integer();
@@ -81,6 +92,7 @@ class Call {
   int inputs_;
   Tensor in_[kMaxInputs];
   bool typed_[kMaxInputs] = {};  // keeps its own dtype (a mask)
+  bool rounds_numbers_ = false;
   Device device_;
   Dims shape_;
 
@@ -158,31 +170,41 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   for (int i = 0; i < inputs_; ++i) {  // values of 0-d operands are read before the destination is touched
     if (in_[i].dim() != 0 || in_[i].device().type != DeviceType::cpu || typed_[i]) continue;
     if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
-    convert_scalar(in_[i], compute, op_, immediates[i]);
+    if (typed_[0]) convert_scalar(in_[i], compute, op_, immediates[i]);
+    else compute_scalar(in_[i], compute, rounds_numbers_, op_, immediates[i]);
     immediate[i] = true;
   }
   Tensor to = destination(result, out);
   PlanBuilder plan(shape_, device_);
   plan.set_out(to);
   for (int i = 0; i < inputs_; ++i) {
-    if (immediate[i]) plan.add_immediate(immediates[i], compute);
+    if (immediate[i]) plan.add_immediate(immediates[i], typed_[0] ? compute : compute_type(compute));
     else plan.add_input(in_[i]);
   }
   PointwisePlan& p = plan.finish();
   p.op = op_;
   p.kernel = kernel, p.compute = compute, p.result = result, p.mask_first = typed_[0], p.params = params;
   if (p.numel) backend(device_.type).run(p);
-  if (out.kind != Out::fresh) to.impl()->storage()->bump(op_);
+  if (out.kind != Out::fresh) to.impl()->bump(op_);
   return to;
+}
+
+DType dtype_of_numbers(const Tensor* const* in, int count) {
+  DType d = in[0]->dtype();
+  for (int i = 1; i < count; ++i) d = promote(d, in[i]->dtype());
+  return d;
 }
 
 [[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
   Call call(info.name, info.inputs);
+  call.rounds_numbers_ = info.rounds_numbers;
   Promotion promotion;
+  bool numbers = !info.mask_first;  // nothing but Python numbers
   for (int i = 0; i < info.inputs; ++i) {
     VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (",
                 parameters_of(info.schema->parameters)[size_t(i)].name, ").");
     call.in_[i] = *in[i];
+    numbers = numbers && in[i]->impl()->wrapped_number;
     if (info.mask_first && i == 0) {
       VESTA_CHECK(in[0]->dtype() == DType::bool_, type, info.name, ": expected condition to be a boolean tensor, got ",
                   in[0]->dtype(), ".");
@@ -191,9 +213,11 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
       promotion.see(*in[i]);
     }
   }
-  DType compute = promotion.result();
+  // Of numbers alone comes a number: the constants of a formula that is evaluated with tensors (x ** (b - 1)) keep
+  // their precision.
+  DType compute = numbers ? dtype_of_numbers(in, info.inputs) : promotion.result();
   DType promoted = compute;
-  if (info.integers_to_float && !is_differentiable(compute)) compute = default_dtype();
+  if (info.integers_to_float && !is_differentiable(compute)) compute = numbers ? DType::float64 : default_dtype();
   if (info.bool_to_int64 && compute == DType::bool_) compute = DType::int64;
   if (info.result == Result::boolean && is_integral(compute)) {  // 300 compares with uint8 values as itself
     for (int i = 0; i < info.inputs; ++i) {
@@ -209,7 +233,9 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   if (info.check) info.check(in, params);
   AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
   VESTA_CHECK(kernel, not_implemented, info.name, ": no kernel for ", compute, " on ", call.device_, " in this build.");
-  return call.run(kernel, compute, result_dtype(info, compute), params, out);
+  Tensor r = call.run(kernel, compute, result_dtype(info, compute), params, out);
+  if (numbers && out.kind == Out::fresh && r.dtype() != DType::bool_) r.impl()->wrapped_number = true;
+  return r;
 }
 
 /// Tells whether a Python number leaves the computation in `d`, the dtype of a dimensioned tensor, and fits it.
@@ -223,16 +249,32 @@ bool number_keeps(DType d, const TensorImpl& number) {
   return visit<kIntegers>(d, [&]<class T>() { return int64_t(T(v)) == v; });
 }
 
-/// Repeats a Python number as `d` over the 64 bytes that a loop may read of it.
-void repeat_number(const Tensor& number, DType d, char* buffer) {
-  if (d == DType::float32 && number.dtype() == DType::float64) {  // nearly always
+/// Repeats the first value of `item` bytes over the 64 bytes that a loop may read.
+void repeat_first(int64_t item, char* buffer) {
+  for (int64_t filled = item; filled < 64; filled *= 2) std::memcpy(buffer + filled, buffer, size_t(filled));
+}
+
+/// Repeats an element of `d` in the type that it computes in.
+void repeat_element(const char* element, DType d, char* buffer) {
+  visit<kFloats | kComplexes>(d, [&]<class T>() {
+    T v;
+    std::memcpy(&v, element, sizeof v);
+    const auto c = compute_t<T>(v);
+    std::memcpy(buffer, &c, sizeof c);
+    repeat_first(sizeof c, buffer);
+  });
+}
+
+/// Repeats a Python number, in the type that `d` computes in, over the 64 bytes that a loop may read of it.
+void repeat_number(const Tensor& number, DType d, bool rounded, char* buffer) {
+  if (number.dtype() == DType::float64 && (d == DType::float32 || (!rounded && compute_type(d) == DType::float32))) {
     double v;
     std::memcpy(&v, number.impl()->data(), sizeof v);
     std::fill_n(reinterpret_cast<float*>(buffer), 16, float(v));
     return;
   }
-  convert_scalar(number, d, "number", buffer);
-  for (int64_t filled = itemsize(d); filled < 64; filled *= 2) std::memcpy(buffer + filled, buffer, size_t(filled));
+  compute_scalar(number, d, rounded, "number", buffer);
+  repeat_first(itemsize(compute_type(d)), buffer);
 }
 
 }  // namespace
@@ -262,7 +304,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
     if (!b) return general(info, in, params, out);
     if (b->wrapped_number) {
       if (a->ndim() == 0 || !number_keeps(d, *b)) return general(info, in, params, out);
-      repeat_number(*in[i], d, numbers[i]);
+      repeat_number(*in[i], d, info.rounds_numbers, numbers[i]);
       args.in[i] = numbers[i], args.step[i] = 0;
     } else {
       if (b->dtype() != d || !b->contiguous() || b->device().type != DeviceType::cpu || !same_sizes(*a, *b)) {
@@ -287,7 +329,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   }
   args.out = a->data();
   loop(args);
-  a->storage()->bump(info.name);
+  a->bump(info.name);
   return *out.tensor;
 }
 
@@ -302,7 +344,8 @@ bool is_one_value(const TensorImpl& t) {
 
 /// Runs a small gradient at once: CPU operands of one dtype and shape, each contiguous or one value everywhere. Returns
 /// an undefined tensor where that is not so.
-Tensor small_gradient(AnyKernel kernel, const Tensor* const* operands, int count, const double* params) {
+Tensor small_gradient(const PointwiseInfo& info, AnyKernel kernel, const Tensor* const* operands, int count,
+                      const double* params) {
   const TensorImpl* shape = nullptr;
   for (int k = 0; k < count && !shape; ++k) {
     if (operands[k]->impl()->contiguous() && !operands[k]->impl()->wrapped_number) shape = operands[k]->impl();
@@ -314,7 +357,7 @@ Tensor small_gradient(AnyKernel kernel, const Tensor* const* operands, int count
   for (int k = 0; k < count; ++k) {
     const TensorImpl& t = *operands[k]->impl();
     if (t.wrapped_number && shape->ndim() > 0 && number_keeps(d, t)) {
-      repeat_number(*operands[k], d, numbers[k]);
+      repeat_number(*operands[k], d, info.rounds_numbers, numbers[k]);
       args.in[k] = numbers[k], args.step[k] = 0;
       continue;
     }
@@ -322,7 +365,7 @@ Tensor small_gradient(AnyKernel kernel, const Tensor* const* operands, int count
     args.in[k] = t.data(), args.step[k] = 1;
     if (t.contiguous()) continue;
     if (!is_one_value(t)) return {};
-    for (int64_t at = 0; at < 64; at += itemsize(d)) std::memcpy(numbers[k] + at, t.data(), size_t(itemsize(d)));
+    repeat_element(t.data(), d, numbers[k]);
     args.in[k] = numbers[k], args.step[k] = 0;
   }
   Tensor r(TensorImpl::make_contiguous(shape->sizes(), shape->numel(), d, shape->device()));
@@ -336,10 +379,11 @@ Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const*
                           const double* params) {
   const DType d = operands[0]->dtype();
   if (AnyKernel kernel = info.kernels[int(DeviceType::cpu)][1 + i][int(d)]) {
-    Tensor r = small_gradient(kernel, operands, count, params);
+    Tensor r = small_gradient(info, kernel, operands, count, params);
     if (r.defined()) return r;
   }
   Call call(info.name, count);
+  call.rounds_numbers_ = info.rounds_numbers;
   for (int k = 0; k < count; ++k) call.in_[k] = *operands[k];
   call.find_device();
   AnyKernel kernel = info.kernels[int(call.device_.type)][1 + i][int(d)];
@@ -361,7 +405,7 @@ void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_bl
   check_writable(to, op);
   if (from.device() != to.device()) {
     copy_across(to, from, op, non_blocking);
-    to.impl()->storage()->bump(op);
+    to.impl()->bump(op);
     return;
   }
   if (overlap(to, from) == Overlap::partial) {
@@ -374,7 +418,7 @@ void copy_into(const Tensor& to, const Tensor& from, const char* op, bool non_bl
   PointwisePlan& p = plan.finish();
   p.kernel = nullptr, p.compute = p.result = to.dtype();
   if (p.numel) backend(call.device_.type).run(p);
-  to.impl()->storage()->bump(op);
+  to.impl()->bump(op);
 }
 
 void check_writable(const Tensor& t, const char* op) {

@@ -6,8 +6,12 @@
 
 namespace vesta {
 
+/// Returns the dtype that values of `d` are computed in: float32 for 16-bit floats.
+constexpr DType compute_type(DType d) { return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d; }
+
 /// One run over contiguous elements: `out` and each input advance by one element, or stay (step 0, then the value is
-/// repeated over 64 bytes).
+/// repeated over 64 bytes). A value that stays is of the type of the computation, which holds numbers that the type of
+/// the elements does not (65536 for float16); a masked op, which computes nothing, takes it as an element.
 struct LoopArgs {
   char* out;
   const char* in[kMaxInputs];
@@ -33,6 +37,7 @@ struct PointwiseInfo {
   Result result = Result::same;
   bool integers_to_float = false;  // integer inputs compute in the default float type
   bool bool_to_int64 = false;  // bool inputs compute in int64
+  bool rounds_numbers = false;  // numbers are rounded to the elements' type: comparisons and choices
   bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
   bool pass[3] = {};  // the gradient of input i is g
   uint8_t uses[3] = {};  // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
@@ -57,7 +62,7 @@ struct PointwisePlan {
   struct Operand {
     char* data = nullptr;  // of the first element; for `immediate`, of the value in host memory
     DType dtype = DType::float32;
-    bool immediate = false;  // a host value of the compute dtype, to be repeated everywhere
+    bool immediate = false;  // a host value of number_type(), to be repeated everywhere
     const int64_t* strides = nullptr;  // bytes, per plan dimension
   };
   const char* op = "copy";  // for messages and profiles
@@ -73,6 +78,8 @@ struct PointwisePlan {
   int inputs = 0;
   Operand in[kMaxInputs];
   const double* params = nullptr;
+  /// Returns the dtype of an operand that is one value everywhere.
+  DType number_type() const { return mask_first ? compute : compute_type(compute); }
 };
 
 /// Runs an op: promotes, broadcasts, allocates (or checks `out`), plans, and calls the device's kernel.

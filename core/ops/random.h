@@ -29,7 +29,7 @@ const Tensor& fill_at_random(const Tensor& t, const char* op, F fill) {
     fill(buffer);
     copy_values(t, buffer);
   }
-  t.impl()->storage()->bump(op);
+  t.impl()->bump(op);
   return t;
 }
 /// Settles random_'s bounds for the dtype: integers [from, from + range); a range of 0 means all 2^64.

@@ -20,7 +20,8 @@ void PlanBuilder::add(PointwisePlan::Operand& o, int slot, const Tensor& t) {
   int lead = ndim_ - int(t.dim());
   for (int i = 0; i < ndim_; ++i) {
     int d = ndim_ - 1 - i - lead;
-    strides_[slot][i] = d < 0 || (t.sizes()[size_t(d)] == 1 && sizes_[i] != 1) ? 0 : t.strides()[size_t(d)] * item;
+    const bool repeats = d < 0 || (t.sizes()[size_t(d)] == 1 && sizes_[i] != 1);
+    strides_[slot][i] = repeats || plan_.numel == 0 ? 0 : t.strides()[size_t(d)] * item;
   }
 }
 

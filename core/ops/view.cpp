@@ -103,7 +103,7 @@ Tensor squeeze(const Tensor& t, const MaybeDims& dim) {
 Tensor unsqueeze(const Tensor& t, int64_t dim) {
   int64_t d = wrap_dim(dim, t.dim() + 1, "unsqueeze");
   Dims sizes(t.sizes()), strides(t.strides());
-  int64_t stride = d < t.dim() ? sizes[size_t(d)] * strides[size_t(d)] : 1;
+  int64_t stride = d < t.dim() ? moved(0, sizes[size_t(d)], strides[size_t(d)]) : 1;
   sizes.insert(size_t(d), 1);
   strides.insert(size_t(d), stride);
   return alias(t, sizes, strides, t.storage_offset(), "unsqueeze");
@@ -115,7 +115,7 @@ Tensor select(const Tensor& t, int64_t dim, int64_t index) {
   VESTA_CHECK(index >= -n && index < n, index, "index ", index, " is out of bounds for dimension ", d, " with size ",
               n);
   Dims sizes(t.sizes()), strides(t.strides());
-  int64_t offset = t.storage_offset() + (index < 0 ? index + n : index) * strides[size_t(d)];
+  int64_t offset = moved(t.storage_offset(), index < 0 ? index + n : index, strides[size_t(d)]);
   erase_at(sizes, d);
   erase_at(strides, d);
   return alias(t, sizes, strides, offset, "select");
@@ -126,7 +126,7 @@ Tensor slice(const Tensor& t, int64_t dim, MaybeInt start, MaybeInt end, int64_t
   int64_t d = wrap_dim(dim, t.dim(), "slice");
   SliceBounds b = slice_bounds(t.sizes()[size_t(d)], start, end, step, "slice");
   Dims sizes(t.sizes()), strides(t.strides());
-  int64_t offset = t.storage_offset() + b.start * strides[size_t(d)];
+  int64_t offset = moved(t.storage_offset(), b.start, strides[size_t(d)]);
   sizes[size_t(d)] = b.length;
   // With less than two elements the stride says nothing; a step near 2^63 must not overflow.
   if (b.length > 1) strides[size_t(d)] = checked_mul(strides[size_t(d)], step, "slice");
@@ -142,9 +142,10 @@ Tensor diagonal(const Tensor& t, int64_t offset, int64_t dim1, int64_t dim2) {
   int64_t length =
       std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
   int64_t start = t.storage_offset();
-  if (length > 0) start += offset >= 0 ? offset * t.strides()[size_t(b)] : -offset * t.strides()[size_t(a)];
+  if (length > 0)
+    start = offset >= 0 ? moved(start, offset, t.strides()[size_t(b)]) : moved(start, -offset, t.strides()[size_t(a)]);
   Dims sizes(t.sizes()), strides(t.strides());
-  int64_t stride = strides[size_t(a)] + strides[size_t(b)];
+  int64_t stride = moved(strides[size_t(a)], 1, strides[size_t(b)]);
   for (int64_t d : {std::max(a, b), std::min(a, b)}) {
     erase_at(sizes, d);
     erase_at(strides, d);

@@ -85,6 +85,13 @@ VESTA_HD VESTA_INLINE void load_one(const char* p, typename F::C* v, bool& m) {
   else v[k] = convert<typename F::C>(*reinterpret_cast<const typename F::In*>(p));
 }
 
+/// Loads operand k that is one value everywhere: it is of the type of the computation, unless the op has a mask.
+template <class F, int k>
+VESTA_HD VESTA_INLINE void load_value(const char* p, typename F::C* v, bool& m) {
+  if constexpr (F::mask) load_one<F, k>(p, v, m);
+  else v[k] = *reinterpret_cast<const typename F::C*>(p);
+}
+
 template <class F, int N, size_t... K>
 VESTA_DEVICE void linear_pack(std::index_sequence<K...>, const LinearArgs<F::inputs>& a, uint32_t first) {
   typename F::C v[N][F::inputs];
@@ -95,7 +102,7 @@ VESTA_DEVICE void linear_pack(std::index_sequence<K...>, const LinearArgs<F::inp
       const auto pack = *reinterpret_cast<const Pack<T, N>*>(a.in[k] + size_t(first) * sizeof(T));
       for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&pack.v[j]), v[j], m[j]);
     } else {
-      for (int j = 0; j < N; ++j) load_one<F, k>(a.value[k], v[j], m[j]);
+      for (int j = 0; j < N; ++j) load_value<F, k>(a.value[k], v[j], m[j]);
     }
   };
   (fetch.template operator()<int(K)>(), ...);
@@ -133,7 +140,11 @@ VESTA_DEVICE void strided_one(std::index_sequence<K...>, const StridedArgs<F::in
   }
   typename F::C v[F::inputs];
   bool m = false;
-  (load_one<F, int(K)>(a.base.in[K] ? a.base.in[K] + in[K] : a.base.value[K], v, m), ...);
+  auto load = [&]<int k>() {
+    if (a.base.in[k]) load_one<F, k>(a.base.in[k] + in[k], v, m);
+    else load_value<F, k>(a.base.value[k], v, m);
+  };
+  (load.template operator()<int(K)>(), ...);
   *reinterpret_cast<typename F::Result_*>(a.base.out + out) =
       convert<typename F::Result_>(F::call(v, m, a.base.params));
 }

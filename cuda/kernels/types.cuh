@@ -96,6 +96,7 @@ VESTA_COMPLEX Complex<T> pow(Complex<T> base, Complex<T> exponent) {
     const T value = re > T(0) ? T(0) : static_cast<T>(NAN);
     return {value, value};
   }
+  if (re == T(0.5) && exponent.im == T(0)) return sqrt(base);
   if (exponent.im != T(0) || !(math::abs(re) <= T(100)) || math::trunc(re) != re) return exp(exponent * log(base));
   Complex<T> square = base, result(T(1), T(0));
   bool first = true;

@@ -33,11 +33,11 @@ struct Kept {
         strides(of.strides()),
         data(of.impl()->data()),
         dtype(of.dtype()),
-        version(of.impl()->storage()->version()),
+        version(of.impl()->storage()->writes()),
         stream(stream) {}
   bool is_of(const Tensor& t, Stream on) const {
-    return data == t.impl()->data() && dtype == t.dtype() && version == t.impl()->storage()->version() &&
-           stream == on && std::ranges::equal(sizes, t.sizes()) && std::ranges::equal(strides, t.strides());
+    return data == t.impl()->data() && dtype == t.dtype() && version == t.impl()->storage()->writes() && stream == on &&
+           std::ranges::equal(sizes, t.sizes()) && std::ranges::equal(strides, t.strides());
   }
   int64_t nbytes() const { return int64_t(copy.impl()->storage()->nbytes()); }
 };
@@ -106,7 +106,7 @@ struct Shelf {
   void drop_useless(std::unordered_map<const void*, Copies>::iterator at, const Tensor& t, Copies& gone) {
     Copies left;
     for (Kept& k : at->second) {
-      const bool stays = k.readers > 0 && k.version == t.impl()->storage()->version();
+      const bool stays = k.readers > 0 && k.version == t.impl()->storage()->writes();
       if (!stays) bytes[size_t(k.stream.device())] -= k.nbytes();
       (stays ? left : gone).push_back(std::move(k));
     }

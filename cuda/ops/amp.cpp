@@ -51,13 +51,13 @@ void unscale_kernel(TensorList grads, const Tensor& found_inf, const Tensor& inv
     for (const Tensor& g : grads) {
       if (g.dtype() != d) continue;
       if (!g.impl()->dense()) copies.emplace_back(&g, clone(g, "contiguous_format"));
-      else g.impl()->storage()->bump(op);
+      else g.impl()->bump(op);
       batches.add(g.impl()->dense() ? g : copies.back().second);
     }
     batches.flush();
     for (const auto& [g, copy] : copies) copy_into(*g, copy, op);
   }
-  found_inf.impl()->storage()->bump(op);
+  found_inf.impl()->bump(op);
 }
 
 void update_kernel(const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf, double growth_factor,
@@ -68,8 +68,8 @@ void update_kernel(const Tensor& scale, const Tensor& growth_tracker, const Tens
   DeviceGuard guard(device);
   update_scale(float_of(scale), reinterpret_cast<int32_t*>(growth_tracker.impl()->data()), float_of(found_inf),
                growth_factor, backoff_factor, growth_interval, current_stream(device).handle());
-  scale.impl()->storage()->bump(op);
-  growth_tracker.impl()->storage()->bump(op);
+  scale.impl()->bump(op);
+  growth_tracker.impl()->bump(op);
 }
 
 }  // namespace

@@ -260,7 +260,7 @@ Tensor index_put_(const Tensor& self, TensorList given, const Tensor& values, bo
   s.set_places(plan);
   if (accumulate) s.add(1, all_distinct(indices));
   else s.put(all_distinct(indices));
-  self.impl()->storage()->bump("index_put_");
+  self.impl()->bump("index_put_");
   return self;
 }
 
@@ -288,7 +288,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   Slices s("index_add_", self, other);
   s.set_places(d, places);
   s.add(alpha, false);
-  self.impl()->storage()->bump("index_add_");
+  self.impl()->bump("index_add_");
   return self;
 }
 
@@ -297,7 +297,7 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const T
   Slices s("index_fill_", plan.self, plan.value);
   s.set_places(plan.places);
   s.put(true);  // equal places get equal values, in any order
-  self.impl()->storage()->bump("index_fill_");
+  self.impl()->bump("index_fill_");
   return self;
 }
 
@@ -401,7 +401,7 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
   } else {
     scatter_sorted(m, self, other.is_contiguous() ? other : contiguous_copy(other));
   }
-  self.impl()->storage()->bump("scatter_add_");
+  self.impl()->bump("scatter_add_");
   return self;
 }
 

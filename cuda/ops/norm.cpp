@@ -61,8 +61,8 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
   l.packed = rows_fit_packs(kPackColumns, l.dtype, {l.x, l.y});
   batch_norm(l);
   if (shape.update) {
-    running_mean->impl()->storage()->bump("batch_norm");
-    running_var->impl()->storage()->bump("batch_norm");
+    running_mean->impl()->bump("batch_norm");
+    running_var->impl()->bump("batch_norm");
   }
   return {y, mean, invstd};
 }

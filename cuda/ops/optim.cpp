@@ -70,8 +70,8 @@ void sgd(TensorList params, TensorList grads, TensorList buffers, double weight_
     run_sgd(g.entries.data(), int(g.entries.size()), g.dtype, step, current_stream(g.device.index).handle());
   }
   for (size_t i = 0; i < params.size(); ++i) {
-    params[i].impl()->storage()->bump(op);
-    if (momentum != 0) buffers[i].impl()->storage()->bump(op);
+    params[i].impl()->bump(op);
+    if (momentum != 0) buffers[i].impl()->bump(op);
   }
 }
 
@@ -136,8 +136,8 @@ void adam(TensorList params, TensorList grads, TensorList m, TensorList v, Tenso
   }
   for (size_t i = 0; i < params.size(); ++i) {
     if (steps[i].device().type == DeviceType::cpu) *steps[i].data_ptr<float>() += 1;  // everything is queued: it counts
-    for (const Tensor* t : {&params[i], &m[i], &v[i], &steps[i]}) t->impl()->storage()->bump(op);
-    if (amsgrad) top[i].impl()->storage()->bump(op);
+    for (const Tensor* t : {&params[i], &m[i], &v[i], &steps[i]}) t->impl()->bump(op);
+    if (amsgrad) top[i].impl()->bump(op);
   }
 }
 
@@ -164,9 +164,9 @@ void rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList
   }
   for (size_t i = 0; i < params.size(); ++i) {
     ops::add(steps[i], wrapped(1.0), 1.0, Out{&steps[i], Out::inplace});  // the add itself records the write
-    for (const Tensor* t : {&params[i], &squares[i]}) t->impl()->storage()->bump(op);
-    if (centered) means[i].impl()->storage()->bump(op);
-    if (momentum != 0) buffers[i].impl()->storage()->bump(op);
+    for (const Tensor* t : {&params[i], &squares[i]}) t->impl()->bump(op);
+    if (centered) means[i].impl()->bump(op);
+    if (momentum != 0) buffers[i].impl()->bump(op);
   }
 }
 

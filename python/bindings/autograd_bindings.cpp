@@ -42,7 +42,7 @@ PyObject* grad_fn(const Tensor& t) { return wrap_node(autograd::grad_fn(t)); }
 PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(autograd::is_leaf(t)); }
 PyObject* output_nr(const Tensor& t) { return PyLong_FromUnsignedLong(autograd::output_nr(t)); }
 PyObject* retains_grad(const Tensor& t) { return PyBool_FromLong(autograd::retains_grad(t)); }
-PyObject* data(const Tensor& t) { return wrap(t.detach()); }
+PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
 void set_data(const Tensor& t, PyObject* value) {
   if (!value || !is_tensor(value))
     type_error("data: expected a Tensor, got %s.", value ? Py_TYPE(value)->tp_name : "nothing");
@@ -51,6 +51,10 @@ void set_data(const Tensor& t, PyObject* value) {
               "data set to a tensor that requires gradients must be floating point or complex dtype, got ",
               from.dtype(), ".");
   const TensorImpl& f = *from.impl();
+  // Its version goes on: what was saved before is not said to be overwritten, and writes do not count for `value`.
+  intrusive_ptr<VersionCounter> versions(new VersionCounter);
+  versions->version = t.version(), versions->last_writer = t.impl()->last_writer();
+  t.impl()->versions = std::move(versions);
   t.impl()->set_storage(f.storage(), f.sizes(), f.strides(), f.offset(), f.dtype(), "data");
 }
 PyObject* base(const Tensor& t) { return wrap(autograd::view_base(t)); }
@@ -62,7 +66,9 @@ PyGetSetDef properties[] = {
     {"is_leaf", get<is_leaf>, nullptr, "Whether the user made it (or it requires no grad).", nullptr},
     {"output_nr", get<output_nr>, nullptr, "Which result of grad_fn it is.", nullptr},
     {"retains_grad", get<retains_grad>, nullptr, "Whether retain_grad() was called on a non-leaf.", nullptr},
-    {"data", get<data>, set<set_data>, "The same memory without history; assigning replaces memory and geometry.",
+    {"data", get<data>, set<set_data>,
+     "The same memory without history, whose writes backward does not see (detach() is the "
+     "safe form); assigning replaces memory and geometry.",
      nullptr},
     {"_base", get<base>, nullptr, "The tensor it is a view of, or None.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -214,7 +220,7 @@ struct QueueCallback {
     auto hook = std::make_shared<PyHook>(b.slot[0]);
     autograd::queue_callback([hook] {
       Gil gil;
-      Ref r(checked(PyObject_CallNoArgs(hook->callable())));
+      Ref r(checked(call_python(hook->callable())));
     });
     Py_RETURN_NONE;
   }

@@ -15,7 +15,7 @@ namespace {
 namespace py = pybind11;
 using ddp::GradBucket;
 using ddp::Reducer;
-using WithoutTheGil = py::call_guard<py::gil_scoped_release>;
+using WithoutTheGil = py::call_guard<WithoutGil>;
 
 /// Holds a Python object on behalf of C++, which may let go of it on any thread.
 class Held {
@@ -26,7 +26,7 @@ class Held {
       object_.release();
       return;
     }
-    py::gil_scoped_acquire gil;
+    Gil gil;
     object_ = py::object();
   }
   Held(const Held&) = delete;
@@ -39,9 +39,9 @@ class Held {
 /// Runs Python from C++ frames that hold no GIL; a Python exception travels as PythonError.
 template <class F>
 auto in_python(F&& f) {
-  py::gil_scoped_acquire gil;
+  Gil gil;
   try {
-    return f();
+    return run_python(f);
   } catch (py::error_already_set& e) {
     e.restore();
     throw PythonError();
@@ -131,7 +131,7 @@ void add_reducer(py::module_& m) {
           "register_comm_hook",
           [](Reducer& self, py::object state, py::object hook) {
             auto held = std::make_shared<PythonCommHook>(std::move(state), std::move(hook));
-            py::gil_scoped_release off;
+            WithoutGil off;
             self.register_comm_hook(std::move(held));
           },
           py::arg("state"), py::arg("hook"))

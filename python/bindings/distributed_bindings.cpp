@@ -15,7 +15,7 @@ namespace {
 
 namespace py = pybind11;
 using Tensors = std::vector<Tensor>;
-using NoGil = py::call_guard<py::gil_scoped_release>;
+using NoGil = py::call_guard<WithoutGil>;
 using MaybeTime = std::optional<Milliseconds>;
 
 // ---- Call sites: the first frame outside the package ----
@@ -50,7 +50,7 @@ std::string python_call_site() {
 template <class F>
 auto at_call_site(F&& f) {
   CallSite here(python_call_site());
-  py::gil_scoped_release release;
+  WithoutGil release;
   return f();
 }
 
@@ -74,7 +74,7 @@ void add_store_base(py::module_& m) {
           [](Store& s, const std::string& key) {
             std::string value;
             {
-              py::gil_scoped_release release;
+              WithoutGil release;
               value = s.get(key);
             }
             return bytes_of(value);
@@ -91,7 +91,7 @@ void add_store_base(py::module_& m) {
           [](Store& s, const std::string& key, const std::string& expected, const std::string& desired) {
             std::string value;
             {
-              py::gil_scoped_release release;
+              WithoutGil release;
               value = s.compare_set(key, expected, desired);
             }
             return bytes_of(value);
@@ -106,7 +106,7 @@ void add_store_base(py::module_& m) {
           [](Store& s, const Keys& keys) {
             std::vector<std::string> values;
             {
-              py::gil_scoped_release release;
+              WithoutGil release;
               values = s.multi_get(keys);
             }
             py::list r;
@@ -142,7 +142,7 @@ void add_stores(py::module_& m) {
   py::class_<TCPStore, Store, std::shared_ptr<TCPStore>>(m, "TCPStore", "A store whose server the master runs.")
       .def(py::init([](const std::string& host, int port, std::optional<int> world_size, bool master,
                        Milliseconds timeout, bool wait, bool multi_tenant, std::optional<int> listen_fd, bool) {
-             py::gil_scoped_release release;
+             WithoutGil release;
              return std::make_shared<TCPStore>(
                  host, tcp_options(port, world_size, master, timeout, wait, multi_tenant, listen_fd));
            }),
@@ -213,7 +213,7 @@ void add_work(py::module_& m) {
           "_then",
           [](const WorkPtr& w, py::function f) {
             auto shared = shared_function(std::move(f));
-            py::gil_scoped_release release;
+            WithoutGil release;
             w->then([shared](Work& done) {
               Gil gil;
               try {
@@ -258,7 +258,7 @@ ProcessGroupPtr ended_without_gil(ProcessGroupPtr group) {
               group.reset();
               return;
             }
-            py::gil_scoped_release release;
+            WithoutGil release;
             group.reset();
           }};
 }
@@ -459,7 +459,7 @@ void add_groups(py::module_& m) {
         o.ranks = std::move(ranks);
         ProcessGroupPtr group;
         {
-          py::gil_scoped_release release;
+          WithoutGil release;
           group = new_process_group(backend, std::move(store), rank, size, o);
         }
         return ended_without_gil(std::move(group));

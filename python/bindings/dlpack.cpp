@@ -153,8 +153,8 @@ struct FromDlpack {
                 " dimensions, got ", int64_t(d.ndim), ".");
     DType dtype = dtype_of_dl(d.dtype);
     IntSpan sizes(d.shape, size_t(d.ndim));
-    Dims strides = d.strides ? Dims(IntSpan(d.strides, size_t(d.ndim))) : contiguous_strides(sizes);
     int64_t elements = numel_of(sizes, "from_dlpack"), last = 0;
+    Dims strides = d.strides ? Dims(IntSpan(d.strides, size_t(d.ndim))) : contiguous_strides(sizes);
     for (size_t i = 0; i < sizes.size(); ++i) {
       VESTA_CHECK(strides[i] >= 0, value, "from_dlpack: expected strides >= 0, got ", IntSpan(strides),
                   ". Copy the array first.");
@@ -167,7 +167,8 @@ struct FromDlpack {
       Gil gil;  // an exporter of Python needs it
       managed->deleter(managed);
     };
-    size_t nbytes = elements ? size_t(checked_mul(last + 1, itemsize(dtype), "from_dlpack")) : 0;
+    size_t nbytes =
+        elements ? size_t(checked_mul(checked_add(last, 1, "from_dlpack"), itemsize(dtype), "from_dlpack")) : 0;
     auto storage = Storage::wrap(static_cast<char*>(d.data) + d.byte_offset, nbytes, device, m, free_managed);
     if (PyCapsule_SetName(capsule.get(), "used_dltensor") < 0) throw_current();
     return wrap(Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, "from_dlpack")));

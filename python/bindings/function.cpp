@@ -72,7 +72,7 @@ class PyFunctionNode final : public FunctionNode {
       PyTuple_SET_ITEM(args.get(), Py_ssize_t(i) + 1, incoming(grads, outputs[i]).release());
     }
     Ref backward(checked(PyObject_GetAttrString(cls_, "_backward")));
-    Ref result(checked(PyObject_Call(backward.get(), args.get(), nullptr)));
+    Ref result(checked(run_python([&] { return PyObject_Call(backward.get(), args.get(), nullptr); })));
     return outgoing(std::move(result));
   }
 
@@ -154,7 +154,7 @@ class Application {
   }
 
   PyObject* run() {
-    ctx_ = Ref(checked(PyObject_CallMethod(cls_, "_context", nullptr)));
+    ctx_ = Ref(checked(run_python([&] { return PyObject_CallMethod(cls_, "_context", nullptr); })));
     bool records = any_requires_grad(inputs_);
     tell_needs(records);
     Ref output = forward();
@@ -185,7 +185,7 @@ class Application {
   Ref forward() {
     NoGrad off;
     Ref f(checked(PyObject_GetAttrString(cls_, "_forward")));
-    return Ref(checked(PyObject_CallFunctionObjArgs(f.get(), ctx_.get(), args_, nullptr)));
+    return Ref(checked(call_python(f.get(), ctx_.get(), args_)));
   }
   void collect_outputs(PyObject* output) {
     is_tuple_ = PyTuple_Check(output);

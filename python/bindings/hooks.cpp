@@ -24,7 +24,7 @@ PyTypeObject* handle_type;
 Handle* handle_of(PyObject* o) { return reinterpret_cast<Handle*>(o); }
 
 PyObject* weak_target(PyObject* weak) {  // a new reference, or null
-  PyObject* o = PyObject_CallNoArgs(weak);
+  PyObject* o = call_python(weak);
   if (o == Py_None) Py_CLEAR(o);
   return o;
 }
@@ -81,7 +81,7 @@ class PyTensorHook final : public TensorHook, public PyHook {
   Tensor call(const Tensor& grad) override {
     Gil gil;
     Ref g(checked(wrap(grad)));
-    Ref r(checked(PyObject_CallFunctionObjArgs(callable_, g.get(), nullptr)));
+    Ref r(checked(call_python(callable_, g.get())));
     if (r.get() == Py_None) return {};
     if (!is_tensor(r.get()))
       type_error("hook: expected a Tensor or None, got %s (returned).", Py_TYPE(r.get())->tp_name);
@@ -95,7 +95,7 @@ class PyPostAccumulateHook final : public PostAccumulateHook, public PyHook {
   void call(const Tensor& leaf) override {
     Gil gil;
     Ref t(checked(wrap(leaf)));
-    Ref r(checked(PyObject_CallFunctionObjArgs(callable_, t.get(), nullptr)));
+    Ref r(checked(call_python(callable_, t.get())));
     if (r.get() != Py_None) fail(Cause::runtime, "Tensor post accumulate grad hooks should return None.");
   }
 };
@@ -132,7 +132,7 @@ class PyPacked final : public PackedTensor, public PyHook {
   PyPacked(PyObject* packed, std::shared_ptr<PyHook> unpack) : PyHook(packed), unpack_(std::move(unpack)) {}
   Tensor unpack() override {
     Gil gil;
-    Ref r(checked(PyObject_CallFunctionObjArgs(unpack_->callable(), callable_, nullptr)));
+    Ref r(checked(call_python(unpack_->callable(), callable_)));
     if (!is_tensor(r.get())) {
       type_error("Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
                  Py_TYPE(r.get())->tp_name);
@@ -150,7 +150,7 @@ class PySavedHooks final : public SavedTensorHooks, public PyHook {
   std::unique_ptr<PackedTensor> pack(const Tensor& t) override {
     Gil gil;
     Ref object(checked(wrap(t)));
-    Ref packed(checked(PyObject_CallFunctionObjArgs(callable_, object.get(), nullptr)));
+    Ref packed(checked(call_python(callable_, object.get())));
     return std::make_unique<PyPacked>(packed.get(), unpack_);
   }
 
@@ -179,11 +179,11 @@ struct PopSaved {
 
 template <class List>
 int visit_list(const List& list, visitproc visit, void* arg) {
-  for (auto& e : list.entries) {
-    if (e.hook.use_count() > 1) continue;
+  return list.visit([&](const auto& e) {
+    if (e.hook.use_count() > 1) return 0;
     if (auto* hook = dynamic_cast<PyHook*>(e.hook.get())) Py_VISIT(hook->callable());
-  }
-  return 0;
+    return 0;
+  });
 }
 
 }  // namespace

@@ -62,17 +62,18 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
         bool row_major = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
         if ((!wants_strides || row_major) && !t.is_contiguous())
           return refuse("Tensor: it is not contiguous. Use .contiguous().");
+        const int64_t length = checked_mul(t.numel(), t.element_size(), "Tensor");
         size_t n = size_t(t.dim());
         auto given = std::make_unique<GivenBuffer>(t.impl()->storage(), n);
         Py_ssize_t* dims = given->dims.get();
         for (size_t i = 0; i < n; ++i) {
           dims[i] = Py_ssize_t(t.sizes()[i]);
-          dims[n + i] = Py_ssize_t(t.strides()[i] * t.element_size());
+          dims[n + i] = Py_ssize_t(checked_mul(t.strides()[i], t.element_size(), "Tensor"));
         }
         static char nothing;
         view->obj = new_ref(o);
         view->buf = t.data_ptr() ? t.data_ptr() : &nothing;
-        view->len = Py_ssize_t(t.numel() * t.element_size());
+        view->len = Py_ssize_t(length);
         view->itemsize = Py_ssize_t(t.element_size());
         view->readonly = t.impl()->storage()->read_only();
         view->ndim = int(n);
@@ -99,7 +100,9 @@ const char* unshareable(const Py_buffer& view) {
 }
 
 /// Wraps memory that `view` (given away) keeps alive.
-Tensor wrap_buffer(std::unique_ptr<Py_buffer> view, DType dtype, const char* op) {
+Tensor wrap_buffer(std::unique_ptr<Py_buffer> given, DType dtype, const char* op) {
+  auto release = [](Py_buffer* b) { release_buffer(b); };
+  std::unique_ptr<Py_buffer, decltype(release)> view(given.release(), release);  // also where its geometry is refused
   Dims sizes, strides;
   int64_t last = 0;
   bool empty = false;
@@ -108,10 +111,11 @@ Tensor wrap_buffer(std::unique_ptr<Py_buffer> view, DType dtype, const char* op)
     sizes.push_back(size);
     strides.push_back(view->strides[i] / view->itemsize);
     if (size == 0) empty = true;
-    else last += (size - 1) * strides.back();
+    else last = checked_add(last, checked_mul(size - 1, strides.back(), op), op);
   }
+  numel_of(sizes, op);
   if (empty) strides = contiguous_strides(sizes);
-  size_t nbytes = empty ? 0 : size_t((last + 1) * view->itemsize);
+  size_t nbytes = empty ? 0 : size_t(checked_mul(checked_add(last, 1, op), view->itemsize, op));
   Py_buffer* v = view.release();
   StoragePtr storage = Storage::wrap(v->buf, nbytes, {}, v, release_buffer, v->readonly);
   return Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, op));

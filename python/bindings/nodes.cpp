@@ -109,7 +109,7 @@ struct Pre final : NodePreHook, PyHook {
   void call(GradList& grads) override {
     Gil gil;
     Ref given = tuple_of(grads);
-    Ref r(checked(PyObject_CallFunctionObjArgs(callable_, given.get(), nullptr)));
+    Ref r(checked(call_python(callable_, given.get())));
     replace_by(grads, r.get(), "prehook");
   }
   static PyObject* add(const NodePtr& n, PyObject* f) {
@@ -121,7 +121,7 @@ struct Post final : NodePostHook, PyHook {
   void call(GradList& inputs, const GradList& outputs) override {
     Gil gil;
     Ref in = tuple_of(inputs), out = tuple_of(outputs);
-    Ref r(checked(PyObject_CallFunctionObjArgs(callable_, in.get(), out.get(), nullptr)));
+    Ref r(checked(call_python(callable_, in.get(), out.get())));
     replace_by(inputs, r.get(), "hook");
   }
   static PyObject* add(const NodePtr& n, PyObject* f) {
@@ -138,7 +138,7 @@ PyObject* metadata(PyObject* o, void*) {
   return guarded([&]() -> PyObject* {
     Node& n = node_of(o);
     if (n.hooks()) {
-      for (auto& e : n.hooks()->post.entries) {
+      for (auto& e : n.hooks()->post.now()) {
         if (auto* notes = dynamic_cast<Notes*>(e.hook.get())) return new_ref(notes->callable());
       }
     }

@@ -72,7 +72,7 @@ void check_out(const Table& t, const Tensor& to, const Tensor& from) {
 
 /// Makes `to` hold the result. A kernel may have written it there already.
 void settle(const Table& t, const Tensor& to, const Tensor& from) {
-  if (to.is_same(from)) return to.impl()->storage()->bump(t.op);
+  if (to.is_same(from)) return to.impl()->bump(t.op);
   if (!std::ranges::equal(to.sizes(), from.sizes())) resize_tensor(to, from.sizes());
   NoGrad off;
   copy_into(to, from, t.op);

@@ -15,6 +15,8 @@
 
 #include <vesta/core/tensor.h>
 
+#include "gil.h"
+
 namespace vesta::python {
 
 struct PyTensor {
@@ -72,30 +74,6 @@ inline PyObject* new_ref(PyObject* o) {
   Py_INCREF(o);
   return o;
 }
-
-/// Holds the GIL while it lives; for code that may run on a thread of the library's.
-class Gil {
- public:
-  Gil() : state_(PyGILState_Ensure()) {}
-  ~Gil() { PyGILState_Release(state_); }
-  Gil(const Gil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
-/// Lets other Python threads run while it lives, if `when`: for work that is long and touches no Python object.
-class WithoutGil {
- public:
-  explicit WithoutGil(bool when = true) : state_(when ? PyEval_SaveThread() : nullptr) {}
-  ~WithoutGil() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  WithoutGil(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 /// The number of elements from which an op runs without the GIL: about 10 us of work, 100 times the cost of letting
 /// go.

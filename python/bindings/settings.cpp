@@ -110,17 +110,16 @@ struct ProductSwitch {
 /// Shows the library's warnings as Python's. One that a filter turns into an exception cannot leave C++ here, so it is
 /// reported and dropped.
 void show_warning(const std::string& text) {
-  const PyGILState_STATE state = PyGILState_Ensure();
+  Gil gil;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) PyErr_WriteUnraisable(nullptr);
   PyErr_Restore(type, value, trace);
-  PyGILState_Release(state);
 }
 
 /// Lets go of the GIL while the library waits, wherever it is called from.
 void* begin_waiting() { return Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
-void end_waiting(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void end_waiting(void* state) { take_gil_back(static_cast<PyThreadState*>(state)); }
 
 /// Returns a dict of a floating dtype's limits; the class around it is Python's.
 struct FloatLimits {
@@ -167,6 +166,7 @@ void look_at_signals() {
 }  // namespace
 
 bool add_settings(PyObject* module) {
+  set_main_thread();
   main_thread = PyThread_get_thread_ident();
   pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
   set_interrupt_check(look_at_signals);

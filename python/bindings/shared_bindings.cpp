@@ -122,7 +122,7 @@ std::unique_ptr<Message> receive(FdChannel& channel, std::optional<double> timeo
   auto message = std::make_unique<Message>();
   const auto deadline = deadline_of(timeout);
   const shared::Arrival arrival = on_channel(PyExc_EOFError, [&] {
-    py::gil_scoped_release open;
+    WithoutGil open;
     return channel.receive(*message, deadline);
   });
   if (arrival == shared::Arrival::timeout) return nullptr;
@@ -162,7 +162,7 @@ void add_channel(py::module_& m) {
             const std::span bytes(static_cast<const char*>(view.ptr), size_t(view.size * view.itemsize));
             const auto deadline = deadline_of(timeout);
             return on_channel(PyExc_BrokenPipeError, [&] {
-              py::gil_scoped_release open;
+              WithoutGil open;
               return self.send(bytes, fds, deadline);
             });
           },
@@ -172,7 +172,7 @@ void add_channel(py::module_& m) {
           "poll",
           [](const FdChannel& self, std::optional<double> timeout) {
             const auto deadline = deadline_of(timeout);
-            py::gil_scoped_release open;
+            WithoutGil open;
             return self.poll(deadline);
           },
           py::arg("timeout") = 0.0);
@@ -191,7 +191,7 @@ void add_slots(py::module_& m) {
       [](const Tensor& t, std::optional<double> timeout) {
         int32_t* free = slots_of(t);
         const auto deadline = deadline_of(timeout);
-        py::gil_scoped_release open;
+        WithoutGil open;
         return shared::take_slot(free, deadline);
       },
       py::arg("free"), py::arg("timeout") = py::none(), "Takes one of the slots that a tensor counts.");

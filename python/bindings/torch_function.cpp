@@ -55,7 +55,8 @@ PyObject* run_disabled(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO|OO", &func, &types, &call_args, &kwargs)) return nullptr;
   DisableOverrides off;
   Ref none(PyTuple_New(0));
-  return PyObject_Call(func, call_args ? call_args : none.get(), kwargs == Py_None ? nullptr : kwargs);
+  return run_python(
+      [&] { return PyObject_Call(func, call_args ? call_args : none.get(), kwargs == Py_None ? nullptr : kwargs); });
 }
 
 PyObject* set_overrides(PyObject*, PyObject* on) {
@@ -112,7 +113,7 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
   for (PyObject* o : found) {
     Ref f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), attribute));
     if (!f) return nullptr;
-    Ref r(PyObject_CallFunctionObjArgs(f.get(), func, types.get(), args, no_kwargs.get(), nullptr));
+    Ref r(call_python(f.get(), func, types.get(), args, no_kwargs.get()));
     if (!r || r.get() != Py_NotImplemented) return r.release();
   }
   PyErr_Format(PyExc_TypeError, "%R: no __torch_function__ of the arguments' classes took the call over.", func);

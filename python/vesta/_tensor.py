@@ -148,6 +148,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     from . import tensor_types
 
+    _functions._expect_tensor("type", self)
     if dtype is None:
         name = tensor_types.NAMES[str(self.dtype).rsplit(".", 1)[1]]
         return f"vesta.cuda.{name}" if self.is_cuda else f"vesta.{name}"

@@ -450,3 +450,29 @@ def test_functions_take_anything() -> None:
     x = leaf(1.0)
     Anything.apply(x, "a", [1, 2], None).sum().backward()
     assert values(x.grad) == [2.0]
+
+
+def calls_of_a_hook(function, create_graph: bool = True) -> list[int]:
+    """Counts the calls of a hook on a function's result after the first and after the second differentiation."""
+    x, calls = leaf(3.0, 4.0), []
+    y = function(x)
+    y.register_hook(lambda g: calls.append(1))
+    (g,) = autograd.grad(y.sum(), x, create_graph=create_graph)
+    first = len(calls)
+    autograd.grad((g * g).sum(), x)
+    return [first, len(calls)]
+
+
+def test_a_hook_sees_the_result_as_what_is_saved() -> None:
+    """Where a gradient uses the op's result, the second differentiation comes through it, and its hooks run again."""
+    for function in (lambda x: x.sigmoid(), lambda x: (x * x).sum().sqrt(), lambda x: x.softmax(0), lambda x: x.exp()):
+        assert calls_of_a_hook(function) == [1, 2]
+    for function in (lambda x: x.var(), lambda x: x * x, vesta.nn.functional.gelu):
+        assert calls_of_a_hook(function) == [1, 1]
+
+
+@pytest.mark.differs
+def test_a_hook_on_a_norm_sees_the_first_differentiation_only() -> None:
+    """norm and std are made of other ops, which save results of their own."""
+    for function in (lambda x: x.norm(), lambda x: x.norm(3), lambda x: x.std()):
+        assert calls_of_a_hook(function) == [1, 1]

@@ -142,3 +142,31 @@ def test_dlpack_refuses() -> None:
     with pytest.raises(BufferError, match=r"own device \(1, 0\), got \(2, 0\)"):
         vesta.ones(2).__dlpack__(dl_device=(2, 0))
     assert vesta.from_dlpack(vesta.ones(2).__dlpack__(dl_device=(1, 0), max_version=(1, 0))).tolist() == [1.0, 1.0]
+
+
+def test_sizes_that_overflow_in_bytes_are_refused() -> None:
+    """Strides and lengths leave the library in bytes: those that 64 bits do not hold raise instead of wrapping."""
+    longest = 2**63 - 1
+    for size in ((0, longest), (0, 2**61), (2**61, 0)):
+        x = vesta.empty(size)
+        assert x.shape == size and x.numel() == 0 and x.nbytes == 0
+        for look in (
+            lambda x: x[:, :0],
+            lambda x: x.unsqueeze(0),
+            lambda x: x.t(),
+            lambda x: x.clone(),
+            lambda x: x + 1,
+            lambda x: x.diagonal(1),
+            lambda x: x.expand(1, *x.shape),
+        ):
+            assert look(x).numel() == 0
+        assert x.sum().item() == 0
+    for size in ((0, longest), (0, 2**61)):
+        with pytest.raises((ValueError, BufferError), match="overflows"):
+            memoryview(vesta.empty(size))
+    wide = vesta.zeros(1).expand(2**61)
+    for read in (lambda: wide.nbytes, lambda: memoryview(wide)):
+        with pytest.raises((ValueError, BufferError), match="overflows"):
+            read()
+    with pytest.raises(RuntimeError, match="overflows"):
+        vesta.empty(0).as_strided((0,), (1,), longest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import op_db_check as check
@@ -20,18 +20,6 @@ def wide(row: Row, dtype: str) -> bool:
     return row.accepts(dtype) and dtype in ("float64", "complex128")
 
 
-def of_leaves(row: Row, sample: Sample) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Turns a sample with tensors into a function of only its leaves, as gradcheck needs it, and the leaves."""
-    function, both = check.function_of(row), [list(sample.args), sample.kwargs]
-
-    def of(*leaves: Any) -> Any:
-        args, kwargs = check.replace_leaves(both, list(leaves))
-        got = check.results(function(*args, **kwargs))
-        return tuple(tensor for tensor in got if tensor.dtype.is_floating_point or tensor.dtype.is_complex)
-
-    return of, tuple(check.leaves_of(both))
-
-
 @pytest.mark.parametrize("row, dtype, device", placed(DIFFERENTIABLE, wide))
 def test_gradcheck(row: Row, dtype: str, device: str) -> None:
     """The analytical gradient is the numerical one, for contiguous and for transposed or sliced operands."""
@@ -39,7 +27,7 @@ def test_gradcheck(row: Row, dtype: str, device: str) -> None:
     for sample in row.grad_samples(Maker(DTYPES[dtype], row.name)):
         for layout in (check.layout_contiguous, check.layout_sliced)[: 2 if count == 3 else 1]:
             made = check.materialize(sample, dtype, device, layout, requires_grad=True)
-            function, leaves = of_leaves(row, made)
+            function, leaves = check.of_leaves(row, made)
             assert leaves and gradcheck(function, leaves), describe(sample)
         count += 1
     assert count
@@ -50,7 +38,7 @@ def test_gradgradcheck(row: Row, dtype: str) -> None:
     """The gradient of the gradient is the numerical one."""
     for sample in row.grad_samples(Maker(DTYPES[dtype], row.name)):
         made = check.materialize(sample, dtype, requires_grad=True)
-        function, leaves = of_leaves(row, made)
+        function, leaves = check.of_leaves(row, made)
         if all(leaf.numel() <= 8 for leaf in leaves):
             assert gradgradcheck(function, leaves), describe(sample)
 
@@ -74,7 +62,7 @@ def test_gradient_has_the_dtype_and_shape_of_its_input(row: Row, dtype: str, dev
 
 def gradients(row: Row, sample: Sample) -> list[tuple[Any, Any]]:
     """Runs backward from the sum of the floating-point results and returns (leaf, gradient) pairs."""
-    function, leaves = of_leaves(row, sample)
+    function, leaves = check.of_leaves(row, sample)
     total = sum(
         (tensor.to("cpu", vesta.float64).sum() for tensor in function(*leaves)), vesta.zeros((), dtype=vesta.float64)
     )

@@ -104,6 +104,76 @@ def test_every_write_counts() -> None:
     assert x._version == before, "reading and viewing count nothing"
 
 
+def test_writes_through_data_do_not_count() -> None:
+    """Backward after ``w.data.clamp_()`` runs, with the values that are there, as PyTorch's does; detach() counts."""
+    w = leaf(2.0, 3.0)
+    y = (w * w).sum()
+    before = w._version
+    w.data.clamp_(0, 1)
+    assert w._version == before and values(w) == [1.0, 1.0]
+    y.backward()
+    assert values(w.grad) == [2.0, 2.0], "what is lost: the gradient is that of the new values"
+    y = (w * w).sum()
+    w.detach().mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an in-?place"):
+        y.backward()
+
+
+def test_data_has_versions_of_its_own() -> None:
+    """``x.data`` and its views share one version counter; each ``x.data`` has another one, starting at 0."""
+    x, w = leaf(1.0, 2.0, 3.0), leaf(1.0, 1.0, 1.0)
+    x.detach().add_(1)
+    data = x.data
+    assert (x._version, data._version, x.data._version) == (1, 0, 0)
+    data[1:].mul_(2)
+    data.view(3).detach().mul_(2)
+    assert (x._version, data._version, data[0]._version, x.data._version) == (1, 2, 2, 0)
+    y = (w * data).sum()
+    data.add_(1)
+    with pytest.raises(RuntimeError, match="mul saved its input .* add_ wrote to it"):
+        y.backward()
+    y = (w * data).sum()
+    x.data.zero_()
+    y.backward()
+    assert values(w.grad) == [0.0, 0.0, 0.0]
+    y = (w * x).sum()
+    vesta.exp(vesta.zeros(3, dtype=vesta.float64), out=x.data)
+    y.backward()
+    assert values(w.grad) == [1.0, 1.0, 1.0]
+
+
+def test_assigned_data_keeps_the_version() -> None:
+    """``x.data = y`` is no write to x: what was saved of x is read as it is now; x and y count for themselves."""
+    x = leaf(1.0, 2.0)
+    y = (x * x).sum()
+    other = vesta.tensor([5.0, 6.0], dtype=vesta.float64)
+    x.data = other
+    assert x._version == 0
+    y.backward()
+    assert values(x.grad) == [10.0, 12.0]
+    with vesta.no_grad():
+        x.add_(1)
+    assert (x._version, other._version, values(other)) == (1, 0, [6.0, 7.0])
+    other.add_(1)
+    assert (x._version, other._version, values(x)) == (1, 1, [7.0, 8.0])
+
+
+def test_overlaps_through_data_are_seen() -> None:
+    """Tensors of other counters share memory as all do: an op from one onto the other works as from a copy."""
+    x = vesta.arange(6.0)
+    x[1:].copy_(x.data[:-1])
+    assert values(x) == [0.0, 0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_caches_see_writes_through_data() -> None:
+    """A cast that autocast keeps is made again after a write through ``.data``."""
+    w = vesta.ones(2, 2, requires_grad=True)
+    with vesta.autocast("cpu"):
+        first = (vesta.ones(2, 2) @ w).tolist()
+        w.data.mul_(3)
+        assert (vesta.ones(2, 2) @ w).tolist() == [[3 * v for v in row] for row in first]
+
+
 def test_saved_tensors_are_version_checked() -> None:
     """Writing to a saved tensor raises and names the op that saved it and the op that wrote; a clone avoids it."""
     for write in (

@@ -49,7 +49,7 @@ struct Square {
   static constexpr auto doc = "square(input): x * x, elementwise.";
   static constexpr auto accepts = kNumbers;
   static constexpr bool bool_to_int64 = true;
-  template <class V> VESTA_HD static V forward(V x) { return V(x * x); }
+  template <class V> VESTA_HD static V forward(V x) { return math::product(x, x); }
   template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::conj(x + x); }
 };
 
@@ -70,7 +70,7 @@ struct Rsqrt {
 struct Reciprocal {
   static constexpr auto doc = "reciprocal(input): 1 / x, elementwise.";
   static constexpr auto accepts = kFloats | kComplexes;
-  template <class V> VESTA_HD static V forward(V x) { return lit<V>(1) / x; }
+  template <class V> VESTA_HD static V forward(V x) { return math::quotient(lit<V>(1), x); }
   template <class T> VESTA_HD static T backward(T g, Unused, T y) { return -g * math::conj(y * y); }
 };
 
@@ -100,7 +100,7 @@ struct Add {
   static constexpr auto doc = "add(input, other, alpha=1): x + alpha * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers | kBool;
   static constexpr auto check = &check_integer_alpha;
-  template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a + b * lit<V>(alpha)); }
+  template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a + math::scaled(b, alpha)); }
   static constexpr Pass backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {
     return g * lit<T>(alpha);
@@ -112,9 +112,10 @@ struct Sub {
   static constexpr auto doc = "sub(input, other, alpha=1): x - alpha * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
   static constexpr auto check = &check_integer_alpha;
-  template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a - b * lit<V>(alpha)); }
+  template <class V> VESTA_HD static V forward(V a, V b, double alpha) { return V(a - math::scaled(b, alpha)); }
   static constexpr Pass backward_a{};
   template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {
+    if (alpha == 1) return -g;  // a complex g times -1 has NaN in the place of infinities
     return g * lit<T>(-alpha);
   }
 };
@@ -122,7 +123,7 @@ struct Sub {
 struct Mul {
   static constexpr auto doc = "mul(input, other): x * y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers | kBool;
-  template <class V> VESTA_HD static V forward(V a, V b) { return V(a * b); }
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::product(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g * math::conj(b); }
   template <class T> VESTA_HD static T backward_b(T g, T a, Unused, Unused) { return g * math::conj(a); }
 };
@@ -130,7 +131,7 @@ struct Mul {
 struct Div {
   static constexpr auto doc = "div(input, other): x / y, elementwise with broadcasting; integers divide as floats.";
   static constexpr auto accepts = kFloats | kComplexes;
-  template <class V> VESTA_HD static V forward(V a, V b) { return a / b; }
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::quotient(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, Unused, T b, Unused) { return g / math::conj(b); }
   // a, not the result: y = a / b; y += c is common, and a result that was written to could not be used.
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return -g * math::conj((a / b) / b); }
@@ -196,6 +197,7 @@ struct Pow {
 struct Maximum {
   static constexpr auto doc = "maximum(input, other): the larger, elementwise with broadcasting; NaN wins.";
   static constexpr auto accepts = kReals | kBool;
+  static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {  // equal values share the gradient
     return math::select(a == b, g * lit<T>(0.5), math::select(a < b, lit<T>(0), g));
@@ -208,6 +210,7 @@ struct Maximum {
 struct Minimum {
   static constexpr auto doc = "minimum(input, other): the smaller, elementwise with broadcasting; NaN wins.";
   static constexpr auto accepts = kReals | kBool;
+  static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
     return math::select(a == b, g * lit<T>(0.5), math::select(b < a, lit<T>(0), g));

@@ -11,6 +11,7 @@ struct Comparison {
   static constexpr auto accepts = kReals | kBool;
   static constexpr auto result = Result::boolean;
   static constexpr bool differentiable = false;
+  static constexpr bool rounds_numbers = true;  // float16(0.1) == 0.1
 };
 struct Logical : Comparison {
   static constexpr auto accepts = kAllTypes;

@@ -10,6 +10,7 @@ using math::lit;
 struct ClampMin {
   static constexpr auto doc = "clamp_min(input, min): max(x, min), elementwise with broadcasting; NaN stays NaN.";
   static constexpr auto accepts = kReals | kBool;
+  static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::maximum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a > b, g, lit<T>(0)); }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a <= b, g, lit<T>(0)); }
@@ -18,6 +19,7 @@ struct ClampMin {
 struct ClampMax {
   static constexpr auto doc = "clamp_max(input, max): min(x, max), elementwise with broadcasting; NaN stays NaN.";
   static constexpr auto accepts = kReals | kBool;
+  static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::minimum(a, b); }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a < b, g, lit<T>(0)); }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return math::select(a >= b, g, lit<T>(0)); }
@@ -26,6 +28,7 @@ struct ClampMax {
 struct ClampBetween {
   static constexpr auto doc = "_clamp_between(input, min, max): min(max(x, min), max), elementwise with broadcasting.";
   static constexpr auto accepts = kReals;
+  static constexpr bool rounds_numbers = true;
   template <class V> VESTA_HD static V forward(V x, V low, V high) {
     return math::minimum(math::maximum(x, low), high);
   }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from vesta import _C, Tensor
+from vesta._arguments import expect
 
 from . import anomaly_mode, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
@@ -37,6 +38,7 @@ def _listed(name: str, value: Any) -> list[Any]:
     """Returns one tensor or a sequence of them as a list."""
     if isinstance(value, Tensor):
         return [value]
+    expect("autograd", name, value, Iterable, "a Tensor or a sequence of them")
     tensors = list(value)
     for i, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
@@ -48,6 +50,7 @@ def _gradients(name: str, value: Any, roots: list[Tensor]) -> list[Tensor | None
     """Returns the incoming gradients, one for each root; None stands for one."""
     if value is None:
         return [None] * len(roots)
+    expect("autograd", name, value, (Tensor, Iterable), "a Tensor, a sequence of them or None")
     grads = [value] if isinstance(value, Tensor) else list(value)
     if len(grads) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")

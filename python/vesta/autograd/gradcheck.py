@@ -18,6 +18,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 from vesta.autograd.function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -43,6 +44,7 @@ class _Options:
         return a == b or abs(a - b) <= self.atol + self.rtol * abs(b)
 
 
+@checked
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -108,6 +110,7 @@ def gradcheck(
     return True
 
 
+@checked
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -141,6 +144,8 @@ def gradgradcheck(
         >>> vesta.autograd.gradgradcheck(lambda t: t * t * t, (x,))
         True
     """
+    for value in [inputs] if isinstance(inputs, Tensor) else inputs if isinstance(inputs, (tuple, list)) else [None]:
+        expect("gradgradcheck", "inputs", value, Tensor, "a Tensor or a tuple of them")
     if check_fwd_over_rev or not check_rev_over_rev:
         raise NotImplementedError(
             "gradgradcheck: expected check_fwd_over_rev=False and check_rev_over_rev=True: there is no forward mode."

@@ -10,6 +10,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import expect
 from vesta._C import _nn, _private
 
 __all__ = [
@@ -54,7 +55,10 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> vesta.nn.functional.relu(vesta.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    return input.relu_() if inplace else input.relu()
+    if inplace:
+        expect("relu", "input", input, Tensor, "Tensor")
+        return input.relu_()
+    return vesta.relu(input)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -71,21 +75,22 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 def sigmoid(input: Tensor) -> Tensor:
     """Returns 1 / (1 + exp(-input)), elementwise."""
-    return input.sigmoid()
+    return vesta.sigmoid(input)
 
 
 def tanh(input: Tensor) -> Tensor:
     """Returns the hyperbolic tangent, elementwise."""
-    return input.tanh()
+    return vesta.tanh(input)
 
 
-def _implicit_dim(name: str, dims: int) -> int:
+def _implicit_dim(name: str, input: Tensor) -> int:
     """Returns PyTorch's choice of a missing dimension, with its warning."""
+    expect(name, "input", input, Tensor, "Tensor")
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         stacklevel=3,
     )
-    return 0 if dims in (0, 1, 3) else 1
+    return 0 if input.dim() in (0, 1, 3) else 1
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -98,12 +103,12 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
         tensor([[0.2500, 0.2500, 0.2500, 0.2500],
                 [0.2500, 0.2500, 0.2500, 0.2500]])
     """
-    return vesta.softmax(input, _implicit_dim("softmax", input.dim()) if dim is None else dim, dtype)
+    return vesta.softmax(input, _implicit_dim("softmax", input) if dim is None else dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of ``softmax(input, dim)``, without its loss of digits."""
-    return vesta.log_softmax(input, _implicit_dim("log_softmax", input.dim()) if dim is None else dim, dtype)
+    return vesta.log_softmax(input, _implicit_dim("log_softmax", input) if dim is None else dim, dtype)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -118,6 +123,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         >>> vesta.nn.functional.dropout(vesta.ones(2), p=0.5, training=False)
         tensor([1., 1.])
     """
+    expect("dropout", "p", p, (float, int), "float")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     result = _private._dropout(input, p, training)
@@ -169,6 +175,7 @@ def batch_norm(
     Raises:
         ValueError: ``training`` with a single value per channel, whose variance is not defined.
     """
+    expect("batch_norm", "input", input, Tensor, "Tensor")
     if training and input.dim() > 1 and input.numel() == input.size(1):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
     return _private.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
@@ -202,6 +209,8 @@ def embedding(
         )
     if not isinstance(weight, Tensor):
         raise TypeError(f"embedding(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
+    if padding_idx is not None:
+        expect("embedding", "padding_idx", padding_idx, int, "int or None")
     rows = weight.size(0)
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")

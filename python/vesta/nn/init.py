@@ -8,6 +8,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 
 __all__ = [
     "calculate_gain",
@@ -29,6 +30,7 @@ __all__ = [
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 
 
+@checked
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Returns the factor by which an activation shrinks its input's deviation, inverted.
 
@@ -55,6 +57,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return gains[nonlinearity]
 
 
+@checked
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` from the uniform distribution on [a, b).
 
@@ -68,12 +71,14 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
         return tensor.uniform_(a, b, generator=generator)
 
 
+@checked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` from the normal distribution."""
     with vesta.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
+@checked
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
@@ -92,6 +97,8 @@ def trunc_normal_(
     """
     if not a < b:
         raise ValueError(f"trunc_normal_: expected a < b, got {a} and {b} (a, b). Swap them.")
+    if not math.isfinite(mean) or not 0 < std < math.inf:
+        raise ValueError(f"trunc_normal_: expected a finite mean and std > 0, got {mean} and {std} (mean, std).")
     lower, upper = ((bound - mean) / (std * math.sqrt(2.0)) for bound in (a, b))
     wide = math.erf(upper) - math.erf(lower) > 0.5  # twice the fraction of normal draws that fall inside
     mode = min(max(mean, a), b)
@@ -113,22 +120,26 @@ def trunc_normal_(
         return tensor.copy_(values)
 
 
+@checked
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills ``tensor`` with ``val``."""
     with vesta.no_grad():
         return tensor.fill_(val)
 
 
+@checked
 def ones_(tensor: Tensor) -> Tensor:
     """Fills ``tensor`` with 1."""
     return constant_(tensor, 1.0)
 
 
+@checked
 def zeros_(tensor: Tensor) -> Tensor:
     """Fills ``tensor`` with 0."""
     return constant_(tensor, 0.0)
 
 
+@checked
 def eye_(tensor: Tensor) -> Tensor:
     """Fills a matrix with the identity.
 
@@ -145,10 +156,13 @@ def eye_(tensor: Tensor) -> Tensor:
         return tensor.copy_(vesta.eye(*tensor.shape))
 
 
+@checked
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fills a convolution's weight [O, C, ...] so that it passes channels through, in each of ``groups``."""
     if tensor.dim() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if groups < 1:
+        raise ValueError(f"dirac_: expected groups >= 1, got {groups} (groups).")
     if tensor.size(0) % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
     per_group = tensor.size(0) // groups
@@ -176,6 +190,7 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return _fans(tensor)[modes.index(mode.lower())]
 
 
+@checked
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` uniformly from [-l, l], l = gain * sqrt(6 / (fan_in + fan_out)).
 
@@ -191,11 +206,13 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return uniform_(tensor, -limit, limit, generator)
 
 
+@checked
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` from N(0, s**2), s = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
 
 
+@checked
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -222,6 +239,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -limit, limit, generator)
 
 
+@checked
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -236,6 +254,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
 
 
+@checked
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fills a matrix from N(0, std**2) and zeroes the fraction ``sparsity`` of each column (Martens, 2010)."""
     if tensor.dim() != 2:

@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._arguments import expect
 
 __all__ = ["Buffer", "Parameter"]
 
@@ -81,6 +82,7 @@ class Buffer(Tensor):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:
             data = vesta.empty(0)
+        expect("Buffer", "data", data, Tensor, "Tensor or None")
         buffer = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
         buffer.persistent = persistent
         return buffer

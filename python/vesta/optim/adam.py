@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._arguments import checked, expect
 from vesta.optim.optimizer import Optimizer, _Bucket, check, number, refuse
 
 __all__ = ["Adam"]
@@ -41,6 +43,7 @@ class Adam(Optimizer):
 
     _shaped_like_param = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
+    @checked
     def __init__(
         self,
         params: Any,
@@ -59,6 +62,9 @@ class Adam(Optimizer):
     ) -> None:
         check("lr", lr, number(lr) >= 0.0, "learning rate")
         check("eps", eps, eps >= 0.0, "epsilon value")
+        expect("Adam", "betas", betas, (tuple, list), "two numbers")
+        for beta in betas:
+            expect("Adam", "betas", beta, (Real, Tensor), "two numbers")
         for i, beta in enumerate(betas):
             check("beta", beta, 0.0 <= number(beta) < 1.0, f"beta parameter at index {i}")
         check("weight_decay", weight_decay, weight_decay >= 0.0)

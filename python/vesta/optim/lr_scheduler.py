@@ -12,9 +12,11 @@ import types
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 from vesta import Tensor
+from vesta._arguments import checked, expect
 from vesta.optim.optimizer import Optimizer
 
 __all__ = [
@@ -60,6 +62,7 @@ class LRScheduler:
         KeyError: ``last_epoch`` is given, but a group has no ``initial_lr``.
     """
 
+    @checked
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -128,11 +131,14 @@ class _FunctionLR(LRScheduler):
     """A schedule by functions, one for all groups or one for each; only the attributes of callable objects are
     saved."""
 
+    @checked
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         groups = len(optimizer.param_groups)
         functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(functions) != groups:
             raise ValueError(f"Expected {groups} lr_lambdas, but got {len(functions)}")
+        for function in functions:
+            expect(type(self).__name__, "lr_lambda", function, Callable, "a function, or one for each group")
         self.lr_lambdas: list[Callable[[int], float]] = functions
         super().__init__(optimizer, last_epoch)
 
@@ -201,7 +207,10 @@ class StepLR(LRScheduler):
         [1.0, 0.5, 0.5, 0.25]
     """
 
+    @checked
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        if step_size < 1:
+            raise ValueError(f"StepLR: expected step_size >= 1, got {step_size} (step_size).")
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -219,6 +228,7 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """lr *= gamma at each of ``milestones``, numbers of epochs."""
 
+    @checked
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
@@ -239,6 +249,7 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """lr = initial_lr * factor for ``total_iters`` epochs, initial_lr from then on."""
 
+    @checked
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
@@ -254,6 +265,8 @@ class ConstantLR(LRScheduler):
             return [rate * self.factor for rate in self._rates()]
         if self.last_epoch != self.total_iters:
             return self._rates()
+        if self.factor == 0:  # there is no way back from 0 but the rates it began with
+            return list(self.base_lrs)
         return [rate * (1.0 / self.factor) for rate in self._rates()]
 
     def _get_closed_form_lr(self) -> list[float]:
@@ -273,6 +286,7 @@ class LinearLR(LRScheduler):
         [0.5]
     """
 
+    @checked
     def __init__(
         self,
         optimizer: Optimizer,
@@ -308,6 +322,7 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """lr *= gamma every epoch."""
 
+    @checked
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -323,6 +338,7 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """lr = initial_lr * (1 - epoch / total_iters) ** power, then 0."""
 
+    @checked
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
         self.power = power
@@ -356,7 +372,10 @@ class CosineAnnealingLR(LRScheduler):
         0.5
     """
 
+    @checked
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        if T_max < 1:
+            raise ValueError(f"CosineAnnealingLR: expected T_max >= 1, got {T_max} (T_max).")
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -384,6 +403,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Loshchilov and Hutter, 2017. ``step`` takes fractions of an epoch: ``step(epoch + batch / batches)``.
     """
 
+    @checked
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
@@ -439,6 +459,7 @@ class OneCycleLR(LRScheduler):
         three_phase: go down as slowly as up, then further to the final rate.
     """
 
+    @checked
     def __init__(
         self,
         optimizer: Optimizer,
@@ -463,6 +484,10 @@ class OneCycleLR(LRScheduler):
             total_steps = epochs * steps_per_epoch
         if not isinstance(total_steps, int) or total_steps <= 0:
             raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
+        if div_factor <= 0 or final_div_factor <= 0:
+            raise ValueError(
+                f"OneCycleLR: expected div_factor and final_div_factor > 0, got {div_factor} and {final_div_factor}."
+            )
         if not 0 <= pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -533,6 +558,10 @@ def _for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """Returns one value for each group."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
+    for number in values:
+        expect(
+            type(optimizer).__name__ + "'s schedule", name, number, (Real, Tensor), "a number, or one for each group"
+        )
     if len(values) != groups:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)} values, "
@@ -554,9 +583,13 @@ class SequentialLR(LRScheduler):
         [0.5]
     """
 
+    @checked
     def __init__(
         self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
     ) -> None:
+        expect(type(self).__name__, "schedulers", schedulers, Sequence, "a list of schedulers")
+        for scheduler in schedulers:
+            expect(type(self).__name__, "schedulers", scheduler, LRScheduler, "a list of schedulers")
         if not schedulers:
             raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         if any(scheduler.optimizer is not optimizer for scheduler in schedulers):
@@ -611,7 +644,11 @@ class SequentialLR(LRScheduler):
 class ChainedScheduler(LRScheduler):
     """Several schedules of one optimizer that step together."""
 
+    @checked
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        expect(type(self).__name__, "schedulers", schedulers, Sequence, "a list of schedulers")
+        for scheduler in schedulers:
+            expect(type(self).__name__, "schedulers", scheduler, LRScheduler, "a list of schedulers")
         if not schedulers:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."
@@ -652,6 +689,7 @@ class ReduceLROnPlateau(LRScheduler):
         [0.1]
     """
 
+    @checked
     def __init__(
         self,
         optimizer: Optimizer,

@@ -18,6 +18,7 @@ from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._arguments import expect
 from vesta.optim.state import State
 from vesta.optim.state_dict import StateDictMixin
 from vesta.utils.hooks import RemovableHandle
@@ -104,6 +105,11 @@ class Optimizer(StateDictMixin):
             )
         if isinstance(params, (set, frozenset)):
             raise TypeError(_UNORDERED)
+        if not isinstance(params, Iterable):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{type(params).__name__}."
+            )
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -151,6 +157,8 @@ class Optimizer(StateDictMixin):
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        if "params" not in param_group:
+            raise ValueError(f"param_group: expected the key 'params', got {sorted(map(str, param_group))}.")
         group = dict(param_group)
         group["params"], names = _listed(group["params"])
         if names is not None:
@@ -195,6 +203,8 @@ class Optimizer(StateDictMixin):
         Returns:
             the result of ``closure``.
         """
+        if closure is not None:
+            expect("step", "closure", closure, Callable, "a function or None")
         if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or _global_pre_hooks or _global_post_hooks:
             return _run_with_hooks(self, type(self)._step, (closure,) if closure is not None else (), {})
         return self._step(closure)

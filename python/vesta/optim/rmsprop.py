@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._arguments import checked
 from vesta.optim.optimizer import Optimizer, _Bucket, check, number, refuse
 
 __all__ = ["RMSprop"]
@@ -41,6 +42,7 @@ class RMSprop(Optimizer):
 
     _shaped_like_param = ("square_avg", "momentum_buffer", "grad_avg")
 
+    @checked
     def __init__(
         self,
         params: Any,

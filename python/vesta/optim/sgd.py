@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._arguments import checked
 from vesta.optim.optimizer import Optimizer, _Bucket, check, number, refuse
 
 __all__ = ["SGD"]
@@ -39,6 +40,7 @@ class SGD(Optimizer):
 
     _shaped_like_param = ("momentum_buffer",)
 
+    @checked
     def __init__(
         self,
         params: Any,

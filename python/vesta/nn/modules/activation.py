@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
 
@@ -22,6 +23,7 @@ class ReLU(Module):
         tensor([0., 2.])
     """
 
+    @checked
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -49,6 +51,7 @@ class LeakyReLU(Module):
         tensor([-0.5000,  2.0000])
     """
 
+    @checked
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
         self.negative_slope = negative_slope
@@ -76,6 +79,7 @@ class GELU(Module):
         tensor([0.0000, 0.8413])
     """
 
+    @checked
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
@@ -148,6 +152,7 @@ class Softplus(Module):
         tensor([ 0.6931, 30.0000])
     """
 
+    @checked
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta = beta
@@ -175,6 +180,7 @@ class Softmax(Module):
         tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
+    @checked
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
@@ -201,6 +207,7 @@ class LogSoftmax(Module):
         tensor([-0.6931, -0.6931])
     """
 
+    @checked
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim

@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.module import Module
@@ -26,6 +27,7 @@ class _BatchNorm(Module):
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
 
+    @checked
     def __init__(
         self,
         num_features: int,
@@ -70,6 +72,7 @@ class _BatchNorm(Module):
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
+        expect(type(self).__name__, "input", input, Tensor, "Tensor")
         if input.dim() not in self._dims:
             raise ValueError(f"expected {self._expected} input (got {input.dim()}D input)")
 
@@ -190,6 +193,7 @@ class SyncBatchNorm(_BatchNorm):
         8
     """
 
+    @checked
     def __init__(
         self,
         num_features: int,
@@ -207,6 +211,7 @@ class SyncBatchNorm(_BatchNorm):
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
+        expect("SyncBatchNorm", "input", input, Tensor, "Tensor")
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:

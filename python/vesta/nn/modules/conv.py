@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.module import Module
@@ -17,8 +18,9 @@ __all__ = ["Conv2d"]
 
 def _pair(value: Any, name: str) -> tuple[int, int]:
     """Converts one or two integers to two."""
+    expect("Conv2d", name, value, (int, tuple, list), "an integer or two of them")
     pair = (value, value) if isinstance(value, int) else tuple(value)
-    if len(pair) != 2:
+    if len(pair) != 2 or not all(isinstance(size, int) for size in pair):
         raise ValueError(f"Conv2d: expected an integer or two of them, got {value!r} ({name}). Give rows and columns.")
     return pair
 
@@ -48,6 +50,7 @@ class Conv2d(Module):
     weight: Parameter
     bias: Parameter | None
 
+    @checked
     def __init__(
         self,
         in_channels: int,

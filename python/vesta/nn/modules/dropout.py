@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
 
@@ -26,6 +27,7 @@ class Dropout(Module):
         tensor([1., 1., 1.])
     """
 
+    @checked
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:

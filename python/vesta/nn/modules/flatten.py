@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 from vesta.nn.modules.module import Module
 
 __all__ = ["Flatten", "Unflatten"]
@@ -20,6 +22,7 @@ class Flatten(Module):
         vesta.Size([32, 25])
     """
 
+    @checked
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -27,7 +30,7 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Returns ``input`` with the dimensions merged."""
-        return input.flatten(self.start_dim, self.end_dim)
+        return vesta.flatten(input, self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         """Returns the constructor's arguments."""
@@ -44,6 +47,7 @@ class Unflatten(Module):
         vesta.Size([3, 2, 5])
     """
 
+    @checked
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         if not isinstance(dim, int):
@@ -63,6 +67,7 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Returns ``input`` with the dimension split."""
+        expect("Unflatten", "input", input, Tensor, "Tensor")
         dims = input.dim()
         if not -dims <= self.dim < dims:
             raise IndexError(f"Unflatten: expected dim in [{-dims}, {dims - 1}], got {self.dim} (dim).")

@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.module import Module
@@ -37,6 +38,7 @@ class LayerNorm(Module):
 
     normalized_shape: tuple[int, ...]
 
+    @checked
     def __init__(
         self,
         normalized_shape: int | Sequence[int],

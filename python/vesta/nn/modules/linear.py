@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.module import Module
@@ -25,6 +26,7 @@ class Identity(Module):
         tensor([0., 0.])
     """
 
+    @checked
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
@@ -56,6 +58,7 @@ class Linear(Module):
     weight: Parameter
     bias: Parameter | None
 
+    @checked
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
 
@@ -12,6 +13,7 @@ __all__ = ["BCEWithLogitsLoss", "CrossEntropyLoss", "MSELoss", "NLLLoss"]
 class _Loss(Module):
     """The base of losses: it keeps how the values of a batch become one."""
 
+    @checked
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = F._reduction(size_average, reduce, reduction)
@@ -24,6 +26,7 @@ class _WeightedLoss(_Loss):
 
     weight: Tensor | None
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -72,6 +75,7 @@ class NLLLoss(_WeightedLoss):
         tensor(2.)
     """
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -107,6 +111,7 @@ class CrossEntropyLoss(_WeightedLoss):
         tensor(1.3863)
     """
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,
@@ -152,6 +157,7 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None
     pos_weight: Tensor | None
 
+    @checked
     def __init__(
         self,
         weight: Tensor | None = None,

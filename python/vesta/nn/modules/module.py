@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import expect
 from vesta.nn.modules.hooks import HooksMixin, any_global
 from vesta.nn.modules.registry import Registry
 from vesta.nn.modules.state_dict import StateDictMixin
@@ -343,6 +344,7 @@ class Module(HooksMixin, StateDictMixin):
             >>> vesta.nn.Sequential(vesta.nn.ReLU()).get_submodule("0")
             ReLU()
         """
+        expect("get_submodule", "target", target, str, "str")
         module: Any = self
         for name in target.split(".") if target else []:
             if not hasattr(module, name):
@@ -400,6 +402,7 @@ class Module(HooksMixin, StateDictMixin):
             ReLU
             Sequential
         """
+        expect("apply", "fn", fn, Callable, "a function of a module")
         for module in self.children():
             module.apply(fn)
         fn(self)

@@ -217,5 +217,7 @@ class ParameterDict(_ParameterContainer):
                 + type(parameters).__name__
             )
         pairs = parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters
-        for key, value in pairs:
-            self[key] = value
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise TypeError(f"ParameterDict.update: expected pairs of a key and a value, got {pair!r}.")
+            self[pair[0]] = pair[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
 
@@ -29,6 +30,7 @@ class MaxPool2d(Module):
         vesta.Size([20, 16, 24, 15])
     """
 
+    @checked
     def __init__(
         self,
         kernel_size: Any,

@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.module import Module
@@ -32,6 +33,7 @@ class Embedding(Module):
         vesta.Size([1, 3, 3])
     """
 
+    @checked
     def __init__(
         self,
         num_embeddings: int,

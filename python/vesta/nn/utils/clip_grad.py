@@ -9,14 +9,24 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
 
 
-def _gradients(parameters: Any) -> list[Tensor]:
-    if isinstance(parameters, Tensor):
-        parameters = [parameters]
-    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+def _listed(op: str, name: str, tensors: Any) -> list[Tensor]:
+    """Returns the tensors of an iterable, or the one that was given."""
+    if isinstance(tensors, Tensor):
+        return [tensors]
+    expect(op, name, tensors, Iterable, "tensors")
+    listed = list(tensors)
+    for tensor in listed:
+        expect(op, name, tensor, Tensor, "tensors")
+    return listed
+
+
+def _gradients(op: str, parameters: Any) -> list[Tensor]:
+    return [parameter.grad for parameter in _listed(op, "parameters", parameters) if parameter.grad is not None]
 
 
 def _norm(tensor: Tensor, norm_type: float) -> Tensor:
@@ -30,6 +40,7 @@ def _norm(tensor: Tensor, norm_type: float) -> Tensor:
     return (tensor.abs() ** norm_type).sum() ** (1.0 / norm_type)
 
 
+@checked
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
@@ -46,10 +57,12 @@ def get_total_norm(
         >>> vesta.nn.utils.get_total_norm([vesta.tensor([3.0]), vesta.tensor([4.0])])
         tensor(5.)
     """
-    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    tensors = _listed("get_total_norm", "tensors", tensors)
     if not tensors:
         return vesta.tensor(0.0)
     norm_type = float(norm_type)
+    if norm_type == 0 or math.isnan(norm_type):
+        raise ValueError(f"get_total_norm: expected a number but 0, got {norm_type} (norm_type).")
     device = tensors[0].device
     norms = [_norm(tensor.detach(), norm_type).to(device) for tensor in tensors]
     total = norms[0] if len(norms) == 1 else _norm(vesta.stack(norms), norm_type)
@@ -62,6 +75,7 @@ def get_total_norm(
     return total
 
 
+@checked
 def clip_grad_norm_(
     parameters: Any,
     max_norm: float,
@@ -83,23 +97,23 @@ def clip_grad_norm_(
         >>> vesta.nn.utils.clip_grad_norm_(weight, 1.0)
         tensor(5.)
     """
-    if not isinstance(parameters, (Tensor, Iterable)):
-        raise TypeError(f"clip_grad_norm_: expected tensors, got {type(parameters).__name__} (parameters).")
-    grads = _gradients(parameters)
+    grads = _gradients("clip_grad_norm_", parameters)
     with vesta.no_grad():
         total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
         factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # stays a tensor: the host does not wait
         for grad in grads:
-            grad.mul_(factor.to(device=grad.device, dtype=grad.dtype))
+            grad.mul_(factor.to(grad.device))  # in its own dtype: a 16-bit one would round it
     return total
 
 
+@checked
 def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Does the same as ``clip_grad_norm_``, under its old name; warns."""
     warnings.warn("clip_grad_norm is deprecated, use clip_grad_norm_ instead.", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, *args, **kwargs)
 
 
+@checked
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Clamps every element of every gradient to [-clip_value, clip_value], in place.
 
@@ -114,5 +128,5 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     """
     bound = float(clip_value)
     with vesta.no_grad():
-        for grad in _gradients(parameters):
+        for grad in _gradients("clip_grad_value_", parameters):
             grad.copy_(grad.clamp(-bound, bound))

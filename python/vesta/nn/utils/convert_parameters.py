@@ -6,11 +6,14 @@ from collections.abc import Iterable
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-def _one_device(parameters: list[Tensor]) -> None:
+def _one_device(op: str, parameters: list[Tensor]) -> None:
+    for parameter in parameters:
+        expect(op, "parameters", parameter, Tensor, "tensors")
     devices = {str(parameter.device) for parameter in parameters}
     if len(devices) > 1:
         raise TypeError(
@@ -18,6 +21,7 @@ def _one_device(parameters: list[Tensor]) -> None:
         )
 
 
+@checked
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Returns the elements of all parameters in one vector [total]; gradients flow back.
 
@@ -28,10 +32,11 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
         vesta.Size([8])
     """
     parameters = list(parameters)
-    _one_device(parameters)
+    _one_device("parameters_to_vector", parameters)
     return vesta.cat([parameter.reshape(-1) for parameter in parameters])
 
 
+@checked
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Sets each parameter to its part of ``vec`` [total], in order; shares its memory, as in PyTorch.
 
@@ -46,7 +51,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected vesta.Tensor, but got: {type(vec).__name__}")
     parameters = list(parameters)
-    _one_device(parameters)
+    _one_device("vector_to_parameters", parameters)
     start = 0
     for parameter in parameters:
         end = start + parameter.numel()

@@ -350,4 +350,6 @@ def default_collate(batch: Any) -> Any:
         >>> vesta.utils.data.default_collate([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])
         {'a': tensor([1, 2]), 'b': ['x', 'y']}
     """
+    if isinstance(batch, (str, bytes)) or not hasattr(batch, "__getitem__") or isinstance(batch, type):
+        raise TypeError(f"default_collate: expected a list of samples, got {type(batch).__name__} (batch).")
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from vesta._arguments import checked
 from vesta.utils.data.collate import default_collate, default_convert
 from vesta.utils.data.dataset import Dataset, IterableDataset
 from vesta.utils.data.information import WorkerInfo, get_worker_info
@@ -87,6 +88,7 @@ class DataLoader(Generic[T_co]):
 
     _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
+    @checked
     def __init__(
         self,
         dataset: Dataset[T_co],
@@ -110,6 +112,8 @@ class DataLoader(Generic[T_co]):
         device: Any = None,
         pack: bool = False,
     ) -> None:
+        if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
+            raise TypeError(f"DataLoader: expected a dataset, got {type(dataset).__name__} (dataset).")
         self.prefetch_factor = _checked_prefetch(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset = pack_dataset(dataset) if pack else dataset
         self.num_workers = num_workers

@@ -6,11 +6,13 @@ import bisect
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from numbers import Real
 from typing import Any, Generic, TypeVar
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 from vesta.utils.data.collate import batch_memory
 
 __all__ = [
@@ -88,6 +90,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     tensors: tuple[Tensor, ...]
 
+    @checked
     def __init__(self, *tensors: Tensor) -> None:
         if not tensors:
             raise ValueError("TensorDataset: expected one tensor or more, got none (tensors). Pass x or x, y.")
@@ -130,6 +133,7 @@ def _rows(tensor: Tensor, rows: Tensor) -> Tensor:
 class StackDataset(Dataset[Any]):
     """Samples of several datasets side by side: a tuple, or a dict if the datasets have names."""
 
+    @checked
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if args and kwargs:
             raise ValueError(
@@ -139,6 +143,8 @@ class StackDataset(Dataset[Any]):
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets: Any = args or kwargs
+        for dataset in args or kwargs.values():
+            expect("StackDataset", "datasets", dataset, Sized, "datasets with a length")
         sizes = [len(dataset) for dataset in (args or kwargs.values())]  # type: ignore[arg-type]
         if len(set(sizes)) > 1:
             raise ValueError(f"Size mismatch between datasets: {sizes}")
@@ -175,12 +181,15 @@ class ConcatDataset(Dataset[T_co]):
         (3, 3, 1)
     """
 
+    @checked
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
+        for dataset in self.datasets:
+            expect("ConcatDataset", "datasets", dataset, Sized, "datasets with a length")
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     def __len__(self) -> int:
@@ -213,6 +222,7 @@ class ConcatDataset(Dataset[T_co]):
 class ChainDataset(IterableDataset[Any]):
     """Streams one after the other."""
 
+    @checked
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
         self.datasets = datasets
@@ -243,7 +253,12 @@ class Subset(Dataset[T_co]):
         12
     """
 
+    @checked
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
+        if not hasattr(dataset, "__getitem__"):
+            raise TypeError(
+                f"Subset: expected a dataset with samples by number, got {type(dataset).__name__} (dataset)."
+            )
         self.dataset = dataset
         self.indices = indices
         if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:
@@ -283,8 +298,11 @@ def random_split(dataset: Dataset[T], lengths: Sequence[int | float], generator:
         >>> [len(part) for part in vesta.utils.data.random_split(range(10), [0.7, 0.3])]
         [7, 3]
     """
-    total = len(dataset)  # type: ignore[arg-type]
-    sizes = list(lengths)
+    expect("random_split", "dataset", dataset, Sized, "a dataset with a length")
+    expect("random_split", "lengths", lengths, Iterable, "a list of numbers")
+    total, sizes = len(dataset), list(lengths)
+    for size in sizes:
+        expect("random_split", "lengths", size, Real, "numbers")
     if math.isclose(sum(sizes), 1) and sum(sizes) <= 1:
         for i, share in enumerate(sizes):
             if not 0 <= share <= 1:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any
 
 import vesta
+from vesta._arguments import checked
 from vesta.utils.data.sampler import SeekableSampler, _listed
 
 __all__ = ["DistributedSampler"]
@@ -49,9 +50,10 @@ class DistributedSampler(SeekableSampler[int]):
 
     _random = False  # its seed is not drawn, but comes from set_epoch
 
+    @checked
     def __init__(
         self,
-        dataset: Any,
+        dataset: Sized,
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,
@@ -60,6 +62,8 @@ class DistributedSampler(SeekableSampler[int]):
     ) -> None:
         num_replicas = _world().get_world_size() if num_replicas is None else num_replicas
         rank = _world().get_rank() if rank is None else rank
+        if num_replicas < 1:
+            raise ValueError(f"DistributedSampler: expected num_replicas >= 1, got {num_replicas} (num_replicas).")
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

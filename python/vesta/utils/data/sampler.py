@@ -5,11 +5,12 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 from vesta.utils.data.seeding import draw_seed
 
 __all__ = [
@@ -85,7 +86,8 @@ class SequentialSampler(SeekableSampler[int]):
 
     _random = False
 
-    def __init__(self, data_source: Any) -> None:
+    @checked
+    def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
     def _from(self, seed: int, start: int) -> Iterator[int]:
@@ -112,8 +114,9 @@ class RandomSampler(SeekableSampler[int]):
         [0, 1, 2, 3]
     """
 
+    @checked
     def __init__(
-        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
     ) -> None:
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
@@ -151,6 +154,7 @@ class RandomSampler(SeekableSampler[int]):
 class SubsetRandomSampler(SeekableSampler[int]):
     """The given numbers in a new random order each time."""
 
+    @checked
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
         self.indices = indices
         self.generator = generator
@@ -180,6 +184,7 @@ class WeightedRandomSampler(SeekableSampler[int]):
         [1, 1, 1]
     """
 
+    @checked
     def __init__(
         self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
@@ -232,6 +237,7 @@ class BatchSampler(Sampler[list]):
         [[0, 1], [2, 3], [4]]
     """
 
+    @checked
     def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool) -> None:
         _check_positive("batch_size", batch_size)
         if not isinstance(drop_last, bool):

@@ -1,0 +1,302 @@
+"""One valid call of every public function and class of the package that is written in Python, and of some methods.
+
+``python/test_wrong_arguments.py`` replaces each argument of each call by things of the wrong kind. Calls of ops come
+from ``op_db.py``. A function or class without a call here is an error of that test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import vesta
+from vesta import autograd, nn, optim
+from vesta.nn import functional as F
+from vesta.nn import init
+from vesta.optim import lr_scheduler as schedules
+from vesta.utils import data
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function, or a method of a fresh object, with arguments that it takes; functions of this file make one."""
+
+    name: str
+    function: Callable[..., Any]
+    args: tuple = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+def x() -> vesta.Tensor:
+    return vesta.ones(4, 3)
+
+
+def w() -> vesta.Tensor:
+    return vesta.ones(4, 3, requires_grad=True)
+
+
+def wide() -> vesta.Tensor:
+    return vesta.ones(2, dtype=vesta.float64, requires_grad=True)
+
+
+def target() -> vesta.Tensor:
+    return vesta.zeros(4, dtype=vesta.int64)
+
+
+def line() -> nn.Linear:
+    return nn.Linear(3, 2)
+
+
+def image() -> vesta.Tensor:
+    return vesta.ones(2, 3, 6, 6)
+
+
+def vector(value: float = 1.0) -> Callable[[], vesta.Tensor]:
+    return lambda: vesta.full((3,), value)
+
+
+def parameters() -> list[nn.Parameter]:
+    made = [nn.Parameter(vesta.ones(3)), nn.Parameter(vesta.ones(2, 3))]
+    for p in made:
+        p.grad = vesta.ones(p.shape)
+    return made
+
+
+def optimizer() -> optim.Optimizer:
+    return optim.SGD(parameters(), 0.1, momentum=0.9)
+
+
+def data_set() -> data.TensorDataset:
+    return data.TensorDataset(vesta.arange(10), vesta.arange(10.0))
+
+
+def call(name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
+    return Call(name, function, args, kwargs)
+
+
+def of_module(module: nn.Module, *inputs: Any) -> Call:
+    """Calls the forward of a layer."""
+    return Call(f"nn.{type(module).__name__}()", module, inputs)
+
+
+FUNCTIONS = [
+    call("F.relu", F.relu, x, False),
+    call("F.leaky_relu", F.leaky_relu, x, 0.1, False),
+    call("F.sigmoid", F.sigmoid, x),
+    call("F.tanh", F.tanh, x),
+    call("F.softmax", F.softmax, x, 1, _stacklevel=3, dtype=vesta.float32),
+    call("F.log_softmax", F.log_softmax, x, 1, _stacklevel=3, dtype=vesta.float32),
+    call("F.dropout", F.dropout, x, 0.5, True, False),
+    call("F.embedding", F.embedding, target, x, None, None, 2.0, False, False),
+    call("F.max_pool2d", F.max_pool2d, image, 2, 2, 0, 1, False, False),
+    call("F.batch_norm", F.batch_norm, x, vector(), vector(), vector(), vector(), True, 0.1, 1e-5),
+    call("F.cross_entropy", F.cross_entropy, x, target, vector(), None, -100, None, "mean", 0.0),
+    call("F.nll_loss", F.nll_loss, x, target, vector(), None, -100, None, "mean"),
+    call("F.mse_loss", F.mse_loss, x, x, None, None, "mean"),
+    call("F.bce", F.binary_cross_entropy_with_logits, x, x, x, None, None, "mean", vector()),
+    call("F.conv2d", F.conv2d, image, lambda: vesta.ones(2, 3, 3, 3), lambda: vesta.ones(2), 1, 0, 1, 1),
+    call("F.linear", F.linear, x, lambda: vesta.ones(2, 3), lambda: vesta.ones(2)),
+    call("F.layer_norm", F.layer_norm, x, (3,), vector(), vector(), 1e-5),
+    call("F.normalize", F.normalize, x, 2.0, 1, 1e-12),
+    call("F.gelu", F.gelu, x),
+    call("F.softplus", F.softplus, x, 1.0, 20.0),
+    call("F.logsigmoid", F.logsigmoid, x),
+    call("norm", vesta.norm, x, 2, 1, True),
+    call("numel", vesta.numel, x),
+    call("is_complex", vesta.is_complex, x),
+    call("is_floating_point", vesta.is_floating_point, x),
+    call("set_default_tensor_type", vesta.set_default_tensor_type, "vesta.FloatTensor"),
+    call("clamp_", vesta.clamp_, x, 0, 1),
+    call("asarray", vesta.asarray, [1.0, 2.0], dtype=vesta.float32, device="cpu", copy=None, requires_grad=False),
+    call("Tensor.norm", lambda x, *a: vesta.Tensor.norm(x, *a), x, 2, 1, True),
+    call("Tensor.type", lambda x, *a: vesta.Tensor.type(x, *a), x, vesta.float64),
+    call("Tensor.expand_as", vesta.Tensor.expand_as, x, x),
+    call("Tensor.to", vesta.Tensor.to, x, vesta.float64),
+    call("Tensor.view_as", vesta.Tensor.view_as, x, x),
+    call("Tensor.register_hook", lambda h: w().register_hook(h), lambda: lambda g: g),
+    call("autograd.backward", autograd.backward, lambda: w().sum(), lambda: vesta.ones(()), False, False),
+    call("autograd.grad", autograd.grad, lambda: w().sum(), w, None, False, False, True, True),
+    call("autograd.gradcheck", autograd.gradcheck, lambda: lambda t: t * 2, wide),
+    call("autograd.gradgradcheck", autograd.gradgradcheck, lambda: lambda t: t * t, wide),
+    call("autograd.set_detect_anomaly", autograd.set_detect_anomaly, False, True),
+]  # fmt: skip
+
+INITIAL = [
+    call("init.calculate_gain", init.calculate_gain, "leaky_relu", 0.2),
+    call("init.constant_", init.constant_, x, 2.0),
+    call("init.dirac_", init.dirac_, lambda: vesta.ones(2, 2, 3), 1),
+    call("init.eye_", init.eye_, x),
+    call("init.kaiming_normal_", init.kaiming_normal_, x, 0.1, "fan_in", "leaky_relu"),
+    call("init.kaiming_uniform_", init.kaiming_uniform_, x, 0.1, "fan_in", "leaky_relu"),
+    call("init.normal_", init.normal_, x, 0.0, 1.0),
+    call("init.ones_", init.ones_, x),
+    call("init.sparse_", init.sparse_, x, 0.5, 0.01),
+    call("init.trunc_normal_", init.trunc_normal_, x, 0.0, 1.0, -2.0, 2.0),
+    call("init.uniform_", init.uniform_, x, 0.0, 1.0),
+    call("init.xavier_normal_", init.xavier_normal_, x, 1.0),
+    call("init.xavier_uniform_", init.xavier_uniform_, x, 1.0),
+    call("init.zeros_", init.zeros_, x),
+]
+
+LAYERS = [
+    call("nn.BCEWithLogitsLoss", nn.BCEWithLogitsLoss, vector(), None, None, "mean", vector()),
+    call("nn.BatchNorm1d", nn.BatchNorm1d, 3, 1e-5, 0.1, True, True),
+    call("nn.BatchNorm2d", nn.BatchNorm2d, 3, 1e-5, 0.1, True, True),
+    call("nn.BatchNorm3d", nn.BatchNorm3d, 3, 1e-5, 0.1, True, True),
+    call("nn.SyncBatchNorm", nn.SyncBatchNorm, 3, 1e-5, 0.1, True, True),
+    call("nn.Buffer", nn.Buffer, x, persistent=True),
+    call("nn.Conv2d", nn.Conv2d, 3, 4, 3, 1, 0, 1, 1, True, "zeros"),
+    call("nn.CrossEntropyLoss", nn.CrossEntropyLoss, vector(), None, -100, None, "mean", 0.0),
+    call("nn.Dropout", nn.Dropout, 0.5, False),
+    call("nn.Embedding", nn.Embedding, 10, 3, None, None, 2.0, False, False),
+    call("nn.Flatten", nn.Flatten, 1, -1),
+    call("nn.GELU", nn.GELU, "none"),
+    call("nn.Identity", nn.Identity),
+    call("nn.LayerNorm", nn.LayerNorm, (3,), 1e-5, True, True),
+    call("nn.LeakyReLU", nn.LeakyReLU, 0.1, False),
+    call("nn.Linear", nn.Linear, 3, 2, True),
+    call("nn.LogSigmoid", nn.LogSigmoid),
+    call("nn.LogSoftmax", nn.LogSoftmax, 1),
+    call("nn.MSELoss", nn.MSELoss, None, None, "mean"),
+    call("nn.MaxPool2d", nn.MaxPool2d, 2, 2, 0, 1, False, False),
+    call("nn.Module", nn.Module),
+    call("nn.ModuleDict", nn.ModuleDict, lambda: {"a": nn.Tanh()}),
+    call("nn.ModuleList", nn.ModuleList, lambda: [nn.Tanh()]),
+    call("nn.NLLLoss", nn.NLLLoss, vector(), None, -100, None, "mean"),
+    call("nn.Parameter", nn.Parameter, x, True),
+    call("nn.ParameterDict", nn.ParameterDict, lambda: {"a": nn.Parameter(x())}),
+    call("nn.ParameterList", nn.ParameterList, lambda: [nn.Parameter(x())]),
+    call("nn.ReLU", nn.ReLU, False),
+    call("nn.Sequential", nn.Sequential, nn.Tanh(), nn.Tanh()),
+    call("nn.Sigmoid", nn.Sigmoid),
+    call("nn.Softmax", nn.Softmax, 1),
+    call("nn.Softplus", nn.Softplus, 1.0, 20.0),
+    call("nn.Tanh", nn.Tanh),
+    call("nn.Unflatten", nn.Unflatten, 1, (3, 1)),
+    of_module(nn.BCEWithLogitsLoss(), x, x),
+    of_module(nn.BatchNorm1d(3), x),
+    of_module(nn.BatchNorm2d(3), image),
+    of_module(nn.Conv2d(3, 2, 3), image),
+    of_module(nn.CrossEntropyLoss(), x, target),
+    of_module(nn.Dropout(), x),
+    of_module(nn.Embedding(5, 2), target),
+    of_module(nn.Flatten(), x),
+    of_module(nn.GELU(), x),
+    of_module(nn.LayerNorm(3), x),
+    of_module(nn.LeakyReLU(), x),
+    of_module(nn.Linear(3, 2), x),
+    of_module(nn.LogSigmoid(), x),
+    of_module(nn.LogSoftmax(1), x),
+    of_module(nn.MSELoss(), x, x),
+    of_module(nn.MaxPool2d(2), image),
+    of_module(nn.NLLLoss(), x, target),
+    of_module(nn.ReLU(), x),
+    of_module(nn.Sequential(nn.Linear(3, 2)), x),
+    of_module(nn.Sigmoid(), x),
+    of_module(nn.Softmax(1), x),
+    of_module(nn.Softplus(), x),
+    of_module(nn.Tanh(), x),
+    of_module(nn.Unflatten(1, (3, 1)), x),
+    call("Module.to", lambda *a: nn.Linear(2, 2).to(*a), vesta.float64),
+    call("Module.register_buffer", lambda *a: nn.Module().register_buffer(*a), "name", x, True),
+    call("Module.register_parameter", lambda *a: nn.Module().register_parameter(*a), "name", lambda: nn.Parameter(x())),
+    call("Module.add_module", lambda *a: nn.Module().add_module(*a), "name", nn.Tanh()),
+    call("Module.load_state_dict", lambda *a: line().load_state_dict(*a), lambda: line().state_dict(), True),
+    call("Module.apply", lambda *a: nn.Linear(3, 2).apply(*a), lambda: lambda m: None),
+    call("Module.get_submodule", lambda *a: nn.Sequential(nn.Tanh()).get_submodule(*a), "0"),
+    call("Module.train", lambda *a: nn.Tanh().train(*a), True),
+    call("Module.requires_grad_", lambda *a: nn.Linear(3, 2).requires_grad_(*a), True),
+    call("nn.utils.clip_grad_norm_", nn.utils.clip_grad_norm_, parameters, 1.0, 2.0, False),
+    call("nn.utils.clip_grad_value_", nn.utils.clip_grad_value_, parameters, 1.0),
+    call("nn.utils.get_total_norm", nn.utils.get_total_norm, parameters, 2.0, False),
+    call("nn.utils.parameters_to_vector", nn.utils.parameters_to_vector, parameters),
+    call("nn.utils.vector_to_parameters", nn.utils.vector_to_parameters, lambda: vesta.ones(9), parameters),
+]  # fmt: skip
+
+OPTIMIZERS = [
+    call("optim.SGD", optim.SGD, parameters, 0.1, 0.9, 0.0, 0.01, False, maximize=False),
+    call("optim.Adam", optim.Adam, parameters, 0.1, (0.9, 0.99), 1e-8, 0.01, False, maximize=False),
+    call("optim.AdamW", optim.AdamW, parameters, 0.1, (0.9, 0.99), 1e-8, 0.01, False, maximize=False),
+    call("optim.RMSprop", optim.RMSprop, parameters, 0.1, 0.9, 1e-8, 0.01, 0.9, False, maximize=False),
+    call("Optimizer.step", lambda *a: optimizer().step(*a), lambda: lambda: 1.0),
+    call("Optimizer.zero_grad", lambda *a: optimizer().zero_grad(*a), True),
+    call("Optimizer.load_state_dict", lambda *a: optimizer().load_state_dict(*a), lambda: optimizer().state_dict()),
+    call("Optimizer.add_param_group", lambda *a: optimizer().add_param_group(*a), lambda: {"params": parameters()}),
+]
+
+
+def stepped(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a scheduler and runs some steps of it: what a wrong argument does may show only then."""
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        made = make(*args, **kwargs)
+        for _ in range(3):
+            made.optimizer.step()
+            made.step(1.0) if isinstance(made, schedules.ReduceLROnPlateau) else made.step()
+
+    return run
+
+
+def chained(*args: Any) -> Any:
+    return schedules.ChainedScheduler(*args)
+
+
+def two_steps() -> Any:
+    return lambda o: [schedules.StepLR(o, 1), schedules.StepLR(o, 1)]
+
+
+def in_sequence(make: Any, *rest: Any) -> None:
+    """Makes the schedulers of one optimizer if they are given as a function."""
+    of = optimizer()
+    made = make(of) if callable(make) and not isinstance(make, type) else make
+    stepped(schedules.SequentialLR)(of, made, *rest)
+
+
+SCHEDULES = [
+    call("StepLR", stepped(schedules.StepLR), optimizer, 2, 0.1, -1),
+    call("MultiStepLR", stepped(schedules.MultiStepLR), optimizer, [1, 2], 0.1, -1),
+    call("ConstantLR", stepped(schedules.ConstantLR), optimizer, 0.5, 2, -1),
+    call("LinearLR", stepped(schedules.LinearLR), optimizer, 0.5, 1.0, 2, -1),
+    call("ExponentialLR", stepped(schedules.ExponentialLR), optimizer, 0.9, -1),
+    call("PolynomialLR", stepped(schedules.PolynomialLR), optimizer, 5, 1.0, -1),
+    call("CosineAnnealingLR", stepped(schedules.CosineAnnealingLR), optimizer, 5, 0.0, -1),
+    call("CosineAnnealingWarmRestarts", stepped(schedules.CosineAnnealingWarmRestarts), optimizer, 2, 1, 0.0, -1),
+    call("LambdaLR", stepped(schedules.LambdaLR), optimizer, lambda: lambda e: 1.0, -1),
+    call("MultiplicativeLR", stepped(schedules.MultiplicativeLR), optimizer, lambda: lambda e: 1.0, -1),
+    call("OneCycleLR", stepped(schedules.OneCycleLR), optimizer, 0.1, 9, None, None, 0.3, "cos", True, 0.8, 0.9, 25.0),
+    call("ReduceLROnPlateau", stepped(schedules.ReduceLROnPlateau), optimizer, "min", 0.1, 1, 1e-4, "rel", 0, 0.0),
+    call("SequentialLR", in_sequence, two_steps, [1], -1),
+    call("ChainedScheduler", chained, lambda: [schedules.StepLR(optimizer(), 1)]),
+]  # fmt: skip
+
+
+class Count(data.IterableDataset):
+    """A stream of two numbers."""
+
+    def __iter__(self) -> Any:
+        return iter((1, 2))
+
+
+def loaded(*args: Any, **kwargs: Any) -> list:
+    return list(data.DataLoader(*args, **kwargs))
+
+
+DATA = [
+    call("TensorDataset", data.TensorDataset, x, x),
+    call("StackDataset", lambda *a: len(data.StackDataset(*a)), data_set, data_set),
+    call("ConcatDataset", lambda *a: len(data.ConcatDataset(*a)), lambda: [data_set(), data_set()]),
+    call("ChainDataset", lambda *a: list(data.ChainDataset(*a)), lambda: [Count()]),
+    call("Subset", lambda *a: data.Subset(*a)[0], data_set, [0, 1]),
+    call("random_split", data.random_split, data_set, [5, 5]),
+    call("DataLoader", loaded, data_set, 2, False, None, None, 0, None, False, False, 0.0),
+    call("SequentialSampler", lambda *a: list(data.SequentialSampler(*a)), data_set),
+    call("RandomSampler", lambda *a: list(data.RandomSampler(*a)), data_set, True, 5),
+    call("SubsetRandomSampler", lambda *a: list(data.SubsetRandomSampler(*a)), [1, 2]),
+    call("WeightedRandomSampler", lambda *a: list(data.WeightedRandomSampler(*a)), [0.5, 0.5], 3, True),
+    call("BatchSampler", lambda *a: list(data.BatchSampler(*a)), lambda: data.SequentialSampler(data_set()), 2, False),
+    call("DistributedSampler", lambda *a: list(data.DistributedSampler(*a)), data_set, 2, 0, True, 0, False),
+    call("default_collate", data.default_collate, lambda: [x(), x()]),
+    call("default_convert", data.default_convert, [1.0]),
+]
+
+ALL = FUNCTIONS + INITIAL + LAYERS + OPTIMIZERS + SCHEDULES + DATA
