@@ -113,8 +113,9 @@ bool add_distributed_errors(PyObject* module) {
 bool add_errors(PyObject* module) {
   auto make = [&](const char* name, const char* doc, auto... classes) -> PyObject* {
     Ref bases(PyTuple_Pack(sizeof...(classes), classes...));
-    PyObject* c =
-        bases ? PyErr_NewExceptionWithDoc((std::string("vesta.") + name).c_str(), doc, bases.get(), nullptr) : nullptr;
+    std::string full = "vesta.";
+    full += name;
+    PyObject* c = bases ? PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.get(), nullptr) : nullptr;
     if (c && PyModule_AddObject(module, name, new_ref(c)) < 0) return nullptr;
     return c;
   };

@@ -153,7 +153,7 @@ void stream_row(const Block<typename X::T>& p) {
     for (std::int64_t k = 0; k < p.k; k += kLines) {
       const int lines = static_cast<int>(p.k - k < kLines ? p.k - k : kLines);
       V va[kLines];
-      for (int l = 0; l < lines; ++l) va[l] = X::broadcast(p.a + (k + l) * p.a_col);
+      for (int l = 0; l < kLines; ++l) va[l] = l < lines ? X::broadcast(p.a + (k + l) * p.a_col) : X::zero();
       const T* const b = p.b + k * p.b_row + j0;
       if (lines == kLines) {
         for (int j = 0; j < full; j += W) {
