@@ -18,6 +18,7 @@ settings.register_profile(
 )
 settings.load_profile("vesta")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import budget  # noqa: E402, from the folder above
 
 # Tests that a shell starts in the background ignore Ctrl-C, and so would programs that the tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -33,6 +34,22 @@ if not HAS_GPU and EMULATION.exists():
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "differs: promises something else than PyTorch does (docs/differences.md)")
     config.addinivalue_line("markers", "no_leak_check: leaves tensors alive on purpose and says why")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Moves generated tests that do not fit into the time of ``make test`` to the campaign (tests/budget.py)."""
+    generated = {}
+    for item in items:
+        values = item.callspec.params if hasattr(item, "callspec") and item.path.name.startswith("test_op_db") else {}
+        if "row" in values:
+            device, dtype = values.get("device", "cpu"), values.get("dtype", "")
+            row = f"{values['row'].where}.{values['row'].name}"
+            generated[budget.Case(item.nodeid, row, device, item.originalname, dtype)] = item
+    left = budget.left_out(generated)
+    for case, item in generated.items():
+        if case.id in left:
+            item.add_marker(pytest.mark.campaign)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
