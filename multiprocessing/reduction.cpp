@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <vesta/core/ops/math.h>
+
 namespace vesta {
 namespace {
 
@@ -138,7 +140,8 @@ void multiply(void* data, size_t n, DType dtype, double factor) {
 }
 
 void divide(void* data, size_t n, DType dtype, double divisor) {
-  with_number(data, n, dtype, divisor, [](auto v, auto number) { return v / number; });
+  // As the division of tensors: a complex quotient by a real number is Smith's, too.
+  with_number(data, n, dtype, divisor, [](auto v, auto number) { return math::quotient(v, decltype(v)(number)); });
 }
 
 }  // namespace vesta

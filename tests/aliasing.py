@@ -99,6 +99,7 @@ ROWS: list[Aliasing] = [
     row("tensor_split", lambda m, x: x.tensor_split(1)[0], "vvvvvvv!v"),
     row("hsplit", lambda m, x: x.hsplit(1)[0], "vvvvvvv!v"),
     row("vsplit", lambda m, x: x.vsplit(1)[0], "vvvv!!v!v"),
+    row("dsplit", lambda m, x: x[None, None].dsplit(1)[0], "vvvvvvv!v"),
     row("diagonal", lambda m, x: x.diagonal(), "vvvv!!v!v"),
     row("diag", lambda m, x: x.diag(), "ccccccc!c"),
     row("unfold", lambda m, x: x.unfold(0, 1, 1), "vvvvvvvvv"),

@@ -507,3 +507,110 @@ def rmsprop(
             p = p - lr * buffer
         made.append(p)
     return made
+
+
+# ---- rearranging ------------------------------------------------------------------------------------------------
+
+
+def repeat_interleave(x: np.ndarray, repeats: Any, dim: Any = None) -> np.ndarray:
+    return np.repeat(x, repeats, axis=dim)
+
+
+def roll(x: np.ndarray, shifts: Any, dims: Any = None) -> np.ndarray:
+    return np.roll(x, shifts, axis=dims)
+
+
+def unflatten(x: np.ndarray, dim: int, sizes: tuple) -> np.ndarray:
+    dim %= x.ndim
+    return x.reshape(*x.shape[:dim], *sizes, *x.shape[dim + 1 :])
+
+
+def unfold(x: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
+    starts = range(0, x.shape[dim] - size + 1, step)
+    parts = [np.moveaxis(np.take(x, range(start, start + size), axis=dim), dim, -1) for start in starts]
+    return np.stack(parts, axis=dim % x.ndim)
+
+
+def diag_embed(x: np.ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -> np.ndarray:
+    n = x.shape[-1] + abs(offset)
+    made = np.zeros((*x.shape[:-1], n, n), x.dtype)
+    rows = np.arange(x.shape[-1]) + max(-offset, 0)
+    made[..., rows, rows + offset] = x
+    return np.moveaxis(made, (-2, -1), (dim1, dim2))
+
+
+def tensor_split(x: np.ndarray, where: Any, dim: int = 0) -> list[np.ndarray]:
+    if isinstance(where, int):
+        return np.array_split(x, where, axis=dim)
+    starts = [slice(begin, end) for begin, end in zip((0, *where), (*where, None))]
+    return [np.moveaxis(np.moveaxis(x, dim, 0)[part], 0, dim) for part in starts]
+
+
+def numpy_split(split: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, where: split(x, list(where) if isinstance(where, tuple) else where)
+
+
+def column_stack(arrays: Any) -> np.ndarray:
+    return np.concatenate([a.reshape(-1, 1) if a.ndim < 2 else a for a in arrays], axis=1)
+
+
+def triangle(indices: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the reference of tril_indices or triu_indices."""
+    return lambda row, col, offset=0, dtype=None: np.stack(indices(row, offset, col)).astype(dtype or np.int64)
+
+
+# ---- order statistics -------------------------------------------------------------------------------------------
+
+
+def topk(x: np.ndarray, k: int, dim: int = -1, largest: bool = True) -> Any:
+    values, places = sort(x, dim, largest)
+    return (values, places) if x.ndim == 0 else tuple(np.take(a, range(k), axis=dim) for a in (values, places))
+
+
+def kthvalue(x: np.ndarray, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    values, places = sort(x, dim)
+    if x.ndim == 0:
+        return values, places
+    return tuple(np.take(a, [k - 1] if keepdim else k - 1, axis=dim) for a in (values, places))
+
+
+def median(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
+    if dim is None:
+        return kthvalue(x.reshape(-1), (x.size + 1) // 2, 0)[0]
+    return kthvalue(x, (x.shape[dim] + 1) // 2 if x.ndim else 1, dim, keepdim)
+
+
+def quantile(
+    x: np.ndarray, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear"
+) -> np.ndarray:
+    return np.quantile(x, q, axis=dim, keepdims=keepdim, method=interpolation)
+
+
+def logsumexp(x: np.ndarray, dim: Any, keepdim: bool = False) -> np.ndarray:
+    return special.logsumexp(x, axis=dim if x.ndim else None, keepdims=keepdim)
+
+
+def moments(spread: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the reference of var_mean or std_mean."""
+
+    def reference(x: np.ndarray, *args: Any, **kwargs: Any) -> Any:
+        dim = args[0] if args and not isinstance(args[0], bool) else kwargs.get("dim")
+        keepdim = args[2] if len(args) > 2 else kwargs.get("keepdim", False)
+        return spread(x, *args, **kwargs), np.mean(x, axis=dim, keepdims=keepdim)
+
+    return reference
+
+
+def aminmax(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
+    dim = dim if x.ndim else None
+    return np.amin(x, axis=dim, keepdims=keepdim), np.amax(x, axis=dim, keepdims=keepdim)
+
+
+def diff(x: np.ndarray, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> np.ndarray:
+    parts = [a for a in (prepend, x, append) if a is not None]
+    return np.diff(np.concatenate(parts, axis=dim), min(n, sum(a.shape[dim] for a in parts)), axis=dim)
+
+
+def addmv(x: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any = 1, alpha: Any = 1) -> np.ndarray:
+    product = alpha * (mat @ vec)
+    return (product if beta == 0 else beta * x + product).astype(mat.dtype)

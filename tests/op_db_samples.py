@@ -430,3 +430,102 @@ def optimizer(*options: dict) -> Samples:
             yield call([make(*size) for size in sizes], [make(*size) for size in sizes], **option)
 
     return samples
+
+
+# ---- rearranging and order statistics ---------------------------------------------------------------------------
+
+
+def stacked(*shapes: tuple) -> Samples:
+    """Makes samples of a list of three tensors of one shape."""
+    return lambda make: (call([make(*shape) for _ in range(3)]) for shape in shapes)
+
+
+def repeat_interleave(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 3)
+    yield call(make(2, 3), 2)
+    yield call(make(2, 3), 2, dim=1)
+    yield call(make(2, 3), 0, 0)
+    yield call(make(3, 2), Fixed(np.array([2, 0, 3])), dim=0)
+    yield call(make(2, 3), Fixed(np.array([1, 2, 1], dtype=np.int32)), dim=-1)
+    yield call(make(2, 2), Fixed(np.array([3])))
+
+
+def topk(make: Maker) -> Iterator[Sample]:
+    for shape, dim in LINES:
+        size = shape[dim] if shape else 1
+        yield call(make(*shape), min(2, size), dim)
+        yield call(make(*shape), size, dim, False)
+
+
+def topk_distinct(make: Maker) -> Iterator[Sample]:
+    for shape, dim in SHORT_LINES:
+        yield call(make.distinct(*shape), 1, dim)
+
+
+def kthvalue(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 3)
+    yield call(make(5, 3), 5, 0)
+    yield call(make(2, 3, 4), 1, 1, keepdim=True)
+    yield call(make(), 1)
+
+
+def kthvalue_distinct(make: Maker) -> Iterator[Sample]:
+    yield call(make.distinct(4), 2)
+    yield call(make.distinct(2, 3), 3, -1, keepdim=True)
+
+
+def median(make: Maker) -> Iterator[Sample]:
+    for shape in ((1,), (7,), (8,), (5, 3), ()):
+        yield call(make.distinct(*shape))
+    yield call(make.distinct(5, 4), 0)
+    yield call(make.distinct(2, 6), -1, keepdim=True)
+
+
+def median_distinct(make: Maker) -> Iterator[Sample]:
+    yield call(make.distinct(4))
+    yield call(make.distinct(2, 3), 1)
+
+
+def quantile(make: Maker) -> Iterator[Sample]:
+    yield call(make.distinct(7), 0.3)
+    yield call(make.distinct(5, 4), 0.75, dim=0)
+    yield call(make.distinct(2, 5), 0.5, -1, True)
+    for name in ("lower", "higher", "midpoint", "nearest"):
+        yield call(make.distinct(6), 0.3, interpolation=name)
+
+
+def aminmax(make: Maker) -> Iterator[Sample]:
+    yield call(make.distinct(7))
+    yield call(make.distinct(5, 3), dim=0)
+    yield call(make.distinct(2, 3, 4), dim=-1, keepdim=True)
+    yield call(make.distinct())
+
+
+def with_nan(make: Maker) -> Iterator[Sample]:
+    for args in ((), (0,), (1,), (-1, True)):
+        x = make(5, 3)
+        if make.dtype.bits:
+            x[1, 2] = x[4, 0] = np.nan
+        yield call(x, *args)
+    yield call(make(33))
+
+
+def diff(make: Maker) -> Iterator[Sample]:
+    yield call(make(7))
+    yield call(make(2, 5), 2)
+    yield call(make(5, 2), 1, 0)
+    yield call(make(3), 5)
+    yield call(make(2, 3), prepend=make(2, 1), append=make(2, 2))
+
+
+def addmv_grad(make: Maker) -> Iterator[Sample]:
+    low = {"low": -1, "high": 1}
+    yield call(make(2, **low), make(2, 3, **low), make(3, **low))
+    yield call(make(1, **low), make(3, 2, **low), make(2, **low), beta=2, alpha=3)
+
+
+def addmv(make: Maker) -> Iterator[Sample]:
+    yield from addmv_grad(make)
+    low = {"low": -1, "high": 1}
+    yield call(make(33, **low), make(33, 17, **low), make(17, **low))
+    yield call(make(**low), make(2, 0, **low), make(0, **low), beta=0)

@@ -7,8 +7,6 @@
 namespace vesta::autograd::rules {
 namespace {
 
-Tensor adjoint(const Tensor& m) { return conj(m).transpose(-2, -1); }
-
 /// Returns `m`, square matrices, with the entries on one side of the diagonal replaced by 0 and the diagonal scaled.
 Tensor triangle(const Tensor& m, bool upper, double diagonal) {
   Tensor i = arange(0, m.size(-1), 1, DType::int64, m.device()), row = i.unsqueeze(-1);

@@ -7,7 +7,7 @@
 namespace vesta::autograd::rules {
 namespace {
 
-Tensor adjoint(const Tensor& m) { return (m.is_complex() ? conj(m) : m).transpose(-2, -1); }
+Tensor conj_mT(const Tensor& m) { return (m.is_complex() ? conj(m) : m).transpose(-2, -1); }
 Tensor rows(const Tensor& t) {
   if (t.dim() == 2) return t;
   int64_t n = 1;  // counted, not numel / size(-1): rows may have no elements
@@ -28,13 +28,13 @@ struct MatmulRule {
     return {needs[0] ? of_a(g) : Tensor{}, needs[1] ? of_b(g) : Tensor{}};
   }
   Tensor of_a(const Tensor& g) const {
-    Tensor r = matmul(g, adjoint(b_dim == 1 ? b().unsqueeze(-1) : b()));
+    Tensor r = matmul(g, conj_mT(b_dim == 1 ? b().unsqueeze(-1) : b()));
     return a_dim == 1 ? r.squeeze(-2) : r;
   }
   Tensor of_b(const Tensor& g) const {
     Tensor left = a_dim == 1 ? a().unsqueeze(0) : a();
-    if (a_dim > 2 && b_dim == 2) return matmul(adjoint(rows(left)), rows(g));  // one product, not a sum over the batch
-    Tensor r = matmul(adjoint(left), g);
+    if (a_dim > 2 && b_dim == 2) return matmul(conj_mT(rows(left)), rows(g));  // one product, not a sum over the batch
+    Tensor r = matmul(conj_mT(left), g);
     return b_dim == 1 ? r.squeeze(-1) : r;
   }
 };

@@ -1,12 +1,14 @@
 // Composites: every function here calls other ops only, and so has their gradients on every device.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/random.h>
@@ -36,11 +38,10 @@ Tensor bound_within(const Tensor& input, const Tensor& bound, bool lower) {
   }
   int64_t v = bound.item().integer();
   return visit<kIntegers>(input.dtype(), [&]<class T>() -> Tensor {
-    int64_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
-    if (v >= low && v <= high) return bound;
-    VESTA_CHECK(lower ? v < low : v > high, runtime, "clamp: ", lower ? "min" : "max", " value ", v,
+    if (std::in_range<T>(v)) return bound;
+    VESTA_CHECK(lower == (v < 0), runtime, "clamp: ", lower ? "min" : "max", " value ", v,
                 " is outside the representable range of ", input.dtype(), ".");
-    return wrapped(lower ? low : high);
+    return wrapped(Scalar(lower ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max()));
   });
 }
 
@@ -277,6 +278,80 @@ Tensor var_correction_composite(const Tensor& input, const MaybeDims& dim, Maybe
 
 Tensor std_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
   return root(variance(input, dim, correction, keepdim, "std"), 0.5).to(real_dtype(input.dtype()));
+}
+
+TensorPair var_mean_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction,
+                                         bool keepdim) {
+  check_floating_or_complex(input, "var_mean");
+  return {var(input, dim, correction, keepdim), mean(input, dim, keepdim)};
+}
+TensorPair std_mean_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction,
+                                         bool keepdim) {
+  check_floating_or_complex(input, "std_mean");
+  return {std(input, dim, correction, keepdim), mean(input, dim, keepdim)};
+}
+
+Tensor logsumexp_composite(const Tensor& input, IntList over, bool keepdim) {
+  const MaybeDims dim{IntSpan(over)};
+  const Tensor x = is_differentiable(input.dtype()) ? input : input.to(default_dtype());
+  check_floating(x, "logsumexp");
+  const Tensor wide = widened(x);
+  if (reduce_shape(wide, dim, true, "logsumexp").count == 0) return log(sum(exp(wide), dim, keepdim)).to(x.dtype());
+  Tensor top;
+  {
+    NoGrad off;  // the largest value is subtracted and added again: its gradient is 0
+    top = amax(wide, dim, true);
+    top = where(isfinite(top), top, wrapped(0.0));
+  }
+  const Tensor r = add(log(sum(exp(sub(wide, top)), dim, true)), top);
+  if (keepdim) return r.to(x.dtype());
+  return reshape(r, sum(top, dim, false).sizes()).to(x.dtype());
+}
+
+TensorPair aminmax_composite(const Tensor& input, MaybeInt dim, bool keepdim) {
+  check_real(input, "aminmax");
+  const MaybeDims dims = dim ? MaybeDims(*dim) : MaybeDims();
+  VESTA_CHECK(dim || input.numel() > 0, runtime,
+              "aminmax: cannot compute aminmax over an empty dimension as the operation has no identity.");
+  return {amin(input, dims, keepdim), amax(input, dims, keepdim)};
+}
+
+Tensor count_nonzero_dim_IntList_composite(const Tensor& input, IntList dim) {
+  const Tensor counted = input.dtype() == DType::bool_ ? input : ne(input, 0);
+  return dim.empty() ? sum(counted) : sum(counted, MaybeDims(IntSpan(dim)));
+}
+
+Tensor nansum_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  check_real(input, "nansum");
+  return sum(is_float(input.dtype()) ? where(isnan(input), wrapped(0.0), input) : input, dim, keepdim, dtype);
+}
+
+Tensor nanmean_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  check_floating_or_complex(input, "nanmean");
+  check_real(input, "nanmean");
+  const Tensor counted = logical_not(isnan(input));
+  return div(nansum(input, dim, keepdim, dtype), sum(counted, dim, keepdim));
+}
+
+Tensor diff_composite(const Tensor& input, int64_t n, int64_t dim, MaybeTensor prepend, MaybeTensor append) {
+  VESTA_CHECK(input.dim() > 0, runtime, "diff: expects input to be at least one-dimensional.");
+  VESTA_CHECK(n >= 0, runtime, "diff: order must be non-negative but got ", n, ".");
+  const int64_t d = wrap_dim(dim, input.dim(), "diff");
+  if (n == 0) return clone(input);
+  TensorVector parts;
+  for (const Tensor& t : {*prepend, input, *append}) {
+    if (!t.defined()) continue;
+    VESTA_CHECK(t.dim() == input.dim(), runtime, "diff: expects prepend or append to have ", input.dim(),
+                " dimensions as input, got shape ", t.sizes(), ".");
+    parts.push_back(t);
+  }
+  Tensor r = parts.size() > 1 ? cat(parts, d) : input;
+  for (int64_t i = std::min(n, r.size(d)); i > 0; --i) {
+    const int64_t last = std::max<int64_t>(r.size(d) - 1, 0);
+    const Tensor after = slice(r, d, 1, {}, 1), before = slice(r, d, 0, last, 1);
+    r = r.dtype() == DType::bool_ ? logical_xor(after, before) : sub(after, before);
+  }
+  return r.is_same(input) ? clone(input) : r;
 }
 
 Tensor norm_composite(const Tensor& input, double p, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {

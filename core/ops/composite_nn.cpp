@@ -8,6 +8,7 @@
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/matmul.h>
@@ -138,7 +139,9 @@ Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& ma
   // A product of 16-bit floats may be beyond their range before alpha brings it back.
   const bool wide = alpha != 1 && compute_type(mat1.dtype()) != mat1.dtype();
   Tensor product = wide ? matmul(mat1.to(DType::float32), mat2.to(DType::float32)) : matmul(mat1, mat2);
-  if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
+  // As BLAS has it: what alpha = 0 ignores may be NaN.
+  if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
+  else if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
   if (beta != 0) product = add(product, input, beta);  // as BLAS has it: NaN of an ignored input does not count
   return wide ? product.to(promote(mat1.dtype(), input.dtype())) : product;
 }

@@ -18,6 +18,7 @@
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/sort.h>
 #include <vesta/core/ops/trigonometric.h>

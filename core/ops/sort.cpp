@@ -1,8 +1,18 @@
 #include <vesta/core/ops/sort.h>
 
+#include <limits>
+
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/sort.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
 
@@ -16,6 +26,114 @@ Tensor argsort_composite(const Tensor& x, int64_t dim, bool descending) {
 Tensor msort_composite(const Tensor& x) {
   check_real(x, "msort");
   return std::get<0>(sort(x, 0));
+}
+
+TensorPair topk_composite(const Tensor& input, int64_t k, int64_t dim, bool largest, bool) {
+  check_real(input, "topk");
+  const int64_t d = wrap_dim(dim, input.dim(), "topk"), n = input.dim() ? input.size(d) : 1;
+  VESTA_CHECK(k >= 0 && k <= n, runtime, "topk: selected index k out of range: expected k in [0, ", n, "], got ", k,
+              ".");
+  const auto [values, indices] = sort(input, MaybeBool(true), d, largest);
+  if (input.dim() == 0) return {values, indices};
+  return {contiguous(narrow(values, d, 0, k)), contiguous(narrow(indices, d, 0, k))};
+}
+
+namespace {
+
+/// Returns the k-th element, from 0, of a sorted line and its index, without the dimension unless it is kept.
+TensorPair at_rank(const Tensor& input, int64_t k, int64_t d, bool keepdim) {
+  const auto [values, indices] = sort(input, MaybeBool(true), d, false);
+  if (input.dim() == 0) return {values, indices};
+  if (!keepdim) return {clone(select(values, d, k)), clone(select(indices, d, k))};
+  return {clone(narrow(values, d, k, 1)), clone(narrow(indices, d, k, 1))};
+}
+
+}  // namespace
+
+TensorPair kthvalue_composite(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
+  check_real(input, "kthvalue");
+  const int64_t d = wrap_dim(dim, input.dim(), "kthvalue"), n = input.dim() ? input.size(d) : 1;
+  VESTA_CHECK(k >= 1 && k <= n, runtime, "kthvalue: selected number k out of range for dimension ", d,
+              ": expected k in [1, ", n, "], got ", k, ".");
+  return at_rank(input, k - 1, d, keepdim);
+}
+
+TensorPair median_dim_composite(const Tensor& input, int64_t dim, bool keepdim) {
+  check_real(input, "median");
+  const int64_t d = wrap_dim(dim, input.dim(), "median"), n = input.dim() ? input.size(d) : 1;
+  VESTA_CHECK(n > 0, index, "median: Expected reduction dim ", d, " to have non-zero size.");
+  TensorPair middle = at_rank(input, (n - 1) / 2, d, keepdim);
+  if (!is_float(input.dtype()) || input.dim() == 0) return middle;
+  Tensor first;  // of the NaNs in a line; the middle value where there is none
+  {
+    NoGrad off;
+    const auto [flags, places] = max(isnan(input).to(DType::uint8), d, keepdim);
+    first = where(ne(flags, 0), places, std::get<1>(middle));
+  }
+  const Tensor at = keepdim ? first : unsqueeze(first, d);
+  const Tensor values = gather(input, d, at);
+  return {keepdim ? values : squeeze(values, d), first};
+}
+
+Tensor median_composite(const Tensor& input) {
+  check_real(input, "median");
+  if (input.numel() == 0) {
+    VESTA_CHECK(is_float(input.dtype()), runtime, "median: expected at least one element of ", input.dtype(), ", got ",
+                "shape ", input.sizes(), ".");
+    return full(IntList(), std::numeric_limits<double>::quiet_NaN(), input.dtype(), input.device());
+  }
+  return std::get<0>(median(reshape(input, -1), 0));
+}
+
+Tensor quantile_scalar_composite(const Tensor& input, double q, MaybeInt dim, bool keepdim, Text interpolation) {
+  VESTA_CHECK(q >= 0 && q <= 1, runtime, "quantile: q must be in the range [0, 1] but got ", q, ".");
+  return quantile(input, full(IntList(), q, input.dtype(), input.device()), dim, keepdim, interpolation);
+}
+
+Tensor quantile_composite(const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation) {
+  VESTA_CHECK(input.dtype() == DType::float32 || input.dtype() == DType::float64, runtime,
+              "quantile: expected an input of dtype float32 or float64, got ", input.dtype(), ".");
+  VESTA_CHECK(q.dtype() == input.dtype(), runtime, "quantile: q tensor must be same dtype as the input tensor, got ",
+              q.dtype(), " and ", input.dtype(), ".");
+  VESTA_CHECK(q.dim() <= 1, runtime, "quantile: q must be a scalar or 1D tensor, got shape ", q.sizes(), ".");
+  VESTA_CHECK(input.numel() > 0, runtime, "quantile: input tensor must be non-empty.");
+  const auto is = [&](const char* name) { return interpolation == name; };
+  VESTA_CHECK(is("linear") || is("lower") || is("higher") || is("midpoint") || is("nearest"), runtime,
+              "quantile: interpolation must be one of linear, lower, higher, midpoint or nearest, but got '",
+              interpolation, "'.");
+  VESTA_CHECK(q.device().type != DeviceType::cpu || all(logical_and(ge(q, 0), le(q, 1))).item<bool>(), runtime,
+              "quantile: q values must be in the range [0, 1].");
+  const Tensor x = dim && input.dim() ? input : reshape(input, -1);
+  const int64_t d = wrap_dim(dim.value_or(0), std::max<int64_t>(input.dim(), 1), "quantile");
+  const int64_t at = dim && input.dim() ? d : 0;
+  const Tensor sorted = std::get<0>(sort(transpose(x, at, -1), MaybeBool(true), -1, false));  // the lines last
+  const int64_t n = sorted.size(-1);
+  Tensor rank = mul(reshape(q, -1).to(DType::float64), double(n - 1));
+  if (is("lower")) rank = floor(rank);
+  if (is("higher")) rank = ceil(rank);
+  if (is("nearest")) {  // the even one of two as near
+    const Tensor down = floor(rank), part = sub(rank, down), odd = remainder(down, 2);
+    rank = add(down, logical_or(gt(part, 0.5), logical_and(eq(part, 0.5), ne(odd, 0))).to(rank.dtype()));
+  }
+  const Tensor has_nan = isnan(narrow(sorted, -1, n - 1, 1));  // NaN is the largest: such a line's rank is its place
+  rank = where(has_nan, wrapped(double(n - 1)), rank);
+  const Tensor below = floor(rank), above = ceil(rank);
+  const Tensor low = gather(sorted, -1, below.to(DType::int64)), high = gather(sorted, -1, above.to(DType::int64));
+  const Tensor between = is("midpoint") ? mul(ne(below, above).to(rank.dtype()), 0.5) : sub(rank, below);
+  const Tensor weight = between.to(input.dtype()), gap = sub(high, low);
+  // From the nearer of both, as PyTorch's lerp goes.
+  Tensor r = where(lt(weight, 0.5), add(low, mul(gap, weight)), sub(high, mul(gap, add(neg(weight), 1))));
+  if (input.dim() == 0) return reshape(r, q.sizes());
+  r = transpose(unsqueeze(r, 0), 0, -1);  // [q, lines..., 1]: the values of q first, the reduced dimension last
+  r = transpose(r, at + 1, -1);           // back to its place
+  if (!keepdim) {
+    r = squeeze(r, at + 1);
+  } else if (!dim) {
+    Dims ones(size_t(input.dim()) + 1, 1);
+    ones[0] = r.size(0);
+    r = reshape(r, ones);
+  }
+  return q.dim() == 0 ? squeeze(r, 0) : contiguous(r);
 }
 
 }  // namespace vesta

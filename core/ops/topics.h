@@ -18,6 +18,7 @@
 #include <vesta/core/ops/lists/random.h>
 #include <vesta/core/ops/lists/reduce.h>
 #include <vesta/core/ops/lists/select.h>
+#include <vesta/core/ops/lists/shape.h>
 #include <vesta/core/ops/lists/softmax.h>
 #include <vesta/core/ops/lists/sort.h>
 #include <vesta/core/ops/lists/trigonometric.h>
@@ -42,6 +43,7 @@
   X(linalg, VESTA_OPS_LINALG)                                                                                          \
   X(fft, VESTA_OPS_FFT)                                                                                                \
   X(conv, VESTA_OPS_CONV)                                                                                              \
+  X(shape, VESTA_OPS_SHAPE)                                                                                            \
   X(softmax, VESTA_OPS_SOFTMAX)                                                                                        \
   X(sort, VESTA_OPS_SORT)                                                                                              \
   X(norm, VESTA_OPS_NORM)                                                                                              \

@@ -203,6 +203,10 @@ int64_t to_int(const Table& t, int i, PyObject* o) {
   if (!PyLong_Check(o)) {
     if (!PyIndex_Check(o)) wrong_type(t, i, "int", o);
     Ref number(PyNumber_Index(o));
+    if (!number && PyErr_ExceptionMatches(PyExc_TypeError)) {  // a tensor of several elements, say
+      PyErr_Clear();
+      wrong_type(t, i, "int", o);
+    }
     if (!number) throw_current();
     return to_int(t, i, number.get());
   }

@@ -120,7 +120,8 @@ void Table::read(const char* name, const char* text) {
     if (p.required) required = i + 1;
     if (!p.keyword_only) positional = i + 1;
     const bool last = std::all_of(params.begin() + i + 1, params.end(), is_option);
-    if (p.type == "IntList" && last && (p.name == "size" || p.name == "dims" || p.name == "shape")) varargs = i;
+    const bool only = last && (i == 0 || (i == 1 && params[0].kind == Kind::tensor));  // besides self, as in PyTorch
+    if (p.type == "IntList" && only) varargs = i;
     if (p.keyword_only && !starred) signature += i ? ", *" : "*", starred = true;
     signature += (signature.empty() ? "" : ", ") + p.name + (p.required ? "" : "=" + shown_default(p));
   }

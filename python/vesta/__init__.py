@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 _LAZY = {
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim"), ""),
     **dict.fromkeys(("safetensors", "utils", "distributed", "futures", "multiprocessing", "return_types"), ""),
+    **dict.fromkeys(("hub", "serialization", "storage"), ""),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
     **dict.fromkeys(("GradScaler", "autocast"), ".amp"),
@@ -24,6 +25,12 @@ _LAZY = {
     **dict.fromkeys(("set_autocast_cpu_dtype", "set_autocast_gpu_dtype"), ".amp.autocast_mode"),
     **dict.fromkeys(("is_autocast_cpu_enabled", "set_autocast_cpu_enabled"), ".amp.autocast_mode"),
     **dict.fromkeys(("load_file", "save_file"), ".safetensors"),
+    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes"), "._shape_functions"),
+    **dict.fromkeys(("broadcast_tensors", "cartesian_prod", "combinations", "meshgrid"), "._shape_functions"),
+    **dict.fromkeys(("tensordot", "unique", "unique_consecutive"), "._shape_functions"),
+    "einsum": "._einsum",
+    **dict.fromkeys(("load", "save"), ".serialization"),
+    **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
     "set_default_tensor_type": ".tensor_types",
 }
 #: Classes of tensors by dtype, from ``tensor_types.CPU``.

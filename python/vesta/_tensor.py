@@ -228,6 +228,28 @@ def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, d
     return _functions.norm(self, p, dim, keepdim, dtype=dtype)
 
 
+def unique(
+    self: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """``vesta.unique`` of this tensor."""
+    from ._shape_functions import unique as function
+
+    return function(self, sorted, return_inverse, return_counts, dim)
+
+
+def unique_consecutive(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """``vesta.unique_consecutive`` of this tensor."""
+    from ._shape_functions import unique_consecutive as function
+
+    return function(self, return_inverse, return_counts, dim)
+
+
 def real(self: Tensor) -> Tensor:
     """Returns the real part; the tensor itself if it is real."""
     if self.is_complex():
@@ -244,6 +266,8 @@ def install() -> None:
         __format__,
         __array_wrap__,
         norm,
+        unique,
+        unique_consecutive,
         record_stream,
         share_memory_,
         is_shared,

@@ -407,5 +407,5 @@ begun.wait(30)
 
 
 def test_a_part_of_a_batch_cannot_be_prefetched() -> None:
-    with pytest.raises(TypeError, match="prefetch_factor option should be an integer, got float"):
+    with pytest.raises(TypeError, match=r"expected int or None, got float \(prefetch_factor\)"):
         data.DataLoader([1], num_workers=1, prefetch_factor=1.5)  # type: ignore[arg-type]

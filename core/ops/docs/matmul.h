@@ -15,4 +15,15 @@ inline constexpr char mm[] =
 inline constexpr char bmm[] = "bmm(input, mat2): products of two batches of matrices [b, n, k] and [b, k, m].";
 inline constexpr char addmm[] = "addmm(input, mat1, mat2, *, beta=1, alpha=1): beta * input + alpha * (mat1 @ mat2).";
 
+inline constexpr char mv[] = "mv(input, vec): a matrix [n, m] times a vector [m]; the result is [n].";
+inline constexpr char dot[] = "dot(input, tensor): the sum of the products of two vectors of one dtype; 0-d.";
+inline constexpr char vdot[] = "vdot(input, other): dot() with the first vector conjugated.";
+inline constexpr char inner[] =
+    "inner(input, other): the dot products of the last dimensions, of shape input.shape[:-1] + other.shape[:-1].";
+inline constexpr char outer[] = "outer(input, vec2): the matrix [n, m] of all products of elements of two vectors.";
+inline constexpr char addmv[] =
+    "addmv(input, mat, vec, *, beta=1, alpha=1): beta * input + alpha * (mat @ vec); beta 0 ignores input, NaN too.";
+inline constexpr char kron[] =
+    "kron(input, other): the Kronecker product: blocks of other, each times an element of input.";
+
 }  // namespace vesta::doc

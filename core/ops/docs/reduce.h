@@ -44,4 +44,24 @@ inline constexpr char norm[] =
     "norm(p='fro', dim=None, keepdim=False, dtype=None): sum(|x|^p)^(1/p) over dim (everything without); 'fro' is "
     "p=2, inf the largest |x|, -inf the smallest, 0 the count of what is not zero. Error: an integer input.";
 
+inline constexpr char logsumexp[] =
+    "logsumexp(input, dim, keepdim=False): log of the sum of exp(input) over dim, without overflow. Integers become "
+    "float32.";
+inline constexpr char var_mean[] =
+    "var_mean(input, dim=None, *, correction=1, keepdim=False): the tuple (variance, mean); see var().";
+inline constexpr char std_mean[] =
+    "std_mean(input, dim=None, *, correction=1, keepdim=False): the tuple (standard deviation, mean); see std().";
+inline constexpr char aminmax[] =
+    "aminmax(input, *, dim=None, keepdim=False): a named tuple (min, max) of the smallest and largest values; NaN "
+    "wins.";
+inline constexpr char count_nonzero[] =
+    "count_nonzero(input, dim=None): how many elements are not 0, over dim or all of them; int64.";
+inline constexpr char nansum[] =
+    "nansum(input, dim=None, keepdim=False, *, dtype=None): sum() in which NaN counts as 0.";
+inline constexpr char nanmean[] =
+    "nanmean(input, dim=None, keepdim=False, *, dtype=None): mean() of the elements that are not NaN.";
+inline constexpr char diff[] =
+    "diff(input, n=1, dim=-1, prepend=None, append=None): the differences of neighbours along dim, taken n times; "
+    "prepend and append are put before and after input first. Of bools: whether neighbours differ.";
+
 }  // namespace vesta::doc

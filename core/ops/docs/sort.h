@@ -11,4 +11,22 @@ inline constexpr char argsort[] =
     "argsort(input, dim=-1, descending=False, *, stable=False): the indices of sort(input, dim, descending).";
 inline constexpr char msort[] = "msort(input): the values of sort(input, 0).";
 
+inline constexpr char topk[] =
+    "topk(input, k, dim=-1, largest=True, sorted=True): a named tuple (values, indices) of the k largest, or smallest, "
+    "elements along dim, in order. NaN counts as the largest value. Error: k beyond the size of dim.";
+inline constexpr char kthvalue[] =
+    "kthvalue(input, k, dim=-1, keepdim=False): a named tuple (values, indices) of the k-th smallest element along "
+    "dim, "
+    "k from 1.";
+inline constexpr char median[] =
+    "median(input) or median(input, dim, keepdim=False): the middle value, the lower one of two; with dim a named "
+    "tuple "
+    "(values, indices). NaN if there is one.";
+inline constexpr char quantile[] =
+    "quantile(input, q, dim=None, keepdim=False, *, interpolation='linear'): the value below which the part q of the "
+    "elements along dim, or of all, lies; q in [0, 1], a number or a 0-d or 1-d tensor, whose values form a new first "
+    "dimension. Between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. NaN if there is one. "
+    "float32 "
+    "and float64.";
+
 }  // namespace vesta::doc

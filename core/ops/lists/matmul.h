@@ -21,4 +21,24 @@
      (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
      addmm(input, mat1, mat2, beta), tensor_only, deprecated)                                                          \
   OP(METHOD, Tensor, addmm, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
-     (mat1, mat2, beta, alpha), composite, out, casts(lower, lower))
+     (mat1, mat2, beta, alpha), composite, out, casts(lower, lower))                                                   \
+  OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, out, casts(none, lower))                               \
+  OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest))                       \
+  OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest))                        \
+  OP(METHOD, Tensor, inner, (const Tensor& other), (other), composite, out)                                            \
+  OP(METHOD, Tensor, outer, (const Tensor& vec2), (vec2), composite, out)                                              \
+  OP(PYTHON_FORM, Tensor, addmv, alpha_beta,                                                                           \
+     (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
+     (beta, input, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), deprecated, out)                             \
+  OP(PYTHON_FORM, Tensor, addmv, beta, (RealScalar beta, const Tensor& input, const Tensor& mat, const Tensor& vec),   \
+     (beta, input, mat, vec), addmv(input, mat, vec, beta), deprecated, out)                                           \
+  OP(PYTHON_FORM, Tensor, addmv, method_alpha_beta,                                                                    \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
+     (input, beta, alpha, mat, vec), addmv(input, mat, vec, beta, alpha), tensor_only, deprecated)                     \
+  OP(PYTHON_FORM, Tensor, addmv, method_beta,                                                                          \
+     (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
+     addmv(input, mat, vec, beta), tensor_only, deprecated)                                                            \
+  OP(METHOD, Tensor, addmv, (const Tensor& mat, const Tensor& vec, Kw<RealScalar> beta = 1, RealScalar alpha = 1),     \
+     (mat, vec, beta, alpha), composite, out, casts(none, lower))                                                      \
+  OP(METHOD, Tensor, kron, (const Tensor& other), (other), composite, out)                                             \
+  OP(ALIAS, ger, outer)

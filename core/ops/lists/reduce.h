@@ -47,4 +47,32 @@
   OP(FORM_METHOD, Tensor, std, dim, (const MaybeDims& dim, Flag unbiased, bool keepdim = false),                       \
      (dim, unbiased, keepdim), std(input, dim, int64_t(unbiased), keepdim), out)                                       \
   OP(METHOD, Tensor, norm, (double p = 2, const MaybeDims& dim = {}, bool keepdim = false, MaybeDType dtype = {}),     \
-     (p, dim, keepdim, dtype), composite, hidden, casts(none, float32))
+     (p, dim, keepdim, dtype), composite, hidden, casts(none, float32))                                                \
+  OP(METHOD, Tensor, logsumexp, (IntList dim, bool keepdim = false), (dim, keepdim), composite, out)                   \
+  OP(METHOD_AS, TensorPair, var_mean, correction,                                                                      \
+     (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
+     composite, no_method)                                                                                             \
+  OP(PYTHON_FORM, TensorPair, var_mean, unbiased, (const Tensor& input, bool unbiased = true), (input, unbiased),      \
+     var_mean(input, MaybeDims(), int64_t(unbiased), false))                                                           \
+  OP(PYTHON_FORM, TensorPair, var_mean, dim,                                                                           \
+     (const Tensor& input, const MaybeDims& dim, bool unbiased = true, bool keepdim = false),                          \
+     (input, dim, unbiased, keepdim), var_mean(input, dim, int64_t(unbiased), keepdim))                                \
+  OP(METHOD_AS, TensorPair, std_mean, correction,                                                                      \
+     (const MaybeDims& dim = {}, Kw<MaybeScalar> correction = {}, bool keepdim = false), (dim, correction, keepdim),   \
+     composite, no_method)                                                                                             \
+  OP(PYTHON_FORM, TensorPair, std_mean, unbiased, (const Tensor& input, bool unbiased = true), (input, unbiased),      \
+     std_mean(input, MaybeDims(), int64_t(unbiased), false))                                                           \
+  OP(PYTHON_FORM, TensorPair, std_mean, dim,                                                                           \
+     (const Tensor& input, const MaybeDims& dim, bool unbiased = true, bool keepdim = false),                          \
+     (input, dim, unbiased, keepdim), std_mean(input, dim, int64_t(unbiased), keepdim))                                \
+  OP(METHOD, TensorPair, aminmax, (Kw<MaybeInt> dim = {}, bool keepdim = false), (dim, keepdim), composite, out,       \
+     fields("min", "max"))                                                                                             \
+  OP(PYTHON_FORM, Tensor, count_nonzero, dim, (const Tensor& input, MaybeInt dim = {}), (input, dim),                  \
+     count_nonzero(input, dim ? IntList(*dim) : IntList()), method, no_gradient)                                       \
+  OP(METHOD_AS, Tensor, count_nonzero, dim_IntList, (IntList dim), (dim), composite, no_gradient)                      \
+  OP(METHOD, Tensor, nansum, (const MaybeDims& dim = {}, bool keepdim = false, Kw<MaybeDType> dtype = {}),             \
+     (dim, keepdim, dtype), composite, out)                                                                            \
+  OP(METHOD, Tensor, nanmean, (const MaybeDims& dim = {}, bool keepdim = false, Kw<MaybeDType> dtype = {}),            \
+     (dim, keepdim, dtype), composite, out)                                                                            \
+  OP(METHOD, Tensor, diff, (int64_t n = 1, int64_t dim = -1, MaybeTensor prepend = {}, MaybeTensor append = {}),       \
+     (n, dim, prepend, append), composite, out)

@@ -10,4 +10,17 @@
   OP(FORM_METHOD, Tensor, argsort, stable, (Kw<Flag> stable, int64_t dim = -1, bool descending = false),               \
      (stable, dim, descending), std::get<1>(sort(input, bool(stable), dim, descending)), out, no_gradient)             \
   OP(METHOD, Tensor, argsort, (int64_t dim = -1, bool descending = false), (dim, descending), composite, no_gradient)  \
-  OP(METHOD, Tensor, msort, (), (), composite, out)
+  OP(METHOD, Tensor, msort, (), (), composite, out)                                                                    \
+  OP(METHOD, TensorPair, topk, (int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true),                 \
+     (k, dim, largest, sorted), composite, out, fields("values", "indices"))                                           \
+  OP(METHOD, TensorPair, kthvalue, (int64_t k, int64_t dim = -1, bool keepdim = false), (k, dim, keepdim), composite,  \
+     out, fields("values", "indices"))                                                                                 \
+  OP(METHOD, Tensor, median, (), (), composite)                                                                        \
+  OP(METHOD_AS, TensorPair, median, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), composite, out,          \
+     fields("values", "indices"))                                                                                      \
+  OP(METHOD_AS, Tensor, quantile, scalar,                                                                              \
+     (double q, MaybeInt dim = {}, bool keepdim = false, Kw<Text> interpolation = "linear"),                           \
+     (q, dim, keepdim, interpolation), composite, out)                                                                 \
+  OP(METHOD, Tensor, quantile,                                                                                         \
+     (const Tensor& q, MaybeInt dim = {}, bool keepdim = false, Kw<Text> interpolation = "linear"),                    \
+     (q, dim, keepdim, interpolation), composite, out)

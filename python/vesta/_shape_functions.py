@@ -1,0 +1,349 @@
+"""Functions of any number of tensors, ``meshgrid(a, b)``, and of results whose number depends on flags, ``unique``."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from . import _C
+from ._C import Tensor
+
+
+def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:
+    """Returns the tensors of a call ``op(a, b)`` or ``op([a, b])``."""
+    many = list(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else list(given)
+    for number, value in enumerate(many):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{op}: expected Tensors, got {type(value).__name__} at position {number}.")
+    return many
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """Returns the shape to which tensors of these shapes broadcast; a number is a shape of one dimension.
+
+    Raises:
+        RuntimeError: two sizes of a dimension differ and neither is 1, or a size is negative.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.broadcast_shapes((2, 1), (3,))
+        vesta.Size([2, 3])
+    """
+    lists = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    result = [1] * max((len(s) for s in lists), default=0)
+    for shape in lists:
+        for place, size in enumerate(shape, len(result) - len(shape)):
+            if size < 0:
+                raise RuntimeError(f"broadcast_shapes: expected sizes of at least 0, got {size} in {shape}.")
+            if size != 1 and result[place] not in (1, size):
+                raise RuntimeError(
+                    f"broadcast_shapes: expected sizes that are equal or 1, got {result[place]} and {size} "
+                    f"at dimension {place} of {lists}."
+                )
+            if size != 1:
+                result[place] = size
+    return _C.Size(result)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Expands tensors to the shape to which they broadcast; what has it already is returned as it is.
+
+    Example::
+
+        >>> import vesta
+        >>> [tuple(t.shape) for t in vesta.broadcast_tensors(vesta.zeros(2, 1), vesta.zeros(3))]
+        [(2, 3), (2, 3)]
+    """
+    many = _tensors_of("broadcast_tensors", tensors)
+    size = broadcast_shapes(*(t.shape for t in many))
+    return tuple(t if t.shape == size else t.expand(size) for t in many)
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Returns the coordinates of a grid: for vectors of sizes n, m, ... as many tensors of shape [n, m, ...].
+
+    Args:
+        tensors: vectors or numbers, of one dtype and device.
+        indexing: ``"ij"``, as here and by default, or ``"xy"``: the first two dimensions swapped, as NumPy has it.
+
+    Example::
+
+        >>> import vesta
+        >>> rows, columns = vesta.meshgrid(vesta.arange(2), vesta.arange(3), indexing="ij")
+        >>> columns
+        tensor([[0, 1, 2],
+                [0, 1, 2]])
+    """
+    many = _tensors_of("meshgrid", tensors)
+    if not many:
+        raise ValueError("meshgrid: expected at least one tensor, got none.")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f"meshgrid: expected indexing to be 'xy' or 'ij', got {indexing!r}.")
+    for t in many:
+        if t.dim() > 1:
+            raise RuntimeError(f"meshgrid: expected vectors or numbers, got shape {list(t.shape)}.")
+        if t.dtype != many[0].dtype or t.device != many[0].device:
+            raise RuntimeError(
+                f"meshgrid: expected one dtype and device, got {many[0].dtype} on {many[0].device} and {t.dtype} on "
+                f"{t.device}."
+            )
+    swapped = indexing == "xy" and len(many) >= 2
+    if swapped:
+        many[:2] = many[1::-1]
+    size = [t.numel() for t in many]
+    grids = [t.reshape([-1 if d == n else 1 for d in range(len(many))]).expand(size) for n, t in enumerate(many)]
+    if swapped:
+        grids[:2] = grids[1::-1]
+    return tuple(grids)
+
+
+def _at_least(op: str, dims: int, tensors: tuple[Any, ...]) -> Any:
+    def extended(t: Tensor) -> Tensor:
+        if t.dim() == 0:
+            t = t.reshape(1)
+        if t.dim() == 1 and dims >= 2:
+            t = t.unsqueeze(0)
+        return t.unsqueeze(-1) if t.dim() == 2 and dims == 3 else t
+
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return extended(tensors[0])
+    return tuple(extended(t) for t in _tensors_of(op, tensors))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Views a tensor, or each of several, with at least one dimension."""
+    return _at_least("atleast_1d", 1, tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Views a tensor, or each of several, with at least two dimensions; vectors become rows."""
+    return _at_least("atleast_2d", 2, tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Views a tensor, or each of several, with at least three dimensions; a new one comes last, as in NumPy."""
+    return _at_least("atleast_3d", 3, tensors)
+
+
+def block_diag(*tensors: Any) -> Tensor:
+    """Returns the matrix with the given matrices along its diagonal and zeros elsewhere; vectors are rows.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.block_diag(vesta.tensor([[1, 2]]), vesta.tensor(3))
+        tensor([[1, 2, 0],
+                [0, 0, 3]])
+    """
+    blocks = [_at_least("block_diag", 2, (t,)) for t in _tensors_of("block_diag", tensors)]
+    for block in blocks:
+        if block.dim() > 2:
+            raise RuntimeError(f"block_diag: expected tensors of at most two dimensions, got {list(block.shape)}.")
+    width = sum(block.shape[1] for block in blocks)
+    rows, before = [], 0
+    for block in blocks:
+        height, columns = block.shape
+        left, right = block.new_zeros(height, before), block.new_zeros(height, width - before - columns)
+        rows.append(_C._ops.cat([left, block, right], 1))
+        before += columns
+    return _C._ops.cat(rows, 0) if rows else _C._ops.empty((1, 0))
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Returns all tuples of one element of each vector, as rows in the order of ``itertools.product``."""
+    many = _tensors_of("cartesian_prod", tensors)
+    if len(many) == 1:
+        return many[0]
+    return _C._ops.stack([grid.reshape(-1) for grid in meshgrid(*many, indexing="ij")], 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Returns all combinations of r elements of a vector, as rows in the order of ``itertools.combinations``."""
+    if not isinstance(input, Tensor) or input.dim() != 1:
+        raise RuntimeError("combinations: expected a 1-d tensor (input).")
+    if r < 0:
+        raise RuntimeError(f"combinations: expected a non-negative number, got {r} (r).")
+    if r == 0:
+        return input.new_empty(0)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(input.numel()), r))
+    index = _C.tensor(places, dtype=_C.int64, device=input.device).reshape(len(places), r)
+    return input[index]
+
+
+# ---- values that occur ------------------------------------------------------------------------------------------
+
+
+def _runs(rows: Tensor) -> Tensor:
+    """Tells of each row but the first whether it differs from the one before."""
+    changed = rows[1:] != rows[:-1]
+    return changed.flatten(1).any(1) if changed.dim() > 1 else changed
+
+
+def _result(values: Tensor, inverse: Tensor | None, counts: Tensor | None) -> Any:
+    found = tuple(part for part in (values, inverse, counts) if part is not None)
+    return found[0] if len(found) == 1 else found
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Returns the first element of each run of equal ones.
+
+    Args:
+        input: any shape; without ``dim`` it is flattened first.
+        return_inverse: also return the place in the result of each element of ``input``.
+        return_counts: also return the length of each run.
+        dim: compare slices along this dimension instead of elements.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.unique_consecutive(vesta.tensor([1, 1, 2, 2, 3, 1]), return_counts=True)
+        (tensor([1, 2, 3, 1]), tensor([2, 2, 1, 1]))
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"unique_consecutive(): argument 'input' must be Tensor, not {type(input).__name__}")
+    rows = input.detach().reshape(-1) if dim is None else _slices("unique_consecutive", input.detach(), dim)
+    values, inverse, counts = _grouped(rows)
+    if dim is not None:
+        values = values.movedim(0, dim)
+    elif return_inverse:
+        inverse = inverse.reshape(input.shape)
+    return _result(values, inverse if return_inverse else None, counts if return_counts else None)
+
+
+def _slices(op: str, x: Tensor, dim: int) -> Tensor:
+    """Views the slices along a dimension as the entries of dimension 0."""
+    _dimension(op, dim, x)
+    if x.numel() == 0 and x.shape[dim] != 0:
+        raise RuntimeError(f"{op}: expected slices with elements along dim, got shape {list(x.shape)}.")
+    return x.movedim(dim, 0)
+
+
+def _grouped(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the first of each run of rows, the number of each row's run, and the lengths of the runs."""
+    n = rows.shape[0]
+    if n == 0:
+        empty = rows.new_zeros(0, dtype=_C.int64)
+        return rows.clone(), empty, empty.clone()
+    begins = _C._ops.cat([_C._ops.ones(1, dtype=_C.bool, device=rows.device), _runs(rows)])
+    inverse = begins.cumsum(0) - 1
+    starts = begins.nonzero().reshape(-1)
+    ends = _C._ops.cat([starts[1:], starts.new_full((1,), n)])
+    return rows.index_select(0, starts), inverse, ends - starts
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Returns the different elements, always in ascending order; every NaN is one of its own.
+
+    Args:
+        input: any shape and any real dtype; without ``dim`` it is flattened first.
+        sorted: has no effect: the result is sorted.
+        return_inverse: also return the place in the result of each element of ``input``.
+        return_counts: also return how often each value occurs.
+        dim: compare slices along this dimension instead of elements.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.unique(vesta.tensor([[3, 1], [3, 2]]), return_counts=True)
+        (tensor([1, 2, 3]), tensor([1, 1, 2]))
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"unique(): argument 'input' must be Tensor, not {type(input).__name__}")
+    plain = input.detach()
+    if dim is None:
+        rows, order = plain.reshape(-1).sort(stable=True)
+    else:
+        rows = _slices("unique", plain, dim)
+        order = _order_of_rows(rows.flatten(1) if rows.dim() > 1 else rows.unsqueeze(1))
+        rows = rows.index_select(0, order)
+    values, group, counts = _grouped(rows)
+    inverse = None
+    if return_inverse:
+        inverse = _C._ops.empty_like(order)
+        inverse[order] = group
+        if dim is None:
+            inverse = inverse.reshape(input.shape)
+    if dim is not None:
+        values = values.movedim(0, dim)
+    return _result(values, inverse, counts if return_counts else None)
+
+
+def _order_of_rows(rows: Tensor) -> Tensor:
+    """Returns the indices that put rows into the order of their first elements, then of their second, ..."""
+    order = _C._ops.arange(rows.shape[0], device=rows.device)
+    for column in range(rows.shape[1] - 1, -1, -1):  # stable: the most significant column last
+        order = order[rows[:, column].index_select(0, order).argsort(stable=True)]
+    return order
+
+
+# ---- products over named dimensions -----------------------------------------------------------------------------
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """Sums products over dimensions of two tensors; the other dimensions of ``a`` come first, then those of ``b``.
+
+    Args:
+        dims: the number of last dimensions of ``a`` and first ones of ``b``, or two lists of dimensions.
+
+    Raises:
+        RuntimeError: the lists or the sizes of paired dimensions differ.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensordot(vesta.ones(2, 3), vesta.ones(3, 4), dims=1).shape
+        vesta.Size([2, 4])
+    """
+    for name, t in (("a", a), ("b", b)):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"tensordot(): argument {name!r} must be Tensor, not {type(t).__name__}")
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot: expected dims in [0, {min(a.dim(), b.dim())}], got {dims} (dims).")
+        first, second = list(range(a.dim() - dims, a.dim())), list(range(dims))
+    else:
+        first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    if len(first) != len(second):
+        raise RuntimeError(f"tensordot: expected as many dimensions of a as of b, got {first} and {second} (dims).")
+    first = [_dimension("tensordot", d, a) for d in first]
+    second = [_dimension("tensordot", d, b) for d in second]
+    for i, k in zip(first, second):
+        if a.shape[i] != b.shape[k]:
+            raise RuntimeError(
+                f"tensordot: contracted dimensions need to match, got {a.shape[i]} at dim {i} of a and {b.shape[k]} "
+                f"at dim {k} of b."
+            )
+    rest_a = [d for d in range(a.dim()) if d not in first]
+    rest_b = [d for d in range(b.dim()) if d not in second]
+    inner = 1
+    for d in first:
+        inner *= a.shape[d]
+    left = a.permute(rest_a + first).reshape(_product(a, rest_a), inner)
+    right = b.permute(second + rest_b).reshape(inner, _product(b, rest_b))
+    made = (left @ right).reshape([a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b])
+    return made if out is None else _C._ops.mul(made, 1, out=out)  # which checks and resizes it
+
+
+def _product(t: Tensor, dims: list[int]) -> int:
+    n = 1
+    for d in dims:
+        n *= t.shape[d]
+    return n
+
+
+def _dimension(op: str, d: int, t: Tensor) -> int:
+    if not -t.dim() <= d < t.dim():
+        raise IndexError(f"{op}: expected a dimension in [{-t.dim()}, {t.dim() - 1}], got {d}.")
+    return d % t.dim()
