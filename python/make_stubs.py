@@ -239,6 +239,9 @@ def package() -> str:
     lines += ["from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad"]
     lines += ["from .autograd import set_grad_enabled as set_grad_enabled"]
     lines += ["from ._limits import finfo as finfo, iinfo as iinfo"]
+    lines += ["from .serialization import load as load, save as save"]
+    lines += ["from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage"]
+    lines += ["from . import hub as hub, serialization as serialization, storage as storage"]
     lines += ["from ._C import Number as Number"]
     for name, value in sorted(vars(vesta).items()):
         if name.startswith("_") or inspect.ismodule(value) or name in vesta._LAZY:

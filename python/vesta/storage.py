@@ -1,0 +1,172 @@
+"""Storages: the memory under tensors, as ``vesta.load`` hands it to ``map_location`` and ``vesta.save`` takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _C
+from ._C import Tensor
+
+__all__ = ["TypedStorage", "UntypedStorage"]
+
+
+class UntypedStorage:
+    """A block of bytes on a device, shared with every tensor over it.
+
+    Args:
+        nbytes: the number of bytes, not initialised.
+        device: where they are.
+
+    Example::
+
+        >>> import vesta
+        >>> storage = vesta.UntypedStorage(8)
+        >>> storage.nbytes(), storage.device
+        (8, device(type='cpu'))
+    """
+
+    __slots__ = ("_bytes",)
+    _bytes: Tensor
+
+    def __init__(self, nbytes: int = 0, *, device: Any = None) -> None:
+        self._bytes = _C._ops.empty((nbytes,), dtype=_C.uint8, device=device)
+
+    @classmethod
+    def _of(cls, values: Tensor) -> UntypedStorage:
+        """Makes the storage under a tensor."""
+        made = cls.__new__(cls)
+        made._bytes = _C._storage_bytes(values)
+        return made
+
+    @property
+    def device(self) -> Any:
+        """The device of the bytes."""
+        return self._bytes.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the bytes are on a GPU."""
+        return self._bytes.is_cuda
+
+    def nbytes(self) -> int:
+        """Returns the number of bytes."""
+        return self._bytes.numel()
+
+    def size(self) -> int:
+        """Returns the number of bytes."""
+        return self._bytes.numel()
+
+    def __len__(self) -> int:
+        return self._bytes.numel()
+
+    def __getitem__(self, index: int) -> int:
+        return self._bytes[index].item()
+
+    def element_size(self) -> int:
+        """Returns 1."""
+        return 1
+
+    def data_ptr(self) -> int:
+        """Returns the address of the first byte."""
+        return self._bytes.data_ptr()
+
+    def tolist(self) -> list[int]:
+        """Returns the bytes as a list."""
+        return self._bytes.tolist()
+
+    def untyped(self) -> UntypedStorage:
+        """Returns itself."""
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """Returns a copy."""
+        return self._of(self._bytes.clone())
+
+    def to(self, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """Returns the bytes on ``device``; the storage itself if it is there."""
+        moved = self._bytes.to(device, non_blocking=non_blocking)
+        return self if moved is self._bytes else self._of(moved)
+
+    def cpu(self) -> UntypedStorage:
+        """Returns the bytes in host memory."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """Returns the bytes on a GPU, the current one if ``device`` is None."""
+        moved = self._bytes.cuda(device, non_blocking=non_blocking)
+        return self if moved is self._bytes else self._of(moved)
+
+    def __repr__(self) -> str:
+        return f"UntypedStorage(nbytes={self.nbytes()}, device={str(self.device)!r})"
+
+
+class TypedStorage:
+    """A block of elements of a dtype: a storage as old files name it.
+
+    Args:
+        wrap_storage: the bytes.
+        dtype: of the elements.
+    """
+
+    __slots__ = ("_untyped_storage", "dtype")
+
+    def __init__(self, *, wrap_storage: UntypedStorage, dtype: Any, _internal: bool = False) -> None:
+        self._untyped_storage, self.dtype = wrap_storage, dtype
+
+    @property
+    def device(self) -> Any:
+        """The device of the elements."""
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements are on a GPU."""
+        return self._untyped_storage.is_cuda
+
+    def untyped(self) -> UntypedStorage:
+        """Returns the bytes."""
+        return self._untyped_storage
+
+    def nbytes(self) -> int:
+        """Returns the number of bytes."""
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        """Returns the bytes of an element."""
+        return self.dtype.itemsize
+
+    def size(self) -> int:
+        """Returns the number of elements."""
+        return self.nbytes() // self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def data_ptr(self) -> int:
+        """Returns the address of the first element."""
+        return self._untyped_storage.data_ptr()
+
+    def _tensor(self) -> Tensor:
+        return _C._over(self._untyped_storage._bytes, self.dtype, (self.size(),), (1,), 0)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._tensor()[index].item()
+
+    def tolist(self) -> list[Any]:
+        """Returns the elements as a list."""
+        return self._tensor().tolist()
+
+    def to(self, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """Returns the elements on ``device``."""
+        return TypedStorage(wrap_storage=self._untyped_storage.to(device, non_blocking), dtype=self.dtype)
+
+    def cpu(self) -> TypedStorage:
+        """Returns the elements in host memory."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """Returns the elements on a GPU, the current one if ``device`` is None."""
+        return TypedStorage(wrap_storage=self._untyped_storage.cuda(device, non_blocking), dtype=self.dtype)
+
+    def __repr__(self) -> str:
+        return f"TypedStorage(dtype={self.dtype}, size={self.size()}, device={str(self.device)!r})"

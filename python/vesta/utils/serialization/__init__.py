@@ -1,0 +1,7 @@
+"""Settings of ``vesta.save`` and ``vesta.load`` (``config``)."""
+
+from __future__ import annotations
+
+from . import config
+
+__all__ = ["config"]
