@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .legacy_reader import SourceChangeWarning
+from .legacy_storages import SourceChangeWarning
 from .loading import get_unsafe_globals_in_checkpoint, load
 from .locations import default_restore_location, location_tag, register_package, validate_cuda_device
 from .options import (

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from vesta import _C, Tensor
 
 from . import rebuilding
-from .legacy_reader import SourceFile, Storages
+from .legacy_storages import SourceFile, Storages
 from .source import Source
 
 __all__ = ["load_tar"]
