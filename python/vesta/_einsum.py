@@ -6,6 +6,7 @@ right, each time as one batched matrix product, and a name is summed over as soo
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ._C import Tensor
@@ -187,7 +188,7 @@ def _pair(left: Tensor, right: Tensor, over: list[int]) -> Tensor:
         return left * right
 
     def matrix(x: Tensor, *groups: list[int]) -> Tensor:
-        shape = [_count(x, group) for group in groups]
+        shape = [math.prod(x.shape[d] for d in group) for group in groups]
         return x.permute([*(d for group in groups for d in group), *others(groups)]).reshape(shape)
 
     def others(groups: tuple[list[int], ...]) -> list[int]:
@@ -199,10 +200,3 @@ def _pair(left: Tensor, right: Tensor, over: list[int]) -> Tensor:
     made = product.reshape([*shape, *(1 for _ in (*inner, *rest))])
     order = [*batch, *of_left, *of_right, *inner, *rest]
     return made.permute([order.index(d) for d in dims])
-
-
-def _count(x: Tensor, group: list[int]) -> int:
-    n = 1
-    for d in group:
-        n *= x.shape[d]
-    return n

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from . import _C
 from ._C import Tensor
+from ._functions import _expect_tensor
 
 
 def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:
@@ -203,8 +205,7 @@ def unique_consecutive(
         >>> vesta.unique_consecutive(vesta.tensor([1, 1, 2, 2, 3, 1]), return_counts=True)
         (tensor([1, 2, 3, 1]), tensor([2, 2, 1, 1]))
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"unique_consecutive(): argument 'input' must be Tensor, not {type(input).__name__}")
+    _expect_tensor("unique_consecutive", input)
     rows = input.detach().reshape(-1) if dim is None else _slices("unique_consecutive", input.detach(), dim)
     values, inverse, counts = _grouped(rows)
     if dim is not None:
@@ -257,8 +258,7 @@ def unique(
         >>> vesta.unique(vesta.tensor([[3, 1], [3, 2]]), return_counts=True)
         (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"unique(): argument 'input' must be Tensor, not {type(input).__name__}")
+    _expect_tensor("unique", input)
     plain = input.detach()
     if dim is None:
         rows, order = plain.reshape(-1).sort(stable=True)
@@ -327,20 +327,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             )
     rest_a = [d for d in range(a.dim()) if d not in first]
     rest_b = [d for d in range(b.dim()) if d not in second]
-    inner = 1
-    for d in first:
-        inner *= a.shape[d]
-    left = a.permute(rest_a + first).reshape(_product(a, rest_a), inner)
-    right = b.permute(second + rest_b).reshape(inner, _product(b, rest_b))
+    inner = math.prod(a.shape[d] for d in first)
+    left = a.permute(rest_a + first).reshape(math.prod(a.shape[d] for d in rest_a), inner)
+    right = b.permute(second + rest_b).reshape(inner, math.prod(b.shape[d] for d in rest_b))
     made = (left @ right).reshape([a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b])
     return made if out is None else _C._ops.mul(made, 1, out=out)  # which checks and resizes it
-
-
-def _product(t: Tensor, dims: list[int]) -> int:
-    n = 1
-    for d in dims:
-        n *= t.shape[d]
-    return n
 
 
 def _dimension(op: str, d: int, t: Tensor) -> int:

@@ -1,4 +1,4 @@
-"""The storages of a file of the format before 1.6 and of a tar file, and the source of its modules' code."""
+"""The storages of files of the formats before 1.6, and a source as a file for those that read one."""
 
 from __future__ import annotations
 
