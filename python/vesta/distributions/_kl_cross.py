@@ -73,7 +73,9 @@ def _range(p: Any) -> tuple[Any, Any]:
     """Returns the ends of the support of p."""
     if isinstance(p, Uniform):
         return p.low, p.high
-    return (p.scale, math.inf) if isinstance(p, Pareto) else (p.support.lower_bound, getattr(p.support, "upper_bound", math.inf))
+    if isinstance(p, Pareto):
+        return p.scale, math.inf
+    return p.support.lower_bound, getattr(p.support, "upper_bound", math.inf)
 
 
 def _outside(p: Any, low: Any, high: Any, like: Tensor) -> Tensor:
@@ -83,20 +85,30 @@ def _outside(p: Any, low: Any, high: Any, like: Tensor) -> Tensor:
     return (zero + p_low < low) | (zero + p_high > high)
 
 
+def _finite(moment: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns a moment with 0 where it is infinite, so that gradients there are 0, and where that is."""
+    infinite = moment.detach().isinf()
+    return vesta.where(infinite, 0.0, moment), infinite
+
+
 def _of_normal(p: Any, q: Any) -> Tensor:
-    square = p.variance + (p.mean - q.loc).square()
-    return q.scale.log() + 0.5 * math.log(2 * math.pi) + 0.5 * square / q.scale.square()
+    (mean, no_mean), (variance, no_variance) = _finite(p.mean), _finite(p.variance)
+    square = variance + (mean - q.loc).square()
+    value = q.scale.log() + 0.5 * math.log(2 * math.pi) + 0.5 * square / q.scale.square()
+    return vesta.where(no_mean | no_variance, math.inf, value)
 
 
 def _of_exponential(p: Any, q: Any) -> Tensor:
-    value = q.rate * p.mean - q.rate.log()
-    return vesta.where(_outside(p, 0.0, math.inf, value), math.inf, value)
+    mean, no_mean = _finite(p.mean)
+    value = q.rate * mean - q.rate.log()
+    return vesta.where(no_mean | _outside(p, 0.0, math.inf, value), math.inf, value)
 
 
 def _of_gamma(p: Any, q: Any) -> Tensor:
     a, rate = q.concentration, q.rate
-    value = lgamma(a) - a * rate.log() - (a - 1) * _LOG_MOMENTS[_family(p, _LOG_MOMENTS)](p) + rate * p.mean
-    return vesta.where(_outside(p, 0.0, math.inf, value), math.inf, value)
+    mean, no_mean = _finite(p.mean)
+    value = lgamma(a) - a * rate.log() - (a - 1) * _LOG_MOMENTS[_family(p, _LOG_MOMENTS)](p) + rate * mean
+    return vesta.where(no_mean | _outside(p, 0.0, math.inf, value), math.inf, value)
 
 
 def _of_gumbel(p: Any, q: Any) -> Tensor:

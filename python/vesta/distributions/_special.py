@@ -51,16 +51,21 @@ def _sin_pi(x: Tensor) -> Tensor:
     return (math.pi * (x - whole)).sin() * (1 - 2 * (whole % 2))
 
 
+def _stirling(z: Tensor) -> Tensor:
+    """log Gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2, for z of at least ``_ASYMPTOTIC``."""
+    series = vesta.zeros_like(z)
+    for c in reversed(_STIRLING):
+        series = series / (z * z) + c
+    return series / z
+
+
 def _lgamma_positive(x: Tensor) -> Tensor:
     near, small = _shifted(x)
     product = near
     for k in range(1, _SHIFT):
         product = product * (near + k)
     z = vesta.where(small, x + _SHIFT, x)
-    series = vesta.zeros_like(z)
-    for c in reversed(_STIRLING):
-        series = series / (z * z) + c
-    value = (z - 0.5) * z.log() - z + 0.5 * math.log(2 * math.pi) + series / z
+    value = (z - 0.5) * z.log() - z + 0.5 * math.log(2 * math.pi) + _stirling(z)
     value = vesta.where(small, value - product.log(), value)
     return vesta.where(x == math.inf, math.inf, value)
 

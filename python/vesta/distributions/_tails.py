@@ -22,7 +22,7 @@ from collections.abc import Callable
 import vesta
 from vesta import Tensor
 
-from ._special import _digamma_value, _expm1_value, _lgamma_value
+from ._special import _ASYMPTOTIC, _digamma_value, _expm1_value, _lgamma_value, _stirling
 
 _DEPTH = 42.0
 #: Steps of the rule by dtype: errors of about 1e-13, and of 1e-7.
@@ -108,12 +108,21 @@ def gamma_sample_grad(a: Tensor, x: Tensor) -> Tensor:
     return vesta.where(wide[1] > 0, value, 0.0).to(x.dtype)
 
 
+def _log_gamma_density(a: Tensor, x: Tensor) -> Tensor:
+    """The logarithm of the density of log t at t = x, a log x - x - log Gamma(a), near x = a without cancellation."""
+    away = (x - a) / a
+    large = a.clamp(min=_ASYMPTOTIC)
+    shifted = a * (away.clamp(min=-0.999).log1p() - away) + 0.5 * (large / (2 * math.pi)).log() - _stirling(large)
+    direct = a * x.clamp(min=1e-300).log() - x - _lgamma_value(a)
+    return vesta.where((a >= _ASYMPTOTIC) & (away.abs() < 0.9), shifted, direct)
+
+
 def gammainc_value(a: Tensor, x: Tensor) -> Tensor:
     """Returns the regularized lower incomplete gamma function P(a, x), of x's dtype."""
 
     def integral(nodes: Tensor, weights: Tensor, a: Tensor, x: Tensor) -> Tensor:
         upper = x >= a
-        log_density = a * x.clamp(min=1e-300).log() - x - _lgamma_value(a)  # of log t at x
+        log_density = _log_gamma_density(a, x)
         value = _gamma_integral(upper, lambda w: vesta.ones_like(w), a, x, nodes, weights)
         value = value * log_density.squeeze(-1).exp()
         return vesta.where(upper.squeeze(-1), 1 - value, value)

@@ -207,9 +207,10 @@ def _kl_expfamily_expfamily(p: Any, q: Any) -> Tensor:
             "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences"
         )
     natural, normalizer, gradients = p._normalizer_and_gradients()
-    result = q._log_normalizer(*q._natural_params) - normalizer
+    result = q._log_normalizer(*q._natural_params) - normalizer  # of the batch shape
     for a, b, gradient in zip(natural, q._natural_params, gradients):
-        result = result - _sum_rightmost((b - a) * gradient, len(q.event_shape))
+        term = (b - a) * gradient
+        result = result - _sum_rightmost(term, term.dim() - result.dim())
     return result
 
 

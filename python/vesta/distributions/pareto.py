@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import vesta
 from vesta import Tensor
 
 from . import constraints
@@ -46,8 +48,8 @@ class Pareto(TransformedDistribution):
 
     @property
     def mean(self) -> Tensor:
-        a = self.alpha.clamp(min=1)
-        return a * self.scale / (a - 1)
+        a = vesta.where(self.alpha > 1, self.alpha, 2.0)
+        return vesta.where(self.alpha > 1, a * self.scale / (a - 1), math.inf)
 
     @property
     def mode(self) -> Tensor:
@@ -55,8 +57,8 @@ class Pareto(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        a = self.alpha.clamp(min=2)
-        return self.scale.square() * a / ((a - 1).square() * (a - 2))
+        a = vesta.where(self.alpha > 2, self.alpha, 3.0)
+        return vesta.where(self.alpha > 2, self.scale.square() * a / ((a - 1).square() * (a - 2)), math.inf)
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
