@@ -16,14 +16,26 @@ INF, NAN = math.inf, math.nan
 class Case:
     """A distribution: how it is made of parameters (nested lists become tensors), and values of its support."""
 
-    def __init__(self, name: str, values: Any, make: Any = None, label: str = "", **parameters: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        values: Any,
+        make: Any = None,
+        label: str = "",
+        dtype: str = "float64",
+        digits: int = 10,
+        **parameters: Any,
+    ) -> None:
+        """``digits`` is the precision of PyTorch's values where it is less than that of the dtype."""
         self.label = f"{name}{'-' * bool(label)}{label}"
+        self.dtype, self.digits = dtype, digits
         self.name, self.values, self.parameters = name, values, parameters
         self.make = make or (lambda t, d, **p: getattr(d, name)(**p))
 
     def build(self, t: Any, leaves: bool = False) -> tuple[Any, dict[str, Any]]:
         """Returns the distribution and those parameters that are leaves with a gradient."""
-        given = {k: tensor(t, v) if isinstance(v, list) else v for k, v in self.parameters.items()}
+        dtype = getattr(t, self.dtype)
+        given = {k: t.tensor(v, dtype=dtype) if isinstance(v, list) else v for k, v in self.parameters.items()}
         if leaves:
             given = {k: v.requires_grad_() if hasattr(v, "requires_grad_") else v for k, v in given.items()}
         with warnings.catch_warnings():
@@ -51,7 +63,7 @@ MARKS = [0.001, 0.1, 0.5, 0.77, 0.999]
 
 CASES = [
     Case("Normal", REALS, loc=[[-1.0], [0.0], [4.0]], scale=[[0.1], [1.0], [7.0]]),
-    Case("Normal", REALS, label="numbers", loc=1.0, scale=2.0),
+    Case("Normal", REALS, label="numbers", digits=6, loc=1.0, scale=2.0),
     Case("Normal", [[1.0], [2.0]], label="broadcast", loc=[0.0, 1.0, 2.0], scale=[[1.0], [3.0]]),
     Case("Uniform", [0.0, 0.5, 1.0, 1.9], low=[[-1.0], [0.0]], high=[[2.0], [5.0]]),
     Case("Exponential", POSITIVE, rate=SHAPE2),
@@ -64,7 +76,7 @@ CASES = [
     Case("InverseGamma", POSITIVE, concentration=[[0.7], [1.5], [30.0]], rate=[[0.5], [2.0], [4.0]]),
     Case("Chi2", POSITIVE, df=[[0.5], [2.0], [31.0]]),
     Case("Beta", UNIT, concentration1=[[0.2], [1.0], [12.0]], concentration0=[[0.6], [3.0], [5.0]]),
-    Case("Beta", UNIT, label="numbers", concentration1=2.0, concentration0=3.0),
+    Case("Beta", UNIT, label="numbers", digits=6, concentration1=2.0, concentration0=3.0),
     Case("Kumaraswamy", UNIT, concentration1=[[0.5], [1.5], [4.0]], concentration0=[[0.6], [3.0], [2.0]]),
     Case("StudentT", REALS, df=[[0.7], [1.5], [30.0]], loc=[[-1.0], [0.0], [4.0]], scale=SHAPE2),
     Case("FisherSnedecor", POSITIVE, df1=[[0.7], [3.0], [30.0]], df2=[[1.0], [3.5], [9.0]]),
@@ -74,11 +86,13 @@ CASES = [
     Case(
         "GeneralizedPareto",
         [1.0, 1.3, 1.9],
+        dtype="float32",
+        digits=5,
         loc=[[0.0], [0.5], [1.0], [1.0]],
         scale=[[1.0], [2.0], [0.7], [3.0]],
         concentration=[[0.0], [0.3], [0.9], [-0.5]],
     ),
-    Case("VonMises", [-3.0, 0.0, 1.0], loc=[[0.1], [2.0], [-1.0]], concentration=[[0.01], [2.0], [50.0]]),
+    Case("VonMises", [-3.0, 0.0, 1.0], digits=4, loc=[[0.1], [2.0], [-1.0]], concentration=[[0.01], [2.0], [50.0]]),
     Case("Bernoulli", [0.0, 1.0], probs=[[0.1], [0.5], [0.99]]),
     Case("Bernoulli", [0.0, 1.0], label="logits", logits=[[-3.0], [0.0], [20.0]]),
     Case("ContinuousBernoulli", UNIT, probs=[[0.1], [0.4999], [0.5002], [0.99]]),
@@ -90,7 +104,7 @@ CASES = [
     Case("NegativeBinomial", COUNTS, total_count=[[0.5], [3.0], [40.0]], probs=[[0.1], [0.5], [0.9]]),
     Case("NegativeBinomial", COUNTS, label="logits", total_count=[[0.5], [3.0], [40.0]], logits=[[-2.0], [0.5], [3.0]]),
     Case("Poisson", COUNTS, rate=[[0.1], [4.0], [77.0]]),
-    Case("Categorical", [0, 2], probs=[[2.0, 3.0, 5.0], [1.0, 0.0, 3.0]], make=None),
+    Case("Categorical", [0, 2], probs=[[2.0, 3.0, 5.0], [1.0, 0.0, 3.0]]),
     Case("Categorical", [[0], [2], [1]], label="logits", logits=[[2.0, 3.0, -5.0], [1.0, 0.0, 3.0]]),
     Case("OneHotCategorical", [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], probs=SIMPLEX),
     Case("OneHotCategoricalStraightThrough", [0.0, 1.0, 0.0], logits=[0.5, -1.0, 2.0]),
@@ -171,12 +185,11 @@ def attempt(compute: Any) -> Any:
 def measure(t: Any, case: Case) -> dict[str, Any]:
     """Returns everything that is compared of a distribution."""
     dist, _ = case.build(t)
-    dtype = t.int64 if case.name == "Categorical" else t.float64
-    values = t.tensor(case.values, dtype=dtype)
+    values = t.tensor(case.values, dtype=t.int64 if case.name == "Categorical" else getattr(t, case.dtype))
     result = {name: attempt(lambda name=name: getattr(dist, name)) for name in PROPERTIES}
     result["log_prob"] = attempt(lambda: dist.log_prob(values))
     result["cdf"] = attempt(lambda: dist.cdf(values))
-    marks = tensor(t, MARKS)
+    marks = t.tensor(MARKS, dtype=getattr(t, case.dtype))
     result["icdf"] = attempt(lambda: dist.icdf(marks.reshape(-1, *(1 for _ in dist.batch_shape))))
     result["entropy"] = attempt(dist.entropy)
     result["perplexity"] = attempt(dist.perplexity)

@@ -13,7 +13,6 @@ from typing import Any
 import vesta
 import vesta.autograd
 from vesta import Tensor
-from vesta.autograd.function import once_differentiable
 
 from ._special import _lgamma_value
 from ._tails import beta_sample_grad, gamma_sample_grad
@@ -60,6 +59,18 @@ def standard_log_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
     return vesta.where(a < 1, value + boost, value).reshape(concentration.shape)
 
 
+class _Derivative(vesta.autograd.Function):
+    """The derivative of a sample; its own derivative is refused, not taken as 0."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+        return function(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        raise NotImplementedError("rsample: the second derivative of a sample in its concentration is not implemented.")
+
+
 class _StandardGamma(vesta.autograd.Function):
     """Gamma variables of rate 1 with the implicit derivative in the concentration (``_tails``)."""
 
@@ -70,10 +81,8 @@ class _StandardGamma(vesta.autograd.Function):
         return value
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        concentration, value = ctx.saved_tensors
-        return grad * gamma_sample_grad(concentration, value), None
+        return grad * _Derivative.apply(gamma_sample_grad, *ctx.saved_tensors), None
 
 
 class _SampleDirichlet(vesta.autograd.Function):
@@ -90,10 +99,9 @@ class _SampleDirichlet(vesta.autograd.Function):
         return value
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         a, x = ctx.saved_tensors
-        moves = beta_sample_grad(x, a, a.sum(-1, keepdim=True) - a)
+        moves = _Derivative.apply(beta_sample_grad, x, a, a.sum(-1, keepdim=True) - a)
         return moves * (grad - (x * grad).sum(-1, keepdim=True))
 
 

@@ -9,8 +9,11 @@ derivatives beyond the reparameterization trick, 2018). Here
 with c = psi(a) for the gamma and psi(a) - psi(a + b) for the beta distribution. Where log x < c the first integrand
 has one sign, elsewhere the second, so that the right choice never cancels. With t = x exp(w) or logit t = logit x + w
 the integrand is exp(e(w)) times a weight, with a concave exponent e, e(0) = 0. It is integrated in two pieces, up to
-the mode of e and from there until e has fallen by ``_DEPTH``, by the tanh-sinh rule (Takahasi and Mori, Double
-exponential formulas for numerical integration, 1974).
+the mode of e and from there until e has fallen by ``_DEPTH``: by Gauss and Legendre's rule, or if a parameter is below
+1, so that e may bend sharply, by the tanh-sinh rule (Takahasi and Mori, Double exponential formulas for numerical
+integration, 1974), which has more nodes.
+
+Columns of rows: functions get tensors [rows, 1] and nodes [nodes].
 """
 
 from __future__ import annotations
@@ -18,21 +21,27 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import vesta
 from vesta import Tensor
 
-from ._special import _ASYMPTOTIC, _digamma_value, _expm1_value, _lgamma_value, _stirling
+from ._special import _ASYMPTOTIC, _digamma_value, _lgamma_value, _stirling, expm1
 
 _DEPTH = 42.0
-#: Steps of the rule by dtype: errors of about 1e-13, and of 1e-7.
+#: Nodes of Gauss and Legendre's rule, and the step of the tanh-sinh rule, by whether the dtype is float64: errors of
+#: about 1e-13, and of 1e-7.
+_NODES = {True: 40, False: 20}
 _STEPS = {True: 0.04, False: 0.09}
 #: How many elements times nodes are computed at a time.
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
+_TINY = 1e-300
+
+Rule = tuple[Tensor, Tensor]
 
 
 @functools.lru_cache(maxsize=None)
-def _rule(precise: bool) -> tuple[list[float], list[float]]:
+def _tanh_sinh(precise: bool) -> tuple[list[float], list[float]]:
     """Returns nodes and weights of the tanh-sinh rule on [0, 1]."""
     step = _STEPS[precise]
     reach = round(3.2 / step)
@@ -45,67 +54,97 @@ def _rule(precise: bool) -> tuple[list[float], list[float]]:
     return nodes, weights
 
 
-def _by_chunks(function: Callable[..., Tensor], precise: bool, *tensors: Tensor) -> Tensor:
-    """Calls ``function`` with flat columns of the tensors and the rule, so many at a time that memory is bounded."""
-    shape, device = tensors[0].shape, tensors[0].device
-    nodes, weights = (vesta.tensor(v, dtype=vesta.float64, device=device) for v in _rule(precise))
+@functools.lru_cache(maxsize=None)
+def _gauss_legendre(precise: bool) -> tuple[list[float], list[float]]:
+    """Returns nodes and weights on [0, 1]: roots of the Legendre polynomial by Newton's method, [AS] 25.4.29."""
+    n = _NODES[precise]
+    nodes, weights = [], []
+    for k in range(n):
+        x = math.cos(math.pi * (k + 0.75) / (n + 0.5))
+        for _ in range(8):
+            p, last = x, 1.0
+            for m in range(2, n + 1):
+                p, last = ((2 * m - 1) * x * p - (m - 1) * last) / m, p
+            slope = n * (last - x * p) / (1 - x * x)
+            x -= p / slope
+        nodes.append((1 - x) / 2)
+        weights.append(1 / ((1 - x * x) * slope * slope))
+    return nodes, weights
+
+
+def _by_rows(function: Callable[..., Tensor], precise: bool, sharp: Tensor, *tensors: Tensor) -> Tensor:
+    """Calls ``function(rule, *columns)`` for the rows that are ``sharp`` and for the others, some at a time."""
+    result = vesta.empty(sharp.numel(), dtype=vesta.float64, device=sharp.device)
     flat = [t.reshape(-1, 1) for t in tensors]
-    size = max(1, _CHUNK // nodes.numel())
-    parts = [function(nodes, weights, *(t[at : at + size] for t in flat)) for at in range(0, len(flat[0]), size)]
-    return vesta.cat(parts).reshape(shape) if parts else tensors[0]
+    for rows, made in ((sharp, _tanh_sinh(precise)), (~sharp, _gauss_legendre(precise))):
+        places = rows.reshape(-1).nonzero().reshape(-1)
+        rule = tuple(vesta.tensor(v, dtype=vesta.float64, device=sharp.device) for v in made)
+        size = max(1, _CHUNK // len(made[0]))
+        for at in range(0, len(places), size):
+            some = places[at : at + size]
+            result[some] = function(rule, *(t[some] for t in flat))
+    return result.reshape(sharp.shape)
 
 
-def _piece(exponent: Callable, weight: Callable, end: Tensor, nodes: Tensor, weights: Tensor) -> Tensor:
-    """Integrates exp(exponent(w)) weight(w) over [0, end]; returns one value for each row."""
-    w = end * nodes
-    return (exponent(w).exp() * weight(w) * weights).sum(-1) * end.squeeze(-1)
+def _integral(integrand: Callable[..., Tensor], rule: Rule, end: Tensor, *columns: Tensor) -> Tensor:
+    """Integrates ``integrand(w, *columns)`` over [0, end]; returns one value for each row."""
+    nodes, weights = rule
+    return (integrand(end * nodes, *columns) * weights).sum(-1) * end.squeeze(-1)
 
 
-def _newton(value: Callable, slope: Callable, start: Tensor) -> Tensor:
+def _up_to_mode(integrand: Callable[..., Tensor], rule: Rule, mode: Tensor, *columns: Tensor) -> Tensor:
+    """Integrates over [0, mode], for the rows where the mode lies above 0."""
+    result = vesta.zeros_like(mode.squeeze(-1))
+    rows = (mode.squeeze(-1) > 0).nonzero().reshape(-1)
+    if len(rows):
+        result[rows] = _integral(integrand, rule, mode[rows], *(c[rows] for c in columns))
+    return result
+
+
+def _newton(value: Callable[[Tensor], Tensor], slope: Callable[[Tensor], Tensor], start: Tensor) -> Tensor:
     """Finds the root of a convex increasing function from the right of it; a little too far is far enough."""
     for _ in range(14):
-        start = start - value(start) / slope(start)
+        start = start - value(start) / slope(start).clamp(min=_TINY)
     return start
 
 
-def _gamma_integral(upper: Tensor, weight_of: Callable, a: Tensor, x: Tensor, nodes: Tensor, rule: Tensor) -> Tensor:
-    """Integrates weight(w) exp(a w - x expm1(w)), over w > 0 where ``upper`` and over w < 0 elsewhere."""
-    sign = vesta.where(upper, 1.0, -1.0)
-    tiny = 1e-300
-    mode = ((a.log() - x.clamp(min=tiny).log()) * sign).clamp(min=0)
-    mode = vesta.where(upper, mode, 0.0)
+def _gamma_tail(rule: Rule, weighted: bool, upper: Tensor, a: Tensor, x: Tensor, c: Tensor) -> Tensor:
+    """Integrates weight(w) exp(a w - x expm1(w)), over w > 0 where ``upper`` and over w < 0 elsewhere.
 
-    def exponent(start: Tensor) -> Callable:
-        return lambda w: a * (sign * w) - start * _expm1_value(sign * w)
+    The weight is |log x + w - c| if ``weighted``, else 1.
+    """
+    sign = vesta.where(upper, 1.0, -1.0).to(a.dtype)
+    log_x = x.clamp(min=_TINY).log()
 
-    first = _piece(exponent(x), lambda w: weight_of(sign * w), mode, nodes, rule)
-    peak = vesta.where(upper, vesta.maximum(x, a), x)
+    def integrand(w: Tensor, sign: Tensor, a: Tensor, x: Tensor, start: Tensor) -> Tensor:
+        w = sign * w
+        value = (a * w - x * expm1(w)).exp()
+        return value * (start + w).abs() if weighted else value
+
+    mode = vesta.where(upper, (a.log() - log_x).clamp(min=0), 0.0)
+    first = _up_to_mode(integrand, rule, mode, sign, a, x, log_x - c)
+    peak = vesta.where(upper, vesta.maximum(x, a), x)  # x exp(mode)
     d = peak - a
-    reach = 2 * _DEPTH / (d + (d * d + 2 * _DEPTH * peak).sqrt()).clamp(min=tiny)
+    # Above: v with d v + peak v**2 / 2 = depth is too far; peak expm1(v) = depth + a v brings it nearer.
+    above = 2 * _DEPTH / (d + (d * d + 2 * _DEPTH * peak).sqrt()).clamp(min=_TINY)
     for _ in range(2):
-        reach = ((_DEPTH + a * reach) / peak.clamp(min=tiny)).log1p()
-    below = _newton(
-        lambda v: a * v + peak * _expm1_value(-v) - _DEPTH,
-        lambda v: (a - peak * (-v).exp()).clamp(min=tiny),
-        (_DEPTH + peak) / a,
-    )
-    end = vesta.where(upper, reach, below)
-    second = _piece(exponent(peak), lambda w: weight_of(sign * (mode + w)), end, nodes, rule)
-    height = (a * mode - x * _expm1_value(mode)).squeeze(-1).exp()
-    return first + height * second
+        above = ((_DEPTH + a * above) / peak.clamp(min=_TINY)).log1p()
+    below = _newton(lambda v: a * v + peak * expm1(-v) - _DEPTH, lambda v: a - peak * (-v).exp(), (_DEPTH + peak) / a)
+    end = vesta.where(upper, above, below)
+    second = _integral(integrand, rule, end, sign, a, peak, log_x + mode - c)
+    return first + (a * mode - x * expm1(mode)).squeeze(-1).exp() * second
 
 
 def gamma_sample_grad(a: Tensor, x: Tensor) -> Tensor:
     """Returns dx/da of samples x of the standard gamma distribution with shape a; of x's shape and dtype."""
 
-    def integral(nodes: Tensor, weights: Tensor, a: Tensor, x: Tensor) -> Tensor:
-        log_x, c = x.clamp(min=1e-300).log(), _digamma_value(a)
-        weight = lambda w: (log_x + w - c).abs()
-        return _gamma_integral(log_x >= c, weight, a, x, nodes, weights)
+    def value(rule: Rule, a: Tensor, x: Tensor) -> Tensor:
+        c = _digamma_value(a)
+        return _gamma_tail(rule, True, x.clamp(min=_TINY).log() >= c, a, x, c)
 
-    wide = a.detach().to(vesta.float64), x.detach().to(vesta.float64)
-    value = wide[1] * _by_chunks(integral, x.dtype == vesta.float64, *wide)
-    return vesta.where(wide[1] > 0, value, 0.0).to(x.dtype)
+    wide_a, wide_x = (t.detach().to(vesta.float64) for t in (a, x))
+    moved = wide_x * _by_rows(value, x.dtype == vesta.float64, wide_a < 1, wide_a, wide_x)
+    return vesta.where(wide_x > 0, moved, 0.0).to(x.dtype)
 
 
 def _log_gamma_density(a: Tensor, x: Tensor) -> Tensor:
@@ -113,71 +152,68 @@ def _log_gamma_density(a: Tensor, x: Tensor) -> Tensor:
     away = (x - a) / a
     large = a.clamp(min=_ASYMPTOTIC)
     shifted = a * (away.clamp(min=-0.999).log1p() - away) + 0.5 * (large / (2 * math.pi)).log() - _stirling(large)
-    direct = a * x.clamp(min=1e-300).log() - x - _lgamma_value(a)
+    direct = a * x.clamp(min=_TINY).log() - x - _lgamma_value(a)
     return vesta.where((a >= _ASYMPTOTIC) & (away.abs() < 0.9), shifted, direct)
 
 
 def gammainc_value(a: Tensor, x: Tensor) -> Tensor:
     """Returns the regularized lower incomplete gamma function P(a, x), of x's dtype."""
 
-    def integral(nodes: Tensor, weights: Tensor, a: Tensor, x: Tensor) -> Tensor:
+    def value(rule: Rule, a: Tensor, x: Tensor) -> Tensor:
         upper = x >= a
-        log_density = _log_gamma_density(a, x)
-        value = _gamma_integral(upper, lambda w: vesta.ones_like(w), a, x, nodes, weights)
-        value = value * log_density.squeeze(-1).exp()
-        return vesta.where(upper.squeeze(-1), 1 - value, value)
+        tail = _gamma_tail(rule, False, upper, a, x, vesta.zeros_like(a)) * _log_gamma_density(a, x).squeeze(-1).exp()
+        return vesta.where(upper.squeeze(-1), 1 - tail, tail)
 
     wide_a, wide_x = (t.detach().to(vesta.float64) for t in vesta.broadcast_tensors(a, x))
     ok = (wide_x > 0) & (wide_x < math.inf) & (wide_a > 0)
-    value = _by_chunks(integral, x.dtype == vesta.float64, vesta.where(ok, wide_a, 1.0), vesta.where(ok, wide_x, 1.0))
-    ends = vesta.where(wide_x == 0, 0.0, vesta.where(wide_x == math.inf, 1.0, math.nan))
-    return vesta.where(ok, value, ends).to(x.dtype)
+    some_a, some_x = vesta.where(ok, wide_a, 1.0), vesta.where(ok, wide_x, 1.0)
+    found = _by_rows(value, x.dtype == vesta.float64, some_a < 1, some_a, some_x)
+    ends = vesta.where(wide_x == 0, 0.0, vesta.where(wide_x == math.inf, 1.0, vesta.full_like(wide_x, math.nan)))
+    return vesta.where(ok, found, ends).to(x.dtype)
+
+
+def _beta_tail(rule: Rule, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Integrates |log t - c| times the density of logit t relative to that at x, on the side without cancellation."""
+    c = _digamma_value(a) - _digamma_value(a + b)
+    upper = x.log() >= c
+    # Below, the roles are swapped, so that w > 0 leads away from x. The density of the logit at +w is
+    # exp(-(a + b) B(w) - b w) of that at 0, with B(w) = log(q + r exp(-w)).
+    q, r = vesta.where(upper, x, 1 - x), vesta.where(upper, 1 - x, x)
+    to, fro = vesta.where(upper, a, b), vesta.where(upper, b, a)
+    log_q, log_r = q.log(), r.log()
+
+    def level(w: Tensor, q: Tensor, r: Tensor) -> Tensor:
+        return (q + r * (-w).exp()).log()
+
+    def exponent(w: Tensor, q: Tensor, r: Tensor) -> Tensor:
+        return -(to + fro) * level(w, q, r) - fro * w
+
+    def integrand(w: Tensor, q: Tensor, r: Tensor, total: Tensor, fro: Tensor, start: Tensor, slope: Tensor) -> Tensor:
+        b = level(w, q, r)
+        return (-total * b - fro * w).exp() * (start - b - slope * w).abs()
+
+    # log t at w is start - B(w) - slope w: log q - B above, log r - w - B below, where t and 1 - t are swapped.
+    slope = vesta.where(upper, 0.0, 1.0).to(x.dtype)
+    mode = (to.log() - fro.log() - log_q + log_r).clamp(min=0)
+    start = vesta.where(upper, log_q, log_r) - c
+    first = _up_to_mode(integrand, rule, mode, q, r, to + fro, fro, start, slope)
+    peak_b = level(mode, q, r)
+    peak_q, peak_r = (log_q - peak_b).exp(), (log_r - mode - peak_b).exp()
+    end = _newton(
+        lambda v: -exponent(v, peak_q, peak_r) - _DEPTH,
+        lambda v: fro - (to + fro) * (peak_r.log() - v - level(v, peak_q, peak_r)).exp(),
+        (_DEPTH - (to + fro) * peak_q.log()) / fro,
+    )
+    start = start - peak_b - slope * mode
+    second = _integral(integrand, rule, end, peak_q, peak_r, to + fro, fro, start, slope)
+    return first + exponent(mode, q, r).squeeze(-1).exp() * second
 
 
 def beta_sample_grad(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Returns (dx/da) / (1 - x) of samples x of the beta distribution with a and b; of x's shape and dtype."""
-
-    def integral(nodes: Tensor, weights: Tensor, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        c = _digamma_value(a) - _digamma_value(a + b)
-        upper = x.log() >= c
-        # Below, the roles are swapped, so that w > 0 leads away from x. The density of the logit at +w is
-        # exp(-(a + b) B(w) - b w) of that at 0, with B(w) = log(q + r exp(-w)).
-        q, r = vesta.where(upper, x, 1 - x), vesta.where(upper, 1 - x, x)
-        to, fro = vesta.where(upper, a, b), vesta.where(upper, b, a)
-        log_q, log_r = q.log(), r.log()
-        mode = (to.log() - fro.log() - log_q + log_r).clamp(min=0)
-        peak_b = _mixture_log(q, r, mode)
-        peak_q, peak_r = (log_q - peak_b).exp(), (log_r - mode - peak_b).exp()
-
-        def weight(start: Tensor) -> Callable:
-            def of(w: Tensor) -> Tensor:
-                w = start + w
-                level = _mixture_log(q, r, w)
-                return (vesta.where(upper, log_q - level, log_r - w - level) - c).abs()
-
-            return of
-
-        def exponent(q: Tensor, r: Tensor) -> Callable:
-            return lambda w: -(to + fro) * _mixture_log(q, r, w) - fro * w
-
-        first = _piece(exponent(q, r), weight(vesta.zeros_like(mode)), mode, nodes, weights)
-        fallen = exponent(peak_q, peak_r)
-        end = _newton(
-            lambda v: -fallen(v) - _DEPTH,
-            lambda v: (fro - (to + fro) * (peak_r.log() - v - _mixture_log(peak_q, peak_r, v)).exp()).clamp(min=1e-300),
-            (_DEPTH - (to + fro) * peak_q.log()) / fro,
-        )
-        second = _piece(fallen, weight(mode), end, nodes, weights)
-        return first + exponent(q, r)(mode).squeeze(-1).exp() * second
-
-    wide = [t.detach().to(vesta.float64) for t in (x, a, b)]
+    wide: list[Any] = [t.detach().to(vesta.float64) for t in (x, a, b)]
     inside = (wide[0] > 0) & (wide[0] < 1)
     safe = vesta.where(inside, wide[0], 0.5)
-    value = wide[0] * _by_chunks(integral, x.dtype == vesta.float64, safe, wide[1], wide[2])
+    sharp = vesta.minimum(wide[1], wide[2]) < 1
+    value = wide[0] * _by_rows(_beta_tail, x.dtype == vesta.float64, sharp, safe, wide[1], wide[2])
     return vesta.where(inside, value, 0.0).to(x.dtype)
-
-
-def _mixture_log(q: Tensor, r: Tensor, w: Tensor) -> Tensor:
-    """log(q + r exp(-w)) for q + r = 1, w >= 0, without cancellation."""
-    loss = -r * _expm1_value(-w)
-    return vesta.where(loss < 0.5, (-loss.clamp(max=0.5)).log1p(), (q + r * (-w).exp()).log())

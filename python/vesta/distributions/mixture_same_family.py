@@ -121,7 +121,7 @@ class MixtureSameFamily(Distribution):
         sample_shape = Size(sample_shape)
         with vesta.no_grad():
             dim = len(sample_shape) + len(self._batch_shape)
-            which = self.mixture_distribution.sample(sample_shape).expand(sample_shape + self._batch_shape)
+            which = self.mixture_distribution.expand(self._batch_shape).sample(sample_shape)
             drawn = self.component_distribution.sample(sample_shape)
             index = which.reshape(*which.shape, *(1 for _ in range(self._event_ndims + 1)))
             index = index.expand(*which.shape, 1, *self._event_shape)
