@@ -135,7 +135,9 @@ def test_generalized_pareto_is_scipys():
 def test_von_mises_is_scipys():
     kappa = np.array([1e-3, 0.5, 3.0, 59.0, 61.0, 500.0])
     ours = d.VonMises(f64(0.3), f64(kappa))
-    np.testing.assert_allclose(ours.log_prob(f64(0.9)).numpy(), scipy.stats.vonmises.logpdf(0.9, kappa, 0.3), rtol=1e-12)
+    np.testing.assert_allclose(
+        ours.log_prob(f64(0.9)).numpy(), scipy.stats.vonmises.logpdf(0.9, kappa, 0.3), rtol=1e-12
+    )
     ratio = scipy.special.i1e(kappa) / scipy.special.i0e(kappa)
     np.testing.assert_allclose(ours.variance.numpy(), 1 - ratio, rtol=1e-9)
 
@@ -213,7 +215,7 @@ def test_the_entropy_of_an_exponential_family_follows_from_its_normalizer():
             # k(x) = -sum log x_i, whose mean follows from the entropy itself.
             general = d.ExponentialFamily.entropy(dist)
             a = dist.concentration if isinstance(dist, d.Dirichlet) else dist._dirichlet.concentration
-            logs = (vesta.tensor(scipy.special.psi(a.numpy())) - vesta.tensor(scipy.special.psi(a.sum(-1, True).numpy())))
+            logs = vesta.tensor(scipy.special.psi(a.numpy())) - vesta.tensor(scipy.special.psi(a.sum(-1, True).numpy()))
             del type(dist)._mean_carrier_measure
             assert kept is None and vesta.allclose(general + logs.sum(-1), dist.entropy(), rtol=1e-10)
         else:
@@ -245,7 +247,9 @@ def test_special_functions_are_scipys():
     near = {"rtol": 1e-12, "atol": 1e-13}
     np.testing.assert_allclose(_special._lgamma_value(f64(x)).numpy(), scipy.special.gammaln(x), **near)
     np.testing.assert_allclose(_special._digamma_value(f64(x)).numpy(), scipy.special.psi(x), **near)
-    np.testing.assert_allclose(_special._lgamma_value(f64(0.3 - x[300:])).numpy(), scipy.special.gammaln(0.3 - x[300:]), **near)
+    np.testing.assert_allclose(
+        _special._lgamma_value(f64(0.3 - x[300:])).numpy(), scipy.special.gammaln(0.3 - x[300:]), **near
+    )
     for n in (1, 2, 4):
         np.testing.assert_allclose(_special._polygamma_value(n, f64(x)).numpy(), scipy.special.polygamma(n, x), **near)
     p = np.concatenate([rng.uniform(-1, 1, 300), 1 - 10 ** rng.uniform(-15, -1, 100), [1e-18, 0.0]])

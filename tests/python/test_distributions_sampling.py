@@ -76,6 +76,7 @@ def test_samples_of_the_continuous_bernoulli():
         assert distance(drawn(dist), lambda x, dist=dist: dist.cdf(f64(x)).numpy()) < 1.95
 
 
+DRAWN = S.rv_discrete(values=([0, 2, 3], [0.2, 0.5, 0.3]))
 #: Discrete distributions, SciPy's, and the values that are counted one by one.
 DISCRETE = {
     "Bernoulli": (lambda: d.Bernoulli(0.3), S.bernoulli(0.3), 2),
@@ -87,7 +88,7 @@ DISCRETE = {
     "Poisson-rejection": (lambda: d.Poisson(f64(40.0)), S.poisson(40), 80),
     "Geometric": (lambda: d.Geometric(f64(0.3)), S.geom(0.3, -1), 20),
     "NegativeBinomial": (lambda: d.NegativeBinomial(f64(3.5), f64(0.4)), S.nbinom(3.5, 0.6), 14),
-    "Categorical": (lambda: d.Categorical(f64([2.0, 0.0, 5.0, 3.0])), S.rv_discrete(values=([0, 2, 3], [0.2, 0.5, 0.3])), 4),
+    "Categorical": (lambda: d.Categorical(f64([2.0, 0.0, 5.0, 3.0])), DRAWN, 4),
 }  # fmt: skip
 
 

@@ -13,6 +13,8 @@ Example::
     tensor([0., 1.])
 """
 
+# ruff: noqa: F401  (modules that programs use by their names)
+
 from __future__ import annotations
 
 from . import constraints, transforms, utils

@@ -42,7 +42,9 @@ class ProbsOrLogits:
 
     @property
     def _param(self) -> Tensor:
-        return vars(self)["probs"] if "probs" in vars(self) else self.logits
+        if "probs" in vars(self):
+            return self.probs
+        return self.logits
 
     @property
     def param_shape(self) -> Any:

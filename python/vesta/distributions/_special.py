@@ -19,12 +19,23 @@ import vesta
 import vesta.autograd
 from vesta import Tensor
 
+from .utils import broadcast_all, euler_constant
+
 _WIDE = vesta.float64
 
 # B_2k / (2k (2k - 1)), the coefficients of Stirling's series of log Gamma, [AS] 6.1.41.
 _STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400, 43867 / 244188]
 # B_2k, the Bernoulli numbers.
 _BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798]
+
+
+def _zeta(k: float, n: float = 100.0) -> float:
+    """The zeta function of k, by its sum up to n and the Euler-Maclaurin formula for the rest, [AS] 23.2.3."""
+    rest = n / (k - 1) + 0.5 + k / (12 * n) - k * (k + 1) * (k + 2) / (720 * n**3)
+    return sum(m**-k for m in range(1, int(n))) + rest * n**-k
+
+
+_ZETA = [_zeta(float(k)) for k in range(2, 34)]
 #: From here on the asymptotic series of Gamma and its relatives have the precision of float64.
 _ASYMPTOTIC = 9.0
 _SHIFT = int(_ASYMPTOTIC)
@@ -59,6 +70,14 @@ def _stirling(z: Tensor) -> Tensor:
     return series / z
 
 
+def _lgamma_near_1(z: Tensor) -> Tensor:
+    """log Gamma(1 + z) for |z| <= 0.3, which keeps its precision near the zero; [AS] 6.1.33."""
+    series = vesta.zeros_like(z)
+    for k in range(len(_ZETA) + 1, 1, -1):
+        series = (series + _ZETA[k - 2] / k) * -z
+    return -z * (series + euler_constant)
+
+
 def _lgamma_positive(x: Tensor) -> Tensor:
     near, small = _shifted(x)
     product = near
@@ -67,6 +86,9 @@ def _lgamma_positive(x: Tensor) -> Tensor:
     z = vesta.where(small, x + _SHIFT, x)
     value = (z - 0.5) * z.log() - z + 0.5 * math.log(2 * math.pi) + _stirling(z)
     value = vesta.where(small, value - product.log(), value)
+    away = (x - 1).clamp(-0.3, 0.3), (x - 2).clamp(-0.3, 0.3)
+    value = vesta.where((x - 1).abs() <= 0.3, _lgamma_near_1(away[0]), value)
+    value = vesta.where((x - 2).abs() <= 0.3, away[1].log1p() + _lgamma_near_1(away[1]), value)
     return vesta.where(x == math.inf, math.inf, value)
 
 
@@ -216,8 +238,6 @@ class _Xlogy(vesta.autograd.Function):
 
 
 def _xlogy(x: Any, y: Any) -> Tensor:
-    from .utils import broadcast_all
-
     return _Xlogy.apply(*broadcast_all(x, y))
 
 

@@ -40,7 +40,7 @@ _TINY = 1e-300
 Rule = tuple[Tensor, Tensor]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _tanh_sinh(precise: bool) -> tuple[list[float], list[float]]:
     """Returns nodes and weights of the tanh-sinh rule on [0, 1]."""
     step = _STEPS[precise]
@@ -54,7 +54,7 @@ def _tanh_sinh(precise: bool) -> tuple[list[float], list[float]]:
     return nodes, weights
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _gauss_legendre(precise: bool) -> tuple[list[float], list[float]]:
     """Returns nodes and weights on [0, 1]: roots of the Legendre polynomial by Newton's method, [AS] 25.4.29."""
     n = _NODES[precise]

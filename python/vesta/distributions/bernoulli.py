@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 from vesta.nn.functional import binary_cross_entropy_with_logits, softplus
 
 from . import constraints
@@ -67,7 +67,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with vesta.no_grad():
             return vesta.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import _sampling, constraints
 from ._probs_or_logits import ProbsOrLogits
@@ -69,7 +69,7 @@ class Binomial(ProbsOrLogits, Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with vesta.no_grad():
             return _sampling.binomial(self.total_count.expand(shape), self.probs.expand(shape))

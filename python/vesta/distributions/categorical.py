@@ -69,7 +69,7 @@ class Categorical(ProbsOrLogits, Distribution):
     def variance(self) -> Tensor:
         return self.mean
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         rows = self.probs.detach().reshape(math.prod(self._batch_shape), self._num_events)
         with vesta.no_grad():

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._special import atan, tan
@@ -55,7 +55,7 @@ class Cauchy(Distribution):
     def variance(self) -> Tensor:
         return vesta.full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         # Uniform numbers have a fixed absolute step; float64 keeps the far tails apart.
         angle = math.pi * (vesta.rand(shape, dtype=vesta.float64, device=self.loc.device) - 0.5)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._probs_or_logits import ProbsOrLogits
@@ -103,11 +103,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def stddev(self) -> Tensor:
         return self.variance.sqrt()
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(vesta.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with vesta.no_grad():
             return self.rsample(sample_shape)
 

@@ -58,11 +58,9 @@ class Distribution:
             raise ValueError(f"set_default_validate_args: expected True or False, got {value!r}.")
         Distribution._validate_args = value
 
-    def __init__(
-        self, batch_shape: Any = Size(), event_shape: Any = Size(), validate_args: bool | None = None
-    ) -> None:
-        self._batch_shape = batch_shape
-        self._event_shape = event_shape
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
+        self._batch_shape = Size(batch_shape)
+        self._event_shape = Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
@@ -162,7 +160,7 @@ class Distribution:
         """The square root of the variance."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws a sample of shape ``sample_shape + batch_shape + event_shape``, without a gradient.
 
         Example::
@@ -175,7 +173,7 @@ class Distribution:
         with vesta.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Draws a sample that is differentiable in the parameters, of the shape that ``sample`` has."""
         raise NotImplementedError
 
@@ -220,7 +218,7 @@ class Distribution:
         """Returns the exponential of the entropy, of shape ``batch_shape``."""
         return self.entropy().exp()
 
-    def _extended_shape(self, sample_shape: Any = Size()) -> Any:
+    def _extended_shape(self, sample_shape: Any = ()) -> Any:
         """Returns the shape of a sample."""
         return Size(sample_shape) + self._batch_shape + self._event_shape
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._special import expm1
@@ -58,7 +58,7 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate.reciprocal().square()
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return -(-vesta.rand(shape, dtype=self.rate.dtype, device=self.rate.device)).log1p() / self.rate
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._special import lgamma
@@ -60,7 +60,7 @@ class FisherSnedecor(Distribution):
         safe = vesta.where(self.df2 > 4, self.df2, math.nan)
         return 2 * safe.square() * (self.df1 + safe - 2) / (self.df1 * (safe - 2).square() * (safe - 4))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         tiny = vesta.finfo(self.df1.dtype).tiny
         ratio = self._gamma1.rsample(sample_shape) / self._gamma2.rsample(sample_shape).clamp(min=tiny)
         return ratio.clamp(min=tiny)

@@ -6,7 +6,7 @@ from typing import Any
 
 import vesta
 import vesta.autograd
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._sampling import standard_gamma
@@ -81,12 +81,12 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.square()
 
-    def sample(self, sample_shape: Any = Size(), *, generator: Any = None) -> Tensor:
+    def sample(self, sample_shape: Any = (), *, generator: Any = None) -> Tensor:
         """Draws a sample without a gradient; ``generator`` is the source of the random numbers."""
         with vesta.no_grad():
             return self.rsample(sample_shape, generator=generator)
 
-    def rsample(self, sample_shape: Any = Size(), generator: Any = None) -> Tensor:
+    def rsample(self, sample_shape: Any = (), generator: Any = None) -> Tensor:
         """Draws a differentiable sample; it is never 0, but at least the smallest normal number."""
         shape = self._extended_shape(sample_shape)
         value = standard_gamma(self.concentration.expand(shape), generator) / self.rate

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._special import expm1
@@ -55,7 +55,7 @@ class GeneralizedPareto(Distribution):
         near = self.concentration.abs() <= 1e-8
         return near, vesta.where(near, 1.0, self.concentration)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(vesta.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 from vesta.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
@@ -62,7 +62,7 @@ class Geometric(ProbsOrLogits, Distribution):
     def variance(self) -> Tensor:
         return (self.probs.reciprocal() - 1) / self.probs
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with vesta.no_grad():
             u = vesta.rand(shape, dtype=self.probs.dtype, device=self.probs.device)

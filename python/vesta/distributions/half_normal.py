@@ -33,9 +33,9 @@ class Half(TransformedDistribution):
         return vesta.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Tensor:
-        value = vesta.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         if self._validate_args:
             self._validate_sample(value)
+        value = vesta.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         return vesta.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:

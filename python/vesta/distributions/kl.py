@@ -163,9 +163,7 @@ def _(p: Any, q: Any) -> Tensor:
 @register_kl(Binomial, Binomial)
 def _(p: Any, q: Any) -> Tensor:
     if bool((p.total_count < q.total_count).any()):
-        raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not implemented"
-        )
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     trial = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return vesta.where(p.total_count > q.total_count, math.inf, p.total_count * trial)
 
@@ -204,7 +202,8 @@ def _kl_expfamily_expfamily(p: Any, q: Any) -> Tensor:
     """F(q) - F(p) - <q - p, F'(p)>, a Bregman divergence (Nielsen and Nock, 2010)."""
     if type(p) is not type(q):
         raise NotImplementedError(
-            "The cross KL-divergence between different exponential families cannot be computed using Bregman divergences"
+            "The cross KL-divergence between different exponential families cannot be computed using Bregman "
+            "divergences"
         )
     natural, normalizer, gradients = p._normalizer_and_gradients()
     result = q._log_normalizer(*q._natural_params) - normalizer  # of the batch shape
@@ -316,7 +315,7 @@ def _trace(q: Any, piece: Tensor) -> Tensor:
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _(p: Any, q: Any) -> Tensor:
-    """(tr(Q^-1 P) + d^T Q^-1 d - n + log det Q - log det P) / 2 for covariances P, Q and the distance d of the means."""
+    """(tr(Q^-1 P) + d^T Q^-1 d - n + log det Q - log det P) / 2 for covariances P, Q and the means' difference d."""
     if p.event_shape != q.event_shape:
         raise ValueError(
             "KL-divergence between two (Low Rank) Multivariate Normals with different event shapes cannot be computed"

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._special import expm1
@@ -59,7 +59,7 @@ class Laplace(Distribution):
     def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = vesta.finfo(self.loc.dtype).eps
         # (-1, 1): the quantile of either end would be infinite.

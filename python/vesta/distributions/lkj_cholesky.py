@@ -18,7 +18,7 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """The distribution of lower Cholesky factors of correlation matrices R with density proportional to det(R)**(eta-1).
+    """The distribution of correlation matrices R, by their lower Cholesky factors, with density ~ det(R)**(eta - 1).
 
     Args:
         dim: the size n of the matrices, at least 2.
@@ -59,7 +59,7 @@ class LKJCholesky(Distribution):
     def _rows(self, start: int) -> Tensor:
         return vesta.arange(start, self.dim, dtype=self.concentration.dtype, device=self.concentration.device)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with vesta.no_grad():
             square = self._beta.sample(sample_shape).unsqueeze(-1)
             shape = self._extended_shape(sample_shape)

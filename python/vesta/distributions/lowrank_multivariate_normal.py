@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import _linalg, constraints
 from .distribution import Distribution
@@ -55,9 +55,7 @@ class LowRankMultivariateNormal(Distribution):
         **dict.fromkeys(("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"), None),
     }
 
-    def __init__(
-        self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         n = loc.shape[-1]
@@ -135,7 +133,7 @@ class LowRankMultivariateNormal(Distribution):
         diagonal = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
         return diagonal.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         narrow = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         broad = _standard_normal(shape, self.loc.dtype, self.loc.device)

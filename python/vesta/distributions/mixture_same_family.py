@@ -62,7 +62,7 @@ class MixtureSameFamily(Distribution):
                     f"`mixture_distribution.batch_shape` ({mixture_shape}) is not compatible with "
                     f"`component_distribution.batch_shape`({batch_shape})"
                 )
-        count, components = mixture_distribution.param_shape[-1], component_distribution.batch_shape[-1:]
+        count, components = mixture_distribution.logits.shape[-1], component_distribution.batch_shape[-1:]
         if components != (count,):
             raise ValueError(
                 f"`mixture_distribution component` ({count}) does not equal `component_distribution.batch_shape[-1]` "
@@ -117,7 +117,7 @@ class MixtureSameFamily(Distribution):
         inside = self.component_distribution.log_prob(self._pad(x))
         return (inside + vesta.log_softmax(self.mixture_distribution.logits, -1)).logsumexp(-1)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         with vesta.no_grad():
             dim = len(sample_shape) + len(self._batch_shape)

@@ -85,7 +85,7 @@ class Multinomial(Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count, *sample_shape))).movedim(0, -1)
         counts = vesta.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype, device=drawn.device)

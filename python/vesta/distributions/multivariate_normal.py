@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import _linalg, constraints
 from .distribution import Distribution
@@ -76,9 +76,7 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = only_one(
-            covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
-        )
+        given = only_one(covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
         if given is None:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         name, matrix = given
@@ -120,7 +118,7 @@ class MultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return self._unbroadcasted_scale_tril.square().sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 from vesta.nn.functional import logsigmoid
 
 from . import _sampling, constraints
@@ -72,7 +72,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
 
         return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)  # r may be 0
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with vesta.no_grad():
             return _sampling.poisson(self._gamma.sample(sample_shape))
 

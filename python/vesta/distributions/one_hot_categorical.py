@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._special import one_hot
@@ -81,7 +81,7 @@ class OneHotCategorical(Distribution):
     def _vectors(self, index: Tensor) -> Tensor:
         return one_hot(index, self._event_shape[0]).to(self.probs.dtype)
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._vectors(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -117,5 +117,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
     _parameters = OneHotCategorical._parameters
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import _sampling, constraints
 from ._special import lgamma, xlogy
@@ -52,7 +52,7 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with vesta.no_grad():
             return _sampling.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._probs_or_logits import ProbsOrLogits
@@ -51,7 +51,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         (self.temperature,) = broadcast_all(temperature)
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         probs = clamp_probs(self.probs.expand(self._extended_shape(sample_shape)))
         noise = clamp_probs(vesta.rand(probs.shape, dtype=probs.dtype, device=probs.device))
         logistic = noise.log() - (-noise).log1p()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._sampling import gumbel
@@ -73,7 +73,7 @@ class ExpRelaxedCategorical(Distribution):
         """The probabilities, [..., k]."""
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = gumbel(clamp_probs(vesta.rand(shape, dtype=self.logits.dtype, device=self.logits.device)))
         return vesta.log_softmax((self.logits + noise) / self.temperature, -1)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._special import digamma, lgamma
@@ -62,7 +62,7 @@ class StudentT(Distribution):
         finite = self.scale.square() * safe / (safe - 2)
         return vesta.where(self.df > 2, finite, vesta.where(self.df > 1, math.inf, vesta.full_like(safe, math.nan)))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         return self.loc + self.scale * noise * (self._chi2.rsample(sample_shape) / self.df).rsqrt()
 

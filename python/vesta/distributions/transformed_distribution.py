@@ -39,9 +39,7 @@ class TransformedDistribution(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     _parameters: dict[str, int | None] = {}
 
-    def __init__(
-        self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None
-    ) -> None:
+    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(self.transforms, list):
             raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
@@ -93,11 +91,11 @@ class TransformedDistribution(Distribution):
             x = transform(x)
         return x
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         with vesta.no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:

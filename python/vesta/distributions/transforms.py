@@ -389,9 +389,7 @@ class AffineTransform(Transform):
     codomain = domain
 
     def __eq__(self, other: Any) -> bool:
-        return (
-            isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
-        )
+        return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
 
     __hash__ = None  # type: ignore[assignment]
 

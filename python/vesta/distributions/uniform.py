@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from .distribution import Distribution
@@ -64,7 +64,7 @@ class Uniform(Distribution):
     def variance(self) -> Tensor:
         return (self.high - self.low).square() / 12
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         fraction = vesta.rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + fraction * (self.high - self.low)

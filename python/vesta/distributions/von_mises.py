@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import constraints
 from ._sampling import _uniform, _until_accepted
@@ -57,7 +57,7 @@ class VonMises(Distribution):
         """The circular variance, 1 - I_1 / I_0 of the concentration."""
         return 1 - (log_bessel(self.concentration, 1) - log_bessel(self.concentration, 0)).exp()
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with vesta.no_grad():
             kappa = self.concentration.to(vesta.float64)

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import vesta
-from vesta import Size, Tensor
+from vesta import Tensor
 
 from . import _linalg, constraints
 from ._special import digamma, mvlgamma
@@ -64,13 +64,9 @@ class Wishart(ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = only_one(
-            covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
-        )
+        given = only_one(covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
         if given is None:
-            raise AssertionError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-            )
+            raise AssertionError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         name, matrix = given
         if matrix.dim() < 2:
             raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
@@ -143,7 +139,7 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ (noise + roots.diag_embed())
         return factor @ factor.mT
 
-    def rsample(self, sample_shape: Any = Size(), max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Tensor:
         """Draws a differentiable sample; a matrix that is singular in its precision is drawn again.
 
         Args:
