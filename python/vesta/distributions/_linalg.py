@@ -49,8 +49,26 @@ class _Cholesky(vesta.autograd.Function):
         return (result + result.mT) / 2
 
 
+def _solve(matrix: Tensor, right: Tensor, upper: bool) -> Tensor:
+    """Solves with a triangular matrix; row by row on a device for which the library has no kernel."""
+    try:
+        return vesta.linalg.solve_triangular(matrix, right, upper=upper)
+    except NotImplementedError:
+        if matrix.device.type == "cpu":
+            raise
+    if upper:  # reversed, it is a lower one
+        return _solve(matrix.flip((-2, -1)), right.flip(-2), False).flip(-2)
+    shape = vesta.broadcast_shapes(matrix.shape[:-2], right.shape[:-2])
+    rows: list[Tensor] = []
+    for i, value in enumerate(right.expand(*shape, *right.shape[-2:]).unbind(-2)):
+        if rows:
+            value = value - (matrix[..., i : i + 1, :i] @ vesta.stack(rows, -2)).squeeze(-2)
+        rows.append(value / matrix[..., i, i].unsqueeze(-1))
+    return vesta.stack(rows, -2)
+
+
 def _solve_transposed(factor: Tensor, right: Tensor) -> Tensor:
-    return vesta.linalg.solve_triangular(factor.mT, right, upper=True)
+    return _solve(factor.mT, right, upper=True)
 
 
 def has_cholesky(matrix: Tensor) -> Tensor:
@@ -78,7 +96,7 @@ def cholesky(matrix: Tensor) -> Tensor:
 
 def solve_lower(factor: Tensor, right: Tensor) -> Tensor:
     """Solves ``factor x = right`` for lower triangular factors; batches broadcast."""
-    return vesta.linalg.solve_triangular(factor, right, upper=False)
+    return _solve(factor, right, upper=False)
 
 
 def cholesky_solve(right: Tensor, factor: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ class GeneralizedPareto(Distribution):
         return self.cdf(value).log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        return -expm1(self.log_survival_function(value))
+        return -expm1(self.log_survival_function(value).clamp(max=0))  # 0 below the support
 
     def icdf(self, value: Tensor) -> Tensor:
         near, k = self._near_zero()
