@@ -6,6 +6,7 @@ computes Vesta's.
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from typing import Any
@@ -236,6 +237,12 @@ def gradients(t: Any, case: Case, values: Any) -> dict[str, Any]:
         grads = {k: None if v.grad is None else v.grad.tolist() for k, v in leaves.items()}
         result[f"grad_{name}"] = grads if raised is None else raised
     return result
+
+
+def signature(t: Any, name: str) -> list[str]:
+    """Returns the parameters of a public function or class, with their defaults."""
+    found = inspect.signature(getattr(t.distributions, name)).parameters.values()
+    return [p.name if p.default is p.empty else f"{p.name}={shown(p.default)}".replace("Size([])", "()") for p in found]
 
 
 # ---- divergences -----------------------------------------------------------------------------------------------------

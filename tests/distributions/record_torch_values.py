@@ -5,6 +5,7 @@ Run it in an environment with PyTorch and mpmath: ``python tests/distributions/r
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,11 @@ def main() -> None:
         "constraints": {name: cases.measure_constraint(torch, name) for name in cases.CONSTRAINTS},
         "implicit": implicit_gradients(),
         "names": sorted(torch.distributions.__all__),
+        "signatures": {
+            name: cases.signature(torch, name)
+            for name in sorted(torch.distributions.__all__)
+            if inspect.isroutine(value := getattr(torch.distributions, name)) or isinstance(value, type)
+        },
     }
     wanted = {*cases.pairs(torch), ("LogNormal", "LogNormal"), ("Chi2", "Gamma"), ("Wishart", "Wishart")}
     for p, q in sorted(wanted):

@@ -82,6 +82,10 @@ def test_every_name_and_pair_is_here():
     assert [list(pair) for pair in cases.pairs(vesta)] == RECORD["pairs"]
 
 
+def test_signatures_are_pytorchs():
+    assert {name: cases.signature(vesta, name) for name in RECORD["signatures"]} == RECORD["signatures"]
+
+
 def test_every_table_row_is_recorded():
     assert {case.label for case in cases.CASES} == set(RECORD["distributions"])
     tested = {case.name for case in cases.CASES}

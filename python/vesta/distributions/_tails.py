@@ -9,8 +9,8 @@ derivatives beyond the reparameterization trick, 2018). Here
 with c = psi(a) for the gamma and psi(a) - psi(a + b) for the beta distribution. Where log x < c the first integrand
 has one sign, elsewhere the second, so that the right choice never cancels. With t = x exp(w) or logit t = logit x + w
 the integrand is exp(e(w)) times a weight, with a concave exponent e, e(0) = 0. It is integrated in two pieces, up to
-the mode of e and from there until e has fallen by ``_DEPTH``: by Gauss and Legendre's rule, or if a parameter is below
-1, so that e may bend sharply, by the tanh-sinh rule (Takahasi and Mori, Double exponential formulas for numerical
+the mode of e and from there until e has fallen by ``_DEPTH``: by Gauss and Legendre's rule, or for small parameters,
+where e may bend sharply, by the tanh-sinh rule (Takahasi and Mori, Double exponential formulas for numerical
 integration, 1974), which has more nodes.
 
 Columns of rows: functions get tensors [rows, 1] and nodes [nodes].
@@ -30,9 +30,12 @@ from ._special import _ASYMPTOTIC, _digamma_value, _lgamma_value, _stirling, exp
 
 _DEPTH = 42.0
 #: Nodes of Gauss and Legendre's rule, and the step of the tanh-sinh rule, by whether the dtype is float64: errors of
-#: about 1e-13, and of 1e-7.
-_NODES = {True: 40, False: 20}
+#: at most 1e-12, and of 2e-6. Both were chosen against the finer rule on 2000 samples for each of 25 parameters.
+_NODES = {True: 40, False: 24}
 _STEPS = {True: 0.04, False: 0.09}
+#: The least parameter, by the same, that takes the rule of Gauss and Legendre.
+_SMOOTH_GAMMA = {True: 1.0, False: 0.0}
+_SMOOTH_BETA = {True: 2.0, False: 1.0}
 #: How many elements times nodes are computed at a time.
 _CHUNK = 1 << 18
 _TINY = 1e-300
@@ -143,7 +146,8 @@ def gamma_sample_grad(a: Tensor, x: Tensor) -> Tensor:
         return _gamma_tail(rule, True, x.clamp(min=_TINY).log() >= c, a, x, c)
 
     wide_a, wide_x = (t.detach().to(vesta.float64) for t in (a, x))
-    moved = wide_x * _by_rows(value, x.dtype == vesta.float64, wide_a < 1, wide_a, wide_x)
+    precise = x.dtype == vesta.float64
+    moved = wide_x * _by_rows(value, precise, wide_a < _SMOOTH_GAMMA[precise], wide_a, wide_x)
     return vesta.where(wide_x > 0, moved, 0.0).to(x.dtype)
 
 
@@ -167,7 +171,8 @@ def gammainc_value(a: Tensor, x: Tensor) -> Tensor:
     wide_a, wide_x = (t.detach().to(vesta.float64) for t in vesta.broadcast_tensors(a, x))
     ok = (wide_x > 0) & (wide_x < math.inf) & (wide_a > 0)
     some_a, some_x = vesta.where(ok, wide_a, 1.0), vesta.where(ok, wide_x, 1.0)
-    found = _by_rows(value, x.dtype == vesta.float64, some_a < 1, some_a, some_x)
+    precise = x.dtype == vesta.float64
+    found = _by_rows(value, precise, some_a < _SMOOTH_GAMMA[precise], some_a, some_x)
     ends = vesta.where(wide_x == 0, 0.0, vesta.where(wide_x == math.inf, 1.0, vesta.full_like(wide_x, math.nan)))
     return vesta.where(ok, found, ends).to(x.dtype)
 
@@ -214,6 +219,7 @@ def beta_sample_grad(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     wide: list[Any] = [t.detach().to(vesta.float64) for t in (x, a, b)]
     inside = (wide[0] > 0) & (wide[0] < 1)
     safe = vesta.where(inside, wide[0], 0.5)
-    sharp = vesta.minimum(wide[1], wide[2]) < 1
-    value = wide[0] * _by_rows(_beta_tail, x.dtype == vesta.float64, sharp, safe, wide[1], wide[2])
+    precise = x.dtype == vesta.float64
+    sharp = vesta.minimum(wide[1], wide[2]) < _SMOOTH_BETA[precise]
+    value = wide[0] * _by_rows(_beta_tail, precise, sharp, safe, wide[1], wide[2])
     return vesta.where(inside, value, 0.0).to(x.dtype)
