@@ -31,11 +31,8 @@ def test_examples_run(module):
 
 
 def test_every_public_class_has_an_example():
-    without = [n for n in d.__all__ if isinstance(getattr(d, n), type) and ">>>" not in (getattr(d, n).__doc__ or "")]
-    assert set(without) <= {
-        *("ExponentialFamily", "ExpTransform", "PowerTransform", "SigmoidTransform", "SoftplusTransform"),
-        *("TanhTransform", "AbsTransform"),
-    }
+    classes = [n for n in d.__all__ if isinstance(getattr(d, n), type)]
+    assert not [n for n in classes if ">>>" not in (vars(getattr(d, n)).get("__doc__") or "")]
 
 
 def test_import_is_lazy():

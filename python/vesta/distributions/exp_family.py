@@ -19,6 +19,12 @@ class ExponentialFamily(Distribution):
     A subclass gives the natural parameters theta (``_natural_params``), the log normalizer F (``_log_normalizer``) and
     the mean of k (``_mean_carrier_measure``). The entropy F - <theta, F'> - E k follows by differentiation, as do
     divergences within a family; F. Nielsen and R. Nock, Entropies and cross-entropies of exponential families, 2010.
+
+    Example::
+
+        >>> from vesta.distributions import Exponential, ExponentialFamily
+        >>> Exponential(1.0).entropy(), ExponentialFamily.entropy(Exponential(1.0))
+        (tensor(1.), tensor(1.))
     """
 
     @property
@@ -34,8 +40,15 @@ class ExponentialFamily(Distribution):
 
     def _normalizer_and_gradients(self) -> tuple[list[Tensor], Tensor, Any]:
         """Returns natural parameters, the log normalizer and its gradients, which can be differentiated again."""
+        given = self._natural_params
+        if not any(p.requires_grad for p in given):
+            with vesta.enable_grad():
+                natural = [p.detach().requires_grad_() for p in given]
+                normalizer = self._log_normalizer(*natural)
+                gradients = vesta.autograd.grad(normalizer.sum(), natural)
+            return [p.detach() for p in natural], normalizer.detach(), gradients
         with vesta.enable_grad():
-            natural = [p.detach().requires_grad_() for p in self._natural_params]
+            natural = [p if p.requires_grad else p.detach().requires_grad_() for p in given]
             normalizer = self._log_normalizer(*natural)
             return natural, normalizer, vesta.autograd.grad(normalizer.sum(), natural, create_graph=True)
 

@@ -252,7 +252,15 @@ class _Elementwise(Transform):
 
 
 class ExpTransform(_Elementwise):
-    """y = exp(x)."""
+    """y = exp(x).
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.distributions import ExpTransform
+        >>> ExpTransform()(vesta.tensor(0.0))
+        tensor(1.)
+    """
 
     def _call(self, x: Tensor) -> Tensor:
         return x.exp()
@@ -265,7 +273,15 @@ class ExpTransform(_Elementwise):
 
 
 class SigmoidTransform(_Elementwise):
-    """y = 1 / (1 + exp(-x)), clamped to lie inside (0, 1)."""
+    """y = 1 / (1 + exp(-x)), clamped to lie inside (0, 1).
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.distributions import SigmoidTransform
+        >>> SigmoidTransform()(vesta.tensor([0.0, 99.0])) < 1
+        tensor([True, True])
+    """
 
     codomain = constraints.unit_interval
 
@@ -281,7 +297,15 @@ class SigmoidTransform(_Elementwise):
 
 
 class SoftplusTransform(_Elementwise):
-    """y = log(1 + exp(x))."""
+    """y = log(1 + exp(x)).
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.distributions import SoftplusTransform
+        >>> SoftplusTransform()(vesta.tensor(0.0))
+        tensor(0.6931)
+    """
 
     def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
@@ -294,7 +318,15 @@ class SoftplusTransform(_Elementwise):
 
 
 class TanhTransform(_Elementwise):
-    """y = tanh(x)."""
+    """y = tanh(x).
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.distributions import TanhTransform
+        >>> TanhTransform()(vesta.tensor(1.0))
+        tensor(0.7616)
+    """
 
     codomain = constraints.interval(-1.0, 1.0)
 
@@ -309,7 +341,15 @@ class TanhTransform(_Elementwise):
 
 
 class AbsTransform(_Elementwise):
-    """y = |x|, which is no bijection: the inverse is the nonnegative one of the two."""
+    """y = |x|, which is no bijection: the inverse is the nonnegative one of the two.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.distributions import AbsTransform
+        >>> AbsTransform()(vesta.tensor(-1.0))
+        tensor(1.)
+    """
 
     bijective = False
     sign = Transform.sign  # type: ignore[assignment]
@@ -322,7 +362,15 @@ class AbsTransform(_Elementwise):
 
 
 class PowerTransform(Transform):
-    """y = x**exponent for positive x; the exponent is a number or a tensor that broadcasts with x."""
+    """y = x**exponent for positive x; the exponent is a number or a tensor that broadcasts with x.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.distributions import PowerTransform
+        >>> PowerTransform(2.0).inv(vesta.tensor(9.0))
+        tensor(3.)
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
