@@ -241,7 +241,8 @@ def package() -> str:
     lines += ["from ._limits import finfo as finfo, iinfo as iinfo"]
     lines += ["from .serialization import load as load, save as save"]
     lines += ["from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage"]
-    lines += ["from . import hub as hub, serialization as serialization, storage as storage"]
+    lines += ["from . import distributions as distributions, hub as hub"]
+    lines += ["from . import serialization as serialization, storage as storage"]
     lines += ["from ._C import Number as Number"]
     for name, value in sorted(vars(vesta).items()):
         if name.startswith("_") or inspect.ismodule(value) or name in vesta._LAZY:
