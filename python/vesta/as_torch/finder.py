@@ -1,0 +1,116 @@
+"""The finder of ``torch``: each of its modules is the module of Vesta with that name, the same object.
+
+Where Vesta has none, the folder ``only/`` may: modules that mean nothing outside of PyTorch programs (``torch.jit``).
+What is left of PyTorch's modules is made when it is imported, and its names refuse when they are used
+(``missing.py``).
+
+Note [One object, two names]
+``sys.modules`` holds each module under both names. A copy of names instead would make two classes of one, or two
+values of a setting. The import system writes ``__spec__`` of a module that it has loaded: the loader of the second name
+restores it, so that a module still knows where it comes from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+from . import behaviour, missing, naming
+
+#: The folder of modules that exist for PyTorch programs only.
+_ONLY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "only")
+
+
+def counterpart(theirs: str) -> ModuleType | None:
+    """Returns the module of Vesta for a module ``torch...``, imported; None if PyTorch has no such module either.
+
+    Raises:
+        ImportError: the module exists, but something that it imports does not.
+    """
+    parent, _, name = theirs.rpartition(".")
+    above = sys.modules[parent]  # the import system has imported it
+    spec = getattr(above, "__spec__", None)
+    ours = f"{spec.name}.{name}" if spec is not None and spec.name.startswith("vesta") else None
+    if ours is not None:
+        if ours in sys.modules:
+            return sys.modules[ours]
+        if PathFinder.find_spec(ours, getattr(above, "__path__", None) or []) is not None:
+            return importlib.import_module(ours)
+    parts = theirs.split(".")[1:]
+    if any(os.path.exists(os.path.join(_ONLY, *parts[:-1], parts[-1] + end)) for end in (".py", "/__init__.py")):
+        return importlib.import_module("vesta.as_torch.only." + ".".join(parts))
+    return missing.module(theirs)
+
+
+class _SecondName:
+    """The loader of a module that is loaded already, under its other name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec
+
+    def get_code(self, name: str) -> Any:
+        loader = self.spec.loader if self.spec is not None else None
+        return loader.get_code(self.spec.name) if hasattr(loader, "get_code") else None
+
+    def get_source(self, name: str) -> Any:
+        loader = self.spec.loader if self.spec is not None else None
+        return loader.get_source(self.spec.name) if hasattr(loader, "get_source") else None
+
+    def is_package(self, name: str) -> bool:
+        return hasattr(self.module, "__path__")
+
+
+class _Naming:
+    """A loader of a module of Vesta that gives it its other name once it is executed."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        adopt(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+def adopt(module: ModuleType) -> None:
+    """Gives a module of Vesta that is loaded PyTorch's name, PyTorch's behaviour, and names that refuse."""
+    ours = module.__name__
+    theirs = naming.rename(module)
+    behaviour.apply(ours, module)
+    missing.attach(module, theirs)
+
+
+class Finder:
+    """Finds ``torch`` and what is below it, and names what is below ``vesta`` as it is loaded."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.startswith("vesta."):
+            spec = PathFinder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None and naming.torch_module(name) != name:
+                spec.loader = _Naming(spec.loader)  # type: ignore[assignment]
+            return spec
+        if name == "torch":
+            module: ModuleType | None = sys.modules["vesta"]
+        elif name.startswith("torch."):
+            module = counterpart(name)
+        else:
+            return None
+        if module is None:
+            return None
+        return ModuleSpec(name, _SecondName(module), is_package=hasattr(module, "__path__"))  # type: ignore[arg-type]
+
+    def invalidate_caches(self) -> None:
+        """Does nothing: nothing is kept."""
