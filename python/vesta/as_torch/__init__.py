@@ -10,6 +10,7 @@ that it starts. ``docs/as_torch.md`` is the guide; ``README.md`` beside this fil
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import Any
@@ -73,6 +74,7 @@ def install() -> None:
     naming.install()
     behaviour.install()
     sys.modules["torch"] = vesta
+    importlib.import_module("vesta.utils")  # PyTorch's is loaded with it, and programs rely on sys.modules
     _reach_children()
 
 

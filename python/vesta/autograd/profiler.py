@@ -89,7 +89,15 @@ class EventList(list):
     def export_chrome_trace(self, path: str) -> None:
         """Writes the events to a file that chrome://tracing opens."""
         events = [
-            {"name": e.name, "ph": "X", "ts": e.start, "dur": e.end - e.start, "tid": e.thread, "pid": "CPU", "args": {}}
+            {
+                "name": e.name,
+                "ph": "X",
+                "ts": e.start,
+                "dur": e.end - e.start,
+                "tid": e.thread,
+                "pid": "CPU",
+                "args": {},
+            }
             for e in self
         ]
         with open(path, "w", encoding="utf-8") as file:
@@ -208,4 +216,3 @@ def emit_itt(enabled: bool = True, record_shapes: bool = False) -> Iterator[None
 def kineto_available() -> bool:
     """Returns False: PyTorch's tracer is not used."""
     return False
-

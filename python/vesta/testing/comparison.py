@@ -135,9 +135,7 @@ def _compare(actual: Any, expected: Any, rules: _Rules) -> None:
         _compare_mappings(actual, expected, rules)
     elif isinstance(actual, collections.abc.Sequence):
         if len(actual) != len(expected):
-            raise _Differs(
-                AssertionError, f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
-            )
+            raise _Differs(AssertionError, f"The length of the sequences mismatch: {len(actual)} != {len(expected)}")
         for i, (a, b) in enumerate(zip(actual, expected)):
             _inside(i, a, b, rules)
     else:
@@ -195,9 +193,7 @@ def _dtype_of(value: Any) -> Any:
 
 def _compare_numbers(actual: Any, expected: Any, rules: _Rules) -> None:
     if rules.check_dtype and type(actual) is not type(expected):
-        raise _Differs(
-            AssertionError, f"The (d)types do not match: {type(actual)} != {type(expected)}."
-        )
+        raise _Differs(AssertionError, f"The (d)types do not match: {type(actual)} != {type(expected)}.")
     rtol, atol = rules.tolerances(_dtype_of(actual), _dtype_of(expected))
     if actual == expected or (rules.equal_nan and cmath.isnan(actual) and cmath.isnan(expected)):
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import data, hooks
+from . import hooks
 
 __all__ = [
     "checkpoint",
@@ -20,7 +20,7 @@ __all__ = [
     "tensorboard",
 ]
 #: Modules that are imported on first use.
-_LAZY = ("_pytree", "checkpoint", "collect_env", "dlpack", "model_zoo", "serialization", "tensorboard")
+_LAZY = ("_pytree", "checkpoint", "collect_env", "data", "dlpack", "model_zoo", "serialization", "tensorboard")
 
 
 def __getattr__(name: str) -> Any:

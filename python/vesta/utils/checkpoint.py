@@ -81,9 +81,7 @@ def set_device_states(devices: list[int], states: list[Tensor], *, device_type: 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns the inputs as leaves that require grad where they did. RuntimeError: not a tuple."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(
-            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
-        )
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
 
 
@@ -115,9 +113,7 @@ class _Surroundings:
                 set_device_states(self.devices, self.states)
             for kind, enabled, dtype in self.autocast:
                 if enabled != _C.is_autocast_enabled(kind) or enabled:
-                    stack.enter_context(
-                        vesta.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=self.cache)
-                    )
+                    stack.enter_context(vesta.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=self.cache))
             yield
 
 
@@ -268,9 +264,7 @@ def checkpoint(
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in ("default", "none"):
-        raise ValueError(
-            f"checkpoint: expected 'default' or 'none', got {determinism_check!r} (determinism_check)."
-        )
+        raise ValueError(f"checkpoint: expected 'default' or 'none', got {determinism_check!r} (determinism_check).")
     forward_context, again_context = context_fn()
     surroundings = _Surroundings(preserve, [*args, *kwargs.values()])
 

@@ -56,9 +56,7 @@ class SummaryWriter:
         filename_suffix: str = "",
     ) -> None:
         folder = None if log_dir is None else str(log_dir)
-        self._writer = _package().SummaryWriter(
-            folder, comment, purge_step, max_queue, flush_secs, filename_suffix
-        )
+        self._writer = _package().SummaryWriter(folder, comment, purge_step, max_queue, flush_secs, filename_suffix)
         self.log_dir = self._writer.logdir
         self.purge_step, self.max_queue, self.flush_secs = purge_step, max_queue, flush_secs
         self.filename_suffix = filename_suffix

@@ -103,7 +103,14 @@ class CustomOpDef(ops.Operator):
 
 
 def custom_op(
-    name: str, fn: Any = None, /, *, mutates_args: Any = (), device_types: Any = None, schema: Any = None, tags: Any = None
+    name: str,
+    fn: Any = None,
+    /,
+    *,
+    mutates_args: Any = (),
+    device_types: Any = None,
+    schema: Any = None,
+    tags: Any = None,
 ) -> Any:
     """Makes an operator ``namespace::name`` of a function; a decorator without ``fn``.
 
