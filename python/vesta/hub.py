@@ -39,6 +39,11 @@ def get_dir() -> str:
     return os.path.join(os.path.expanduser(home), "hub")
 
 
+def _get_torch_home() -> str:
+    """Returns the folder in which that of the cache is."""
+    return os.path.dirname(get_dir())
+
+
 def set_dir(d: str | os.PathLike[str]) -> None:
     """Sets the folder of the cache."""
     global _hub_dir

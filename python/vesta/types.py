@@ -9,7 +9,7 @@ from typing import Any, Union
 import vesta
 from vesta._C import Size, Tensor
 
-__all__ = ["Device", "FileLike", "IntLikeType", "Number", "Storage", "_device", "_dtype", "_int", "_size"]
+__all__ = ["Device", "FileLike", "IntLikeType", "Number", "_device", "_dtype", "_int", "_size"]
 
 _int, _float, _bool, _complex = int, float, bool, complex
 _dtype, _device, _layout = vesta.dtype, vesta.device, vesta.layout

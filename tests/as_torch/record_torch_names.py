@@ -2,8 +2,9 @@
 
     python tests/as_torch/record_torch_names.py python/vesta/as_torch/names.txt
 
-A name whose object is also in a package above is written ``name@package``. Modules that need something that is not installed are listed without names, and so are those inside of PyTorch
-(``torch._inductor.config``), of which programs import some.
+A name whose object is also in a package above is written ``name@package``. Modules that need something that is not
+installed are listed without names, and so are those inside of PyTorch (``torch._inductor.config``), of which programs
+import some.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def public(name: str) -> list[str]:
     found = []
     for key in {*vars(module), *listed}:
         value = getattr(module, key, None)
-        hidden = key.startswith("_") and key not in listed and name != "torch"
+        own = getattr(value, "__module__", None) == name
+        hidden = key.startswith("_") and key not in listed and name != "torch" and not own
         if key.startswith("__") or hidden or isinstance(value, types.ModuleType) or key == "annotations":
             continue
         home = getattr(value, "__module__", None)

@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _library() -> Any:
     """Returns the library, None if it is not found."""
     for name in ("libnvToolsExt.so.1", "libnvToolsExt.so"):

@@ -80,8 +80,8 @@ def assert_close(
     Args:
         actual, expected: tensors, numbers, arrays, or sequences and mappings of them.
         allow_subclasses: whether two inputs of related classes are compared.
-        rtol, atol: the tolerances; both or none. By default they follow the dtype: 1.3e-6 and 1e-5 for float32, 1e-7 for
-            float64, 1e-3 and 1e-5 for float16, 1.6e-2 and 1e-5 for bfloat16, 0 for integers.
+        rtol, atol: the tolerances; both or none. By default they follow the dtype: 1.3e-6 and 1e-5 for float32, 1e-7
+            for float64, 1e-3 and 1e-5 for float16, 1.6e-2 and 1e-5 for bfloat16, 0 for integers.
         equal_nan: whether NaN equals NaN.
         check_device, check_dtype, check_layout, check_stride: whether these must be equal.
         msg: the text of the error, or a function that makes it from the one it would have.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["FileWriter", "RecordWriter", "SummaryWriter"]
+__all__ = ["SummaryWriter"]
 
 
 def _package() -> Any:

@@ -1,4 +1,4 @@
-"""``torch.ops``: operators by namespace. ``aten`` has Vesta's functions; others have what ``torch.library`` was given."""
+"""``torch.ops``: operators by namespace: Vesta's functions in ``aten``, in others what ``torch.library`` was given."""
 
 from __future__ import annotations
 
