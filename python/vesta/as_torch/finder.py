@@ -58,28 +58,31 @@ class _SecondName:
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec
 
-    def get_code(self, name: str) -> Any:
-        loader = self.spec.loader if self.spec is not None else None
-        return loader.get_code(self.spec.name) if hasattr(loader, "get_code") else None
-
-    def get_source(self, name: str) -> Any:
-        loader = self.spec.loader if self.spec is not None else None
-        return loader.get_source(self.spec.name) if hasattr(loader, "get_source") else None
-
     def is_package(self, name: str) -> bool:
         return hasattr(self.module, "__path__")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.spec.loader if self.spec is not None else None, name)
 
 
 class _Naming:
     """A loader of a module of Vesta that gives it its other name once it is executed."""
 
-    def __init__(self, loader: Any) -> None:
-        self.loader = loader
+    def __init__(self, loader: Any, name: str) -> None:
+        self.loader, self.name = loader, name
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self.loader
         self.loader.exec_module(module)
         adopt(module)
+
+    def get_code(self, name: str) -> Any:
+        """Returns the code of the module; ``runpy`` asks by either name."""
+        return self.loader.get_code(self.name)
+
+    def get_source(self, name: str) -> Any:
+        """Returns the text of the module; ``linecache`` asks by either name."""
+        return self.loader.get_source(self.name)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.loader, name)
@@ -100,7 +103,7 @@ class Finder:
         if name.startswith("vesta."):
             spec = PathFinder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None and naming.torch_module(name) != name:
-                spec.loader = _Naming(spec.loader)  # type: ignore[assignment]
+                spec.loader = _Naming(spec.loader, name)  # type: ignore[assignment]
             return spec
         if name == "torch":
             module: ModuleType | None = sys.modules["vesta"]
