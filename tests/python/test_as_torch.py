@@ -5,7 +5,6 @@ Every program runs in a process of its own, since there is no way back from ``in
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -14,32 +13,7 @@ from pathlib import Path
 
 import pytest
 import vesta
-
-RUN = [sys.executable, "-m", "vesta.as_torch"]
-LIMIT = 120  # seconds; whatever takes this long, even on a busy machine, hangs
-
-
-def environment() -> dict[str, str]:
-    """Returns this process's environment without a device."""
-    drop = ("VESTA_CUDA_LIBRARY", "RANK", "WORLD_SIZE", "OMP_NUM_THREADS")
-    return {name: value for name, value in os.environ.items() if name not in drop}
-
-
-def run(*command: str, **options: object) -> str:
-    """Runs a command, which must end with status 0, and returns what it prints."""
-    done = subprocess.run(
-        [*command], capture_output=True, text=True, timeout=LIMIT, env=environment(), check=False, **options
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def program(folder: Path, text: str, *arguments: str) -> str:
-    """Runs a program as a script under ``vesta.as_torch`` and returns what it prints."""
-    path = folder / "program.py"
-    path.write_text(textwrap.dedent(text))
-    return run(*RUN, str(path), *arguments)
-
+from as_torch_programs import LIMIT, RUN, environment, program, run
 
 # ---- starting ---------------------------------------------------------------------------------------------------
 
@@ -383,7 +357,8 @@ def test_the_launcher_starts_within_a_program(tmp_path: Path) -> None:
         f"""
         import subprocess, sys
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "1"]
-        print(subprocess.run([*command, {str(tmp_path / "rank.py")!r}], capture_output=True, text=True, check=True).stdout)
+        command.append({str(tmp_path / "rank.py")!r})
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         """,
     )
     assert "tensor([1.]) 2.15.0" in out

@@ -108,7 +108,8 @@ class autocast:
             )
         )
         _C.set_autocast_enabled(self.device, self._enabled)
-        _C.set_autocast_dtype(self.device, self.fast_dtype)
+        if self.fast_dtype.is_floating_point:
+            _C.set_autocast_dtype(self.device, self.fast_dtype)
         _C.set_autocast_cache_enabled(self._cache_enabled)
         _C.autocast_increment_nesting()
         return self

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -25,44 +26,40 @@ from . import behaviour, missing, naming
 _ONLY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "only")
 
 
-def counterpart(theirs: str) -> ModuleType | None:
-    """Returns the module of Vesta for a module ``torch...``, imported; None if PyTorch has no such module either.
-
-    Raises:
-        ImportError: the module exists, but something that it imports does not.
-    """
+def locate(theirs: str) -> Callable[[], ModuleType] | None:
+    """Returns what imports the module of Vesta for a module ``torch...``; None if PyTorch has no such module either."""
     parent, _, name = theirs.rpartition(".")
+    if not parent:
+        return lambda: sys.modules["vesta"]
     above = sys.modules[parent]  # the import system has imported it
     spec = getattr(above, "__spec__", None)
-    ours = f"{spec.name}.{name}" if spec is not None and spec.name.startswith("vesta") else None
-    if ours is not None:
-        if ours in sys.modules:
-            return sys.modules[ours]
-        if PathFinder.find_spec(ours, getattr(above, "__path__", None) or []) is not None:
-            return importlib.import_module(ours)
+    if spec is not None and spec.name.startswith("vesta"):
+        ours = f"{spec.name}.{name}"
+        if ours in sys.modules or PathFinder.find_spec(ours, getattr(above, "__path__", None) or []) is not None:
+            return lambda: importlib.import_module(ours)
     parts = theirs.split(".")[1:]
-    if any(os.path.exists(os.path.join(_ONLY, *parts[:-1], parts[-1] + end)) for end in (".py", "/__init__.py")):
-        return importlib.import_module("vesta.as_torch.only." + ".".join(parts))
-    return missing.module(theirs)
+    if os.path.exists(os.path.join(_ONLY, *parts) + ".py"):
+        return lambda: importlib.import_module("vesta.as_torch.only." + ".".join(parts))
+    return (lambda: missing.module(theirs)) if theirs in missing.names() else None
 
 
 class _SecondName:
-    """The loader of a module that is loaded already, under its other name."""
+    """The loader of a module under its other name: it imports the module under its first one.
 
-    def __init__(self, module: ModuleType) -> None:
-        self.module, self.spec = module, module.__spec__
+    Not the finder: what a finder has put into ``sys.modules`` the import system would load once more.
+    """
+
+    def __init__(self, load: Callable[[], ModuleType]) -> None:
+        self.load = load
+        self.spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return self.module
+        module = self.load()
+        self.spec = module.__spec__
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec
-
-    def is_package(self, name: str) -> bool:
-        return hasattr(self.module, "__path__")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.spec.loader if self.spec is not None else None, name)
 
 
 class _Naming:
@@ -105,15 +102,10 @@ class Finder:
             if spec is not None and spec.loader is not None and naming.torch_module(name) != name:
                 spec.loader = _Naming(spec.loader, name)  # type: ignore[assignment]
             return spec
-        if name == "torch":
-            module: ModuleType | None = sys.modules["vesta"]
-        elif name.startswith("torch."):
-            module = counterpart(name)
-        else:
+        if name != "torch" and not name.startswith("torch."):
             return None
-        if module is None:
-            return None
-        return ModuleSpec(name, _SecondName(module), is_package=hasattr(module, "__path__"))  # type: ignore[arg-type]
+        load = locate(name)
+        return None if load is None else ModuleSpec(name, _SecondName(load))  # type: ignore[arg-type]
 
     def invalidate_caches(self) -> None:
         """Does nothing: nothing is kept."""

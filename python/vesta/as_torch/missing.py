@@ -46,6 +46,7 @@ REASONS = {
     "torch.profiler": "Vesta does not have it yet",
     "torch.quantization": "Vesta has no quantized values; use float16 or bfloat16",
     "torch.sparse": "Vesta has no sparse tensors",
+    "torch.vmap": "Vesta does not transform functions; vesta.autograd.grad gives derivatives",
     "torch.utils.cpp_extension": "extensions are compiled against PyTorch's headers; Vesta's are another library's",
     "torch.utils.mobile_optimizer": "Vesta does not record programs",
     "torch.xpu": "Vesta computes on the CPU and on CUDA devices",
@@ -165,10 +166,8 @@ class Rest(ModuleType):
         return sorted({*vars(self), *names().get(self.__name__, ())})
 
 
-def module(theirs: str) -> ModuleType | None:
-    """Makes the module ``torch...`` for which Vesta has none; None if PyTorch has no such module."""
-    if theirs not in names():
-        return None
+def module(theirs: str) -> ModuleType:
+    """Makes the module ``torch...`` for which Vesta has none."""
     made = Rest(theirs, f"Not available: {reason(theirs)}.")
     made.__path__ = []  # type: ignore[attr-defined]
     return made
