@@ -42,7 +42,7 @@ _LAZY = {
     **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_not_implemented"), "._process_settings"),
     **dict.fromkeys(("_check_type", "_check_value", "is_warn_always_enabled"), "._process_settings"),
     **dict.fromkeys(("get_default_device", "set_default_device"), "._default_device"),
-    **dict.fromkeys(("fork_rng", "default_generator"), ".random"),
+    "fork_rng": ".random",
     "set_printoptions": "._printing",
 }
 #: Numbers by their names in mathematics, and ``newaxis`` for subscripts.

@@ -15,7 +15,7 @@ from ._C import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 #: The generator of functions that are given none, on the CPU.
-default_generator = _C._default_generator(_C.device("cpu"))
+default_generator = _C.default_generator
 
 
 @contextlib.contextmanager

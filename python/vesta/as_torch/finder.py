@@ -38,7 +38,7 @@ def locate(theirs: str) -> Callable[[], ModuleType] | None:
         if ours in sys.modules or PathFinder.find_spec(ours, getattr(above, "__path__", None) or []) is not None:
             return lambda: importlib.import_module(ours)
     parts = theirs.split(".")[1:]
-    if os.path.exists(os.path.join(_ONLY, *parts) + ".py"):
+    if any(os.path.exists(os.path.join(_ONLY, *parts) + end) for end in (".py", "/__init__.py")):
         return lambda: importlib.import_module("vesta.as_torch.only." + ".".join(parts))
     return (lambda: missing.module(theirs)) if theirs in missing.names() else None
 
