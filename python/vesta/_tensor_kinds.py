@@ -47,11 +47,6 @@ def storage(self: Tensor) -> Any:
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
 
-def names(self: Tensor) -> tuple[None, ...]:
-    """A None for each dimension: dimensions have no names."""
-    return (None,) * self.dim()
-
-
 def _no(self: Tensor) -> bool:
     """Returns False."""
     return False
@@ -98,8 +93,8 @@ def _not_recording() -> Any:
 
 
 def __reversed__(self: Tensor) -> Tensor:
-    """Returns the elements of all dimensions in reverse order, as a copy."""
-    return self.flip(tuple(range(self.dim()))) if self.dim() else self
+    """Returns the rows (of the first dimension) in reverse order, as a copy."""
+    return self.flip(0) if self.dim() else self
 
 
 def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
@@ -120,8 +115,7 @@ def _slots() -> Iterator[tuple[str, Any]]:
         yield method.__name__, method
     yield "typed_storage", storage
     yield "_typed_storage", storage
-    yield "names", property(names)
-    for name in ("has_names", "is_conj", "is_neg", "is_distributed", "is_coalesced"):
+    for name in ("is_conj", "is_neg", "is_distributed", "is_coalesced"):
         yield name, _no
     for name in _NO_KIND:
         yield name, property(_no)

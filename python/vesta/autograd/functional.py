@@ -72,8 +72,8 @@ def _grads(
     if strict and any(g is None for g in found):
         index = next(i for i, g in enumerate(found) if g is None)
         raise RuntimeError(
-            f"{op}: expected outputs that depend on every input, got one that is independent of input {index}. This is "
-            "not allowed in strict mode."
+            f"{op}: an output of the user-provided function is independent of input {index}. This is not allowed in "
+            "strict mode."
         )
     return tuple(vesta.zeros_like(x) if g is None else g for g, x in zip(found, inputs))
 
@@ -190,7 +190,7 @@ def _scalar(func: Callable[..., Any], op: str) -> Callable[..., Tensor]:
     def checked(*points: Tensor) -> Tensor:
         out = func(*points)
         if not isinstance(out, Tensor) or out.numel() != 1:
-            raise RuntimeError(f"{op}: expected a function that returns a single Tensor with a single element.")
+            raise RuntimeError(f"The Tensor returned by the function given to {op} should contain a single element")
         return out.reshape(())
 
     return checked
@@ -238,13 +238,20 @@ def vhp(
         >>> vesta.autograd.functional.vhp(lambda x: (x**3).sum(), vesta.tensor([1.0, 2.0]), vesta.ones(2))[1]
         tensor([ 6., 12.])
     """
+    return _second(func, inputs, v, create_graph, strict, "vhp")
+
+
+def _second(
+    func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, op: str
+) -> tuple[Tensor, Any]:
+    """Returns the result of ``func``, and its Hessian times ``v``."""
     with vesta.enable_grad():
-        given = _tuple(inputs, "inputs", "vhp")
+        given = _tuple(inputs, "inputs", op)
         points = _leaves(given, create_graph)
-        vectors = _vectors(v, given, "vhp")
-        out = _scalar(func, "vhp")(*points)
-        first = _grads((out,), points, (None,), True, strict, "vhp")
-        found = _grads(first, points, vectors, create_graph, False, "vhp")
+        vectors = _vectors(v, given, op)
+        out = _scalar(func, op)(*points)
+        first = _grads((out,), points, (None,), True, strict, op)
+        found = _grads(first, points, vectors, create_graph, False, op)
     return _finish((out,), True, create_graph), _finish(found, not isinstance(inputs, (tuple, list)), create_graph)
 
 
@@ -260,4 +267,4 @@ def hvp(
         >>> vesta.autograd.functional.hvp(lambda x: (x**3).sum(), vesta.tensor([1.0, 2.0]), vesta.ones(2))[1]
         tensor([ 6., 12.])
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return _second(func, inputs, v, create_graph, strict, "hvp")

@@ -97,8 +97,8 @@ def assert_close(
         >>> vesta.testing.assert_close(vesta.tensor(1.0) / 3, vesta.tensor(0.333333333))
     """
     if (rtol is None) != (atol is None):
-        name, other = ("rtol", "atol") if atol is None else ("atol", "rtol")
-        raise ValueError(f"rtol and atol must both be specified or both be unspecified, but got no {other} for {name}.")
+        missing = "rtol" if rtol is None else "atol"
+        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
     rules = _Rules(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     try:
         _compare(actual, expected, rules)
@@ -122,10 +122,9 @@ def _compare(actual: Any, expected: Any, rules: _Rules) -> None:
             TypeError,
             f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.",
         )
-    if actual is None or isinstance(actual, (str, bytes)):
-        if actual != expected:
-            raise _Differs(AssertionError, f"Expected {expected!r}, but got {actual!r}.")
-    elif isinstance(actual, Tensor):
+    if actual is None:
+        return
+    if isinstance(actual, Tensor):
         _compare_tensors(actual, expected, rules)
     elif type(actual).__module__ == "numpy" and hasattr(actual, "dtype"):
         _compare_tensors(_of_array(actual), _of_array(expected), rules)
@@ -133,7 +132,7 @@ def _compare(actual: Any, expected: Any, rules: _Rules) -> None:
         _compare_numbers(actual, expected, rules)
     elif isinstance(actual, collections.abc.Mapping):
         _compare_mappings(actual, expected, rules)
-    elif isinstance(actual, collections.abc.Sequence):
+    elif isinstance(actual, collections.abc.Sequence) and not isinstance(actual, (str, bytes)):
         if len(actual) != len(expected):
             raise _Differs(AssertionError, f"The length of the sequences mismatch: {len(actual)} != {len(expected)}")
         for i, (a, b) in enumerate(zip(actual, expected)):
