@@ -44,7 +44,8 @@ def test_what_is_close(a: Any, b: Any, options: dict[str, Any]) -> None:
             vesta.tensor([[1.0, 2.0], [3.0, 5.0]]),
             {},
             "Tensor-likes are not close!\n\nMismatched elements: 1 / 4 (25.0%)\nGreatest absolute difference: 1.0 at "
-            "index (1, 1) (up to 1e-05 allowed)\nGreatest relative difference: 0.2 at index (1, 1) (up to 1.3e-06 allowed)",
+            "index (1, 1) (up to 1e-05 allowed)\nGreatest relative difference: 0.2 at index (1, 1) (up to 1.3e-06 "
+            "allowed)",
         ),
         (vesta.tensor([1, 2]), vesta.tensor([1, 4]), {}, "Tensor-likes are not equal!"),
         (vesta.tensor(2.0), vesta.tensor(1.0), {}, "Scalars are not close!\n\nExpected 1.0 but got 2.0."),
