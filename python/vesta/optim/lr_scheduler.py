@@ -127,6 +127,10 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
 
+class _LRScheduler(LRScheduler):
+    """The name of the base class before PyTorch 2.0."""
+
+
 class _FunctionLR(LRScheduler):
     """A schedule by functions, one for all groups or one for each; only the attributes of callable objects are
     saved."""
