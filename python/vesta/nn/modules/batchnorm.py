@@ -15,8 +15,8 @@ from vesta.nn.parameter import Parameter
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
-class _BatchNorm(Module):
-    """The common part of batch normalizations; a subclass defines its inputs."""
+class _NormBase(Module):
+    """The common part of normalizations per channel: parameters and running statistics."""
 
     _version = 2
     _load_defers = True
@@ -76,6 +76,26 @@ class _BatchNorm(Module):
         if input.dim() not in self._dims:
             raise ValueError(f"expected {self._expected} input (got {input.dim()}D input)")
 
+    def extra_repr(self) -> str:
+        """Returns the constructor's arguments."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
+    ) -> None:
+        version = local_metadata.get("version")
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            state_dict[key] = vesta.tensor(0, dtype=vesta.int64)  # older checkpoints did not count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """The common part of batch normalizations; a subclass defines its inputs."""
+
     def _count_batch(self) -> float:
         """Counts a batch in training; returns its weight in the running statistics."""
         momentum = 0.0 if self.momentum is None else self.momentum
@@ -102,22 +122,6 @@ class _BatchNorm(Module):
             momentum,
             self.eps,
         )
-
-    def extra_repr(self) -> str:
-        """Returns the constructor's arguments."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
-
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
-    ) -> None:
-        version = local_metadata.get("version")
-        key = prefix + "num_batches_tracked"
-        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
-            state_dict[key] = vesta.tensor(0, dtype=vesta.int64)  # older checkpoints did not count
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
 class BatchNorm1d(_BatchNorm):
