@@ -324,8 +324,8 @@ def _fractional(
             raise RuntimeError(f"{op}: pool size ({kernel}) too large relative to input size ({size}).")
     places = vesta.zeros([1] * (2 * dims + 2), dtype=vesta.int64, device=input.device)
     for i, (size, output, kernel) in enumerate(zip(sizes, outputs, kernels)):
-        # PyTorch's samples are in the order of width, height (and depth): the last dimension takes the first.
-        starts = _starts(samples[..., dims - 1 - i], size, output, kernel)
+        # The order of the numbers is PyTorch's: width, height for images, but depth, height, width for volumes.
+        starts = _starts(samples[..., 1 - i if dims == 2 else i], size, output, kernel)
         line = starts.unsqueeze(-1) + vesta.arange(kernel, device=input.device)  # [N, C, output, kernel]
         shape = [batch, channels, *[1] * (2 * dims)]
         shape[2 + i], shape[2 + dims + i] = output, kernel

@@ -72,6 +72,7 @@ class _TransformerLayer(Module):
     def _set_activation(self, activation: Any) -> None:
         expect(type(self).__name__, "activation", activation, (str, Callable), "a name or a function")
         self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
+        self.activation_relu_or_gelu = 1 if self.activation is F.relu else 2 if self.activation is F.gelu else 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
