@@ -22,8 +22,9 @@ def main() -> None:
     lines = []
     for row in ROWS:
         lines.append(f"{json.dumps(str(row))}: {json.dumps(outcome(torch, row), separators=(',', ':'))}")
+    version = torch.__version__.partition("+")[0]
     table = Path(__file__).parent / "recorded.json"
-    table.write_text("{\n" + ",\n".join([f'"version": "{torch.__version__.partition("+")[0]}"', *lines]) + "\n}\n")
+    table.write_text("{\n" + ",\n".join([f'"version": "{version}"', *lines]) + "\n}\n")
 
 
 if __name__ == "__main__":

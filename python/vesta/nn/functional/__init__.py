@@ -9,7 +9,7 @@ from __future__ import annotations
 import vesta
 from vesta._C import _nn
 
-from . import activation, attention, loss, normalization, pooling
+from . import activation, attention, loss, normalization, pooling, vision
 from . import dropout as _dropouts
 from . import embedding as _tables
 from .activation import *  # noqa: F403
@@ -20,8 +20,9 @@ from .loss import *  # noqa: F403
 from .loss import _reduction  # noqa: F401
 from .normalization import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .vision import *  # noqa: F403
 
-_PARTS = (activation, attention, _dropouts, _tables, loss, normalization, pooling)
+_PARTS = (activation, attention, _dropouts, _tables, loss, normalization, pooling, vision)
 _OWN = tuple(name for part in _PARTS for name in part.__all__)
 
 #: Names that stand in ``vesta`` as well.

@@ -524,7 +524,15 @@ def multilabel_soft_margin_loss(
     """
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
-    return ops.multilabel_soft_margin_loss(input, target, weight, reduction)
+    expect("multilabel_soft_margin_loss", "input", input, Tensor, "Tensor")
+    expect("multilabel_soft_margin_loss", "target", target, Tensor, "Tensor")
+    losses = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
+    if weight is not None:
+        losses = losses * weight
+    losses = losses.sum(-1) / input.size(-1)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 def multi_margin_loss(
