@@ -244,7 +244,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Returns the image that sums windows, columns of ``input`` [N, C * kH * kW, L] or [C * kH * kW, L], at their places.
+    """Returns the image that sums windows, columns of ``input`` [N, C * kH * kW, L] or [C * kH * kW, L], at their
+    places.
 
     Args:
         output_size: (H, W).
