@@ -6,7 +6,6 @@
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/compare.h>
-#include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
@@ -102,50 +101,6 @@ Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tenso
 
 }  // namespace
 
-namespace {
-void check_numbers(const Tensor& t, const char* op) {
-  VESTA_CHECK(t.dtype() != DType::bool_, not_implemented, op, ": expected a number dtype, got bool.");
-}
-void check_matrices(const Tensor& a, const Tensor& b, const char* op) {
-  VESTA_CHECK(a.dim() == 2 && b.dim() == 2, value, op, ": expected two matrices, got ", a.sizes(), " and ", b.sizes(),
-              ".");
-  VESTA_CHECK(a.sizes()[1] == b.sizes()[0], value, op, ": inner sizes must agree, got a ", a.sizes(), " and b ",
-              b.sizes(), " (", a.sizes()[1], " vs ", b.sizes()[0], ").");
-  check_numbers(a, op);
-}
-}  // namespace
-
-Tensor mm_composite(const Tensor& a, const Tensor& b) {
-  check_matrices(a, b, "mm");
-  return matmul(a, b);
-}
-
-Tensor bmm_composite(const Tensor& a, const Tensor& b) {
-  VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
-              "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
-  check_numbers(a, "bmm");
-  return matmul(a, b);
-}
-
-Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
-  check_matrices(mat1, mat2, "addmm");
-  const bool whole = !is_differentiable(mat1.dtype());
-  VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
-              "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ",
-              alpha, " and ", beta, ".");
-  Dims sizes{mat1.sizes()[0], mat2.sizes()[1]};
-  VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmm")), IntSpan(sizes)), value,
-              "addmm: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
-  // A product of 16-bit floats may be beyond their range before alpha brings it back.
-  const bool wide = alpha != 1 && compute_type(mat1.dtype()) != mat1.dtype();
-  Tensor product = wide ? matmul(mat1.to(DType::float32), mat2.to(DType::float32)) : matmul(mat1, mat2);
-  // As BLAS has it: what alpha = 0 ignores may be NaN.
-  if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
-  else if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
-  if (beta != 0) product = add(product, input, beta);  // as BLAS has it: NaN of an ignored input does not count
-  return wide ? product.to(promote(mat1.dtype(), input.dtype())) : product;
-}
-
 Tensor softmax_composite(const Tensor& input, int64_t dim, MaybeDType dtype) {
   if (!dtype) return _softmax(input, dim);
   autocast::Pause as_asked;
@@ -156,34 +111,6 @@ Tensor log_softmax_composite(const Tensor& input, int64_t dim, MaybeDType dtype)
   if (!dtype) return _log_softmax(input, dim);
   autocast::Pause as_asked;
   return _log_softmax(input.to(*dtype), dim);
-}
-
-Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
-                                Word padding, IntList dilation, int64_t groups) {
-  if (padding == "valid") return conv2d(input, weight, bias, stride, 0, dilation, groups);
-  VESTA_CHECK(padding == "same", value, "conv2d: expected padding 'valid', 'same' or integers, got '", padding,
-              "' (padding).");
-  VESTA_CHECK(std::ranges::all_of(stride, [](int64_t s) { return s == 1; }), runtime,
-              "conv2d: padding='same' is not supported for strided convolutions.");
-  VESTA_CHECK(weight.dim() == 4, value, "conv2d: expected a 4-d weight [out, in / groups, kh, kw], got ",
-              weight.sizes(), ".");
-  const auto steps = pair_of(dilation, "conv2d", "dilation");
-  Dims both, total;
-  for (size_t d = 0; d < 2; ++d) {
-    total.push_back(steps[d] * (weight.sizes()[d + 2] - 1));
-    both.push_back((total[d] + 1) / 2);
-  }
-  // An odd total goes on the far side. The op pads both sides alike: take one more there and drop what it added.
-  Tensor r = conv2d(input, weight, bias, stride, both, dilation, groups);
-  for (int64_t d = 0; d < 2; ++d) {
-    if (total[size_t(d)] % 2) r = narrow(r, d - 2, 1, r.size(d - 2) - 1);
-  }
-  return r;
-}
-
-Tensor max_pool2d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
-                            bool ceil_mode) {
-  return std::get<0>(max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
 Tensor _dropout_composite(const Tensor& input, double p, bool training) {

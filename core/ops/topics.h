@@ -15,8 +15,10 @@
 #include <vesta/core/ops/lists/matmul.h>
 #include <vesta/core/ops/lists/norm.h>
 #include <vesta/core/ops/lists/optim.h>
+#include <vesta/core/ops/lists/pool.h>
 #include <vesta/core/ops/lists/random.h>
 #include <vesta/core/ops/lists/reduce.h>
+#include <vesta/core/ops/lists/resample.h>
 #include <vesta/core/ops/lists/select.h>
 #include <vesta/core/ops/lists/shape.h>
 #include <vesta/core/ops/lists/softmax.h>
@@ -43,6 +45,8 @@
   X(linalg, VESTA_OPS_LINALG)                                                                                          \
   X(fft, VESTA_OPS_FFT)                                                                                                \
   X(conv, VESTA_OPS_CONV)                                                                                              \
+  X(pool, VESTA_OPS_POOL)                                                                                              \
+  X(resample, VESTA_OPS_RESAMPLE)                                                                                      \
   X(shape, VESTA_OPS_SHAPE)                                                                                            \
   X(softmax, VESTA_OPS_SOFTMAX)                                                                                        \
   X(sort, VESTA_OPS_SORT)                                                                                              \
