@@ -10,11 +10,25 @@ from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
+from vesta.nn.modules.lazy import LazyModuleMixin
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.utils import _reverse_repeat_tuple, sizes
-from vesta.nn.parameter import Parameter
+from vesta.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+__all__ = [
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -429,3 +443,256 @@ class ConvTranspose3d(_ConvTransposeNd):
         return F.conv_transpose3d(
             input, self.weight, self.bias, self.stride, self.padding, padding, self.groups, self.dilation
         )
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """The common part of convolutions that take ``in_channels`` from their first input."""
+
+    _dims: int
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    groups: int
+    transposed: bool
+    weight: UninitializedParameter
+    bias: UninitializedParameter | None
+
+    def _without_shape(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        """Puts parameters without a shape in place of those of no channels."""
+        if out_channels % self.groups != 0:
+            raise ValueError("out_channels must be divisible by groups")
+        self.out_channels = out_channels
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Redraws weight and bias, once they have shapes."""
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Tensor, *rest: Any, **named: Any) -> None:
+        """Gives the parameters the shapes that ``input`` [N, in_channels, ...] wants."""
+        name = type(self).__name__
+        expect(name, "input", input, Tensor, "Tensor")
+        if self.has_uninitialized_params():
+            batched = self._dims + 2
+            if input.dim() not in (batched - 1, batched):
+                raise RuntimeError(
+                    f"Expected {batched - 1}D (unbatched) or {batched}D (batched) input to {name}, but got input of "
+                    f"size: {input.shape}"
+                )
+            self.in_channels = input.shape[input.dim() - self._dims - 1]
+            if self.in_channels % self.groups != 0:
+                raise ValueError("in_channels must be divisible by groups")
+            channels = (self.in_channels, self.out_channels // self.groups)
+            if not self.transposed:
+                channels = (self.out_channels, self.in_channels // self.groups)
+            with vesta.no_grad():
+                self.weight.materialize((*channels, *self.kernel_size))
+                if self.bias is not None:
+                    self.bias.materialize((self.out_channels,))
+                self.reset_parameters()
+        if self.in_channels == 0:  # the shapes came from a state_dict
+            self.in_channels = self.weight.shape[0] if self.transposed else self.weight.shape[1] * self.groups
+
+
+class LazyConv1d(_LazyConvXdMixin, Conv1d):
+    """``Conv1d`` that takes ``in_channels`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyConv1d(4, 3)
+        >>> _ = layer(vesta.zeros(2, 5, 9))
+        >>> layer.in_channels
+        5
+    """
+
+    cls_to_become = Conv1d
+
+    @checked
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = (kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(0, 0, *options)
+        self._without_shape(out_channels, bias, device, dtype)
+
+
+class LazyConv2d(_LazyConvXdMixin, Conv2d):
+    """``Conv2d`` that takes ``in_channels`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyConv2d(4, 3)
+        >>> _ = layer(vesta.zeros(2, 5, 9, 9))
+        >>> layer.in_channels
+        5
+    """
+
+    cls_to_become = Conv2d
+
+    @checked
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = (kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(0, 0, *options)
+        self._without_shape(out_channels, bias, device, dtype)
+
+
+class LazyConv3d(_LazyConvXdMixin, Conv3d):
+    """``Conv3d`` that takes ``in_channels`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyConv3d(4, 3)
+        >>> _ = layer(vesta.zeros(2, 5, 9, 9, 9))
+        >>> layer.in_channels
+        5
+    """
+
+    cls_to_become = Conv3d
+
+    @checked
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = (kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(0, 0, *options)
+        self._without_shape(out_channels, bias, device, dtype)
+
+
+class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
+    """``ConvTranspose1d`` that takes ``in_channels`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyConvTranspose1d(4, 3)
+        >>> _ = layer(vesta.zeros(2, 5, 9))
+        >>> layer.in_channels
+        5
+    """
+
+    cls_to_become = ConvTranspose1d
+
+    @checked
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = (kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(0, 0, *options)
+        self._without_shape(out_channels, bias, device, dtype)
+
+
+class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
+    """``ConvTranspose2d`` that takes ``in_channels`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyConvTranspose2d(4, 3)
+        >>> _ = layer(vesta.zeros(2, 5, 9, 9))
+        >>> layer.in_channels
+        5
+    """
+
+    cls_to_become = ConvTranspose2d
+
+    @checked
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = (kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(0, 0, *options)
+        self._without_shape(out_channels, bias, device, dtype)
+
+
+class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
+    """``ConvTranspose3d`` that takes ``in_channels`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyConvTranspose3d(4, 3)
+        >>> _ = layer(vesta.zeros(2, 5, 9, 9, 9))
+        >>> layer.in_channels
+        5
+    """
+
+    cls_to_become = ConvTranspose3d
+
+    @checked
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = (kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(0, 0, *options)
+        self._without_shape(out_channels, bias, device, dtype)

@@ -8,9 +8,16 @@ from typing import Any
 from vesta import Tensor
 from vesta._arguments import checked
 from vesta.nn import functional as F
-from vesta.nn.modules.batchnorm import _NormBase
+from vesta.nn.modules.batchnorm import _LazyNormBase, _NormBase
 
-__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]
 
 
 class _InstanceNorm(_NormBase):
@@ -128,3 +135,48 @@ class InstanceNorm3d(_InstanceNorm):
     """
 
     _dims, _expected = (4, 5), "4D or 5D"
+
+
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
+    """``InstanceNorm1d`` that takes ``num_features`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyInstanceNorm1d()
+        >>> _ = layer(vesta.randn(2, 5, 3))
+        >>> layer.num_features
+        5
+    """
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
+    """``InstanceNorm2d`` that takes ``num_features`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyInstanceNorm2d()
+        >>> _ = layer(vesta.randn(2, 5, 3, 3))
+        >>> layer.num_features
+        5
+    """
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
+    """``InstanceNorm3d`` that takes ``num_features`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyInstanceNorm3d()
+        >>> _ = layer(vesta.randn(2, 5, 3, 3, 3))
+        >>> layer.num_features
+        5
+    """
+
+    cls_to_become = InstanceNorm3d

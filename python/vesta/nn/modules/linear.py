@@ -10,10 +10,11 @@ from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
+from vesta.nn.modules.lazy import LazyModuleMixin
 from vesta.nn.modules.module import Module
-from vesta.nn.parameter import Parameter
+from vesta.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
@@ -148,3 +149,48 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
         )
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """``Linear`` that takes ``in_features`` from its first input.
+
+    Args:
+        out_features: size of the output's last dimension.
+        bias: whether there is a bias.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyLinear(3)
+        >>> layer(vesta.zeros(2, 5)).shape, layer.in_features
+        (vesta.Size([2, 3]), 5)
+    """
+
+    cls_to_become = Linear
+
+    @checked
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        where = {"device": device, "dtype": dtype}
+        super().__init__(0, 0, False, **where)
+        self.weight = UninitializedParameter(**where)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(**where)
+
+    def reset_parameters(self) -> None:
+        """Redraws weight and bias, once they have shapes."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+        """Gives the parameters the shapes that ``input`` [..., in_features] wants."""
+        expect("LazyLinear", "input", input, Tensor, "Tensor")
+        if self.has_uninitialized_params():
+            with vesta.no_grad():
+                self.in_features = input.shape[-1]
+                self.weight.materialize((self.out_features, self.in_features))  # type: ignore[attr-defined]
+                if self.bias is not None:
+                    self.bias.materialize((self.out_features,))  # type: ignore[attr-defined]
+                self.reset_parameters()
+        if self.in_features == 0:  # the shapes came from a state_dict
+            self.in_features = self.weight.shape[-1]
