@@ -1,19 +1,19 @@
-"""Numbers and tuples of them, as arguments of layers come: ``_pair(3)`` is ``(3, 3)``."""
+"""Sizes given once or for each dimension; the names are PyTorch's, from where programs import them."""
 
 from __future__ import annotations
 
-import collections.abc
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
-def _ntuple(n: int, name: str = "parse") -> Any:
-    """Returns a function that repeats a number ``n`` times, and makes a tuple of an iterable."""
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    """Returns a function that turns a value into a tuple of ``n`` of it, and an iterable into a tuple."""
 
     def parse(x: Any) -> tuple[Any, ...]:
-        return tuple(x) if isinstance(x, collections.abc.Iterable) else tuple(repeat(x, n))
+        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
 
     parse.__name__ = name
     return parse
@@ -26,45 +26,48 @@ _quadruple = _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
-    """Returns the entries in reverse order, each ``n`` times: padding as ``pad`` takes it.
-
-    Example::
-
-        >>> from vesta.nn.modules.utils import _reverse_repeat_tuple
-        >>> _reverse_repeat_tuple((1, 2), 2)
-        (2, 2, 1, 1)
-    """
+    """Repeats each entry ``n`` times, last entry first: sizes in the order of ``pad``."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
 def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
-    """Returns sizes, with the last of ``defaults`` in place of each None; a number is returned as it is.
-
-    Raises:
-        ValueError: there are fewer defaults than sizes.
-    """
+    """Replaces None by the default at its place, counted from the end."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :])]
+    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size) :])]
+
+
+def sizes(op: str, name: str, value: Any, count: int) -> tuple[int, ...]:
+    """Converts an integer, or one for each of ``count`` dimensions, to a tuple of ``count``."""
+    if not isinstance(value, (int, tuple, list)):
+        raise TypeError(f"{op}: expected an integer or {count} of them, got {type(value).__name__} ({name}).")
+    entries = (value,) * count if isinstance(value, int) else tuple(value)
+    if len(entries) != count or not all(isinstance(entry, int) for entry in entries):
+        raise ValueError(f"{op}: expected an integer or {count} of them, got {value!r} ({name}).")
+    return entries
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Removes a prefix, such as ``"module."``, from the names of a state dict, in place; its metadata too.
+    """Strips ``prefix`` from the names of ``state_dict`` in place, and from those of its metadata.
 
     Example::
 
-        >>> from vesta.nn.modules.utils import consume_prefix_in_state_dict_if_present
-        >>> state = {"module.weight": 1}
-        >>> consume_prefix_in_state_dict_if_present(state, "module.")
-        >>> state
-        {'weight': 1}
+        >>> import vesta
+        >>> state = {"module.weight": vesta.zeros(1)}
+        >>> vesta.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+        >>> list(state)
+        ['weight']
     """
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", None)
-    for key in list(metadata or ()):
-        if key and (key.startswith(prefix) or key == prefix.rstrip(".")):
+    if metadata is None:
+        return
+    for key in list(metadata):  # "module.a" for a submodule, "module" for the whole
+        if key == prefix.rstrip("."):
+            metadata[""] = metadata.pop(key)
+        elif key.startswith(prefix):
             metadata[key[len(prefix) :]] = metadata.pop(key)
