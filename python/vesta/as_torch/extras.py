@@ -79,6 +79,12 @@ def _tensor_type() -> Any:
     return Tensor
 
 
+def _package() -> Any:
+    import vesta
+
+    return vesta
+
+
 def _generator_type() -> Any:
     from vesta import Generator
 
@@ -89,6 +95,7 @@ _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
     "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
+    "torch.distributed.rpc.api._require_initialized": lambda fn: fn,
     "torch._C._get_tracing_state": _tracing_state,
     "torch._C._is_tracing": _false,
     "torch._C._is_torch_function_enabled": _true,
@@ -107,6 +114,7 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._C.TensorBase": _tensor_type,
     "torch._TensorBase": _tensor_type,
     "torch._C.Generator": _generator_type,
+    "torch.torch": _package,
 }
 
 

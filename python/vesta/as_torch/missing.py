@@ -43,7 +43,6 @@ REASONS = {
     "torch.onnx": "Vesta does not record programs, which an ONNX file needs",
     "torch.ops": "operators of extensions are PyTorch's, and Vesta cannot load them",
     "torch.package": "Vesta does not pack programs; save a state_dict() instead",
-    "torch.profiler": "Vesta does not have it yet",
     "torch.quantization": "Vesta has no quantized values; use float16 or bfloat16",
     "torch.sparse": "Vesta has no sparse tensors",
     "torch.vmap": "Vesta does not transform functions; vesta.autograd.grad gives derivatives",
@@ -125,7 +124,7 @@ def attribute(module: ModuleType, theirs: str, name: str) -> Any:
 def _by_table(module: ModuleType, theirs: str, name: str) -> Any:
     """Returns the object of a package above that PyTorch has here too, or a refusal; None: PyTorch has no such name."""
     listed = names().get(theirs, {})
-    inside = theirs in OPEN or (isinstance(module, Rest) and not listed)  # nobody knows what programs look for there
+    inside = theirs in OPEN or (theirs in names() and not listed)  # nobody knows what programs look for there
     if name not in listed and not inside:
         return None
     found = _above(theirs, name, listed.get(name))
@@ -170,6 +169,7 @@ def module(theirs: str) -> ModuleType:
     """Makes the module ``torch...`` for which Vesta has none."""
     made = Rest(theirs, f"Not available: {reason(theirs)}.")
     made.__path__ = []  # type: ignore[attr-defined]
+    made.__all__ = [name for name in names()[theirs] if not name.startswith("_")]  # type: ignore[attr-defined]
     return made
 
 
