@@ -73,6 +73,14 @@ def _true() -> bool:
     return True
 
 
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """Returns the device, dtype, ``non_blocking`` and memory format of arguments of ``Module.to``."""
+    from vesta.nn.modules.module import _parse_to as parse
+
+    memory_format = kwargs.pop("memory_format", None)
+    return (*parse(*args, **kwargs), memory_format)
+
+
 def _tensor_type() -> Any:
     from vesta import Tensor
 
@@ -98,6 +106,7 @@ _NAMES: dict[str, Any] = {
     "torch.distributed.rpc.api._require_initialized": lambda fn: fn,
     "torch._C._get_tracing_state": _tracing_state,
     "torch._C._is_tracing": _false,
+    "torch._C._nn._parse_to": _parse_to,
     "torch._C._is_torch_function_enabled": _true,
     "torch._C._GLIBCXX_USE_CXX11_ABI": True,
     "torch._C.has_lapack": True,

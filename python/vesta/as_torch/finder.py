@@ -40,6 +40,8 @@ def locate(theirs: str) -> Callable[[], ModuleType] | None:
     parts = theirs.split(".")[1:]
     if any(os.path.exists(os.path.join(_ONLY, *parts) + end) for end in (".py", "/__init__.py")):
         return lambda: importlib.import_module("vesta.as_torch.only." + ".".join(parts))
+    if os.path.exists(os.path.join(_ONLY, "__".join(parts) + ".py")):  # in a package that is Vesta's
+        return lambda: importlib.import_module("vesta.as_torch.only." + "__".join(parts))
     return (lambda: missing.module(theirs)) if theirs in missing.names() else None
 
 
