@@ -8,12 +8,12 @@ that PyTorch has not either are AttributeErrors as ever, so that ``hasattr`` tel
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from . import extras
+from .finder import own_attributes
 
 #: Why something is missing, by the beginning of its name; the longest beginning holds.
 REASONS = {
@@ -52,8 +52,6 @@ REASONS = {
 }
 _NAMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "names.txt")
 _table: dict[str, dict[str, str]] = {}
-#: How a module of Vesta finds its own names, by its name in PyTorch.
-_own: dict[str, Callable[[str], Any]] = {}
 
 
 def reason(name: str) -> str:
@@ -138,7 +136,7 @@ def _above(theirs: str, name: str, home: str | None) -> Any:
     parent = theirs.rpartition(".")[0] if home is None else home
     while parent:
         try:
-            value = _own[parent](name)
+            value = own_attributes[parent](name)
         except (AttributeError, KeyError):
             value = None
         if value is not None and not isinstance(value, (ModuleType, Refused)):
@@ -171,28 +169,3 @@ def module(theirs: str) -> ModuleType:
     made.__path__ = []  # type: ignore[attr-defined]
     made.__all__ = [name for name in names()[theirs] if not name.startswith("_")]  # type: ignore[attr-defined]
     return made
-
-
-def attach(module: ModuleType, theirs: str) -> None:
-    """Lets a module of Vesta answer for PyTorch's names that it has not."""
-    own = vars(module).get("__getattr__")
-    values = vars(module)
-
-    def own_attribute(name: str) -> Any:
-        if name in values:
-            return values[name]
-        if own is None:
-            raise AttributeError(name)
-        return own(name)
-
-    def __getattr__(name: str) -> Any:
-        if own is not None:
-            try:
-                return own(name)
-            except AttributeError:
-                pass
-        return attribute(module, theirs, name)
-
-    _own[theirs] = own_attribute
-    values["__getattr__"] = __getattr__
-    values.setdefault("__path__", [])  # PyTorch may have a package of the name, with modules that Vesta has not
