@@ -33,7 +33,9 @@ _LAZY = {
     **dict.fromkeys(("load", "save"), ".serialization"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
     "set_default_tensor_type": ".tensor_types",
-    **dict.fromkeys(("__config__", "accelerator", "quasirandom", "random", "testing", "torch_version", "types"), ""),
+    **dict.fromkeys(
+        ("__config__", "accelerator", "profiler", "quasirandom", "random", "testing", "torch_version", "types"), ""
+    ),
     **dict.fromkeys(("_six", "version"), ""),
     **dict.fromkeys(("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"), "._process_settings"),
     **dict.fromkeys(("is_deterministic_algorithms_warn_only_enabled", "set_warn_always"), "._process_settings"),
