@@ -50,7 +50,7 @@ _MISSING_FUNCTIONS = {
 _TENSOR_TYPES = "BFloat16 Bool Byte Char Double Float Half Int Long Short".split()
 #: Classes whose module is another one in PyTorch; else ``vesta.X`` is ``torch.X``.
 _MOVED = {
-    ("vesta.nn.modules.layernorm", "LayerNorm"): "torch.nn.modules.normalization",
+    ("vesta.nn.modules.attention", "MultiheadAttention"): "torch.nn.modules.activation",
     ("vesta.nn.modules.parameter_container", "ParameterList"): "torch.nn.modules.container",
     ("vesta.nn.modules.parameter_container", "ParameterDict"): "torch.nn.modules.container",
     ("vesta", "Tensor"): "torch",
