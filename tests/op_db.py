@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import op_db_calls as c
+import op_db_nets
 import op_db_references as ref
 import op_db_samples as s
 import op_db_windows
@@ -334,5 +335,6 @@ OPS: list[Row] = [
     random("bernoulli", s.sizes, fn=c.bernoulli, dtypes="hf"),
     random("dropout", s.sizes, fn=c.dropout, dtypes="hf", covers=("dropout", "_dropout", "native_dropout")),
     *op_db_windows.OPS,
+    *op_db_nets.OPS,
 ]
 # fmt: on

@@ -20,6 +20,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/sequence.h>
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/sort.h>

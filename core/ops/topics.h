@@ -20,6 +20,7 @@
 #include <vesta/core/ops/lists/reduce.h>
 #include <vesta/core/ops/lists/resample.h>
 #include <vesta/core/ops/lists/select.h>
+#include <vesta/core/ops/lists/sequence.h>
 #include <vesta/core/ops/lists/shape.h>
 #include <vesta/core/ops/lists/softmax.h>
 #include <vesta/core/ops/lists/sort.h>
@@ -52,5 +53,6 @@
   X(sort, VESTA_OPS_SORT)                                                                                              \
   X(norm, VESTA_OPS_NORM)                                                                                              \
   X(loss, VESTA_OPS_LOSS)                                                                                              \
+  X(sequence, VESTA_OPS_SEQUENCE)                                                                                      \
   X(optim, VESTA_OPS_OPTIM)
 #define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)
