@@ -116,7 +116,4 @@ LAYERS = [
 ]
 
 #: Classes of the Python package that do not have a C++ twin yet.
-PYTHON_ONLY = {
-    *("BatchNorm1d", "BatchNorm3d", "GELU", "LeakyReLU", "LogSoftmax", "Softmax", "MSELoss", "NLLLoss", "Unflatten"),
-    *("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Module", "SyncBatchNorm"),
-}
+PYTHON_ONLY = {"Module", *(name for name in vesta.nn.modules.__all__ if not hasattr(vesta._C.cpp_nn, name))}

@@ -349,6 +349,11 @@ LOSSES = [
     row("CTCLoss", 4, zero_infinity=True, of=(Data((3, 2, 5), "logs"), given(1, 1, 1, 2), given(3, 3), given(3, 1))),
 ]
 
+LOSSES += [
+    row("AdaptiveLogSoftmaxWithLoss", 8, 20, [4, 10], 2.0, of=(wave(7, 8), number(20, 7))),
+    row("AdaptiveLogSoftmaxWithLoss", 8, 6, [2], head_bias=True, of=(wave(8), Data((), "number", 6))),
+]
+
 STATES = wave(4, 2, 5)
 RECURRENT = [
     *(row(name, 3, 5, of=wave(6, 2, 3)) for name in ("RNN", "LSTM", "GRU")),

@@ -146,8 +146,8 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        data = self.data  # type: ignore[attr-defined]
-        return _rebuild_uninitialized, (type(self), self.requires_grad, data.device, data.dtype)  # type: ignore[attr-defined]
+        tensor: Any = self
+        return _rebuild_uninitialized, (type(self), tensor.requires_grad, tensor.data.device, tensor.data.dtype)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

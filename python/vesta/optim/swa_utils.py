@@ -13,8 +13,8 @@ from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.nn.modules.batchnorm import _BatchNorm
 from vesta.nn.modules.module import Module
-from vesta.optim.lr_scheduler import LRScheduler, _for_each_group, _plain
 from vesta.optim.optimizer import Optimizer
+from vesta.optim.schedule import LRScheduler, _for_each_group, _plain
 
 __all__ = [
     "AveragedModel",

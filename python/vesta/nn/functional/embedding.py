@@ -8,8 +8,6 @@ import vesta
 from vesta import Tensor
 from vesta._arguments import expect
 
-from .ops import ops
-
 __all__ = ["embedding", "embedding_bag"]
 
 
@@ -158,17 +156,63 @@ def embedding_bag(
     padding = _padding_row("embedding_bag", padding_idx, weight)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
-    return ops.embedding_bag(
-        weight,
-        input,
-        offsets,
-        scale_grad_by_freq,
-        ("sum", "mean", "max").index(mode),
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding,
-    )[0]
+    bounds = _bounds(offsets, input.numel(), include_last_offset)
+    return _bags(weight, input, bounds, mode, scale_grad_by_freq, per_sample_weights, padding)
+
+
+def _bounds(offsets: Tensor, total: int, include_last_offset: bool) -> list[int]:
+    """Returns where each bag begins, and where the last one ends."""
+    bounds = [int(offset) for offset in offsets.tolist()]
+    if not include_last_offset:
+        bounds.append(total)
+    elif not bounds:
+        raise ValueError("include_last_offset: number of offset should be at least 1")
+    if bounds[0] != 0 and len(bounds) > 1:
+        raise ValueError(f"offsets[0] has to be 0, i.e., the first sequence starts from 0. But got {bounds[0]}")
+    if any(low > high for low, high in zip(bounds, bounds[1:])) or bounds[-1] > total:
+        raise ValueError(f"embedding_bag: expected increasing offsets of at most {total}, got {bounds[:-1]} (offsets).")
+    return bounds
+
+
+def _bags(
+    weight: Tensor,
+    input: Tensor,
+    bounds: list[int],
+    mode: str,
+    scale_grad_by_freq: bool,
+    factors: Tensor | None,
+    padding: int | None,
+) -> Tensor:
+    """Returns the sum, mean or maximum of each bag; an empty one gives zeros."""
+    sizes = [high - low for low, high in zip(bounds, bounds[1:])]
+    input = input[: bounds[-1]]
+    rows = embedding(input, weight, padding, scale_grad_by_freq=scale_grad_by_freq)
+    counted = vesta.ones_like(input, dtype=weight.dtype) if padding is None else (input != padding).to(weight.dtype)
+    if mode == "max":
+        return _largest(rows, counted, sizes)
+    bag = vesta.repeat_interleave(vesta.arange(len(sizes)), vesta.tensor(sizes, dtype=vesta.int64)).to(input.device)
+    shares = counted if factors is None else counted * factors[: bounds[-1]]
+    sums = weight.new_zeros((len(sizes), weight.size(1))).index_add(0, bag, rows * shares.unsqueeze(1))
+    if mode == "sum":
+        return sums
+    counts = weight.new_zeros((len(sizes),)).index_add(0, bag, counted)
+    return sums / counts.clamp(min=1).unsqueeze(1)
+
+
+def _largest(rows: Tensor, counted: Tensor, sizes: list[int]) -> Tensor:
+    """Returns the maxima of bags: each is padded with minus infinities to the longest one's size."""
+    width = max([1, *sizes])
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    places = [[start + i if i < size else -1 for i in range(width)] for start, size in zip(starts, sizes)]
+    index = vesta.tensor(places, dtype=vesta.int64, device=rows.device).reshape(len(sizes), width)
+    valid = (index >= 0).unsqueeze(-1)
+    if rows.size(0):
+        valid = valid & (counted[index.clamp(min=0)] > 0).unsqueeze(-1)
+        padded = vesta.where(valid, rows[index.clamp(min=0)], float("-inf"))
+    else:
+        padded = rows.new_full((len(sizes), width, rows.size(1)), float("-inf"))
+    best = padded.max(1).values
+    return vesta.where(valid.any(1), best, vesta.zeros_like(best))
 
 
 def _check_mode(mode: str, scale_grad_by_freq: bool, per_sample_weights: Tensor | None) -> None:

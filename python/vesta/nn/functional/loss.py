@@ -692,4 +692,18 @@ def ctc_loss(
         tensor(0.2877)
     """
     expect("ctc_loss", "log_probs", log_probs, Tensor, "Tensor")
-    return ops.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+    lengths = [
+        _lengths(name, value)
+        for name, value in zip(("input_lengths", "target_lengths"), (input_lengths, target_lengths))
+    ]
+    return ops.ctc_loss(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+
+
+def _lengths(name: str, value: Any) -> Any:
+    """Returns lengths as a list of integers."""
+    expect("ctc_loss", name, value, (Tensor, tuple, list), "a list of integers or a Tensor")
+    if not isinstance(value, Tensor):
+        return value
+    if value.is_floating_point():
+        raise RuntimeError(f"{name} must be integral, got {value.dtype}")
+    return value.reshape(-1).tolist()

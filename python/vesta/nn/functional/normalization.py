@@ -8,7 +8,7 @@ from vesta._arguments import expect
 
 from .ops import ops
 
-__all__ = ["batch_norm", "local_response_norm"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm"]
 
 
 def batch_norm(
@@ -35,6 +35,70 @@ def batch_norm(
     if training and input.dim() > 1 and input.numel() == input.size(1):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
     return ops.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel of each example of ``input`` [N, C, ...].
+
+    Ulyanov et al., "Instance normalization: the missing ingredient for fast stylization", 2016.
+
+    Args:
+        running_mean, running_var: [C]; updated in place by ``momentum`` if ``use_input_stats``, else used.
+        weight, bias: [C]; scale and shift afterwards.
+
+    Raises:
+        ValueError: ``use_input_stats`` with a single value per channel.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.instance_norm(vesta.tensor([[[1.0, 3.0]]]), eps=0.0)
+        tensor([[[-1.,  1.]]])
+    """
+    expect("instance_norm", "input", input, Tensor, "Tensor")
+    if use_input_stats and input.dim() > 2 and input.shape[2:].numel() == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    return ops.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=False
+    )
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Normalises each of ``num_groups`` groups of channels of each example of ``input`` [N, C, ...].
+
+    Wu and He, "Group normalization", 2018.
+
+    Args:
+        num_groups: a divisor of C.
+        weight, bias: [C]; scale and shift afterwards.
+
+    Raises:
+        ValueError: a group has a single value in each example.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.group_norm(vesta.tensor([[1.0, 3.0]]), 1, eps=0.0)
+        tensor([[-1.,  1.]])
+    """
+    expect("group_norm", "input", input, Tensor, "Tensor")
+    expect("group_norm", "num_groups", num_groups, int, "int")
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    if num_groups > 0 and input.numel() and input.numel() == input.size(0) * num_groups:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
+    return ops.group_norm(input, num_groups, weight, bias, eps)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
