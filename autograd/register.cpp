@@ -20,6 +20,8 @@ void register_autograd() {
   rules::register_linalg();
   rules::register_fft();
   rules::register_conv();
+  rules::register_pool();
+  rules::register_resample();
   rules::register_softmax();
   rules::register_sort();
   rules::register_loss();

@@ -104,6 +104,7 @@ void register_all() {
   register_matmul();
   register_conv();
   register_pool();
+  register_resample();
   register_reductions();
   register_scan();
   register_softmax();

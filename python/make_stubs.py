@@ -19,7 +19,7 @@ from typing import Any
 sys.path = [p for p in sys.path if Path(p).resolve() != Path(__file__).resolve().parent]
 
 import vesta  # noqa: E402
-from vesta import _C  # noqa: E402
+from vesta import _C, _process_settings  # noqa: E402
 
 HEAD = '"""{doc} Written by python/make_stubs.py from the op list; do not edit."""\n\n'
 #: The annotation of a parameter by its kind; ``?`` behind a kind is ``| None``.
@@ -241,10 +241,18 @@ def package() -> str:
     lines += ["from ._limits import finfo as finfo, iinfo as iinfo"]
     lines += ["from .serialization import load as load, save as save"]
     lines += ["from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage"]
-    lines += ["from . import hub as hub, serialization as serialization, storage as storage"]
-    lines += ["from ._C import Number as Number"]
+    lines += ["from . import distributions as distributions, hub as hub"]
+    lines += ["from . import serialization as serialization, storage as storage"]
+    lines += [f"from . import {name} as {name}" for name in ("accelerator", "backends", "random", "testing", "types")]
+    lines += [f"from ._process_settings import {name} as {name}" for name in _process_settings.__all__]
+    lines += [f"from ._default_device import {name} as {name}" for name in ("get_default_device", "set_default_device")]
+    lines += ["from ._printing import set_printoptions as set_printoptions", "from .random import fork_rng as fork_rng"]
+    lines += ["from ._C import Number as Number", "newaxis: None"]
     for name, value in sorted(vars(vesta).items()):
-        if name.startswith("_") or inspect.ismodule(value) or name in vesta._LAZY:
+        if name.startswith("_") or inspect.ismodule(value) or name in (*vesta._LAZY, "newaxis"):
+            continue
+        if isinstance(value, float):
+            lines.append(f"{name}: builtins.float")
             continue
         if getattr(_C, name, None) is value:
             lines.append(f"from ._C import {name} as {name}")

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 import op_db_calls as c
+import op_db_nets
 import op_db_references as ref
 import op_db_samples as s
+import op_db_windows
 from op_db_row import Row, Sample, binary, call, comparison, factory, random, reduction, structured, unary, view
 from scipy import special
 
@@ -469,10 +471,6 @@ OPS: list[Row] = [
         out=True, result="complex", ulp=0, cuda=False, covers=("fft.rfft2", "_fft_r2c", "_fft_c2r", "_fft_c2c")),
     structured("linear", ref.linear, s.linear_large, grad_samples=s.linear, dtypes="hfc", may="ui", where=F,
         method=False, ulp=0, bitwise=False),
-    structured("conv2d", ref.conv2d, s.conv2d, grad_samples=s.conv2d_grad, dtypes="hf", may="uic", where=F,
-        method=False, ulp=0, bitwise=False, covers=("conv2d", "_conv2d_backward_input", "_conv2d_backward_weight")),
-    structured("max_pool2d", ref.max_pool2d, s.max_pool2d, dtypes="hf", may="ui", where=F, method=False, ulp=0.5,
-        covers=("max_pool2d", "max_pool2d_with_indices", "_max_pool2d_backward")),
     structured("embedding", lambda i, w: w[i], s.embedding, dtypes="hf", may="buic", where=F, method=False, ulp=0.5),
     structured("softmax", ref.softmax, s.softmax_large, grad_samples=s.softmax, dtypes="hf", ulp=0, bitwise=False,
         covers=("softmax", "_softmax", "_softmax_backward")),
@@ -582,5 +580,7 @@ OPS: list[Row] = [
     random("poisson", s.sizes, fn=c.poisson, dtypes="hf"),
     random("randint_like", s.like(0, 50), dtypes="ihf"),
     random("dropout", s.sizes, fn=c.dropout, dtypes="hf", covers=("dropout", "_dropout", "native_dropout")),
+    *op_db_windows.OPS,
+    *op_db_nets.OPS,
 ]
 # fmt: on

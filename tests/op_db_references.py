@@ -653,59 +653,6 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None) ->
     return product if bias is None else product + bias
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else tuple(value)
-
-
-def _windows(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, fill: Any) -> np.ndarray:
-    """Returns the windows [N, C, out height, out width, kernel height, kernel width]."""
-    sides = [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2]
-    padded = np.pad(x, sides, constant_values=fill)
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
-    views = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(2, 3))
-    return views[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
-
-
-def conv2d(
-    x: np.ndarray,
-    weight: np.ndarray,
-    bias: np.ndarray | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> np.ndarray:
-    """Computes the cross-correlation of x [N, C, H, W] with weight [O, C / groups, kH, kW]."""
-    batched = x if x.ndim == 4 else x[None]
-    inputs, outputs = batched.shape[1] // groups, weight.shape[0] // groups
-    made = []
-    for g in range(groups):
-        windows = _windows(
-            batched[:, g * inputs : (g + 1) * inputs],
-            weight.shape[2:],
-            _pair(stride),
-            _pair(padding),
-            _pair(dilation),
-            0,
-        )
-        made.append(np.einsum("nchwij,ocij->nohw", windows, weight[g * outputs : (g + 1) * outputs]))
-    result = np.concatenate(made, axis=1)
-    result = result if bias is None else result + bias[:, None, None]
-    return result if x.ndim == 4 else result[0]
-
-
-def max_pool2d(x: np.ndarray, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> np.ndarray:
-    """Computes the largest value of each window; padding never wins; NaN always wins."""
-    batched = x if x.ndim == 4 else x[None]
-    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    kernel = _pair(kernel_size)
-    windows = _windows(
-        batched, kernel, kernel if stride is None else _pair(stride), _pair(padding), _pair(dilation), lowest
-    )
-    result = windows.max(axis=(-2, -1))
-    return result if x.ndim == 4 else result[0]
-
-
 def log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
     return x - special.logsumexp(x, axis=dim, keepdims=True) if x.ndim else np.zeros_like(x)
 

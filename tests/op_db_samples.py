@@ -613,33 +613,6 @@ def linear_large(make: Maker) -> Iterator[Sample]:
     yield call(make(17, 33, low=-1, high=1), make(9, 33, low=-1, high=1), make(9, low=-1, high=1))
 
 
-def conv2d_grad(make: Maker) -> Iterator[Sample]:
-    draw = lambda *shape: make(*shape, low=-1, high=1)
-    yield call(draw(1, 1, 3, 3), draw(1, 1, 2, 2))
-    yield call(draw(2, 2, 3, 4), draw(2, 2, 2, 3), draw(2), stride=(1, 2), padding=1)
-    yield call(draw(1, 2, 4, 3), draw(2, 1, 2, 2), draw(2), groups=2, padding=(0, 1))
-    yield call(draw(1, 1, 5, 4), draw(1, 1, 2, 2), None, 1, 0, 2)
-
-
-def conv2d(make: Maker) -> Iterator[Sample]:
-    draw = lambda *shape: make(*shape, low=-1, high=1)
-    yield from conv2d_grad(make)
-    yield call(draw(2, 3, 9, 7), draw(17, 3, 3, 3), draw(17), stride=2, padding=1)
-    yield call(draw(2, 16, 8, 8), draw(16, 16, 1, 1))
-    yield call(draw(2, 4, 6, 6), draw(8, 2, 3, 3), draw(8), 1, 1, 1, 2)
-    yield call(draw(3, 5, 5), draw(2, 3, 5, 5), draw(2))
-    yield call(draw(0, 3, 5, 5), draw(2, 3, 3, 3), draw(2))
-
-
-def max_pool2d(make: Maker) -> Iterator[Sample]:
-    yield call(make.distinct(1, 1, 4, 4), 2)
-    yield call(make.distinct(2, 2, 5, 4), (2, 2), 1)
-    yield call(make.distinct(1, 2, 5, 5), 3, stride=2, padding=1)
-    yield call(make.distinct(1, 1, 5, 5), 2, 1, 0, 2)
-    yield call(make.distinct(2, 4, 6), kernel_size=(2, 3))
-    yield call(make.distinct(0, 2, 4, 4), 2)
-
-
 def softmax(make: Maker) -> Iterator[Sample]:
     yield call(make(7), 0)
     yield call(make(3, 2), 1)

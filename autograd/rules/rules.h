@@ -13,6 +13,8 @@ void register_matmul();
 void register_linalg();
 void register_fft();
 void register_conv();
+void register_pool();
+void register_resample();
 void register_softmax();
 void register_sort();
 void register_loss();

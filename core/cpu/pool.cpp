@@ -3,81 +3,85 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
-#include <vesta/core/ops/view.h>
+#include <vesta/core/ops/pool.h>
 
 namespace vesta::cpu {
 namespace {
 
 /// Pools one plane. NaN wins over everything; else the first of equal values wins.
 template <class T>
-void pool_plane(const T* x, const Window2d& w, T* y, int64_t* indices) {
+void pool_plane(const T* x, const Window& w, T* y, int64_t* indices) {
   using C = compute_t<T>;
   using Limits = std::numeric_limits<C>;
   const T lowest = T(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());  // of a window in the padding
-  for (int64_t i = 0; i < w.out[0]; ++i) {
-    for (int64_t j = 0; j < w.out[1]; ++j) {
-      const int64_t top = i * w.stride[0] - w.padding[0], left = j * w.stride[1] - w.padding[1];
-      int64_t best_at = -1;
-      C best{};
-      for (int64_t ki = 0; ki < w.kernel[0]; ++ki) {
-        const int64_t r = top + ki * w.dilation[0];
-        if (r < 0 || r >= w.in[0]) continue;
-        for (int64_t kj = 0; kj < w.kernel[1]; ++kj) {
-          const int64_t c = left + kj * w.dilation[1];
-          if (c < 0 || c >= w.in[1]) continue;
-          const C v = static_cast<C>(x[r * w.in[1] + c]);
-          if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = r * w.in[1] + c;
+  const auto& n = w.in;
+  for (int64_t l = 0; l < w.out[0]; ++l) {
+    for (int64_t i = 0; i < w.out[1]; ++i) {
+      for (int64_t j = 0; j < w.out[2]; ++j) {
+        const Spatial corner{l * w.stride[0] - w.padding[0], i * w.stride[1] - w.padding[1],
+                             j * w.stride[2] - w.padding[2]};
+        int64_t best_at = -1;
+        C best{};
+        for (int64_t a = 0; a < w.kernel[0]; ++a) {
+          const int64_t z = corner[0] + a * w.dilation[0];
+          if (z < 0 || z >= n[0]) continue;
+          for (int64_t b = 0; b < w.kernel[1]; ++b) {
+            const int64_t r = corner[1] + b * w.dilation[1];
+            if (r < 0 || r >= n[1]) continue;
+            for (int64_t k = 0; k < w.kernel[2]; ++k) {
+              const int64_t c = corner[2] + k * w.dilation[2];
+              if (c < 0 || c >= n[2]) continue;
+              const int64_t at = (z * n[1] + r) * n[2] + c;
+              const C v = static_cast<C>(x[at]);
+              if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = at;
+            }
+          }
         }
+        *y++ = best_at < 0 ? lowest : x[best_at];
+        *indices++ = best_at;
       }
-      y[i * w.out[1] + j] = best_at < 0 ? lowest : x[best_at];
-      indices[i * w.out[1] + j] = best_at;
     }
   }
 }
 
 /// Pools one plane by 2 x 2 windows side by side: no bounds to check, no branch.
 template <class T>
-void pool_plane_2x2(const T* x, const Window2d& w, T* y, int64_t* indices) {
+void pool_plane_2x2(const T* x, const Window& w, T* y, int64_t* indices) {
   using C = compute_t<T>;
   auto wins = [](C v, C best) { return (v > best) | ((v != v) & (best == best)); };
-  for (int64_t i = 0; i < w.out[0]; ++i) {
-    const int64_t row = 2 * i * w.in[1];
-    const T *a = x + row, *b = a + w.in[1];
-    for (int64_t j = 0; j < w.out[1]; ++j) {
+  for (int64_t i = 0; i < w.out[1]; ++i) {
+    const int64_t row = 2 * i * w.in[2];
+    const T *a = x + row, *b = a + w.in[2];
+    for (int64_t j = 0; j < w.out[2]; ++j) {
       C best = static_cast<C>(a[2 * j]);
       int64_t at = 0;
       const C v1 = static_cast<C>(a[2 * j + 1]), v2 = static_cast<C>(b[2 * j]), v3 = static_cast<C>(b[2 * j + 1]);
       bool m = wins(v1, best);
       best = m ? v1 : best, at = m ? 1 : at;
       m = wins(v2, best);
-      best = m ? v2 : best, at = m ? w.in[1] : at;
+      best = m ? v2 : best, at = m ? w.in[2] : at;
       m = wins(v3, best);
-      best = m ? v3 : best, at = m ? w.in[1] + 1 : at;
-      y[i * w.out[1] + j] = T(best);
-      indices[i * w.out[1] + j] = row + 2 * j + at;
+      best = m ? v3 : best, at = m ? w.in[2] + 1 : at;
+      y[i * w.out[2] + j] = T(best);
+      indices[i * w.out[2] + j] = row + 2 * j + at;
     }
   }
 }
 
-bool is_2x2(const Window2d& w) {
-  return w.kernel == std::array<int64_t, 2>{2, 2} && w.stride == w.kernel && w.padding[0] == 0 && w.padding[1] == 0 &&
-         w.dilation[0] == 1 && w.dilation[1] == 1 && w.out[0] * 2 <= w.in[0] && w.out[1] * 2 <= w.in[1];
+bool is_2x2(const Window& w) {
+  return w.in[0] == 1 && w.kernel == Spatial{1, 2, 2} && w.stride == w.kernel && w.padding == Spatial{0, 0, 0} &&
+         w.dilation == Spatial{1, 1, 1} && w.out[1] * 2 <= w.in[1] && w.out[2] * 2 <= w.in[2];
 }
 
 TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
                            bool ceil_mode) {
-  if (input.dim() == 3) {
-    auto [values, indices] = max_pool_kernel(unsqueeze(input, 0), kernel, stride, padding, dilation, ceil_mode);
-    return {squeeze(values, 0), squeeze(indices, 0)};
-  }
-  Window2d w = check_max_pool2d(input, kernel, stride, padding, dilation, ceil_mode);
+  const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
   Tensor x = contiguous(input);
-  Dims sizes{x.sizes()[0], x.sizes()[1], w.out[0], w.out[1]};
+  const Dims sizes = w.result_sizes(x.sizes()[0], x.sizes()[1]);
   Tensor y = empty_tensor(sizes, x.dtype()), indices = empty_tensor(sizes, DType::int64);
-  const int64_t in = w.in[0] * w.in[1], out = w.out[0] * w.out[1];
+  const int64_t in = plane_of(w.in), out = plane_of(w.out);
   if (out == 0 || y.numel() == 0) return {y, indices};
   visit<kReals>(x.dtype(), [&]<class T>() {
     const T* from = x.data_ptr<T>();
@@ -91,11 +95,11 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 }
 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
-  constexpr const char* op = "_max_pool2d_backward";
-  check_max_pool2d_backward(grad, indices, input_size);
+  constexpr const char* op = "_max_pool_backward";
+  const int64_t in = check_max_pool_backward(grad, indices, input_size);
   Tensor g = contiguous(grad), at = contiguous(indices), gx = zeros(input_size, grad.dtype());
-  const int64_t out = grad.size(-1) * grad.size(-2), in = gx.size(-1) * gx.size(-2);
   if (g.numel() == 0) return gx;
+  const int64_t out = g.numel() / (g.size(0) * g.size(1));
   visit<kFloats>(g.dtype(), [&]<class T>() {
     using C = compute_t<T>;
     parallel_for(g.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
@@ -117,8 +121,8 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 }  // namespace
 
 void register_pool() {
-  ops::max_pool2d_with_indices.set_kernel(DeviceType::cpu, max_pool_kernel);
-  ops::_max_pool2d_backward.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
+  ops::_max_pool.set_kernel(DeviceType::cpu, max_pool_kernel);
+  ops::_max_pool_backward.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
 }
 
 }  // namespace vesta::cpu

@@ -18,6 +18,7 @@ void register_fft();
 void register_conv();
 void register_norm();
 void register_pool();
+void register_resample();
 void register_indexing();
 void register_randoms();
 
@@ -37,6 +38,7 @@ inline void register_all() {
   register_conv();
   register_norm();
   register_pool();
+  register_resample();
   register_indexing();
   register_randoms();
 }

@@ -3,6 +3,8 @@
 
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/view.h>
 
@@ -17,6 +19,14 @@ void check_number(const Tensor& t, const char* op) {
   VESTA_CHECK(t.dtype() != DType::bool_, not_implemented, op, ": expected a number dtype, got bool.");
 }
 
+void check_matrices(const Tensor& a, const Tensor& b, const char* op) {
+  VESTA_CHECK(a.dim() == 2 && b.dim() == 2, value, op, ": expected two matrices, got ", a.sizes(), " and ", b.sizes(),
+              ".");
+  VESTA_CHECK(a.sizes()[1] == b.sizes()[0], value, op, ": inner sizes must agree, got a ", a.sizes(), " and b ",
+              b.sizes(), " (", a.sizes()[1], " vs ", b.sizes()[0], ").");
+  check_number(a, op);
+}
+
 void check_dot(const Tensor& a, const Tensor& b, const char* op, const char* second) {
   VESTA_CHECK(a.dim() == 1 && b.dim() == 1, runtime, op, ": 1D tensors expected, but got ", a.dim(), "D and ", b.dim(),
               "D tensors.");
@@ -28,6 +38,37 @@ void check_dot(const Tensor& a, const Tensor& b, const char* op, const char* sec
 }
 
 }  // namespace
+
+Tensor mm_composite(const Tensor& a, const Tensor& b) {
+  check_matrices(a, b, "mm");
+  return matmul(a, b);
+}
+
+Tensor bmm_composite(const Tensor& a, const Tensor& b) {
+  VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0], value,
+              "bmm: expected two batches of as many matrices, got ", a.sizes(), " and ", b.sizes(), ".");
+  check_number(a, "bmm");
+  return matmul(a, b);
+}
+
+Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
+  check_matrices(mat1, mat2, "addmm");
+  const bool whole = !is_differentiable(mat1.dtype());
+  VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
+              "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ",
+              alpha, " and ", beta, ".");
+  Dims sizes{mat1.sizes()[0], mat2.sizes()[1]};
+  VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmm")), IntSpan(sizes)), value,
+              "addmm: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
+  // A product of 16-bit floats may be beyond their range before alpha brings it back.
+  const bool wide = alpha != 1 && compute_type(mat1.dtype()) != mat1.dtype();
+  Tensor product = wide ? matmul(mat1.to(DType::float32), mat2.to(DType::float32)) : matmul(mat1, mat2);
+  // As BLAS has it: what a factor of 0 ignores may be NaN.
+  if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
+  else if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
+  if (beta != 0) product = add(product, input, beta);
+  return wide ? product.to(promote(mat1.dtype(), input.dtype())) : product;
+}
 
 Tensor mv_composite(const Tensor& input, const Tensor& vec) {
   VESTA_CHECK(input.dim() == 2 && vec.dim() == 1, runtime, "mv: expected a matrix and a vector, got ", input.sizes(),

@@ -2,155 +2,209 @@
 
 #include <algorithm>
 
-#include <vesta/core/dtype_set.h>
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/conv.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta {
 
 VESTA_DEFINE_OPS(VESTA_OPS_CONV)
 
-std::array<int64_t, 2> pair_of(IntList v, const char* op, const char* argument) {
-  VESTA_CHECK(v.size() == 1 || v.size() == 2, value, op, ": expected one or two integers for ", argument, ", got ",
-              IntSpan(v), ".");
-  return {v[0], v[v.size() - 1]};
-}
-
 namespace {
-void check_at_least(const std::array<int64_t, 2>& v, int64_t low, const char* op, const char* argument) {
-  VESTA_CHECK(v[0] >= low && v[1] >= low, value, op, ": expected ", argument, " >= ", low, ", got [", v[0], ", ", v[1],
-              "].");
-}
-}  // namespace
 
-Window2d conv2d_window(IntSpan input, IntSpan weight, IntList stride, IntList padding, IntList dilation, int64_t groups,
-                       const char* op) {
-  VESTA_CHECK(input.size() == 4, value, op,
-              ": Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ", input, ".");
-  VESTA_CHECK(weight.size() == 4, value, op, ": expected a 4-d weight [out, in / groups, kh, kw], got ", weight, ".");
-  Window2d w{{weight[2], weight[3]},
-             pair_of(stride, op, "stride"),
-             pair_of(padding, op, "padding"),
-             pair_of(dilation, op, "dilation"),
-             {input[2], input[3]},
-             {}};
-  check_at_least(w.kernel, 1, op, "a kernel size");
-  check_at_least(w.stride, 1, op, "stride");
-  check_at_least(w.padding, 0, op, "padding");
-  check_at_least(w.dilation, 1, op, "dilation");
-  VESTA_CHECK(groups >= 1, value, op, ": expected groups >= 1, got ", groups, ".");
-  VESTA_CHECK(weight[0] % groups == 0 && weight[0] >= 0, value, op, ": expected out_channels divisible by groups, got ",
-              weight[0], " and ", groups, ".");
-  VESTA_CHECK(input[1] == weight[1] * groups, value, op, ": Given groups=", groups, ", weight of size ", weight,
-              ", expected input", input, " to have ", weight[1] * groups, " channels, but got ", input[1],
-              " channels instead.");
-  for (size_t d = 0; d < 2; ++d) {
-    int64_t reach = checked_add(checked_mul(w.dilation[d], w.kernel[d] - 1, op), 1, op);
-    int64_t padded = checked_add(w.in[d], checked_mul(2, w.padding[d], op), op);
-    VESTA_CHECK(padded >= reach, value, op, ": Calculated padded input size per channel: (", w.in[0] + 2 * w.padding[0],
-                " x ", w.in[1] + 2 * w.padding[1], "). Kernel size: (", w.kernel[0], " x ", w.kernel[1],
-                "). Kernel size can't be greater than actual input size.");
-    w.out[d] = (padded - reach) / w.stride[d] + 1;
-  }
-  return w;
+/// Returns the function that has `dims` spatial dimensions, for messages.
+const char* conv_name(int64_t dims) {
+  constexpr const char* kNames[] = {"conv1d", "conv2d", "conv3d"};
+  return dims >= 1 && dims <= 3 ? kNames[dims - 1] : "convolution";
 }
 
-Window2d pool2d_window(IntSpan input, IntList kernel, IntList stride, IntList padding, IntList dilation, bool ceil_mode,
-                       const char* op) {
-  VESTA_CHECK(input.size() == 4, value, op, ": expected a 3-d or 4-d input, got ", input, ".");
-  Window2d w;
-  w.kernel = pair_of(kernel, op, "kernel_size");
-  w.stride = stride.empty() ? w.kernel : pair_of(stride, op, "stride");
-  w.padding = pair_of(padding, op, "padding");
-  w.dilation = pair_of(dilation, op, "dilation");
-  w.in = {input[2], input[3]};
-  check_at_least(w.kernel, 1, op, "kernel_size");
-  check_at_least(w.stride, 1, op, "stride");
-  check_at_least(w.padding, 0, op, "padding");
-  check_at_least(w.dilation, 1, op, "dilation");
-  for (size_t d = 0; d < 2; ++d) {
-    VESTA_CHECK(w.padding[d] <= w.kernel[d] / 2, value, op,
-                ": pad should be at most half of effective kernel size, but got pad=", w.padding[d],
-                ", kernel_size=", w.kernel[d], ".");
-    int64_t reach = checked_add(checked_mul(w.dilation[d], w.kernel[d] - 1, op), 1, op);
-    int64_t room = w.in[d] + 2 * w.padding[d] - reach;
-    VESTA_CHECK(w.in[d] > 0 && room >= 0, value, op, ": Output size is too small: input ", input, ", kernel_size [",
-                w.kernel[0], ", ", w.kernel[1], "].");
-    w.out[d] = (room + (ceil_mode ? w.stride[d] - 1 : 0)) / w.stride[d] + 1;
-    // a window that starts in the padding behind the input has no element
-    if (ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.padding[d]) --w.out[d];
-  }
-  return w;
-}
-
-namespace {
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op, const char* what) {
   if (!b.defined()) return;
-  VESTA_CHECK(a.dtype() == b.dtype(), type, op, ": expected ", what, " of the input's dtype ", a.dtype(), ", got ",
+  VESTA_CHECK(a.dtype() == b.dtype(), runtime, op, ": expected ", what, " of the input's dtype ", a.dtype(), ", got ",
               b.dtype(), ". Convert one with .to().");
 }
-/// Checks that a gradient has the shape of the result it belongs to.
-void check_grad(const Tensor& grad, int64_t batch, int64_t channels, const Window2d& w, const char* op) {
-  Dims out{batch, channels, w.out[0], w.out[1]};
-  VESTA_CHECK(std::ranges::equal(grad.sizes(), IntSpan(out)), value, op, ": expected a grad of shape ", IntSpan(out),
-              ", got ", grad.sizes(), ".");
+/// Takes the windows that a gradient has, of those that fit.
+void take_windows_of(Window& w, const Tensor& grad, int64_t batch, int64_t channels, const char* op) {
+  const Dims all = w.result_sizes(batch, channels);
+  bool fits = grad.dim() == int64_t(all.size()) && grad.sizes()[0] == batch && grad.sizes()[1] == channels;
+  for (int64_t d = 0; fits && d < w.dims; ++d) {
+    int64_t& out = w.out[place_of(d, w.dims)];
+    const int64_t n = grad.sizes()[size_t(d + 2)];
+    fits = n <= out;
+    out = n;
+  }
+  VESTA_CHECK(fits, runtime, op, ": expected a grad of shape ", IntSpan(all), ", got ", grad.sizes(), ".");
 }
+
 }  // namespace
 
-Window2d check_conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
-                      IntList dilation, int64_t groups) {
-  constexpr const char* op = "conv2d";
-  Window2d w = conv2d_window(input.sizes(), weight.sizes(), stride, padding, dilation, groups, op);
+Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                         IntList dilation, int64_t groups) {
+  const char* op = conv_name(input.dim() - 2);
+  Window w = conv_window(input.sizes(), weight.sizes(), stride, padding, dilation, groups, op);
   check_same_dtype(input, weight, op, "a weight");
   check_same_dtype(input, bias, op, "a bias");
-  VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == weight.sizes()[0]), value, op,
+  VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == weight.sizes()[0]), runtime, op,
               ": expected a bias [", weight.sizes()[0], "], got ", bias.defined() ? bias.sizes() : IntSpan(), ".");
   check_floating(input, op);
   return w;
 }
 
-Window2d check_conv2d_backward_input(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
-                                     IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "_conv2d_backward_input";
-  Window2d w = conv2d_window(input_size, weight.sizes(), stride, padding, dilation, groups, op);
+Window check_convolution_backward_input(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
+                                        IntList padding, IntList dilation, int64_t groups) {
+  constexpr const char* op = "_convolution_backward_input";
+  Window w = conv_window(input_size, weight.sizes(), stride, padding, dilation, groups, op);
   check_same_dtype(grad, weight, op, "a weight");
-  check_grad(grad, input_size[0], weight.sizes()[0], w, op);
+  take_windows_of(w, grad, input_size[0], weight.sizes()[0], op);
   check_floating(grad, op);
   return w;
 }
 
-Window2d check_conv2d_backward_weight(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
-                                      IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "_conv2d_backward_weight";
-  Window2d w = conv2d_window(input.sizes(), weight_size, stride, padding, dilation, groups, op);
+Window check_convolution_backward_weight(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
+                                         IntList padding, IntList dilation, int64_t groups) {
+  constexpr const char* op = "_convolution_backward_weight";
+  Window w = conv_window(input.sizes(), weight_size, stride, padding, dilation, groups, op);
   check_same_dtype(grad, input, op, "an input");
-  check_grad(grad, input.sizes()[0], weight_size[0], w, op);
+  take_windows_of(w, grad, input.sizes()[0], weight_size[0], op);
   check_floating(grad, op);
   return w;
 }
 
-Window2d check_max_pool2d(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
-                          bool ceil_mode) {
-  Window2d w = pool2d_window(input.sizes(), kernel, stride, padding, dilation, ceil_mode, "max_pool2d");
-  VESTA_CHECK(kReals.has(input.dtype()), type, "max_pool2d: expected a real dtype, got ", input.dtype(), " (input).");
-  return w;
+// ---- The functions, made of _convolution and its gradients ----
+
+namespace {
+
+/// Checks that an input is an image or a batch of images; returns it as a batch.
+Tensor batch_of(const Tensor& input, int64_t dims, const char* op) {
+  VESTA_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, runtime, op, ": Expected ", dims + 1,
+              "D (unbatched) or ", dims + 2, "D (batched) input to ", op, ", but got input of size: ", input.sizes(),
+              ".");
+  return input.dim() == dims + 1 ? unsqueeze(input, 0) : input;
 }
 
-void check_max_pool2d_backward(const Tensor& grad, const Tensor& indices, IntList input_size) {
-  constexpr const char* op = "_max_pool2d_backward";
-  VESTA_CHECK(std::ranges::equal(grad.sizes(), indices.sizes()), value, op, ": expected indices of the shape of grad ",
-              grad.sizes(), ", got ", indices.sizes(), ".");
-  VESTA_CHECK(input_size.size() == size_t(grad.dim()) && grad.dim() >= 2, value, op, ": expected an input_size of ",
-              grad.dim(), " numbers, got ", IntSpan(input_size), ".");
-  VESTA_CHECK(indices.dtype() == DType::int64, type, op, ": expected int64 indices, got ", indices.dtype(), ".");
-  VESTA_CHECK(kFloats.has(grad.dtype()), not_implemented, op, ": expected a floating-point dtype, got ", grad.dtype(),
-              ".");
-  if (grad.numel() == 0) return;
-  const size_t nd = input_size.size();
-  const int64_t in = input_size[nd - 1] * input_size[nd - 2], out = grad.size(-1) * grad.size(-2);
-  VESTA_CHECK(in > 0 && numel_of(input_size, op) / in == grad.numel() / out, value, op, ": expected grad ",
-              grad.sizes(), " to have the planes of the input ", IntSpan(input_size), ".");
+Tensor convolve(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias, IntList stride,
+                IntList padding, IntList dilation, int64_t groups) {
+  if (input.dim() == dims + 2) return _convolution(input, weight, bias, stride, padding, dilation, groups);
+  return squeeze(_convolution(batch_of(input, dims, conv_name(dims)), weight, bias, stride, padding, dilation, groups),
+                 0);
+}
+
+/// Convolves with as much padding as keeps the size. An odd total goes on the far side; the op pads both sides alike,
+/// so that it pads one more there, and what that added is dropped.
+Tensor convolve_padding(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
+                        IntList stride, Word padding, IntList dilation, int64_t groups) {
+  const char* op = conv_name(dims);
+  if (padding == "valid") return convolve(dims, input, weight, bias, stride, 0, dilation, groups);
+  VESTA_CHECK(padding == "same", value, op, ": expected padding 'valid', 'same' or integers, got '", padding,
+              "' (padding).");
+  VESTA_CHECK(std::ranges::all_of(stride, [](int64_t s) { return s == 1; }), runtime, op,
+              ": padding='same' is not supported for strided convolutions.");
+  VESTA_CHECK(weight.dim() == dims + 2, value, op, ": expected a ", dims + 2,
+              "-d weight [out, in / groups, kernel...], got ", weight.sizes(), ".");
+  const Spatial steps = spatial_of(dilation, dims, 1, 1, op, "dilation");
+  Dims both, total;
+  for (int64_t d = 0; d < dims; ++d) {
+    total.push_back(steps[place_of(d, dims)] * (weight.sizes()[size_t(d + 2)] - 1));
+    both.push_back((total[size_t(d)] + 1) / 2);
+  }
+  Tensor r = convolve(dims, input, weight, bias, stride, both, dilation, groups);
+  for (int64_t d = 0; d < dims; ++d) {
+    if (total[size_t(d)] % 2) r = narrow(r, d - dims, 1, r.size(d - dims) - 1);
+  }
+  return r;
+}
+
+/// The transposed convolution: the gradient of a convolution's input, for a gradient `input`.
+Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
+                           IntList stride, IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
+  constexpr const char* kNames[] = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
+  const char* op = kNames[dims - 1];
+  const Tensor x = batch_of(input, dims, op);
+  VESTA_CHECK(weight.dim() == dims + 2, runtime, op, ": expected a ", dims + 2,
+              "-d weight [in, out / groups, kernel...], got ", weight.sizes(), ".");
+  check_floating(x, op);
+  check_same_dtype(x, weight, op, "a weight");
+  check_same_dtype(x, bias, op, "a bias");
+  VESTA_CHECK(groups >= 1, runtime, op, ": expected groups >= 1, got ", groups, ".");
+  VESTA_CHECK(x.size(1) == weight.size(0) && weight.size(0) % groups == 0, runtime, op, ": Given transposed=True, ",
+              "weight of size ", weight.sizes(), ", expected input ", x.sizes(), " to have ", weight.size(0),
+              " channels, divisible by groups=", groups, ".");
+  const int64_t channels = checked_mul(weight.size(1), groups, op);
+  VESTA_CHECK(!bias.defined() || (bias->dim() == 1 && bias->size(0) == channels), runtime, op, ": expected a bias [",
+              channels, "], got ", bias.defined() ? bias->sizes() : IntSpan(), ".");
+  const Spatial s = spatial_of(stride, dims, 1, 1, op, "stride"), p = spatial_of(padding, dims, 0, 0, op, "padding"),
+                more = spatial_of(output_padding, dims, 0, 0, op, "output_padding"),
+                step = spatial_of(dilation, dims, 1, 1, op, "dilation");
+  Dims sizes{x.size(0), channels};
+  for (int64_t d = 0; d < dims; ++d) {
+    const size_t at = place_of(d, dims);
+    VESTA_CHECK(more[at] < std::max(s[at], step[at]), runtime, op,
+                ": output padding must be smaller than either stride or dilation, but got output_padding ",
+                IntSpan(output_padding), ", stride ", IntSpan(stride), " and dilation ", IntSpan(dilation), ".");
+    const int64_t reach = checked_mul(step[at], weight.size(d + 2) - 1, op) + 1;
+    const int64_t n = checked_mul(x.size(d + 2) - 1, s[at], op) - 2 * p[at] + reach + more[at];
+    VESTA_CHECK(x.size(d + 2) > 0 && n > 0, runtime, op, ": Output size is too small: input ", x.sizes(), ", weight ",
+                weight.sizes(), ", padding ", IntSpan(padding), ".");
+    sizes.push_back(n);
+  }
+  Tensor y = _convolution_backward_input(x, weight, sizes, stride, padding, dilation, groups);
+  if (bias.defined()) {
+    Dims column(size_t(dims + 1), 1);
+    column[0] = channels;
+    y = add(y, view(*bias, column));
+  }
+  return input.dim() == dims + 1 ? squeeze(y, 0) : y;
+}
+
+}  // namespace
+
+Tensor conv1d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
+                        IntList dilation, int64_t groups) {
+  return convolve(1, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv2d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
+                        IntList dilation, int64_t groups) {
+  return convolve(2, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv3d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
+                        IntList dilation, int64_t groups) {
+  return convolve(3, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv1d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                Word padding, IntList dilation, int64_t groups) {
+  return convolve_padding(1, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv2d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                Word padding, IntList dilation, int64_t groups) {
+  return convolve_padding(2, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv3d_padding_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                Word padding, IntList dilation, int64_t groups) {
+  return convolve_padding(3, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv_transpose1d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                  IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
+  return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+Tensor conv_transpose2d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                  IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
+  return convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+Tensor conv_transpose3d_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                                  IntList padding, IntList output_padding, int64_t groups, IntList dilation) {
+  return convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation);
+}
+
+Tensor convolution_composite(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride,
+                             IntList padding, IntList dilation, bool transposed, IntList output_padding,
+                             int64_t groups) {
+  const int64_t dims = weight.dim() - 2;
+  VESTA_CHECK(dims >= 1 && dims <= 3, runtime, "convolution: expected a weight of 1 to 3 spatial dimensions, got ",
+              weight.sizes(), ".");
+  return transposed ? convolve_transposed(dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
+                    : convolve(dims, input, weight, bias, stride, padding, dilation, groups);
 }
 
 }  // namespace vesta

@@ -17,9 +17,12 @@
 #include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/optim.h>
+#include <vesta/core/ops/pool.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/sequence.h>
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/sort.h>

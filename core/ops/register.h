@@ -8,6 +8,7 @@ void register_view_ops();
 void register_copy_ops();
 void register_factory_ops();
 void register_index_ops();
+void register_resample_ops();
 
 /// Registers all of the above.
 inline void register_ops() {
@@ -15,6 +16,7 @@ inline void register_ops() {
   register_copy_ops();
   register_factory_ops();
   register_index_ops();
+  register_resample_ops();
 }
 
 }  // namespace vesta

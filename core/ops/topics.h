@@ -17,9 +17,12 @@
 #include <vesta/core/ops/lists/norm.h>
 #include <vesta/core/ops/lists/numbers.h>
 #include <vesta/core/ops/lists/optim.h>
+#include <vesta/core/ops/lists/pool.h>
 #include <vesta/core/ops/lists/random.h>
 #include <vesta/core/ops/lists/reduce.h>
+#include <vesta/core/ops/lists/resample.h>
 #include <vesta/core/ops/lists/select.h>
+#include <vesta/core/ops/lists/sequence.h>
 #include <vesta/core/ops/lists/shape.h>
 #include <vesta/core/ops/lists/softmax.h>
 #include <vesta/core/ops/lists/sort.h>
@@ -49,10 +52,13 @@
   X(linalg, VESTA_OPS_LINALG)                                                                                          \
   X(fft, VESTA_OPS_FFT)                                                                                                \
   X(conv, VESTA_OPS_CONV)                                                                                              \
+  X(pool, VESTA_OPS_POOL)                                                                                              \
+  X(resample, VESTA_OPS_RESAMPLE)                                                                                      \
   X(shape, VESTA_OPS_SHAPE)                                                                                            \
   X(softmax, VESTA_OPS_SOFTMAX)                                                                                        \
   X(sort, VESTA_OPS_SORT)                                                                                              \
   X(norm, VESTA_OPS_NORM)                                                                                              \
   X(loss, VESTA_OPS_LOSS)                                                                                              \
+  X(sequence, VESTA_OPS_SEQUENCE)                                                                                      \
   X(optim, VESTA_OPS_OPTIM)
 #define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)

@@ -14,48 +14,65 @@ struct Split {
   VESTA_HD Split(const FastDivisor& by, uint32_t n) : quotient(by.divide(n)), rest(n - quotient * by.divisor) {}
 };
 
+/// A place in a volume [depth, height, width], from its number.
+struct Place {
+  uint32_t at[3];
+  VESTA_HD Place(const FastDivisor& area, const FastDivisor& width, uint32_t n) {
+    const Split layer(area, n), row(width, layer.rest);
+    at[0] = layer.quotient, at[1] = row.quotient, at[2] = row.rest;
+  }
+};
+
 /// The geometry of a convolution on the device.
 struct Geometry {
   int64_t batch, groups, in_channels, out_channels;  // of a group
-  int in[2], out[2], stride[2], padding[2], dilation[2];
-  int64_t strides[4];
-  FastDivisor kernel_area, kernel_width, in_width, out_area, out_width;
+  int in[3], out[3], stride[3], padding[3], dilation[3];
+  int64_t strides[5];
+  FastDivisor taps, kernel_area, kernel_width, in_area, in_width, out_volume, out_area, out_width;
 
   explicit Geometry(const ConvLaunch& l)
       : batch(l.batch),
         groups(l.groups),
         in_channels(l.channels / l.groups),
         out_channels(l.outputs / l.groups),
-        kernel_area(uint32_t(l.kernel[0] * l.kernel[1])),
-        kernel_width(uint32_t(l.kernel[1])),
-        in_width(uint32_t(std::max(l.in[1], 1))),
-        out_area(uint32_t(l.out[0] * l.out[1])),
-        out_width(uint32_t(l.out[1])) {
-    for (int d = 0; d < 2; ++d) {
+        taps(uint32_t(l.kernel[0] * l.kernel[1] * l.kernel[2])),
+        kernel_area(uint32_t(l.kernel[1] * l.kernel[2])),
+        kernel_width(uint32_t(l.kernel[2])),
+        in_area(uint32_t(std::max(l.in[1] * l.in[2], 1))),
+        in_width(uint32_t(std::max(l.in[2], 1))),
+        out_volume(uint32_t(std::max(l.out[0] * l.out[1] * l.out[2], 1))),
+        out_area(uint32_t(std::max(l.out[1] * l.out[2], 1))),
+        out_width(uint32_t(std::max(l.out[2], 1))) {
+    for (int d = 0; d < 3; ++d) {
       in[d] = l.in[d], out[d] = l.out[d], stride[d] = l.stride[d];
       padding[d] = l.padding[d], dilation[d] = l.dilation[d];
     }
-    for (int d = 0; d < 4; ++d) strides[d] = l.image_strides[d];
+    for (int d = 0; d < 5; ++d) strides[d] = l.image_strides[d];
   }
-  VESTA_HD int64_t in_plane() const { return int64_t(in[0]) * in[1]; }
-  VESTA_HD int64_t out_plane() const { return int64_t(out[0]) * out[1]; }
-  /// Finds where output `at` of a plane reads the input through `tap` of the window: gives an offset, or -1 in the
-  /// padding.
+  VESTA_HD int64_t in_plane() const { return int64_t(in[0]) * in[1] * in[2]; }
+  VESTA_HD int64_t out_plane() const { return int64_t(out[0]) * out[1] * out[2]; }
+  /// Finds where output `at` of a plane reads the input through `tap` of the window; returns false in the padding.
   VESTA_HD bool input_of(uint32_t at, uint32_t tap, int64_t* offset) const {
-    const Split o(out_width, at), k(kernel_width, tap);
-    const int64_t y = int64_t(o.quotient) * stride[0] - padding[0] + int64_t(k.quotient) * dilation[0];
-    const int64_t x = int64_t(o.rest) * stride[1] - padding[1] + int64_t(k.rest) * dilation[1];
-    *offset = y * strides[2] + x * strides[3];
-    return y >= 0 && y < in[0] && x >= 0 && x < in[1];
+    const Place o(out_area, out_width, at), k(kernel_area, kernel_width, tap);
+    bool inside = true;
+    *offset = 0;
+    for (int d = 0; d < 3; ++d) {
+      const int64_t p = int64_t(o.at[d]) * stride[d] - padding[d] + int64_t(k.at[d]) * dilation[d];
+      *offset += p * strides[d + 2];
+      inside = inside && p >= 0 && p < in[d];
+    }
+    return inside;
   }
   /// Finds which output reads input `at` of a plane through `tap`; returns false if none does.
   VESTA_HD bool output_of(uint32_t at, uint32_t tap, int64_t* offset) const {
-    const Split i(in_width, at), k(kernel_width, tap);
-    const int64_t y = int64_t(i.quotient) + padding[0] - int64_t(k.quotient) * dilation[0];
-    const int64_t x = int64_t(i.rest) + padding[1] - int64_t(k.rest) * dilation[1];
-    if (y < 0 || x < 0 || y % stride[0] != 0 || x % stride[1] != 0) return false;
-    *offset = y / stride[0] * strides[2] + x / stride[1] * strides[3];
-    return y / stride[0] < out[0] && x / stride[1] < out[1];
+    const Place i(in_area, in_width, at), k(kernel_area, kernel_width, tap);
+    *offset = 0;
+    for (int d = 0; d < 3; ++d) {
+      const int64_t p = int64_t(i.at[d]) + padding[d] - int64_t(k.at[d]) * dilation[d];
+      if (p < 0 || p % stride[d] != 0 || p / stride[d] >= out[d]) return false;
+      *offset += p / stride[d] * strides[d + 2];
+    }
+    return true;
   }
 };
 
@@ -73,7 +90,7 @@ struct ForwardProduct {
       : g(l),
         m(g.out_channels),
         n(g.out_plane()),
-        k(g.in_channels * g.kernel_area.divisor),
+        k(g.in_channels * g.taps.divisor),
         count(g.batch * g.groups),
         image(static_cast<const T*>(l.image)),
         weight(static_cast<const T*>(l.weight)),
@@ -86,7 +103,7 @@ struct ForwardProduct {
     int64_t n, k;
     VESTA_HD S a(int64_t row, int64_t at) const { return convert<S>(weight[row * k + at]); }
     VESTA_HD S b(int64_t at, int64_t column) const {
-      const Split channel(g.kernel_area, uint32_t(at));
+      const Split channel(g.taps, uint32_t(at));
       int64_t offset;
       if (!g.input_of(uint32_t(column), channel.rest, &offset)) return S(0);
       return convert<S>(image[channel.quotient * g.strides[1] + offset]);
@@ -122,7 +139,7 @@ struct InputProduct {
       : g(l),
         m(g.in_channels),
         n(g.in_plane()),
-        k(g.out_channels * g.kernel_area.divisor),
+        k(g.out_channels * g.taps.divisor),
         count(g.batch * g.groups),
         image(static_cast<const T*>(l.image)),
         weight(static_cast<const T*>(l.weight)),
@@ -133,11 +150,11 @@ struct InputProduct {
     T* result;
     int64_t m, n;
     VESTA_HD S a(int64_t row, int64_t at) const {
-      const Split output(g.kernel_area, uint32_t(at));
-      return convert<S>(weight[(output.quotient * m + row) * g.kernel_area.divisor + output.rest]);
+      const Split output(g.taps, uint32_t(at));
+      return convert<S>(weight[(output.quotient * m + row) * g.taps.divisor + output.rest]);
     }
     VESTA_HD S b(int64_t at, int64_t column) const {
-      const Split output(g.kernel_area, uint32_t(at));
+      const Split output(g.taps, uint32_t(at));
       int64_t offset;
       if (!g.output_of(uint32_t(column), output.rest, &offset)) return S(0);
       return convert<S>(image[output.quotient * g.strides[1] + offset]);
@@ -160,7 +177,7 @@ struct Parts {
   int64_t images, count;
   explicit Parts(const ConvLaunch& l) {
     constexpr int64_t kPlaces = 2048, kMost = 128;
-    const int64_t plane = std::max<int64_t>(int64_t(l.out[0]) * l.out[1], 1);
+    const int64_t plane = std::max<int64_t>(int64_t(l.out[0]) * l.out[1] * l.out[2], 1);
     images = std::max<int64_t>({(kPlaces + plane - 1) / plane, (l.batch + kMost - 1) / kMost, 1});
     count = std::max<int64_t>((l.batch + images - 1) / images, 1);
   }
@@ -174,21 +191,21 @@ struct WeightProduct {
   Geometry g;
   int64_t m, n, k, count, images;
   bool a_along_k = true, b_along_k = true;
-  int64_t grad_strides[4];
+  int64_t grad_strides[5];
   const T *image, *grad;
   To* result;
 
   WeightProduct(const ConvLaunch& l, const Parts& parts, void* to)
       : g(l),
         m(g.out_channels),
-        n(g.in_channels * g.kernel_area.divisor),
+        n(g.in_channels * g.taps.divisor),
         k(parts.images * g.out_plane()),
         count(parts.count * g.groups),
         images(parts.images),
         image(static_cast<const T*>(l.image)),
         grad(static_cast<const T*>(l.weight)),
         result(static_cast<To*>(to)) {
-    for (int d = 0; d < 4; ++d) grad_strides[d] = l.grad_strides[d];
+    for (int d = 0; d < 5; ++d) grad_strides[d] = l.grad_strides[d];
   }
   struct One {
     const WeightProduct& all;
@@ -196,13 +213,15 @@ struct WeightProduct {
     To* result;
     int64_t first;  // item
     VESTA_HD S a(int64_t row, int64_t at) const {
-      const Split item(all.g.out_area, uint32_t(at)), place(all.g.out_width, item.rest);
+      const Split item(all.g.out_volume, uint32_t(at));
       if (first + item.quotient >= all.g.batch) return S(0);
-      return convert<S>(grad[item.quotient * all.grad_strides[0] + row * all.grad_strides[1] +
-                             place.quotient * all.grad_strides[2] + place.rest * all.grad_strides[3]]);
+      const Place place(all.g.out_area, all.g.out_width, item.rest);
+      int64_t offset = item.quotient * all.grad_strides[0] + row * all.grad_strides[1];
+      for (int d = 0; d < 3; ++d) offset += place.at[d] * all.grad_strides[d + 2];
+      return convert<S>(grad[offset]);
     }
     VESTA_HD S b(int64_t at, int64_t column) const {
-      const Split item(all.g.out_area, uint32_t(at)), channel(all.g.kernel_area, uint32_t(column));
+      const Split item(all.g.out_volume, uint32_t(at)), channel(all.g.taps, uint32_t(column));
       int64_t offset;
       if (first + item.quotient >= all.g.batch || !all.g.input_of(item.rest, channel.rest, &offset)) return S(0);
       return convert<S>(image[item.quotient * all.g.strides[0] + channel.quotient * all.g.strides[1] + offset]);
@@ -226,7 +245,9 @@ VESTA_KERNEL void sum_parts(const S* parts, T* to, int64_t n, int64_t count) {
   }
 }
 
-int64_t weight_numel(const ConvLaunch& l) { return l.outputs * (l.channels / l.groups) * l.kernel[0] * l.kernel[1]; }
+int64_t weight_numel(const ConvLaunch& l) {
+  return l.outputs * (l.channels / l.groups) * l.kernel[0] * l.kernel[1] * l.kernel[2];
+}
 
 template <class T>
 void queue_weight_gradient(const ConvLaunch& l) {

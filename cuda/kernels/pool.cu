@@ -21,20 +21,28 @@ VESTA_HD T lowest() {
 template <class T>
 VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
   using C = compute_of<T>;
-  const int64_t out = l.out[0] * l.out[1], in = l.in[0] * l.in[1];
+  const int64_t area = l.out[1] * l.out[2], out = l.out[0] * area, in = l.in[0] * l.in[1] * l.in[2];
   for (int64_t i = int64_t(global_index()); i < n; i += int64_t(gridDim.x) * blockDim.x) {
-    const int64_t plane = i / out, place = i - plane * out, row = place / l.out[1], column = place - row * l.out[1];
+    const int64_t plane = i / out, place = i - plane * out, layer = place / area,
+                  row = (place - layer * area) / l.out[2];
+    const int64_t corner[3] = {layer * l.stride[0] - l.padding[0], row * l.stride[1] - l.padding[1],
+                               place % l.out[2] * l.stride[2] - l.padding[2]};
     const T* x = static_cast<const T*>(l.input) + plane * in;
     int64_t best_at = -1;
     C best{};
     for (int64_t a = 0; a < l.kernel[0]; ++a) {
-      const int64_t r = row * l.stride[0] - l.padding[0] + a * l.dilation[0];
-      if (r < 0 || r >= l.in[0]) continue;
+      const int64_t z = corner[0] + a * l.dilation[0];
+      if (z < 0 || z >= l.in[0]) continue;
       for (int64_t b = 0; b < l.kernel[1]; ++b) {
-        const int64_t c = column * l.stride[1] - l.padding[1] + b * l.dilation[1];
-        if (c < 0 || c >= l.in[1]) continue;
-        const C v = convert<C>(x[r * l.in[1] + c]);
-        if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = r * l.in[1] + c;
+        const int64_t r = corner[1] + b * l.dilation[1];
+        if (r < 0 || r >= l.in[1]) continue;
+        for (int64_t k = 0; k < l.kernel[2]; ++k) {
+          const int64_t c = corner[2] + k * l.dilation[2];
+          if (c < 0 || c >= l.in[2]) continue;
+          const int64_t at = (z * l.in[1] + r) * l.in[2] + c;
+          const C v = convert<C>(x[at]);
+          if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = at;
+        }
       }
     }
     static_cast<T*>(l.values)[i] = best_at < 0 ? lowest<T>() : x[best_at];
@@ -95,7 +103,7 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
 }  // namespace
 
 void run_max_pool(const PoolLaunch& l) {
-  const int64_t n = l.planes * l.out[0] * l.out[1];
+  const int64_t n = l.planes * l.out[0] * l.out[1] * l.out[2];
   visit_device<kReals>(l.dtype, [&]<class T>() {
     launch_independent(l.name, max_pool_kernel<T>,
                        linear_shape(uint64_t(std::min<int64_t>(n, 1 << 30)), kPoolThreads, l.stream), l, n);

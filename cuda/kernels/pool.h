@@ -8,13 +8,13 @@
 
 namespace vesta::cuda {
 
-/// A max pooling of dense planes [planes, in] to [planes, out].
+/// A max pooling of dense planes [planes, in] to [planes, out], in 3 dimensions (of size 1 if there are fewer).
 struct PoolLaunch {
   const char* name = "";
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;
   int64_t planes = 0;
-  int64_t in[2] = {}, out[2] = {}, kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  int64_t in[3] = {}, out[3] = {}, kernel[3] = {}, stride[3] = {}, padding[3] = {}, dilation[3] = {};
   const void* input = nullptr;
   void* values = nullptr;
   int64_t* indices = nullptr;

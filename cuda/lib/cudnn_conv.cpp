@@ -25,10 +25,10 @@ constexpr size_t kMaxPlans = 1024;
 using Key = std::array<int64_t, 19>;
 
 Key key_of(Direction direction, const ConvDesc& d, bool tensor_cores) {
-  const Window2d& w = d.window;
+  const Window& w = d.window;
   return {int64_t(direction), int64_t(d.dtype), tensor_cores, d.batch,     d.channels,   d.outputs,    d.groups,
-          w.kernel[0],        w.kernel[1],      w.stride[0],  w.stride[1], w.padding[0], w.padding[1], w.dilation[0],
-          w.dilation[1],      w.in[0],          w.in[1],      w.out[0],    w.out[1]};
+          w.kernel[1],        w.kernel[2],      w.stride[1],  w.stride[2], w.padding[1], w.padding[2], w.dilation[1],
+          w.dilation[2],      w.in[1],          w.in[2],      w.out[1],    w.out[2]};
 }
 
 /// cuDNN on one device: its handle and plans, used by one thread at a time (queueing is short).
@@ -85,7 +85,7 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
   const Device device = first.device();
   PerDevice& on = PerDevice::get(device.index);
   std::lock_guard guard(on.lock);
-  const Window2d& v = d.window;
+  const Window& v = d.window;
   try {
     const cudnn::Functions& f = cudnn::Loaded::get().f;
     if (!on.handle) cudnn::check(f.create(&on.handle), "cudnnCreate");
@@ -95,10 +95,10 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
     if (!plan) return {};
     const auto [of_first_use, of_second_use] = layout_uses(direction, first, second);
     const Tensor a = channels_last(first, of_first_use), b = channels_last(second, of_second_use);
-    const Dims sizes = direction == Direction::forward ? Dims{d.batch, v.out[0], v.out[1], d.outputs}
+    const Dims sizes = direction == Direction::forward ? Dims{d.batch, v.out[1], v.out[2], d.outputs}
                        : direction == Direction::input_gradient
-                           ? Dims{d.batch, v.in[0], v.in[1], d.channels}
-                           : Dims{d.outputs, v.kernel[0], v.kernel[1], d.channels / d.groups};
+                           ? Dims{d.batch, v.in[1], v.in[2], d.channels}
+                           : Dims{d.outputs, v.kernel[1], v.kernel[2], d.channels / d.groups};
     Tensor result = empty_tensor(sizes, d.dtype, device), workspace;
     if (plan->workspace()) workspace = empty_tensor(Dims{plan->workspace()}, DType::uint8, device);
     // the numbers of plan_convolution: 1 x, 2 w, 3 y

@@ -6,11 +6,12 @@
 
 namespace vesta::cuda {
 
-/// A 2-d convolution of x [n, c, in] with w [o, c / groups, kernel] to y [n, o, out]. No size is 0.
+/// A 2-d convolution of x [n, c, in] with w [o, c / groups, kernel] to y [n, o, out]. No size is 0. The window's first
+/// dimension, the depth, is not used.
 struct ConvDesc {
   DType dtype = DType::float32;
   int64_t batch = 1, channels = 1, outputs = 1, groups = 1;
-  Window2d window;
+  Window window;
 };
 
 /// Builds the plan of a convolution with channels last, for any target; raises cudnn::Refused. For tests, and for

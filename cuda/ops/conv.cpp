@@ -12,49 +12,57 @@
 namespace vesta::cuda {
 namespace {
 
-void set_strides(int64_t (&to)[4], const Tensor& t) { std::ranges::copy(t.strides(), to); }
+/// Puts the strides of a batch [N, C, ...] into the kernels' order.
+void set_strides(int64_t (&to)[5], const Tensor& t) {
+  to[0] = t.strides()[0], to[1] = t.strides()[1];
+  std::ranges::copy(spatial_strides(t), to + 2);
+}
 
-ConvLaunch launch_of(const char* op, DType dtype, IntSpan input, IntSpan weight, const Window2d& w, int64_t groups,
+ConvLaunch launch_of(const char* op, DType dtype, IntSpan input, IntSpan weight, const Window& w, int64_t groups,
                      StreamHandle stream) {
   constexpr int64_t kMostSize = 1 << 30, kMostPlane = int64_t(1) << 31;
   ConvLaunch l;
   l.name = op, l.stream = stream, l.dtype = dtype;
   l.batch = input[0], l.channels = input[1], l.outputs = weight[0], l.groups = groups;
-  for (size_t d = 0; d < 2; ++d) {
+  int64_t taps = 1, in = 1, out = 1;
+  for (size_t d = 0; d < 3; ++d) {
     VESTA_CHECK(std::max({w.in[d], w.out[d], w.kernel[d], w.stride[d], w.padding[d], w.dilation[d]}) < kMostSize, value,
                 op, ": expected sizes, strides, paddings and dilations below 2^30, got an input ", input,
                 " and a weight ", weight, ".");
     l.in[d] = int(w.in[d]), l.out[d] = int(w.out[d]), l.kernel[d] = int(w.kernel[d]);
     l.stride[d] = int(w.stride[d]), l.padding[d] = int(w.padding[d]), l.dilation[d] = int(w.dilation[d]);
+    taps = checked_mul(taps, w.kernel[d], op);
+    in = checked_mul(in, w.in[d], op), out = checked_mul(out, w.out[d], op);
   }
-  const int64_t area = w.kernel[0] * w.kernel[1];
-  VESTA_CHECK(std::max(w.in[0] * w.in[1], w.out[0] * w.out[1]) < kMostPlane &&
-                  checked_mul(std::max(input[1], weight[0]), area, op) < kMostPlane,
+  VESTA_CHECK(std::max(in, out) < kMostPlane && checked_mul(std::max(input[1], weight[0]), taps, op) < kMostPlane,
               value, op, ": expected planes and windows of fewer than 2^31 elements, got an input ", input,
               " and a weight ", weight, ".");
   return l;
 }
 
-/// Computes with cuDNN; returns an undefined tensor if it is missing or refuses. Empty products do not go to it.
-Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window2d& w, const Tensor& first,
+/// Computes with cuDNN; returns an undefined tensor if it is missing or refuses. It gets neither empty products nor
+/// volumes; lines are images of one row.
+Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window& w, const Tensor& first,
                   const Tensor& second) {
-  if (!first.numel() || !second.numel()) return {};
-  return convolve(direction, {l.dtype, l.batch, l.channels, l.outputs, l.groups, w}, first, second);
+  if (!first.numel() || !second.numel() || w.dims == 3) return {};
+  const ConvDesc desc{l.dtype, l.batch, l.channels, l.outputs, l.groups, w};
+  if (w.dims == 2) return convolve(direction, desc, first, second);
+  const Tensor r = convolve(direction, desc, unsqueeze(first, 2), unsqueeze(second, 2));
+  return r.defined() ? squeeze(r, 2) : r;
 }
 
-Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
-                     IntList dilation, int64_t groups) {
-  constexpr const char* op = "conv2d";
-  if (input.dim() == 3)
-    return squeeze(conv2d_kernel(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0);
-  check_one_device(op, {&input, &weight, &*bias});
-  const Window2d w = check_conv2d(input, weight, bias, stride, padding, dilation, groups);
+Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
+                          IntList dilation, int64_t groups) {
+  const Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
   const OperandDevice device(input);
-  ConvLaunch l = launch_of(op, input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
+  ConvLaunch l = launch_of("_convolution", input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
   if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight); y.defined()) {
-    return bias.defined() ? add_to(y, view(contiguous(bias), {l.outputs, 1, 1})) : y;
+    if (!bias.defined()) return y;
+    Dims column(size_t(w.dims + 1), 1);
+    column[0] = l.outputs;
+    return add_to(y, view(contiguous(bias), column));
   }
-  Tensor y = empty_tensor(Dims{l.batch, l.outputs, w.out[0], w.out[1]}, input.dtype(), input.device());
+  Tensor y = empty_tensor(w.result_sizes(l.batch, l.outputs), input.dtype(), input.device());
   if (!y.numel()) return y;
   Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
   l.image = input.impl()->data(), set_strides(l.image_strides, input);
@@ -66,14 +74,8 @@ Tensor conv2d_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
                              IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "_conv2d_backward_input";
-  if (grad.dim() == 3) {
-    Dims sizes{1};
-    for (int64_t s : input_size) sizes.push_back(s);
-    return squeeze(input_gradient_kernel(unsqueeze(grad, 0), weight, sizes, stride, padding, dilation, groups), 0);
-  }
-  check_one_device(op, {&grad, &weight});
-  const Window2d w = check_conv2d_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
+  constexpr const char* op = "_convolution_backward_input";
+  const Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
   if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad); gx.defined()) return gx;
@@ -88,13 +90,8 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
 
 Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
                               IntList padding, IntList dilation, int64_t groups) {
-  constexpr const char* op = "_conv2d_backward_weight";
-  if (grad.dim() == 3) {
-    return weight_gradient_kernel(unsqueeze(grad, 0), unsqueeze(input, 0), weight_size, stride, padding, dilation,
-                                  groups);
-  }
-  check_one_device(op, {&grad, &input});
-  const Window2d w = check_conv2d_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
+  constexpr const char* op = "_convolution_backward_weight";
+  const Window w = check_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());
   if (Tensor gw = by_library(cudnn::Direction::weight_gradient, l, w, input, grad); gw.defined()) return gw;
@@ -115,9 +112,9 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
 }  // namespace
 
 void register_conv() {
-  ops::conv2d.set_kernel(DeviceType::cuda, conv2d_kernel);
-  ops::_conv2d_backward_input.set_kernel(DeviceType::cuda, input_gradient_kernel);
-  ops::_conv2d_backward_weight.set_kernel(DeviceType::cuda, weight_gradient_kernel);
+  ops::_convolution.set_kernel(DeviceType::cuda, convolution_kernel);
+  ops::_convolution_backward_input.set_kernel(DeviceType::cuda, input_gradient_kernel);
+  ops::_convolution_backward_weight.set_kernel(DeviceType::cuda, weight_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -1,7 +1,6 @@
 // Max pooling and its gradient.
-#include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
-#include <vesta/core/ops/view.h>
+#include <vesta/core/ops/pool.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/pool.h>
 #include <vesta/cuda/ops/operands.h>
@@ -12,20 +11,16 @@ namespace {
 
 TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
                            bool ceil_mode) {
-  if (input.dim() == 3) {
-    auto [values, indices] = max_pool_kernel(unsqueeze(input, 0), kernel, stride, padding, dilation, ceil_mode);
-    return {squeeze(values, 0), squeeze(indices, 0)};
-  }
-  const Window2d w = check_max_pool2d(input, kernel, stride, padding, dilation, ceil_mode);
+  const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
   const OperandDevice device(input);
   Tensor x = contiguous(input);
-  Dims sizes{x.sizes()[0], x.sizes()[1], w.out[0], w.out[1]};
+  const Dims sizes = w.result_sizes(x.sizes()[0], x.sizes()[1]);
   Tensor y = empty_tensor(sizes, x.dtype(), x.device()), indices = empty_tensor(sizes, DType::int64, x.device());
   if (y.numel() == 0) return {y, indices};
   PoolLaunch l;
-  l.name = "max_pool2d", l.stream = device.stream(), l.dtype = x.dtype();
+  l.name = "_max_pool", l.stream = device.stream(), l.dtype = x.dtype();
   l.planes = sizes[0] * sizes[1];
-  for (size_t d = 0; d < 2; ++d) {
+  for (size_t d = 0; d < 3; ++d) {
     l.in[d] = w.in[d], l.out[d] = w.out[d], l.kernel[d] = w.kernel[d];
     l.stride[d] = w.stride[d], l.padding[d] = w.padding[d], l.dilation[d] = w.dilation[d];
   }
@@ -35,9 +30,8 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 }
 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
-  constexpr const char* op = "_max_pool2d_backward";
-  check_one_device(op, {&grad, &indices});
-  check_max_pool2d_backward(grad, indices, input_size);
+  constexpr const char* op = "_max_pool_backward";
+  const int64_t plane = check_max_pool_backward(grad, indices, input_size);
   const OperandDevice device(grad);
   Tensor g = contiguous(grad), at = contiguous(indices);
   Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
@@ -46,7 +40,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   if (!g.numel()) return gx;
   PoolGradientLaunch l;
   l.name = op, l.stream = device.stream(), l.dtype = g.dtype();
-  l.out = g.size(-1) * g.size(-2), l.in = gx.size(-1) * gx.size(-2), l.planes = gx.numel() / l.in;
+  l.in = plane, l.planes = gx.numel() / plane, l.out = g.numel() / l.planes;
   VESTA_CHECK(l.out < UINT32_MAX, value, op, ": expected planes of fewer than 2^32 elements, got ", g.sizes(), ".");
   Tensor claims = empty_tensor(Dims{gx.numel()}, DType::int32, grad.device());
   VESTA_CUDA_CHECK(rt::memset_async(claims.impl()->data(), 0xff, size_t(gx.numel()) * 4, device.stream()));
@@ -60,8 +54,8 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 }  // namespace
 
 void register_pool() {
-  ops::max_pool2d_with_indices.set_kernel(DeviceType::cuda, max_pool_kernel);
-  ops::_max_pool2d_backward.set_kernel(DeviceType::cuda, max_pool_gradient_kernel);
+  ops::_max_pool.set_kernel(DeviceType::cuda, max_pool_kernel);
+  ops::_max_pool_backward.set_kernel(DeviceType::cuda, max_pool_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

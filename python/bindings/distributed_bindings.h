@@ -2,9 +2,17 @@
 #pragma once
 #include "python_tensor.h"
 
+namespace pybind11 { class module_; }
+
 namespace vesta::python {
 
 /// Adds the submodule _distributed; false with an exception set.
 bool add_distributed(PyObject* module);
+
+/// Adds the stores.
+void add_stores(pybind11::module_& m);
+
+/// Adds ProcessGroup and what makes one. Work and ReduceOp have to be there.
+void add_groups(pybind11::module_& m);
 
 }  // namespace vesta::python

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 from . import _C
@@ -17,7 +18,7 @@ __version__ = "0.1.0"
 _LAZY = {
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim", "special"), ""),
     **dict.fromkeys(("safetensors", "utils", "distributed", "futures", "multiprocessing", "return_types"), ""),
-    **dict.fromkeys(("hub", "serialization", "storage"), ""),
+    **dict.fromkeys(("distributions", "hub", "serialization", "storage"), ""),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
     **dict.fromkeys(("GradScaler", "autocast"), ".amp"),
@@ -32,7 +33,20 @@ _LAZY = {
     **dict.fromkeys(("load", "save"), ".serialization"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
     "set_default_tensor_type": ".tensor_types",
+    **dict.fromkeys(("__config__", "accelerator", "quasirandom", "random", "testing", "torch_version", "types"), ""),
+    **dict.fromkeys(("_six", "version"), ""),
+    **dict.fromkeys(("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"), "._process_settings"),
+    **dict.fromkeys(("is_deterministic_algorithms_warn_only_enabled", "set_warn_always"), "._process_settings"),
+    **dict.fromkeys(("get_deterministic_debug_mode", "set_deterministic_debug_mode"), "._process_settings"),
+    **dict.fromkeys(("get_float32_matmul_precision", "set_float32_matmul_precision"), "._process_settings"),
+    **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_not_implemented"), "._process_settings"),
+    **dict.fromkeys(("_check_type", "_check_value", "is_warn_always_enabled"), "._process_settings"),
+    **dict.fromkeys(("get_default_device", "set_default_device"), "._default_device"),
+    "fork_rng": ".random",
+    "set_printoptions": "._printing",
 }
+#: Numbers by their names in mathematics, and ``newaxis`` for subscripts.
+e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 #: Classes of tensors by dtype, from ``tensor_types.CPU``.
 _TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
@@ -52,7 +66,7 @@ for _name in _IN_PLACE.split():
     globals()[f"{_name}_"] = getattr(Tensor, f"{_name}_")
 del _name, _function
 
-from . import _tensor  # noqa: E402  (puts the methods written in Python into Tensor)
+from . import _tensor, _tensor_kinds  # noqa: E402  (they put the methods written in Python into Tensor)
 from ._functions import (  # noqa: E402
     asarray,
     is_complex,
@@ -64,6 +78,7 @@ from ._functions import (  # noqa: E402
 )
 
 _tensor.install()
+_tensor_kinds.install()
 
 
 def __getattr__(name: str) -> Any:
@@ -74,6 +89,12 @@ def __getattr__(name: str) -> Any:
 
         globals().update(CPU)
         return CPU[name]
+    if name.endswith("Storage") and home is None:
+        from .storage import CLASSES
+
+        if name in CLASSES:
+            globals().update(CLASSES)
+            return CLASSES[name]
     if home is None:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}")
     try:

@@ -151,7 +151,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     _functions._expect_tensor("type", self)
     if dtype is None:
         name = tensor_types.NAMES[str(self.dtype).rsplit(".", 1)[1]]
-        return f"vesta.cuda.{name}" if self.is_cuda else f"vesta.{name}"
+        package = tensor_types.PACKAGE
+        return f"{package}.cuda.{name}" if self.is_cuda else f"{package}.{name}"
     if isinstance(dtype, str):
         dtype = tensor_types.by_name(dtype)
     if isinstance(dtype, tensor_types.TensorType):

@@ -39,6 +39,11 @@ def get_dir() -> str:
     return os.path.join(os.path.expanduser(home), "hub")
 
 
+def _get_torch_home() -> str:
+    """Returns the folder in which that of the cache is."""
+    return os.path.dirname(get_dir())
+
+
 def set_dir(d: str | os.PathLike[str]) -> None:
     """Sets the folder of the cache."""
     global _hub_dir
@@ -136,3 +141,37 @@ def _compare_hash(path: str, expected: str) -> None:
             checksum.update(block)
     if not checksum.hexdigest().startswith(expected):
         raise RuntimeError(f'invalid hash value (expected "{expected}", got "{checksum.hexdigest()}") ({path}).')
+
+
+def __getattr__(name: str) -> Any:
+    """Gives ``tqdm`` of the package of that name, which programs import from here; a bar that shows nothing without."""
+    if name != "tqdm":
+        raise AttributeError(f"module 'vesta.hub' has no attribute {name!r}")
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:
+        return _NoBar
+    return tqdm
+
+
+class _NoBar:
+    """An iterable with the methods of a bar of tqdm, for environments without that package."""
+
+    def __init__(self, iterable: Any = (), *args: Any, **kwargs: Any) -> None:
+        self.iterable, self.n = iterable, 0
+
+    def __iter__(self) -> Any:
+        return iter(self.iterable)
+
+    def update(self, n: int = 1) -> None:
+        """Counts ``n`` more."""
+        self.n += n
+
+    def close(self) -> None:
+        """Does nothing."""
+
+    def __enter__(self) -> _NoBar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None

@@ -170,3 +170,44 @@ class TypedStorage:
 
     def __repr__(self) -> str:
         return f"TypedStorage(dtype={self.dtype}, size={self.size()}, device={str(self.device)!r})"
+
+
+class _StorageType(type):
+    """The metaclass of storages by dtype: ``isinstance`` tests the dtype, a call makes a TypedStorage.
+
+    ``S(n)`` has n elements without values, ``S([1, 2])`` copies a sequence.
+    """
+
+    dtype: Any
+
+    def __call__(cls, *args: Any, device: Any = None) -> TypedStorage:
+        if len(args) > 1:
+            raise TypeError(f"{cls.__name__}: expected a size or a sequence, got {len(args)} arguments.")
+        data = args[0] if args else 0
+        size = isinstance(data, int)
+        made = _C._ops.empty((data,), dtype=cls.dtype, device=device) if size else None
+        values = _C.tensor(data, dtype=cls.dtype, device=device) if made is None else made
+        return TypedStorage(wrap_storage=UntypedStorage._of(values), dtype=cls.dtype)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype == cls.dtype
+
+
+#: The classes of storages by dtype: ``vesta.FloatStorage``.
+CLASSES = {
+    name: _StorageType(name, (), {"dtype": dtype, "__module__": "vesta", "__doc__": _StorageType.__doc__})
+    for name, dtype in (
+        ("DoubleStorage", _C.float64),
+        ("FloatStorage", _C.float32),
+        ("HalfStorage", _C.float16),
+        ("BFloat16Storage", _C.bfloat16),
+        ("LongStorage", _C.int64),
+        ("IntStorage", _C.int32),
+        ("ShortStorage", _C.int16),
+        ("CharStorage", _C.int8),
+        ("ByteStorage", _C.uint8),
+        ("BoolStorage", _C.bool),
+        ("ComplexDoubleStorage", _C.complex128),
+        ("ComplexFloatStorage", _C.complex64),
+    )
+}

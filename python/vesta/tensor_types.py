@@ -10,6 +10,8 @@ from typing import Any
 from . import _C
 from ._C import Tensor
 
+#: What the names of types begin with; ``vesta.as_torch`` makes it ``torch``.
+PACKAGE = "vesta"
 #: The class names by dtype.
 NAMES = {
     "float32": "FloatTensor",

@@ -120,7 +120,7 @@ def test_without_the_library_everything_says_so() -> None:
         "import vesta\n"
         "print(vesta.cuda.is_available(), vesta.cuda.device_count())\n"
         "for f in (lambda: vesta.zeros(1, device='cuda'), lambda: vesta.ones(1).cuda(), vesta.cuda.synchronize,\n"
-        "          vesta.cuda.current_device, vesta.cuda.memory_allocated, lambda: vesta.ones(1).pin_memory()):\n"
+        "          vesta.cuda.current_device, vesta.cuda.mem_get_info, lambda: vesta.ones(1).pin_memory()):\n"
         "  try: f()\n"
         "  except vesta.DeviceError as e: print('vesta-cuda' in str(e))\n",
         VESTA_CUDA_LIBRARY="/nowhere/libvesta_cuda.so",

@@ -229,8 +229,8 @@ def test_same_bits_every_time() -> None:
             numbers(t)
             for t in (
                 F.conv2d(x, w, padding=1),
-                vesta._C._conv2d_backward_input(g, w, [40, 4, 9, 9], 1, 1, 1, 1),
-                vesta._C._conv2d_backward_weight(g, x, [8, 4, 3, 3], 1, 1, 1, 1),
+                vesta._C._convolution_backward_input(g, w, [40, 4, 9, 9], 1, 1, 1, 1),
+                vesta._C._convolution_backward_weight(g, x, [8, 4, 3, 3], 1, 1, 1, 1),
                 x[0, 0] @ x[0, 1],
             )
         ]
@@ -264,5 +264,5 @@ def test_bad_operands() -> None:
         F.max_pool2d(made((1, 2, 4, 4), "complex64").cuda(), 2)
     indices = vesta.tensor(np.full((1, 2, 2, 2), 99)).cuda()
     with pytest.raises(IndexError, match="index 99 is out of bounds for dimension with size 16"):
-        vesta._C._max_pool2d_backward(x[:, :, :2, :2].contiguous(), indices, [1, 2, 4, 4]).cpu()
+        vesta._C._max_pool_backward(x[:, :, :2, :2].contiguous(), indices, [1, 2, 4, 4]).cpu()
     assert numbers(x @ x).shape == (1, 2, 4, 4)  # the device stays usable

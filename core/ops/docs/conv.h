@@ -1,24 +1,45 @@
-// Docs of the topic conv: what help() and the reference show, but for pointwise ops, whose structs have theirs.
+// Docs of the topic conv: what help() and the reference show.
 #pragma once
 
 namespace vesta::doc {
 
+inline constexpr char conv1d[] =
+    "conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 1-d cross-correlation. input [N, "
+    "C, L] or [C, L], weight [O, C / groups, K], bias [O]; gives [N, O, LO]. padding: integers, 'valid' (none) or "
+    "'same' (the output has the input's size; stride 1).";
 inline constexpr char conv2d[] =
     "conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 2-d cross-correlation. input [N, "
-    "C, H, W] or [C, H, W], weight [O, C / groups, KH, KW], bias [O]; gives [N, O, HO, WO].";
-inline constexpr char _conv2d_backward_input[] =
-    "_conv2d_backward_input(grad, weight, input_size, stride, padding, dilation, groups): gradient of conv2d's input.";
-inline constexpr char _conv2d_backward_weight[] =
-    "_conv2d_backward_weight(grad, input, weight_size, stride, padding, dilation, groups): gradient of conv2d's "
-    "weight.";
-inline constexpr char max_pool2d_with_indices[] =
-    "max_pool2d_with_indices(input, kernel_size, stride=kernel_size, padding=0, dilation=1, ceil_mode=False): "
-    "(values, indices into the flattened H x W plane) of the largest in each window; NaN wins. input [N, C, H, W] or "
-    "[C, H, W].";
-inline constexpr char _max_pool2d_backward[] =
-    "_max_pool2d_backward(grad, indices, input_size): adds each gradient to the place its maximum came from.";
-inline constexpr char max_pool2d[] =
-    "max_pool2d(input, kernel_size, stride=kernel_size, padding=0, dilation=1, ceil_mode=False): the largest value "
-    "of each window. input [N, C, H, W] or [C, H, W].";
+    "C, H, W] or [C, H, W], weight [O, C / groups, KH, KW], bias [O]; gives [N, O, HO, WO]. padding: integers, "
+    "'valid' (none) or 'same' (the output has the input's size; stride 1).";
+inline constexpr char conv3d[] =
+    "conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 3-d cross-correlation. input [N, "
+    "C, D, H, W] or [C, D, H, W], weight [O, C / groups, KD, KH, KW], bias [O]; gives [N, O, DO, HO, WO]. padding: "
+    "integers, 'valid' (none) or 'same' (the output has the input's size; stride 1).";
+inline constexpr char conv_transpose1d[] =
+    "conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1): the "
+    "transposed convolution, which is the gradient of conv1d's input. input [N, C, L] or [C, L], weight [C, O / "
+    "groups, K], bias [O]; each size n becomes (n - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1.";
+inline constexpr char conv_transpose2d[] =
+    "conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1): the "
+    "transposed convolution, which is the gradient of conv2d's input. input [N, C, H, W] or [C, H, W], weight [C, O "
+    "/ groups, KH, KW], bias [O]; each size n becomes (n - 1) stride - 2 padding + dilation (k - 1) + output_padding "
+    "+ 1.";
+inline constexpr char conv_transpose3d[] =
+    "conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1): the "
+    "transposed convolution, which is the gradient of conv3d's input. input [N, C, D, H, W] or [C, D, H, W], weight "
+    "[C, O / groups, KD, KH, KW], bias [O]; each size n becomes (n - 1) stride - 2 padding + dilation (k - 1) + "
+    "output_padding + 1.";
+inline constexpr char convolution[] =
+    "convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups): conv1d, conv2d "
+    "or conv3d by the dimensions of weight, or the transposed one.";
+inline constexpr char _convolution[] =
+    "_convolution(input, weight, bias, stride, padding, dilation, groups): cross-correlation of a batch [N, C, ...] "
+    "of 1 to 3 spatial dimensions.";
+inline constexpr char _convolution_backward_input[] =
+    "_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups): gradient of "
+    "_convolution's input.";
+inline constexpr char _convolution_backward_weight[] =
+    "_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups): gradient of "
+    "_convolution's weight.";
 
 }  // namespace vesta::doc

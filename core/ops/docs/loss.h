@@ -21,5 +21,53 @@ inline constexpr char mse_loss[] =
 inline constexpr char binary_cross_entropy_with_logits[] =
     "binary_cross_entropy_with_logits(input, target, weight=None, reduction='mean', pos_weight=None): -(pos_weight * "
     "t * log s + (1 - t) * log(1 - s)) for s = sigmoid(input), without overflow. Error: shapes that differ.";
+inline constexpr char l1_loss[] =
+    "l1_loss(input, target, reduction='mean'): |input - target|; operands broadcast. reduction is 'mean', 'sum' or "
+    "'none'.";
+inline constexpr char smooth_l1_loss[] =
+    "smooth_l1_loss(input, target, reduction='mean', beta=1.0): d^2 / (2 beta) for d = |input - target| < beta, d - "
+    "beta / 2 beyond (Girshick 2015). reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char huber_loss[] =
+    "huber_loss(input, target, reduction='mean', delta=1.0): d^2 / 2 for d = |input - target| <= delta, delta (d - "
+    "delta / 2) beyond (Huber 1964). reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char binary_cross_entropy[] =
+    "binary_cross_entropy(input, target, weight=None, reduction='mean'): -(t log x + (1 - t) log(1 - x)) for "
+    "probabilities x, logarithms at least -100. input and target of one shape. reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char kl_div[] =
+    "kl_div(input, target, reduction='mean', log_target=False): the Kullback-Leibler divergence, target (log target "
+    "- input) pointwise, of log-probabilities input. reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char poisson_nll_loss[] =
+    "poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduction='mean'): exp(x) - t x, or x - "
+    "t log(x + eps) if not log_input; full adds Stirling's approximation of log(t!). reduction is 'mean', 'sum' or "
+    "'none'.";
+inline constexpr char hinge_embedding_loss[] =
+    "hinge_embedding_loss(input, target, margin=1.0, reduction='mean'): input where target is 1, max(0, margin - "
+    "input) where it is -1. reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char soft_margin_loss[] =
+    "soft_margin_loss(input, target, reduction='mean'): log(1 + exp(-target input)) for targets 1 and -1. reduction "
+    "is 'mean', 'sum' or 'none'.";
+inline constexpr char margin_ranking_loss[] =
+    "margin_ranking_loss(input1, input2, target, margin=0.0, reduction='mean'): max(0, margin - target (input1 - "
+    "input2)). reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char cosine_embedding_loss[] =
+    "cosine_embedding_loss(input1, input2, target, margin=0.0, reduction='mean'): 1 - cos where target is 1, max(0, "
+    "cos - margin) where it is -1, for the rows of input1 and input2 [N, D] or [D], target [N] or []. reduction is "
+    "'mean', 'sum' or 'none'.";
+inline constexpr char triplet_margin_loss[] =
+    "triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction='mean'): "
+    "max(0, |a - p| - |a - n| + margin) for p-norms along the last dimension; swap takes the smaller of |a - n| and "
+    "|p - n| (Balntas et al. 2016). reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char multi_margin_loss[] =
+    "multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction='mean'): the sum of max(0, margin - "
+    "x_y + x_j)^p over classes j other than y, divided by C. input [N, C] or [C], target [N] or []; weight [C]. "
+    "reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char multilabel_margin_loss[] =
+    "multilabel_margin_loss(input, target, reduction='mean'): the sum of max(0, 1 - x_y + x_j) over labels y and "
+    "other classes j, divided by C. input and target [N, C] or [C]; a row's labels end at the first negative one. "
+    "reduction is 'mean', 'sum' or 'none'.";
+inline constexpr char ctc_loss[] =
+    "ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False): "
+    "connectionist temporal classification (Graves et al. 2006). log_probs [T, N, C] or [T, C], targets [N, S] or "
+    "joined [sum of target_lengths]; a loss [N] each, 'mean' divides by the target's length first.";
 
 }  // namespace vesta::doc

@@ -1,26 +1,52 @@
-// The op list, convolution and pooling. See README.md.
+// The op list, convolution. See README.md.
 #pragma once
 
 // clang-format off
 #define VESTA_OPS_CONV(OP)                                                                                             \
+  OP(FUNCTION, Tensor, conv1d,                                                                                         \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
+      IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups),             \
+     composite, casts(lower, lower))                                                                                   \
+  OP(FUNCTION_AS, Tensor, conv1d, padding,                                                                             \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, Word padding = "valid",    \
+      IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite)  \
   OP(FUNCTION, Tensor, conv2d,                                                                                         \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups),             \
-     casts(lower, lower))                                                                                              \
+     composite, casts(lower, lower))                                                                                   \
   OP(FUNCTION_AS, Tensor, conv2d, padding,                                                                             \
      (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, Word padding = "valid",    \
       IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite)  \
-  OP(FUNCTION, Tensor, _conv2d_backward_input,                                                                         \
+  OP(FUNCTION, Tensor, conv3d,                                                                                         \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
+      IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups),             \
+     composite, casts(lower, lower))                                                                                   \
+  OP(FUNCTION_AS, Tensor, conv3d, padding,                                                                             \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, Word padding = "valid",    \
+      IntList dilation = 1, int64_t groups = 1), (input, weight, bias, stride, padding, dilation, groups), composite)  \
+  OP(FUNCTION, Tensor, conv_transpose1d,                                                                               \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
+      IntList output_padding = 0, int64_t groups = 1, IntList dilation = 1),                                           \
+     (input, weight, bias, stride, padding, output_padding, groups, dilation), composite, casts(lower, lower))         \
+  OP(FUNCTION, Tensor, conv_transpose2d,                                                                               \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
+      IntList output_padding = 0, int64_t groups = 1, IntList dilation = 1),                                           \
+     (input, weight, bias, stride, padding, output_padding, groups, dilation), composite, casts(lower, lower))         \
+  OP(FUNCTION, Tensor, conv_transpose3d,                                                                               \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias = {}, IntList stride = 1, IntList padding = 0,       \
+      IntList output_padding = 0, int64_t groups = 1, IntList dilation = 1),                                           \
+     (input, weight, bias, stride, padding, output_padding, groups, dilation), composite, casts(lower, lower))         \
+  OP(FUNCTION, Tensor, convolution,                                                                                    \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding, IntList dilation,  \
+      bool transposed, IntList output_padding, int64_t groups),                                                        \
+     (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups), composite,                  \
+     casts(lower, lower))                                                                                              \
+  OP(FUNCTION, Tensor, _convolution,                                                                                   \
+     (const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding, IntList dilation,  \
+      int64_t groups), (input, weight, bias, stride, padding, dilation, groups), hidden)                               \
+  OP(FUNCTION, Tensor, _convolution_backward_input,                                                                    \
      (const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride, IntList padding,                   \
       IntList dilation, int64_t groups), (grad, weight, input_size, stride, padding, dilation, groups), hidden)        \
-  OP(FUNCTION, Tensor, _conv2d_backward_weight,                                                                        \
+  OP(FUNCTION, Tensor, _convolution_backward_weight,                                                                   \
      (const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride, IntList padding,                   \
-      IntList dilation, int64_t groups), (grad, input, weight_size, stride, padding, dilation, groups), hidden)        \
-  OP(FUNCTION, TensorPair, max_pool2d_with_indices,                                                                    \
-     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
-      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), hidden)                     \
-  OP(FUNCTION, Tensor, _max_pool2d_backward, (const Tensor& grad, const Tensor& indices, IntList input_size),          \
-     (grad, indices, input_size), hidden)                                                                              \
-  OP(FUNCTION, Tensor, max_pool2d,                                                                                     \
-     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
-      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), composite)
+      IntList dilation, int64_t groups), (grad, input, weight_size, stride, padding, dilation, groups), hidden)

@@ -19,4 +19,6 @@
   OP(FORM, Tensor, xlog1py, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                          \
    xlog1py(wrapped(self), other), in_special, out)                                                                     \
   OP(POINTWISE, _logit, Logit, (double eps), (eps), hidden)                                                            \
-  OP(METHOD_INPLACE, Tensor, logit, (MaybeDouble eps = {}), (eps), composite, out)
+  OP(METHOD_INPLACE, Tensor, logit, (MaybeDouble eps = {}), (eps), composite, out)                                     \
+  OP(POINTWISE_FUNCTION, _binary_cross_entropy, BinaryCrossEntropy,                                                    \
+     (const Tensor& input, const Tensor& target), (input, target), hidden)

@@ -18,4 +18,15 @@
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeTensor bias = {},                   \
       double eps = 1e-5), (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32))   \
   OP(FUNCTION, Tensor, normalize, (const Tensor& input, double p = 2, IntList dim = 1, double eps = 1e-12),            \
-     (input, p, dim, eps), composite, functional, out)
+     (input, p, dim, eps), composite, functional, out)                                                                 \
+  OP(FUNCTION, Tensor, group_norm,                                                                                     \
+     (const Tensor& input, int64_t num_groups, MaybeTensor weight = {}, MaybeTensor bias = {}, double eps = 1e-5,      \
+      bool cudnn_enabled = true), (input, num_groups, weight, bias, eps, cudnn_enabled), composite,                    \
+     casts(none, float32))                                                                                             \
+  OP(FUNCTION, Tensor, instance_norm,                                                                                  \
+     (const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean, MaybeTensor running_var,    \
+      bool use_input_stats, double momentum, double eps, bool cudnn_enabled),                                          \
+     (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled), composite)       \
+  OP(FUNCTION, Tensor, rms_norm,                                                                                       \
+     (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeDouble eps = {}),                   \
+     (input, normalized_shape, weight, eps), composite)

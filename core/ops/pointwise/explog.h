@@ -137,5 +137,23 @@ struct Logit {
   }
 };
 
+struct BinaryCrossEntropy {
+  static constexpr auto doc =
+      "_binary_cross_entropy(input, target): -(t log x + (1 - t) log(1 - x)), logarithms at least -100, elementwise.";
+  static constexpr auto accepts = kFloats;
+  template <class T> VESTA_HD static T bounded(T x) { return math::select(x < lit<T>(-100), lit<T>(-100), x); }
+  template <class V> VESTA_HD static V forward(V x, V t) {
+    return (t - lit<V>(1)) * bounded(math::log1p(-x)) - t * bounded(math::log(x));
+  }
+  // at 0 and 1 the slope is large but finite, as PyTorch has it
+  template <class T> VESTA_HD static T backward_a(T g, T x, T t, Unused) {
+    T v = (lit<T>(1) - x) * x;
+    return g * (x - t) / math::select(v < lit<T>(1e-12), lit<T>(1e-12), v);
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, Unused, Unused) {
+    return g * (bounded(math::log1p(-x)) - bounded(math::log(x)));
+  }
+};
+
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def

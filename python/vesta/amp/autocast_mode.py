@@ -36,6 +36,12 @@ def _type_of(device_type: Any) -> str:
     return name if not index or index.isdigit() else device_type
 
 
+def _expect_floating(dtype: Any) -> None:
+    """Raises TypeError for what is no floating-point dtype; ``vesta.as_torch`` warns later, as PyTorch does."""
+    if not isinstance(dtype, _C.dtype) or not dtype.is_floating_point:
+        raise TypeError(f"autocast: expected dtype bfloat16 or float16, got {dtype!r} (dtype).")
+
+
 class autocast:
     """A context manager and decorator that runs operations in the dtype that suits them, for the thread that enters it.
 
@@ -70,8 +76,7 @@ class autocast:
                 f"autocast: expected device_type 'cpu' or 'cuda', got '{device_type}'. There is no autocast for it."
             )
         self.fast_dtype = _C.get_autocast_dtype(self.device) if dtype is None else dtype
-        if not isinstance(self.fast_dtype, _C.dtype) or not self.fast_dtype.is_floating_point:
-            raise TypeError(f"autocast: expected dtype bfloat16 or float16, got {self.fast_dtype!r} (dtype).")
+        _expect_floating(self.fast_dtype)
         self._enabled = bool(enabled) and self._usable()
         self._cache_enabled = _C.is_autocast_cache_enabled() if cache_enabled is None else bool(cache_enabled)
         self._before: list[tuple[bool, Any, bool]] = []  # a stack: one object may be entered again inside itself
@@ -103,7 +108,8 @@ class autocast:
             )
         )
         _C.set_autocast_enabled(self.device, self._enabled)
-        _C.set_autocast_dtype(self.device, self.fast_dtype)
+        if self.fast_dtype.is_floating_point:
+            _C.set_autocast_dtype(self.device, self.fast_dtype)
         _C.set_autocast_cache_enabled(self._cache_enabled)
         _C.autocast_increment_nesting()
         return self

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from vesta import _C, Tensor
 from vesta._arguments import expect
 
-from . import anomaly_mode, function, grad_mode, graph
+from . import anomaly_mode, function, grad_mode, graph, variable
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function, once_differentiable
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
+from .variable import Variable
 
 __all__ = [
     "Function",
+    "Variable",
     "anomaly_mode",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "function",
+    "functional",
     "grad",
     "grad_mode",
     "gradcheck",
@@ -29,9 +33,18 @@ __all__ = [
     "inference_mode",
     "no_grad",
     "once_differentiable",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "variable",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is rarely needed, on first use."""
+    if name in ("functional", "profiler"):
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'vesta.autograd' has no attribute {name!r}")
 
 
 def _listed(name: str, value: Any) -> list[Any]:

@@ -1,8 +1,15 @@
-"""``vesta.backends.cuda.matmul.allow_tf32``: whether float32 matrix products may round their factors to 10 bits."""
+"""``vesta.backends.cuda.matmul.allow_tf32`` and its relatives: how CUDA devices may compute products and attention."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from .setting import Setting
 from .switch import Switch
+
+__all__ = ["cufft_plan_cache", "is_built", "matmul", "preferred_linalg_library", "sdp_kernel"]
 
 
 class _Matmul:
@@ -10,9 +17,28 @@ class _Matmul:
 
     __slots__ = ()
     allow_tf32 = Switch(0, "Whether float32 products may use TF32: faster, 10 bits of factors kept. False at first.")
+    allow_fp16_reduced_precision_reduction = Setting(True, "Whether float16 sums may be rounded. They are float32.")
+    allow_bf16_reduced_precision_reduction = Setting(True, "Whether bfloat16 sums may be rounded. They are float32.")
+    allow_fp16_accumulation = Setting(False, "Whether float16 products may be summed in float16. They are not.")
+    fp32_precision = Setting("none", "How float32 products may be rounded; allow_tf32 is the switch that counts.")
+
+
+class _PlanCache:
+    """The plans of cuFFT that are kept: none."""
+
+    size, max_size = 0, 0
+
+    def clear(self) -> None:
+        """Does nothing: there are none."""
+
+    def __getitem__(self, device: Any) -> _PlanCache:
+        return self
 
 
 matmul = _Matmul()
+cufft_plan_cache = _PlanCache()
+#: Kinds of kernels for attention that may be chosen. There is one kind, whatever is set here.
+_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 
 
 def is_built() -> bool:
@@ -20,3 +46,74 @@ def is_built() -> bool:
     import vesta
 
     return vesta.cuda.is_available()
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Records whether attention may use a kernel of the kind "flash"."""
+    _attention["flash"] = bool(enabled)
+
+
+def flash_sdp_enabled() -> bool:
+    """Returns what ``enable_flash_sdp`` has set."""
+    return _attention["flash"]
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Records whether attention may use a memory-efficient kernel."""
+    _attention["mem_efficient"] = bool(enabled)
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """Returns what ``enable_mem_efficient_sdp`` has set."""
+    return _attention["mem_efficient"]
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Records whether attention may be computed by its formula."""
+    _attention["math"] = bool(enabled)
+
+
+def math_sdp_enabled() -> bool:
+    """Returns what ``enable_math_sdp`` has set."""
+    return _attention["math"]
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Records whether attention may use cuDNN."""
+    _attention["cudnn"] = bool(enabled)
+
+
+def cudnn_sdp_enabled() -> bool:
+    """Returns what ``enable_cudnn_sdp`` has set."""
+    return _attention["cudnn"]
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[None]:
+    """Records inside a ``with`` block which kernels attention may use.
+
+    Example::
+
+        >>> import vesta
+        >>> with vesta.backends.cuda.sdp_kernel(enable_flash=False):
+        ...     vesta.backends.cuda.flash_sdp_enabled()
+        False
+    """
+    before = dict(_attention)
+    _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    try:
+        yield
+    finally:
+        _attention.update(before)
+
+
+def preferred_linalg_library(backend: Any = None) -> str:
+    """Returns "default": there is one library for decompositions on a device, whatever is asked for."""
+    return "default"
+
+
+def preferred_blas_library(backend: Any = None) -> str:
+    """Returns "cublas": matrix products on a device are cuBLAS's."""
+    return "cublas"

@@ -12,11 +12,15 @@ from typing import Any
 from vesta import Tensor
 
 from . import switch
+from .setting import Setting
 
 
 class _Cudnn(ModuleType):
     enabled = switch.Switch(2, "Whether convolutions may go to cuDNN. True at first.")
     allow_tf32 = switch.Switch(1, "Whether float32 convolutions may use TF32. True at first.")
+
+    benchmark_limit = Setting(10, "How many algorithms a search would try. There is no search.")
+    fp32_precision = Setting("none", "How float32 convolutions may be rounded; allow_tf32 is the switch that counts.")
 
     @property
     def deterministic(self) -> bool:

@@ -85,6 +85,7 @@ __all__ = [
 _LAZY = {
     "amp": "vesta.cuda.amp",
     "nccl": "vesta.cuda.nccl",
+    "nvtx": "vesta.cuda.nvtx",
     "random": "vesta.cuda.random",
 }
 _RANDOM = (
@@ -121,6 +122,21 @@ def device_count() -> int:
 def init() -> None:
     """Loads CUDA now rather than with the first call that needs it. Error: there is no device."""
     _port.native().current_device()
+
+
+def _lazy_init() -> None:
+    """Does what ``init`` does."""
+    init()
+
+
+def _is_in_bad_fork() -> bool:
+    """Returns False: devices are not used in forked processes, and the error there says so."""
+    return False
+
+
+def is_current_stream_capturing() -> bool:
+    """Returns False: work is not captured as graphs."""
+    return False
 
 
 def is_initialized() -> bool:

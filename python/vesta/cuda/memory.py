@@ -1,4 +1,7 @@
-"""The caching allocator's counters and history, with ``torch.cuda.memory``'s names. Sizes are in bytes."""
+"""The caching allocator's counters and history, with ``torch.cuda.memory``'s names. Sizes are in bytes.
+
+Without a device the counters are 0, and what would change them does nothing: programs call these whatever they run on.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,17 @@ from typing import Any
 from . import native as port
 
 
+def _no_device() -> bool:
+    """Returns whether there is no device, so that there is nothing to count."""
+    from vesta.cuda import is_available
+
+    return not is_available()
+
+
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Returns the counters of a device's allocator: ``allocated_bytes.all.current`` and the like."""
+    """Returns the counters of a device's allocator: ``allocated_bytes.all.current`` and the like; empty without one."""
+    if _no_device():
+        return {}
     return dict(port.native().memory_stats(port.index(device)))
 
 
@@ -44,6 +56,8 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Sets every peak to the current value."""
+    if _no_device():
+        return
     port.native().reset_peak_memory_stats(port.index(device))
 
 
@@ -52,11 +66,15 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Sets the counts of allocated and freed bytes to zero."""
+    if _no_device():
+        return
     port.native().reset_accumulated_memory_stats(port.index(device))
 
 
 def empty_cache() -> None:
     """Returns memory that no tensor uses to the driver, on all devices."""
+    if _no_device():
+        return
     port.native().empty_cache()
 
 
@@ -79,6 +97,8 @@ def caching_allocator_alloc_conf() -> str:
 
 def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
     """Returns the allocator's segments with their blocks."""
+    if _no_device():
+        return []
     return _snapshot(device)["segments"]
 
 
@@ -119,7 +139,8 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     rows = [(f"{kind} memory", f"{kind.lower()}_bytes") for kind in ("Allocated", "Active", "Reserved", "Requested")]
     counts = [("Allocations", "allocation"), ("Active allocs", "active"), ("Segments", "segment")]
     line = "|" + "-" * 75 + "|"
-    title = f"CUDA memory of cuda:{port.index(device)}; out of memory: {stats.get('num_ooms', 0)}"
+    where = "no device" if _no_device() else f"cuda:{port.index(device)}"
+    title = f"CUDA memory of {where}; out of memory: {stats.get('num_ooms', 0)}"
     out = [line, f"| {title:<73} |", line, f"| {'':<21} |{'current':>12} |{'peak':>12} |{'total':>11} |{'freed':>10} |"]
     for kinds, show in ((rows, _readable), (counts, str)):
         for label, name in kinds:

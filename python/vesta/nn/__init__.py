@@ -5,12 +5,23 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import functional, init, modules, utils
+from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _layers
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "utils", *_layers]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+    *_layers,
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import vesta
@@ -19,6 +23,7 @@ __all__ = [
     "kaiming_uniform_",
     "normal_",
     "ones_",
+    "orthogonal_",
     "sparse_",
     "trunc_normal_",
     "uniform_",
@@ -27,7 +32,19 @@ __all__ = [
     "zeros_",
 ]
 
+_skipping = threading.local()  # has the attribute ``on`` while a module is made without initial values
+
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+
+
+@contextmanager
+def skipped() -> Iterator[None]:
+    """Inside of this context, uniform, normal and constant values are not drawn or set: tensors stay as they are."""
+    _skipping.on = True
+    try:
+        yield
+    finally:
+        del _skipping.on
 
 
 @checked
@@ -67,6 +84,8 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
         >>> bool((vesta.nn.init.uniform_(vesta.empty(100), -1, 1).abs() <= 1).all())
         True
     """
+    if hasattr(_skipping, "on"):
+        return tensor
     with vesta.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
@@ -74,6 +93,8 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 @checked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fills ``tensor`` from the normal distribution."""
+    if hasattr(_skipping, "on"):
+        return tensor
     with vesta.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -123,6 +144,8 @@ def trunc_normal_(
 @checked
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills ``tensor`` with ``val``."""
+    if hasattr(_skipping, "on"):
+        return tensor
     with vesta.no_grad():
         return tensor.fill_(val)
 
@@ -183,11 +206,17 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.size(1) * field, tensor.size(0) * field
 
 
+_calculate_fan_in_and_fan_out = _fans  # the name under which programs import it
+
+
 def _fan(tensor: Tensor, mode: str) -> int:
     modes = ("fan_in", "fan_out")
     if mode.lower() not in modes:
         raise ValueError(f"Mode {mode} not supported, please use one of {list(modes)}")
     return _fans(tensor)[modes.index(mode.lower())]
+
+
+_calculate_correct_fan = _fan
 
 
 @checked
@@ -255,6 +284,34 @@ def kaiming_normal_(
 
 
 @checked
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """Fills ``tensor`` [n, ...], read as a matrix [n, m], with orthogonal rows or columns (the fewer), times ``gain``.
+
+    By the QR decomposition of normal values, with signs so that all orthogonal matrices are equally likely: Saxe et
+    al.,
+    "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2014.
+
+    Example::
+
+        >>> import vesta
+        >>> q = vesta.nn.init.orthogonal_(vesta.empty(3, 5))
+        >>> bool(vesta.allclose(q @ q.t(), vesta.eye(3), atol=1e-6))
+        True
+    """
+    if tensor.dim() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
+    with vesta.no_grad():
+        values = tensor.new_empty((rows, columns)).normal_(0.0, 1.0, generator=generator)
+        q, r = vesta.linalg.qr(values.t() if rows < columns else values)
+        q = q * vesta.diag(r).sign()
+        tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
+        return tensor.mul_(gain)
+
+
+@checked
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fills a matrix from N(0, std**2) and zeroes the fraction ``sparsity`` of each column (Martens, 2010)."""
     if tensor.dim() != 2:
@@ -266,3 +323,25 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         for column in range(columns):
             tensor[vesta.randperm(rows, generator=generator)[:zeros], column] = 0
     return tensor
+
+
+def _deprecated(function: Any) -> Any:
+    """Returns the function under its old name, without the underscore; it warns."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def old(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.", FutureWarning, stacklevel=2
+        )
+        return function(*args, **kwargs)
+
+    old.__name__ = old.__qualname__ = name[:-1]
+    old.__doc__ = f"Does the same as ``{name}``, under its old name; warns."
+    return old
+
+
+uniform, normal, constant = map(_deprecated, (uniform_, normal_, constant_))
+eye, dirac, orthogonal, sparse = map(_deprecated, (eye_, dirac_, orthogonal_, sparse_))
+xavier_uniform, xavier_normal = map(_deprecated, (xavier_uniform_, xavier_normal_))
+kaiming_uniform, kaiming_normal = map(_deprecated, (kaiming_uniform_, kaiming_normal_))

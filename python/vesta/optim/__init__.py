@@ -1,12 +1,55 @@
-"""Optimizers and schedules of their learning rates: PyTorch's ``torch.optim`` with fused steps."""
+"""Optimizers and schedules of their learning rates: PyTorch's ``torch.optim``.
+
+The optimizers of most programs (``SGD``, ``Adam``, ``AdamW``, ``RMSprop``) have fused steps, the others are rules of
+tensor
+operations.
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import lr_scheduler
+from ._adafactor import Adafactor
+from ._muon import Muon
+from .adadelta import Adadelta
+from .adagrad import Adagrad
 from .adam import Adam
+from .adamax import Adamax
 from .adamw import AdamW
+from .asgd import ASGD
+from .lbfgs import LBFGS
+from .nadam import NAdam
 from .optimizer import Optimizer
+from .radam import RAdam
 from .rmsprop import RMSprop
+from .rprop import Rprop
 from .sgd import SGD
 
-__all__ = ["Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "lr_scheduler",
+    "swa_utils",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what needs modules, on first use."""
+    if name == "swa_utils":
+        return importlib.import_module(".swa_utils", __name__)
+    raise AttributeError(f"module 'vesta.optim' has no attribute {name!r}")

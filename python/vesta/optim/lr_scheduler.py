@@ -24,6 +24,7 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
@@ -44,6 +45,14 @@ def _set(group: dict[str, Any], name: str, value: float) -> None:
         group[name].fill_(float(value))
     else:
         group[name] = value
+
+
+def _set_momentum(group: dict[str, Any], value: float) -> None:
+    """Sets a group's momentum, or the first of its betas."""
+    if "betas" in group:
+        group["betas"] = (value, *group["betas"][1:])
+    else:
+        group["momentum"] = value
 
 
 def _plain(value: Any) -> Any:
@@ -125,6 +134,10 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restores a state that ``state_dict`` returned."""
         self.__dict__.update(state_dict)
+
+
+class _LRScheduler(LRScheduler):
+    """The name of the base class before PyTorch 2.0."""
 
 
 class _FunctionLR(LRScheduler):
@@ -444,6 +457,121 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_i *= self.T_mult
 
 
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr and down again, in triangles; momentum goes the other way.
+
+    Smith, "Cyclical learning rates for training neural networks", 2017. Call ``step`` once per batch.
+
+    Args:
+        base_lr, max_lr: the lowest and the highest rate; one for all groups, or one for each.
+        step_size_up, step_size_down: how many steps a side takes; default: both the same.
+        mode: ``"triangular"`` (all the same height), ``"triangular2"`` (half the height each time) or ``"exp_range"``
+            (height * gamma ** step).
+        gamma: see above.
+        scale_fn: a function that gives the height's factor instead of ``mode``.
+        scale_mode: what it is a function of: ``"cycle"`` or ``"iterations"``.
+        cycle_momentum, base_momentum, max_momentum: whether the momentum (or beta1) moves, and between which values.
+
+    Example::
+
+        >>> import vesta
+        >>> optimizer = vesta.optim.SGD(vesta.nn.Linear(1, 1).parameters(), lr=1.0, momentum=0.9)
+        >>> schedule = vesta.optim.lr_scheduler.CyclicLR(optimizer, 0.0, 1.0, step_size_up=2)
+        >>> rates = []
+        >>> for batch in range(4):
+        ...     rates += schedule.get_last_lr()
+        ...     optimizer.step(); schedule.step()
+        >>> rates
+        [0.0, 0.5, 1.0, 0.5]
+    """
+
+    @checked
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        down = step_size_up if step_size_down is None else step_size_down
+        if step_size_up < 1 or down < 1:
+            raise ValueError(f"CyclicLR: expected sides of at least 1 step, got {step_size_up} and {down}.")
+        self.optimizer = optimizer
+        base_lrs = _for_each_group("base_lr", optimizer, base_lr)
+        self.max_lrs = _for_each_group("max_lr", optimizer, max_lr)
+        self.total_size = float(step_size_up + down)
+        self.step_ratio = step_size_up / self.total_size
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if last_epoch == -1:
+            for rate, group in zip(base_lrs, optimizer.param_groups):
+                _set(group, "lr", rate)
+        if cycle_momentum:
+            self._prepare_momentum(base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def _prepare_momentum(self, low: Any, high: Any, last_epoch: int) -> None:
+        if not {"momentum", "betas"} & set(self.optimizer.defaults):
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in self.optimizer.defaults
+        self.base_momentums = _for_each_group("base_momentum", self.optimizer, low)
+        self.max_momentums = _for_each_group("max_momentum", self.optimizer, high)
+        if last_epoch == -1:
+            for base, most, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups):
+                _set_momentum(group, most)
+                group["max_momentum"], group["base_momentum"] = most, base
+
+    def scale_fn(self, x: float) -> float:
+        """Returns the factor of the height in a cycle, or at a step."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma**x}[self.mode]
+
+    def get_lr(self) -> list[float]:
+        """Returns the next rate of each group, and sets its momentum."""
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        share *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for base, most, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups):
+                _set_momentum(group, most - (most - base) * share)
+        return [base + (most - base) * share for base, most in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns everything but the optimizer and ``scale_fn``; for a callable object, its attributes."""
+        state = super().state_dict()
+        function = state["_scale_fn_custom"]
+        plain = function is None or isinstance(function, types.FunctionType)
+        state["_scale_fn_custom"] = None if plain else dict(function.__dict__)
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restores a state that ``state_dict`` returned; functions do not change."""
+        state_dict = dict(state_dict)
+        attributes = state_dict.pop("_scale_fn_custom")
+        super().load_state_dict(state_dict)
+        if attributes is not None:
+            self._scale_fn_custom.__dict__.update(attributes)
+
+
 class OneCycleLR(LRScheduler):
     """Up from max_lr / div_factor to max_lr, then down to initial / final_div_factor; momentum goes the other way.
 
@@ -521,14 +649,7 @@ class OneCycleLR(LRScheduler):
             group["min_lr"] = group["initial_lr"] / final_div_factor
             if self.cycle_momentum:
                 group["base_momentum"], group["max_momentum"] = base_momentum, max_momentum
-                self._set_momentum(group, max_momentum)
-
-    @staticmethod
-    def _set_momentum(group: dict[str, Any], value: float) -> None:
-        if "betas" in group:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
+                _set_momentum(group, max_momentum)
 
     def _anneal(self, start: float, end: float, share: float) -> float:
         if self._anneal_func_type == "linear":
@@ -548,7 +669,7 @@ class OneCycleLR(LRScheduler):
                     share = (step - start) / (end - start)
                     rates.append(self._anneal(group[lr_from], group[lr_to], share))
                     if self.cycle_momentum:
-                        self._set_momentum(group, self._anneal(group[momentum_from], group[momentum_to], share))
+                        _set_momentum(group, self._anneal(group[momentum_from], group[momentum_to], share))
                     break
                 start = end
         return rates
@@ -771,3 +892,7 @@ class ReduceLROnPlateau(LRScheduler):
             new = max(old * self.factor, low)
             if old - new > self.eps:
                 _set(group, "lr", new)
+
+
+class _LRScheduler(LRScheduler):
+    """``LRScheduler`` under its old name, from which programs derive."""

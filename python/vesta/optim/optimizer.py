@@ -168,7 +168,7 @@ class Optimizer(StateDictMixin):
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
         if len({id(param) for param in group["params"]}) != len(group["params"]):
-            raise ValueError(
+            _refuse_duplicates(
                 "optimizer contains a parameter group with duplicate parameters: a step would update them twice. "
                 "Remove the repeated ones."
             )
@@ -306,6 +306,11 @@ def _listed(params: Any) -> tuple[list[Tensor], list[str] | None]:
         if not tensor.is_leaf:
             raise ValueError("can't optimize a non-leaf Tensor")
     return tensors, [entry[0] for entry in entries] if any(named) else None
+
+
+def _refuse_duplicates(message: str) -> None:
+    """Raises ValueError; ``vesta.as_torch`` warns instead, as PyTorch does."""
+    raise ValueError(message)
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

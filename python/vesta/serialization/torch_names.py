@@ -12,6 +12,7 @@ from typing import Any
 
 import vesta
 from vesta import _C
+from vesta._torch_homes import MOVED
 from vesta.nn.parameter import Buffer, Parameter
 from vesta.storage import TypedStorage, UntypedStorage
 
@@ -48,14 +49,7 @@ _MISSING_FUNCTIONS = {
     "torch._utils._rebuild_wrapper_subclass": "a tensor subclass without memory of its own",
 }
 _TENSOR_TYPES = "BFloat16 Bool Byte Char Double Float Half Int Long Short".split()
-#: Classes whose module is another one in PyTorch; else ``vesta.X`` is ``torch.X``.
-_MOVED = {
-    ("vesta.nn.modules.layernorm", "LayerNorm"): "torch.nn.modules.normalization",
-    ("vesta.nn.modules.parameter_container", "ParameterList"): "torch.nn.modules.container",
-    ("vesta.nn.modules.parameter_container", "ParameterDict"): "torch.nn.modules.container",
-    ("vesta", "Tensor"): "torch",
-}
-_MOVED_BACK = {(theirs, name): ours for (ours, name), theirs in _MOVED.items()}
+_MOVED_BACK = {(theirs, name): ours for (ours, name), theirs in MOVED.items()}
 
 
 class TorchGlobal:
@@ -191,7 +185,7 @@ def find(module: str, name: str) -> Any:
 
 def torch_name_of(module: str, name: str) -> str:
     """Returns PyTorch's module for a class or function of a module ``vesta...``."""
-    return _MOVED.get((module, name), "torch" + module[len("vesta") :])
+    return MOVED.get((module, name), "torch" + module[len("vesta") :])
 
 
 def _reduce_global(name: TorchGlobal) -> tuple[Any, ...]:

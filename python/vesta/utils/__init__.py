@@ -7,13 +7,24 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import data, hooks
+from . import hooks
 
-__all__ = ["data", "hooks", "model_zoo", "serialization"]
+__all__ = [
+    "checkpoint",
+    "collect_env",
+    "data",
+    "dlpack",
+    "hooks",
+    "model_zoo",
+    "serialization",
+    "tensorboard",
+]
+#: Modules that are imported on first use.
+_LAZY = ("_pytree", "checkpoint", "collect_env", "data", "dlpack", "model_zoo", "serialization", "tensorboard")
 
 
 def __getattr__(name: str) -> Any:
     """Imports a submodule on first use."""
-    if name in ("model_zoo", "serialization"):
+    if name in _LAZY:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'vesta.utils' has no attribute {name!r}")

@@ -9,14 +9,23 @@ from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
+from vesta.nn.modules.lazy import LazyModuleMixin
 from vesta.nn.modules.module import Module
-from vesta.nn.parameter import Parameter
+from vesta.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
 
 
-class _BatchNorm(Module):
-    """The common part of batch normalizations; a subclass defines its inputs."""
+class _NormBase(Module):
+    """The common part of normalizations per channel: parameters and running statistics."""
 
     _version = 2
     _load_defers = True
@@ -76,6 +85,26 @@ class _BatchNorm(Module):
         if input.dim() not in self._dims:
             raise ValueError(f"expected {self._expected} input (got {input.dim()}D input)")
 
+    def extra_repr(self) -> str:
+        """Returns the constructor's arguments."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
+    ) -> None:
+        version = local_metadata.get("version")
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            state_dict[key] = vesta.tensor(0, dtype=vesta.int64)  # older checkpoints did not count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """The common part of batch normalizations; a subclass defines its inputs."""
+
     def _count_batch(self) -> float:
         """Counts a batch in training; returns its weight in the running statistics."""
         momentum = 0.0 if self.momentum is None else self.momentum
@@ -102,22 +131,6 @@ class _BatchNorm(Module):
             momentum,
             self.eps,
         )
-
-    def extra_repr(self) -> str:
-        """Returns the constructor's arguments."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
-
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
-    ) -> None:
-        version = local_metadata.get("version")
-        key = prefix + "num_batches_tracked"
-        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
-            state_dict[key] = vesta.tensor(0, dtype=vesta.int64)  # older checkpoints did not count
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -173,6 +186,101 @@ class BatchNorm3d(_BatchNorm):
     """
 
     _dims, _expected = (5,), "5D"
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """The common part of normalizations that take ``num_features`` from their first input."""
+
+    weight: Any
+    bias: Any
+
+    @checked
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        where = {"device": device, "dtype": dtype}
+        super().__init__(0, eps, momentum, False, False, **where)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(**where)
+            if bias:
+                self.bias = UninitializedParameter(**where)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(**where)
+            self.running_var = UninitializedBuffer(**where)
+            self.num_batches_tracked = vesta.tensor(0, dtype=vesta.int64, device=device)
+
+    def reset_parameters(self) -> None:
+        """Resets everything, once it has shapes."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+        """Gives the parameters the shapes that ``input`` [N, num_features, ...] wants."""
+        self._check_input_dim(input)
+        if self.has_uninitialized_params():
+            self.num_features = input.shape[1]
+            for value in (self.weight, self.bias, self.running_mean, self.running_var):
+                if is_lazy(value):
+                    value.materialize((self.num_features,))
+            self.reset_parameters()
+        if self.num_features == 0:  # the shapes came from a state_dict
+            values = (self.weight, self.running_mean)
+            self.num_features = next((value.shape[0] for value in values if value is not None), input.shape[1])
+
+
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+    """``BatchNorm1d`` that takes ``num_features`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyBatchNorm1d()
+        >>> _ = layer(vesta.randn(2, 5, 3))
+        >>> layer.num_features
+        5
+    """
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+    """``BatchNorm2d`` that takes ``num_features`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyBatchNorm2d()
+        >>> _ = layer(vesta.randn(2, 5, 3, 3))
+        >>> layer.num_features
+        5
+    """
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+    """``BatchNorm3d`` that takes ``num_features`` from its first input; the other arguments are the same.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyBatchNorm3d()
+        >>> _ = layer(vesta.randn(2, 5, 3, 3, 3))
+        >>> layer.num_features
+        5
+    """
+
+    cls_to_become = BatchNorm3d
 
 
 class SyncBatchNorm(_BatchNorm):

@@ -7,13 +7,14 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import checked
+from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
+from vesta.nn.modules.lazy import LazyModuleMixin
 from vesta.nn.modules.module import Module
-from vesta.nn.parameter import Parameter
+from vesta.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
@@ -85,3 +86,111 @@ class Linear(Module):
     def extra_repr(self) -> str:
         """Returns the constructor's arguments."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """``Linear`` under the name that attention's output projection has in PyTorch's files."""
+
+
+class Bilinear(Module):
+    """The bilinear map y_o = x1' W_o x2 + b_o on the last dimensions.
+
+    Args:
+        in1_features, in2_features: sizes of the inputs' last dimensions, A and B.
+        out_features: size of the output's last dimension, O.
+        bias: whether there is a bias.
+
+    Shapes: inputs [*, A] and [*, B], output [*, O], ``weight`` [O, A, B], ``bias`` [O]; both start uniform in [-k, k],
+    k = 1 / sqrt(A).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.Bilinear(20, 30, 40)(vesta.zeros(128, 20), vesta.zeros(128, 30)).shape
+        vesta.Size([128, 40])
+    """
+
+    @checked
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+        where = {"device": device, "dtype": dtype}
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(vesta.empty((out_features, in1_features, in2_features), **where))
+        self.register_parameter("bias", Parameter(vesta.empty((out_features,), **where)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Redraws weight and bias."""
+        bound = 1 / math.sqrt(self.weight.size(1))
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """Returns the bilinear map of both inputs."""
+        expect("Bilinear", "input1", input1, Tensor, "Tensor")
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Returns the constructor's arguments."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """``Linear`` that takes ``in_features`` from its first input.
+
+    Args:
+        out_features: size of the output's last dimension.
+        bias: whether there is a bias.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.LazyLinear(3)
+        >>> layer(vesta.zeros(2, 5)).shape, layer.in_features
+        (vesta.Size([2, 3]), 5)
+    """
+
+    cls_to_become = Linear
+
+    @checked
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        where = {"device": device, "dtype": dtype}
+        super().__init__(0, 0, False, **where)
+        self.weight = UninitializedParameter(**where)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(**where)
+
+    def reset_parameters(self) -> None:
+        """Redraws weight and bias, once they have shapes."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+        """Gives the parameters the shapes that ``input`` [..., in_features] wants."""
+        expect("LazyLinear", "input", input, Tensor, "Tensor")
+        if self.has_uninitialized_params():
+            with vesta.no_grad():
+                self.in_features = input.shape[-1]
+                self.weight.materialize((self.out_features, self.in_features))  # type: ignore[attr-defined]
+                if self.bias is not None:
+                    self.bias.materialize((self.out_features,))  # type: ignore[attr-defined]
+                self.reset_parameters()
+        if self.in_features == 0:  # the shapes came from a state_dict
+            self.in_features = self.weight.shape[-1]

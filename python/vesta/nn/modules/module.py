@@ -18,7 +18,7 @@ from vesta.nn.modules.hooks import HooksMixin, any_global
 from vesta.nn.modules.registry import Registry
 from vesta.nn.modules.state_dict import StateDictMixin
 from vesta.nn.modules.unwinding import name_module
-from vesta.nn.parameter import Buffer, Parameter
+from vesta.nn.parameter import Buffer, Parameter, is_lazy
 
 __all__ = ["Module"]
 
@@ -426,7 +426,11 @@ class Module(HooksMixin, StateDictMixin):
                     changed_grad = fn(grad)
                     parameter.grad = grad if changed_grad is grad else changed_grad.requires_grad_(grad.requires_grad)
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if buffer is None:
+                continue
+            if is_lazy(buffer):
+                buffer.data = fn(buffer)
+            else:
                 self._buffers[name] = fn(buffer)
         return self
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import vesta
 from vesta import Tensor
-from vesta.nn.parameter import Parameter
+from vesta.nn.parameter import Parameter, is_lazy
 from vesta.utils.hooks import RemovableHandle
 
 __all__ = ["EXTRA_STATE_KEY", "IncompatibleKeys", "StateDictMixin"]
@@ -210,6 +210,13 @@ class StateDictMixin:
                 f'While copying the parameter named "{key}", expected vesta.Tensor or Tensor-like object from '
                 f"checkpoint but received {type(source)}"
             )
+            return None
+        if is_lazy(source):
+            if not is_lazy(target):
+                error_msgs.append(
+                    f'While copying the parameter named "{key}", expected a tensor with a shape, got an uninitialized '
+                    "one. Call the lazy module once before saving it."
+                )
             return None
         if target.dim() == 0 and source.dim() == 1 and source.numel() == 1:
             source = source[0]  # checkpoints written before 0-d tensors existed

@@ -11,7 +11,7 @@ import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
 
-__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
 def _listed(op: str, name: str, tensors: Any) -> list[Tensor]:
@@ -100,10 +100,36 @@ def clip_grad_norm_(
     grads = _gradients("clip_grad_norm_", parameters)
     with vesta.no_grad():
         total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
-        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # stays a tensor: the host does not wait
-        for grad in grads:
-            grad.mul_(factor.to(grad.device))  # in its own dtype: a 16-bit one would round it
+        _scale(grads, max_norm, total)
     return total
+
+
+def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
+    factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)  # stays a tensor: the host does not wait
+    for grad in grads:
+        grad.mul_(factor.to(grad.device))  # in its own dtype: a 16-bit one would round it
+
+
+@checked
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Scales all gradients in place by max_norm / total_norm, if that is less than 1.
+
+    Args:
+        parameters: an iterable of tensors, or one; those without a gradient are skipped.
+        total_norm: the gradients' norm, as ``get_total_norm`` gives it.
+        foreach: accepted for PyTorch's sake; makes no difference.
+
+    Example::
+
+        >>> import vesta
+        >>> weight = vesta.nn.Parameter(vesta.zeros(2))
+        >>> weight.grad = vesta.tensor([3.0, 4.0])
+        >>> vesta.nn.utils.clip_grads_with_norm_(weight, 2.5, vesta.tensor(5.0))
+        >>> weight.grad
+        tensor([1.5000, 2.0000])
+    """
+    with vesta.no_grad():
+        _scale(_gradients("clip_grads_with_norm_", parameters), max_norm, total_norm)
 
 
 @checked

@@ -239,6 +239,9 @@ class ByWorkers(Pass):
             task, worker, (kind, position, content) = self._ready.pop(number)
             self._next = number + 1
             if kind == END:
+                if not self._stream:  # the dataset's own StopIteration (STOP_ENDS_THE_PASS in fetch.py)
+                    self._over = True
+                    raise StopIteration
                 self._fill()
                 continue
             self._given_turn = (worker + 1) % len(self._ended)

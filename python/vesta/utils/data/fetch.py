@@ -52,6 +52,10 @@ def _no_seed(position: int) -> None:
     """Does nothing: replaces the seeding of a sample if no user code runs."""
 
 
+#: Whether a dataset that raises StopIteration ends the pass, as in PyTorch (``vesta.as_torch``).
+STOP_ENDS_THE_PASS = False
+
+
 class MapFetcher:
     """A maker of batches of a dataset with numbered samples.
 
@@ -78,6 +82,8 @@ class MapFetcher:
         try:
             return self._made(task)
         except StopIteration as error:  # it would end the pass as if it were complete
+            if STOP_ENDS_THE_PASS:
+                raise
             raise RuntimeError(f"{type(self._dataset).__name__}.__getitem__ raised StopIteration.") from error
 
     def _made(self, task: Task) -> Any:

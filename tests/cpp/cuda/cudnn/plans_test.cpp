@@ -50,8 +50,13 @@ ConvDesc describe(const Row& r, DType dtype) {
   ConvDesc d;
   d.dtype = dtype, d.batch = r.batch, d.channels = r.channels, d.outputs = r.outputs, d.groups = r.groups;
   const int64_t out = (r.size + 2 * r.padding - r.dilation * (r.kernel - 1) - 1) / r.stride + 1;
-  d.window = {{r.kernel, r.kernel},     {r.stride, r.stride}, {r.padding, r.padding},
-              {r.dilation, r.dilation}, {r.size, r.size},     {out, out}};
+  d.window = {2,
+              {1, r.kernel, r.kernel},
+              {1, r.stride, r.stride},
+              {0, r.padding, r.padding},
+              {1, r.dilation, r.dilation},
+              {1, r.size, r.size},
+              {1, out, out}};
   return d;
 }
 

@@ -1,0 +1,39 @@
+// Pooling.
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::autograd::rules {
+namespace {
+
+struct MaxPoolRule {
+  Saved indices;
+  Dims input_size;
+  static constexpr unsigned results = 0b01;
+  static MaxPoolRule save(const TensorPair& r, const Tensor& input, IntList, IntList, IntList, IntList, bool, Needs) {
+    return {Saved(std::get<1>(r)), Dims(input.sizes())};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    return g[0].defined() ? _max_pool_backward(g[0], indices(), input_size) : Tensor{};
+  }
+};
+
+struct MaxPoolGradientRule {  // reads what _max_pool_backward wrote to, plane by plane
+  Saved indices;
+  static MaxPoolGradientRule save(const Tensor&, const Tensor&, const Tensor& indices, IntList, Needs) {
+    return {Saved(indices)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    Tensor at = indices();
+    return g.flatten(2).gather(-1, at.flatten(2)).reshape(at.sizes());
+  }
+};
+
+}  // namespace
+
+void register_pool() {
+  record<ops::_max_pool, MaxPoolRule>();
+  record<ops::_max_pool_backward, MaxPoolGradientRule>();
+}
+
+}  // namespace vesta::autograd::rules

@@ -1,0 +1,40 @@
+// Resampling: a matrix times a dimension, whose gradient is the transposed matrix; and constant padding.
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::autograd::rules {
+namespace {
+
+struct ResampleRule {
+  int64_t dim, size;
+  Saved rows, weights, back_rows, back_weights;
+  static ResampleRule save(const Tensor&, const Tensor& input, int64_t dim, int64_t, const Tensor& rows,
+                           const Tensor& weights, const Tensor& back_rows, const Tensor& back_weights, Needs) {
+    VESTA_CHECK(back_rows.defined() && back_weights.defined(), value, "_resample: expected the transposed matrix, ",
+                "which the gradient needs (back_rows, back_weights).");
+    return {dim, input.size(dim), Saved(rows), Saved(weights), Saved(back_rows), Saved(back_weights)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    return _resample(g, dim, size, back_rows(), back_weights(), rows(), weights());
+  }
+};
+
+struct ConstantPadRule {
+  Dims pad;
+  static ConstantPadRule save(const Tensor&, const Tensor&, IntList pad, Scalar, Needs) {
+    Dims negative;
+    for (int64_t n : pad) negative.push_back(-n);
+    return {negative};
+  }
+  Tensor operator()(const Tensor& g, Needs) const { return constant_pad_nd(g, pad); }
+};
+
+}  // namespace
+
+void register_resample() {
+  record<ops::_resample, ResampleRule>();
+  record<ops::constant_pad_nd, ConstantPadRule>();
+}
+
+}  // namespace vesta::autograd::rules

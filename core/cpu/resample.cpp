@@ -1,0 +1,99 @@
+// A sparse matrix times a dimension of a tensor (core/ops/resample.h).
+#include <algorithm>
+
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/dtype_set.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/resample.h>
+
+namespace vesta::cpu {
+namespace {
+
+constexpr int64_t kBlock = 512;  // elements of a sum that stay in the cache
+
+/// The matrix and the tensor around it: [outer, in, inner] becomes [outer, size, inner].
+template <class T>
+struct Product {
+  using C = compute_t<T>;
+  const int64_t *starts, *places;
+  const C* weights;
+  int64_t in, size, inner;
+
+  /// Writes result row `o`, elements [first, last) of the inner dimension.
+  void row(const T* x, T* y, int64_t o, int64_t first, int64_t last) const {
+    C sums[kBlock];
+    for (int64_t at = first; at < last; at += kBlock) {
+      const int64_t n = std::min(kBlock, last - at);
+      const int64_t begin = starts[o], end = starts[o + 1];
+      if (end == begin) std::fill_n(sums, n, C(0));
+      for (int64_t k = begin; k < end; ++k) {
+        const T* from = x + places[k] * inner + at;
+        const C w = weights[k];
+        if (k == begin) {
+          for (int64_t i = 0; i < n; ++i) sums[i] = w * static_cast<C>(from[i]);
+        } else {
+          for (int64_t i = 0; i < n; ++i) sums[i] += w * static_cast<C>(from[i]);
+        }
+      }
+      T* to = y + o * inner + at;
+      for (int64_t i = 0; i < n; ++i) to[i] = T(sums[i]);
+    }
+  }
+  /// Writes results [first, last) of a line.
+  void line(const T* x, T* y, int64_t first, int64_t last) const {
+    for (int64_t o = first; o < last; ++o) {
+      C sum(0);
+      for (int64_t k = starts[o]; k < starts[o + 1]; ++k) sum += weights[k] * static_cast<C>(x[places[k]]);
+      y[o] = T(sum);
+    }
+  }
+};
+
+/// Checks that the matrix reads only what is there.
+void check_rows(const int64_t* starts, const int64_t* places, int64_t size, int64_t count, int64_t in) {
+  bool good = starts[0] == 0 && starts[size] == count;
+  for (int64_t o = 0; o < size; ++o) good = good && starts[o] <= starts[o + 1];
+  for (int64_t k = 0; k < count; ++k) good = good && places[k] >= 0 && places[k] < in;
+  VESTA_CHECK(good, index, "_resample: rows that read outside of a dimension of ", in, " elements.");
+}
+
+Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights,
+                       MaybeTensor, MaybeTensor) {
+  const int64_t d = check_resample(input, dim, size, rows, weights);
+  const Tensor x = contiguous(input);
+  Dims sizes(x.sizes());
+  sizes[size_t(d)] = size;
+  Tensor y = empty_tensor(sizes, x.dtype());
+  const int64_t in = x.size(d);
+  int64_t outer = 1, inner = 1;
+  for (int64_t i = 0; i < d; ++i) outer *= x.size(i);
+  for (int64_t i = d + 1; i < x.dim(); ++i) inner *= x.size(i);
+  const int64_t* starts = rows.data_ptr<int64_t>();
+  check_rows(starts, starts + size + 1, size, weights.numel(), in);
+  if (y.numel() == 0) return y;
+  const int64_t work = std::max<int64_t>(1, inner * (1 + weights.numel() / size));  // per row
+  visit<kFloats>(x.dtype(), [&]<class T>() {
+    const Product<T> p{starts, starts + size + 1, weights.data_ptr<compute_t<T>>(), in, size, inner};
+    const T* from = x.data_ptr<T>();
+    T* to = y.data_ptr<T>();
+    parallel_for(outer * size, std::max<int64_t>(1, 16384 / work), [&](int64_t b, int64_t e) {
+      while (b < e) {
+        const int64_t line = b / size, first = b - line * size, last = std::min(size, first + e - b);
+        const T* a = from + line * in * inner;
+        T* r = to + line * size * inner;
+        if (inner == 1) p.line(a, r, first, last);
+        else
+          for (int64_t o = first; o < last; ++o) p.row(a, r, o, 0, inner);
+        b += last - first;
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+void register_resample() { ops::_resample.set_kernel(DeviceType::cpu, resample_kernel); }
+
+}  // namespace vesta::cpu

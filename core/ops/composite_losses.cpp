@@ -1,0 +1,473 @@
+// Losses that are made of other ops: their gradients come from those.
+#include <algorithm>
+#include <limits>
+#include <numbers>
+
+#include <vesta/core/dispatch/layer.h>
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/loss.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/resample.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+namespace {
+
+enum class Reduce { none, mean, sum };
+
+Reduce reduction_of(Text t, const char* op) {
+  if (t == "none") return Reduce::none;
+  if (t == "mean") return Reduce::mean;
+  VESTA_CHECK(t == "sum", value, op, ": expected reduction 'none', 'mean' or 'sum', got '", t, "'.");
+  return Reduce::sum;
+}
+
+Tensor reduced(const Tensor& loss, Reduce r) {
+  return r == Reduce::none ? loss : r == Reduce::mean ? mean(loss) : sum(loss);
+}
+
+/// Brings [C] and [N, C, d1, ...] to rows [M, C], and class numbers to [M].
+struct ClassRows {
+  Tensor input, target;
+  Dims shape;  // of the losses
+  ClassRows(const Tensor& x, const Tensor& t, const char* op) : input(x), target(t), shape(t.sizes()) {
+    VESTA_CHECK(x.dim() >= 1, value, op, ": expected an input of at least 1 dimension, got a 0-d tensor.");
+    if (x.dim() == 1) {
+      VESTA_CHECK(t.dim() == 0, value, op, ": expected a 0-d target for input ", x.sizes(), ", got ", t.sizes(), ".");
+      input = unsqueeze(x, 0), target = unsqueeze(t, 0);
+    } else if (x.dim() > 2) {
+      Dims want(x.sizes());
+      want.erase(1);
+      VESTA_CHECK(std::ranges::equal(IntSpan(want), t.sizes()), value, op, ": expected a target of shape ",
+                  IntSpan(want), " for input ", x.sizes(), ", got ", t.sizes(), ".");
+      Dims order;
+      for (int64_t d = 0; d < x.dim(); ++d) {
+        if (d != 1) order.push_back(d);
+      }
+      order.push_back(1);
+      input = reshape(permute(x, order), {numel_of(want, op), x.sizes()[1]});
+      target = reshape(t, {-1});
+    }
+  }
+};
+
+/// Returns the weight of each row's class: 0 where the class is ignored.
+Tensor row_weights(const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
+  Tensor counted = ne(target, ignore_index);
+  if (!weight.defined()) return counted.to(dtype);
+  Tensor w = index_select(weight, 0, where(counted, target, wrapped(int64_t(0))));
+  return mul(w, counted.to(dtype));
+}
+
+Tensor class_loss(const Tensor& rows_loss, const ClassRows& rows, const Tensor& weight, int64_t ignore_index,
+                  Reduce r) {
+  if (r == Reduce::sum) return sum(rows_loss);
+  if (r == Reduce::none) return reshape(rows_loss, rows.shape);
+  NoGrad off;
+  bool plain = !weight.defined();
+  if (plain && rows.target.device().type == DeviceType::cpu) {  // a count on the host, where that needs no wait
+    Tensor counted = sum(ne(rows.target, ignore_index));
+    EnableGrad on;
+    return div(sum(rows_loss), Scalar(double(counted.item<int64_t>())));
+  }
+  Tensor total = sum(row_weights(rows.target, weight, ignore_index, rows_loss.dtype()));
+  EnableGrad on;
+  return div(sum(rows_loss), total);
+}
+
+/// Cross-entropy against probabilities of the input's shape.
+Tensor soft_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, Reduce r, double smoothing) {
+  const int64_t dim = input.dim() == 1 ? 0 : 1, classes = input.size(dim);
+  Tensor p = target;
+  if (smoothing != 0) p = add(mul(p, 1 - smoothing), smoothing / double(classes));
+  Tensor terms = mul(p, log_softmax(input, dim));
+  if (weight.defined()) {
+    Dims sizes(size_t(input.dim()), 1);
+    sizes[size_t(dim)] = classes;
+    terms = mul(terms, reshape(weight, sizes));
+  }
+  Tensor loss = neg(sum(terms, dim));
+  if (r == Reduce::none) return loss;
+  Tensor total = sum(loss);
+  return r == Reduce::sum ? total : div(total, Scalar(double(input.numel()) / double(std::max<int64_t>(classes, 1))));
+}
+
+}  // namespace
+
+// ---- Of scores ----
+
+Tensor binary_cross_entropy_with_logits_composite(const Tensor& input, const Tensor& target, MaybeTensor weight,
+                                                  Text reduction, MaybeTensor pos_weight) {
+  constexpr const char* op = "binary_cross_entropy_with_logits";
+  Reduce how = reduction_of(reduction, op);
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, op, ": Target size (", target.sizes(),
+              ") must be the same as input size (", input.sizes(), ").");
+  VESTA_CHECK(is_float(input.dtype()) && is_float(target.dtype()), not_implemented, op,
+              ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", target.dtype(), " (target).");
+  Tensor log_one = logsigmoid(input), rest = sub(wrapped(1.0), target);
+  if (pos_weight.defined()) log_one = mul(log_one, add(mul(sub(*pos_weight, wrapped(1.0)), target), wrapped(1.0)));
+  Tensor loss = sub(mul(rest, input), log_one);
+  if (weight.defined()) loss = mul(loss, *weight);
+  return reduced(loss, how);
+}
+
+Tensor cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
+                               Text reduction, double label_smoothing) {
+  Reduce r = reduction_of(reduction, "cross_entropy");
+  if (std::ranges::equal(input.sizes(), target.sizes()) && is_float(target.dtype())) {
+    return soft_cross_entropy(input, target, weight, r, label_smoothing);
+  }
+  ClassRows rows(input, target, "cross_entropy");
+  Tensor loss = std::get<0>(_cross_entropy(rows.input, rows.target, weight, ignore_index, label_smoothing));
+  return class_loss(loss, rows, weight, ignore_index, r);
+}
+
+Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, int64_t ignore_index,
+                          Text reduction) {
+  Reduce r = reduction_of(reduction, "nll_loss");
+  check_floating(input, "nll_loss");
+  ClassRows rows(input, target, "nll_loss");
+  check_class_target(rows.input, rows.target, weight, "nll_loss");
+  Tensor counted = ne(rows.target, ignore_index);
+  Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
+  const bool on_host = classes.device().type == DeviceType::cpu;  // elsewhere the gather below reports, without a wait
+  if (const int64_t c = rows.input.sizes()[1]; on_host && classes.numel() > 0) {
+    const int64_t low = amin(classes).item<int64_t>(), high = amax(classes).item<int64_t>();
+    VESTA_CHECK(low >= 0 && high < c, index, "nll_loss: Target ", low < 0 ? low : high,
+                " is out of bounds (classes are 0 to ", c - 1, ").");
+  }
+  Tensor picked = squeeze(gather(rows.input, 1, unsqueeze(classes, 1)), 1);
+  Tensor loss = where(counted, neg(picked), wrapped(0.0));
+  if (weight.defined()) loss = mul(loss, row_weights(rows.target, weight, ignore_index, loss.dtype()));
+  return class_loss(loss, rows, weight, ignore_index, r);
+}
+
+Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {
+  Reduce r = reduction_of(reduction, "mse_loss");
+  VESTA_CHECK(is_differentiable(input.dtype()) && is_differentiable(target.dtype()), type,
+              "mse_loss: expected floating-point dtypes, got ", input.dtype(), " and ", target.dtype(), ".");
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value,
+              "mse_loss: expected input and target of the same shape, got ", input.sizes(), " and ", target.sizes(),
+              ". Reshape one; broadcasting here is nearly always a mistake.");
+  return reduced(square(sub(input, target)), r);
+}
+
+// ---- Of differences ----
+
+namespace {
+
+void check_loss(const Tensor& input, const Tensor& target, const char* op) {
+  VESTA_CHECK(is_differentiable(input.dtype()) || is_differentiable(target.dtype()), not_implemented, op,
+              ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", target.dtype(), " (target).");
+}
+
+}  // namespace
+
+Tensor l1_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {
+  check_loss(input, target, "l1_loss");
+  return reduced(abs(sub(input, target)), reduction_of(reduction, "l1_loss"));
+}
+
+Tensor smooth_l1_loss_composite(const Tensor& input, const Tensor& target, Text reduction, double beta) {
+  constexpr const char* op = "smooth_l1_loss";
+  const Reduce r = reduction_of(reduction, op);
+  VESTA_CHECK(beta >= 0, runtime, op, " does not support negative values for beta, got ", beta, ".");
+  check_floating(input, op);
+  const Tensor d = abs(sub(input, target));
+  if (beta == 0) return reduced(d, r);
+  return reduced(where(lt(d, beta), mul(square(d), 0.5 / beta), sub(d, 0.5 * beta)), r);
+}
+
+Tensor huber_loss_composite(const Tensor& input, const Tensor& target, Text reduction, double delta) {
+  constexpr const char* op = "huber_loss";
+  const Reduce r = reduction_of(reduction, op);
+  VESTA_CHECK(delta > 0, runtime, op, " does not support non-positive values for delta, got ", delta, ".");
+  check_floating(input, op);
+  const Tensor d = abs(sub(input, target));
+  return reduced(where(le(d, delta), mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta)), r);
+}
+
+// ---- Of probabilities ----
+
+Tensor binary_cross_entropy_composite(const Tensor& input, const Tensor& target, MaybeTensor weight, Text reduction) {
+  constexpr const char* op = "binary_cross_entropy";
+  const Reduce r = reduction_of(reduction, op);
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), value, op, ": Using a target size (", target.sizes(),
+              ") that is different to the input size (", input.sizes(), ") is deprecated. Please ensure they have the ",
+              "same size.");
+  check_floating(input, op);
+  check_floating(target, op);
+  if (input.numel() > 0 && input.device().type == DeviceType::cpu) {  // elsewhere it would wait for the device
+    NoGrad off;
+    const double low = amin(input).item<double>(), high = amax(input).item<double>();
+    VESTA_CHECK(low >= 0 && high <= 1, runtime, op, ": all elements of input should be between 0 and 1, got ", low,
+                " to ", high, ".");
+  }
+  Tensor loss = _binary_cross_entropy(input, target);
+  if (weight.defined()) loss = mul(loss, *weight);
+  return reduced(loss, r);
+}
+
+Tensor kl_div_composite(const Tensor& input, const Tensor& target, Text reduction, bool log_target) {
+  constexpr const char* op = "kl_div";
+  const Reduce r = reduction_of(reduction, op);
+  check_loss(input, target, op);
+  if (log_target) return reduced(mul(exp(target), sub(target, input)), r);
+  const Tensor known = log(where(eq(target, 0), 1.0, target));  // 0 log 0 is 0
+  return reduced(mul(target, sub(known, input)), r);
+}
+
+Tensor poisson_nll_loss_composite(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
+                                  Text reduction) {
+  constexpr const char* op = "poisson_nll_loss";
+  const Reduce r = reduction_of(reduction, op);
+  check_loss(input, target, op);
+  check_real(input, op);
+  Tensor loss = log_input ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, eps))));
+  if (full) {  // Stirling's formula for log(target!)
+    const Tensor t = where(gt(target, 1), target, 1.0);
+    const Tensor stirling = add(sub(mul(t, log(t)), t), mul(log(mul(t, 2 * std::numbers::pi)), 0.5));
+    loss = add(loss, where(gt(target, 1), stirling, 0.0));
+  }
+  return reduced(loss, r);
+}
+
+// ---- Of margins ----
+
+Tensor hinge_embedding_loss_composite(const Tensor& input, const Tensor& target, double margin, Text reduction) {
+  constexpr const char* op = "hinge_embedding_loss";
+  const Reduce r = reduction_of(reduction, op);
+  check_floating(input, op);
+  const Tensor apart = where(ne(target, 1), clamp_min(sub(wrapped(margin), input), wrapped(0.0)), 0.0);
+  return reduced(add(apart, where(ne(target, -1), input, 0.0)), r);
+}
+
+Tensor soft_margin_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {
+  constexpr const char* op = "soft_margin_loss";
+  const Reduce r = reduction_of(reduction, op);
+  check_floating(input, op);
+  return reduced(neg(logsigmoid(mul(input, target))), r);
+}
+
+Tensor margin_ranking_loss_composite(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
+                                     Text reduction) {
+  constexpr const char* op = "margin_ranking_loss";
+  const Reduce r = reduction_of(reduction, op);
+  check_floating(input1, op);
+  VESTA_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(), runtime, op, ": All input tensors should ",
+              "have same dimension but got sizes: input1: ", input1.sizes(), ", input2: ", input2.sizes(),
+              ", target: ", target.sizes(), ".");
+  return reduced(clamp_min(sub(wrapped(margin), mul(target, sub(input1, input2))), wrapped(0.0)), r);
+}
+
+Tensor cosine_embedding_loss_composite(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
+                                       Text reduction) {
+  constexpr const char* op = "cosine_embedding_loss";
+  constexpr double kEps = 1e-12;
+  const Reduce r = reduction_of(reduction, op);
+  check_floating(input1, op);
+  const int64_t d = target.dim();
+  VESTA_CHECK(d == 0 || d == 1, runtime, op, ": 0D or 1D target tensor expected, multi-target not supported, got ",
+              target.sizes(), ".");
+  VESTA_CHECK(input1.dim() == d + 1 && input2.dim() == d + 1, runtime, op, ": ", d, "D target tensor expects ", d + 1,
+              "D input tensors, but found inputs with sizes ", input1.sizes(), " and ", input2.sizes(), ".");
+  const Tensor dot = sum(mul(input1, input2), d);
+  const Tensor squares = mul(add(sum(square(input1), d), kEps), add(sum(square(input2), d), kEps));
+  const Tensor cosine = div(dot, sqrt(squares));
+  const Tensor close = where(eq(target, 1), sub(wrapped(1.0), cosine), 0.0);
+  const Tensor apart = where(eq(target, -1), clamp_min(sub(cosine, margin), wrapped(0.0)), 0.0);
+  return reduced(add(close, apart), r);
+}
+
+Tensor triplet_margin_loss_composite(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                     double margin, double p, double eps, bool swap, Text reduction) {
+  constexpr const char* op = "triplet_margin_loss";
+  const Reduce r = reduction_of(reduction, op);
+  check_floating(anchor, op);
+  VESTA_CHECK(margin > 0, runtime, op, ": expected margin to be greater than 0, got ", margin, ".");
+  VESTA_CHECK(anchor.dim() == positive.dim() && anchor.dim() == negative.dim(), runtime, op, ": The anchor, positive, ",
+              "and negative tensors are expected to have the same number of dimensions, but got: anchor ",
+              anchor.sizes(), ", positive ", positive.sizes(), ", and negative ", negative.sizes(), ".");
+  auto distance = [&](const Tensor& a, const Tensor& b) { return norm(add(sub(a, b), eps), p, -1); };
+  Tensor far = distance(anchor, negative);
+  if (swap) far = minimum(far, distance(positive, negative));
+  return reduced(clamp_min(add(sub(distance(anchor, positive), far), margin), wrapped(0.0)), r);
+}
+
+namespace {
+
+/// Checks scores [N, C] or [C]; returns them as rows.
+Tensor score_rows(const Tensor& input, const char* op) {
+  check_floating(input, op);
+  VESTA_CHECK((input.dim() == 1 || input.dim() == 2) && input.size(-1) > 0, runtime, op,
+              ": Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", input.sizes(), ".");
+  return input.dim() == 1 ? unsqueeze(input, 0) : input;
+}
+
+}  // namespace
+
+Tensor multi_margin_loss_composite(const Tensor& input, const Tensor& target, double p, double margin,
+                                   MaybeTensor weight, Text reduction) {
+  constexpr const char* op = "multi_margin_loss";
+  const Reduce r = reduction_of(reduction, op);
+  VESTA_CHECK(p == 1 || p == 2, value, op, ": only p == 1 and p == 2 supported, got ", p, ".");
+  const Tensor x = score_rows(input, op), t = reshape(target, {-1});
+  const int64_t classes = x.size(1);
+  VESTA_CHECK(
+      t.numel() == x.size(0) && target.dim() == input.dim() - 1 + int64_t(input.dim() == 1 && target.dim() == 1),
+      runtime, op, ": inconsistent target size, expected ", x.size(0), " but got ", target.sizes(), ".");
+  check_class_target(x, t, weight, op);
+  const Tensor right = unsqueeze(t, 1);
+  Tensor terms = clamp_min(add(sub(x, gather(x, 1, right)), margin), wrapped(0.0));
+  if (p == 2) terms = square(terms);
+  if (weight.defined()) terms = mul(terms, unsqueeze(index_select(*weight, 0, t), 1));
+  const Tensor others = ne(arange(0, classes, 1, DType::int64, x.device()), right);
+  const Tensor loss = div(sum(where(others, terms, 0.0), 1), double(classes));
+  return r == Reduce::none ? reshape(loss, target.sizes()) : reduced(loss, r);
+}
+
+Tensor multilabel_margin_loss_composite(const Tensor& input, const Tensor& target, Text reduction) {
+  constexpr const char* op = "multilabel_margin_loss";
+  const Reduce r = reduction_of(reduction, op);
+  const Tensor x = score_rows(input, op);
+  VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), runtime, op,
+              ": inconsistent target size: ", target.sizes(), " for input of size: ", input.sizes(), ".");
+  VESTA_CHECK(target.dtype() == DType::int64, runtime, op, ": expected an int64 target, got ", target.dtype(), ".");
+  const Tensor t = input.dim() == 1 ? unsqueeze(target, 0) : target;
+  const int64_t classes = x.size(1);
+  // Labels count up to the first that is negative.
+  const Tensor valid = std::get<0>(cummin(ge(t, 0).to(DType::int64), 1));
+  const Tensor labels = mul(t, valid);
+  const Tensor is_label = gt(scatter_add(zeros_like(t), 1, labels, valid), 0);
+  const Tensor scores = gather(x, 1, labels);
+  const Tensor terms = clamp_min(add(sub(unsqueeze(x, 1), unsqueeze(scores, 2)), 1), wrapped(0.0));
+  const Tensor counted = logical_and(unsqueeze(valid.to(DType::bool_), 2), unsqueeze(logical_not(is_label), 1));
+  const Tensor loss = div(sum(where(counted, terms, 0.0), {1, 2}), double(classes));
+  return r == Reduce::none && input.dim() == 1 ? squeeze(loss, 0) : reduced(loss, r);
+}
+
+// ---- Of alignments ----
+
+namespace {
+
+/// Connectionist temporal classification (Graves et al. 2006): the sum over all alignments, by their forward variables
+/// over the labels with blanks between them, of the whole batch at once.
+struct Alignments {
+  static constexpr double kImpossible = -1e30;  // a log-probability whose gradient is a number
+
+  Tensor log_probs;  // [T, N, C]
+  std::vector<std::vector<int64_t>> targets;
+  IntList input_lengths;
+  int64_t blank;
+
+  int64_t batch() const { return log_probs.size(1); }
+
+  /// Returns -log p of each target, [N]; infinite where there is no alignment.
+  Tensor losses() const {
+    const int64_t n = batch(), steps = log_probs.size(0);
+    size_t longest = 0;
+    for (const auto& t : targets) longest = std::max(longest, t.size());
+    const int64_t width = 2 * int64_t(longest) + 1;
+    Tensor labels = full({n, width}, blank, DType::int64), skips = zeros({n, width}, DType::bool_),
+           ends = zeros({n, width}, DType::bool_);
+    for (int64_t i = 0; i < n; ++i) {
+      const auto& t = targets[size_t(i)];
+      const int64_t length = int64_t(t.size());
+      for (int64_t k = 0; k < length; ++k) {
+        labels.data_ptr<int64_t>()[i * width + 2 * k + 1] = t[size_t(k)];
+        skips.data_ptr<bool>()[i * width + 2 * k + 1] = k > 0 && t[size_t(k)] != t[size_t(k - 1)];
+      }
+      ends.data_ptr<bool>()[i * width + 2 * length] = true;
+      if (length > 0) ends.data_ptr<bool>()[i * width + 2 * length - 1] = true;
+    }
+    Tensor starts = zeros({1, width}, DType::bool_);
+    for (int64_t k = 0; k < std::min<int64_t>(width, 2); ++k) starts.data_ptr<bool>()[k] = true;
+    const Device device = log_probs.device();
+    labels = labels.to(device), skips = skips.to(device), ends = ends.to(device), starts = starts.to(device);
+    const Tensor lengths = length_column(device);
+    Tensor alpha;
+    for (int64_t t = 0; t < steps; ++t) {
+      const Tensor emitted = clamp_min(gather(select(log_probs, 0, t), 1, labels), wrapped(kImpossible));
+      if (t == 0) {
+        alpha = where(starts, emitted, kImpossible);
+        continue;
+      }
+      const Tensor before = shifted(alpha, 1), skipped = where(skips, shifted(alpha, 2), kImpossible);
+      const Tensor next = add(logsumexp(stack({alpha, before, skipped}, 0), 0), emitted);
+      alpha = where(gt(lengths, t), clamp_min(next, wrapped(kImpossible)), alpha);
+    }
+    if (!alpha.defined()) alpha = where(starts, zeros({n, width}, log_probs.dtype(), device), kImpossible);
+    const Tensor loss = neg(logsumexp(where(ends, alpha, kImpossible), 1));
+    return where(gt(loss, -kImpossible / 2), std::numeric_limits<double>::infinity(), loss);
+  }
+
+ private:
+  /// Moves columns to the right by k.
+  static Tensor shifted(const Tensor& alpha, int64_t k) {
+    return narrow(constant_pad_nd(alpha, {k, 0}, kImpossible), 1, 0, alpha.size(1));
+  }
+  Tensor length_column(Device device) const {
+    Tensor t = empty({batch(), 1}, DType::int64);
+    std::ranges::copy(input_lengths, t.data_ptr<int64_t>());
+    return t.to(device);
+  }
+};
+
+}  // namespace
+
+Tensor ctc_loss_composite(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,
+                          int64_t blank, Text reduction, bool zero_infinity) {
+  constexpr const char* op = "ctc_loss";
+  const Reduce r = reduction_of(reduction, op);
+  check_floating(log_probs, op);
+  VESTA_CHECK(log_probs.dim() == 3 || log_probs.dim() == 2, runtime, op, ": expected log_probs [T, N, C] or [T, C], ",
+              "got ", log_probs.sizes(), ".");
+  VESTA_CHECK(!is_differentiable(targets.dtype()) && targets.dtype() != DType::bool_, runtime, op,
+              ": targets must be integral, got ", targets.dtype(), ".");
+  const Tensor probs = log_probs.dim() == 2 ? unsqueeze(log_probs, 1) : log_probs;
+  const int64_t steps = probs.size(0), n = probs.size(1), classes = probs.size(2);
+  VESTA_CHECK(blank >= 0 && blank < classes, runtime, op, ": blank must be in label range, got ", blank, " of ",
+              classes, " classes.");
+  VESTA_CHECK(int64_t(input_lengths.size()) == n && int64_t(target_lengths.size()) == n, runtime, op,
+              ": input_lengths and target_lengths must be of size batch_size ", n, ", got ", input_lengths.size(),
+              " and ", target_lengths.size(), ".");
+  const bool joined = targets.dim() == 1 && log_probs.dim() == 3;
+  const Tensor host = contiguous(targets.to(DType::int64).to(Device(DeviceType::cpu)));
+  Alignments a{probs, {}, input_lengths, blank};
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t length = target_lengths[size_t(i)], first = joined ? at : i * host.size(-1);
+    VESTA_CHECK(input_lengths[size_t(i)] >= 0 && input_lengths[size_t(i)] <= steps, runtime, op,
+                ": Expected input_lengths to have value at most ", steps, ", but got value ", input_lengths[size_t(i)],
+                ".");
+    VESTA_CHECK(length >= 0 && first + length <= host.numel() && (joined || length <= host.size(-1)), runtime, op,
+                ": Expected tensor to have size at least ", length, " at dimension 1, but got targets ",
+                targets.sizes(), ".");
+    const int64_t* from = host.data_ptr<int64_t>() + first;
+    a.targets.emplace_back(from, from + length);
+    for (int64_t label : a.targets.back()) {
+      VESTA_CHECK(label >= 0 && label < classes, runtime, op, ": expected targets from 0 to ", classes - 1, ", got ",
+                  label, ".");
+    }
+    at += length;
+  }
+  Tensor loss = a.losses();
+  if (zero_infinity) loss = where(isinf(loss), 0.0, loss);
+  if (r == Reduce::mean) {
+    Tensor lengths = empty({n}, DType::int64);
+    for (int64_t i = 0; i < n; ++i) lengths.data_ptr<int64_t>()[i] = std::max<int64_t>(target_lengths[size_t(i)], 1);
+    loss = div(loss, lengths.to(loss.device()));
+  }
+  return r == Reduce::none && log_probs.dim() == 2 ? squeeze(loss, 0) : reduced(loss, r);
+}
+
+}  // namespace vesta

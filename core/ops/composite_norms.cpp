@@ -1,0 +1,170 @@
+// Normalisation that is made of other ops: their gradients come from those.
+#include <algorithm>
+
+#include <vesta/core/dispatch/layer.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+
+Tensor batch_norm_composite(const Tensor& input, MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor weight,
+                            MaybeTensor bias, bool training, double momentum, double eps) {
+  VESTA_CHECK(training ? eps > 0 : eps >= 0, value, "batch_norm: expected a positive eps",
+              training ? " in training" : " or 0", ", got ", eps, " (eps).");
+  return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
+}
+
+namespace {
+
+/// Checks the arguments of a norm over the last dimensions; returns how many elements a row has.
+int64_t check_row_norm(const char* op, const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
+  check_floating(input, op);
+  VESTA_CHECK(!shape.empty(), runtime, op, ": expected a normalized_shape of at least one dimension, got [].");
+  const int64_t lead = input.dim() - int64_t(shape.size());
+  VESTA_CHECK(lead >= 0 && std::ranges::equal(input.sizes().subspan(size_t(lead)), shape), runtime, op,
+              ": expected an input of shape [*, normalized_shape], got ", input.sizes(), " and normalized_shape ",
+              shape, ".");
+  for (const Tensor* t : {&weight, &bias}) {
+    const char* which = t == &weight ? "weight" : "bias";
+    VESTA_CHECK(!t->defined() || std::ranges::equal(t->sizes(), shape), runtime, op, ": expected a ", which,
+                " of the shape of normalized_shape ", shape, ", got ", t->sizes(), " (", which, ").");
+    VESTA_CHECK(!t->defined() || t->dtype() == input.dtype() || t->dtype() == DType::float32, runtime, op,
+                ": expected a ", which, " of input's dtype ", input.dtype(), " or float32, got ", t->dtype(), " (",
+                which, ").");
+  }
+  return numel_of(shape, op);
+}
+
+/// Brings each row of x [rows, n] to mean 0 and variance 1. Rows are the channels of one image: batch normalisation in
+/// training is what they need. It computes x * scale + shift, which loses the digits of a large mean, so that the mean
+/// goes first; being a constant, it has no part in gradients.
+Tensor normalized_rows(const Tensor& x, int64_t n, double eps) {
+  Tensor rows = reshape(x, {1, x.numel() / n, n});
+  rows = sub(rows, mean(rows.detach(), 2, true));
+  return n > 1 ? std::get<0>(native_batch_norm(rows, {}, {}, {}, {}, true, 0, eps)) : mul(rows, wrapped(0.0));
+}
+
+/// Returns [C] as [C, 1, ...], for an input [N, C, *].
+Tensor channel_column(const Tensor& t, const Tensor& input) {
+  Dims column(size_t(input.dim() - 1), 1);
+  column[0] = input.size(1);
+  return reshape(t, column);
+}
+
+/// Scales and shifts the channels of x, computed in its dtype.
+Tensor scaled_channels(Tensor x, const Tensor& weight, const Tensor& bias) {
+  if (weight.defined()) x = mul(x, channel_column(weight.to(x.dtype()), x));
+  if (bias.defined()) x = add(x, channel_column(bias.to(x.dtype()), x));
+  return x;
+}
+
+void check_channels(const Tensor& t, int64_t channels, const char* op, const char* which) {
+  VESTA_CHECK(!t.defined() || (t.dim() == 1 && t.size(0) == channels), runtime, op, ": Expected ", which, " to be a ",
+              "vector of size equal to the number of channels in input, ", channels, ", but got ",
+              t.defined() ? t.sizes() : IntSpan(), ".");
+}
+
+}  // namespace
+
+Tensor layer_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
+                            double eps) {
+  const int64_t n = check_row_norm("layer_norm", input, normalized_shape, weight, bias);
+  const bool half = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;
+  const DType wide = half ? DType::float32 : input.dtype();
+  Tensor r = input.to(wide);
+  if (input.numel() > 0) r = reshape(normalized_rows(r, n, eps), input.sizes());
+  if (weight.defined()) r = mul(r, weight->to(wide));
+  if (bias.defined()) r = add(r, bias->to(wide));
+  return r.to(input.dtype());
+}
+
+Tensor normalize_composite(const Tensor& input, double p, IntList dim, double eps) {
+  VESTA_CHECK(is_differentiable(input.dtype()), not_implemented,
+              "normalize: expected a floating-point or complex dtype, got ", input.dtype(), " (input).");
+  return div(input, clamp_min(norm(input, p, MaybeDims(IntSpan(dim)), true), wrapped(eps)));
+}
+
+namespace {
+
+/// Returns the distance from 1 to the next number of a dtype.
+double epsilon_of(DType d) {
+  switch (d) {
+    case DType::float64: return 0x1p-52;
+    case DType::float16: return 0x1p-10;
+    case DType::bfloat16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
+
+}  // namespace
+
+/// Divides rows by their root mean square (Zhang and Sennrich 2019).
+Tensor rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
+  constexpr const char* op = "rms_norm";
+  check_row_norm(op, input, normalized_shape, weight, {});
+  const DType wide = compute_type(input.dtype());
+  const double small = eps ? *eps : epsilon_of(input.dtype());
+  Dims last;
+  for (int64_t d = input.dim() - int64_t(normalized_shape.size()); d < input.dim(); ++d) last.push_back(d);
+  const Tensor x = input.to(wide);
+  Tensor r = mul(x, rsqrt(add(mean(square(x), last, true), small)));
+  if (weight.defined()) r = mul(r, weight->to(wide));
+  return r.to(input.dtype());
+}
+
+Tensor group_norm_composite(const Tensor& input, int64_t num_groups, MaybeTensor weight, MaybeTensor bias, double eps,
+                            bool) {
+  constexpr const char* op = "group_norm";
+  check_floating(input, op);
+  VESTA_CHECK(input.dim() >= 2, runtime, op, ": Expected at least 2 dimensions for input tensor but received ",
+              input.sizes(), ".");
+  const int64_t channels = input.size(1);
+  VESTA_CHECK(num_groups > 0 && channels % num_groups == 0, runtime, op,
+              ": Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+              input.sizes(), " and num_groups=", num_groups, ".");
+  check_channels(weight, channels, op, "weight");
+  check_channels(bias, channels, op, "bias");
+  Tensor r = input.to(compute_type(input.dtype()));
+  if (input.numel() > 0) {
+    r = reshape(normalized_rows(r, input.numel() / (input.size(0) * num_groups), eps), input.sizes());
+  }
+  return scaled_channels(r, weight, bias).to(input.dtype());
+}
+
+Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
+                               MaybeTensor running_var, bool use_input_stats, double momentum, double eps, bool) {
+  constexpr const char* op = "instance_norm";
+  check_floating(input, op);
+  VESTA_CHECK(input.dim() >= 2, runtime, op, ": expected an input [N, C, *], got ", input.sizes(), ".");
+  VESTA_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()), runtime, op,
+              ": Expected running_mean and running_var to be defined when use_input_stats is false.");
+  const int64_t channels = input.size(1);
+  check_channels(weight, channels, op, "weight");
+  check_channels(bias, channels, op, "bias");
+  check_channels(running_mean, channels, op, "running_mean");
+  check_channels(running_var, channels, op, "running_var");
+  if (!use_input_stats) {
+    return batch_norm(input, running_mean, running_var, weight, bias, false, momentum, eps);
+  }
+  Tensor r = input.to(compute_type(input.dtype()));
+  if (input.numel() == 0) return scaled_channels(r, weight, bias).to(input.dtype());
+  const int64_t n = input.numel() / (input.size(0) * channels);
+  if (running_mean.defined() || running_var.defined()) {  // of each image, averaged over the batch
+    NoGrad off;
+    const Tensor rows = reshape(r, {input.size(0), channels, n});
+    auto blend = [&](const MaybeTensor& running, const Tensor& now) {
+      if (!running.defined()) return;
+      copy_(*running, add(mul(*running, 1 - momentum), mul(mean(now, 0).to(running->dtype()), momentum)));
+    };
+    blend(running_mean, mean(rows, 2));
+    blend(running_var, var(rows, 2));
+  }
+  return scaled_channels(reshape(normalized_rows(r, n, eps), input.sizes()), weight, bias).to(input.dtype());
+}
+
+}  // namespace vesta

@@ -1,0 +1,53 @@
+// The op list, pooling. See README.md.
+#pragma once
+
+// clang-format off
+#define VESTA_OPS_POOL(OP)                                                                                             \
+  OP(FUNCTION, Tensor, max_pool1d,                                                                                     \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
+      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), composite)                  \
+  OP(FUNCTION, TensorPair, max_pool1d_with_indices,                                                                    \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
+      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), composite)                  \
+  OP(FUNCTION, Tensor, adaptive_avg_pool1d, (const Tensor& input, IntList output_size), (input, output_size),          \
+     composite)                                                                                                        \
+  OP(FUNCTION, TensorPair, adaptive_max_pool1d, (const Tensor& input, IntList output_size),                            \
+     (input, output_size), composite)                                                                                  \
+  OP(FUNCTION, Tensor, max_pool2d,                                                                                     \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
+      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), composite)                  \
+  OP(FUNCTION, TensorPair, max_pool2d_with_indices,                                                                    \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
+      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), composite, hidden)          \
+  OP(FUNCTION, Tensor, adaptive_avg_pool2d, (const Tensor& input, IntList output_size), (input, output_size),          \
+     composite, hidden)                                                                                                \
+  OP(FUNCTION, TensorPair, adaptive_max_pool2d, (const Tensor& input, IntList output_size),                            \
+     (input, output_size), composite, hidden)                                                                          \
+  OP(FUNCTION, Tensor, max_pool3d,                                                                                     \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
+      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), composite)                  \
+  OP(FUNCTION, TensorPair, max_pool3d_with_indices,                                                                    \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, IntList dilation = 1,        \
+      bool ceil_mode = false), (input, kernel_size, stride, padding, dilation, ceil_mode), composite, hidden)          \
+  OP(FUNCTION, Tensor, adaptive_avg_pool3d, (const Tensor& input, IntList output_size), (input, output_size),          \
+     composite, hidden)                                                                                                \
+  OP(FUNCTION, TensorPair, adaptive_max_pool3d, (const Tensor& input, IntList output_size),                            \
+     (input, output_size), composite, hidden)                                                                          \
+  OP(FUNCTION, Tensor, avg_pool1d,                                                                                     \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, bool ceil_mode = false,      \
+      bool count_include_pad = true), (input, kernel_size, stride, padding, ceil_mode, count_include_pad), composite)  \
+  OP(FUNCTION, Tensor, avg_pool2d,                                                                                     \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, bool ceil_mode = false,      \
+      bool count_include_pad = true, MaybeInt divisor_override = {}),                                                  \
+     (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), composite, functional,     \
+     out)                                                                                                              \
+  OP(FUNCTION, Tensor, avg_pool3d,                                                                                     \
+     (const Tensor& input, IntList kernel_size, IntList stride = {}, IntList padding = 0, bool ceil_mode = false,      \
+      bool count_include_pad = true, MaybeInt divisor_override = {}),                                                  \
+     (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override), composite, functional,     \
+     out)                                                                                                              \
+  OP(FUNCTION, TensorPair, _max_pool,                                                                                  \
+     (const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation, bool ceil_mode),    \
+     (input, kernel_size, stride, padding, dilation, ceil_mode), hidden)                                               \
+  OP(FUNCTION, Tensor, _max_pool_backward, (const Tensor& grad, const Tensor& indices, IntList input_size),            \
+     (grad, indices, input_size), hidden)

@@ -1,0 +1,222 @@
+#include <vesta/core/ops/pool.h>
+
+#include <algorithm>
+
+#include <vesta/core/dtype_set.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/pool.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/resample.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_POOL)
+
+Window check_max_pool(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                      bool ceil_mode) {
+  constexpr const char* kNames[] = {"max_pool1d", "max_pool2d", "max_pool3d"};
+  const char* op = input.dim() >= 3 && input.dim() <= 5 ? kNames[input.dim() - 3] : "_max_pool";
+  const Window w = pool_window(input.sizes(), kernel, stride, padding, dilation, ceil_mode, op);
+  VESTA_CHECK(kReals.has(input.dtype()), type, op, ": expected a real dtype, got ", input.dtype(), " (input).");
+  return w;
+}
+
+int64_t check_max_pool_backward(const Tensor& grad, const Tensor& indices, IntList input_size) {
+  constexpr const char* op = "_max_pool_backward";
+  VESTA_CHECK(std::ranges::equal(grad.sizes(), indices.sizes()), value, op, ": expected indices of the shape of grad ",
+              grad.sizes(), ", got ", indices.sizes(), ".");
+  VESTA_CHECK(int64_t(input_size.size()) == grad.dim() && grad.dim() >= 3 && grad.dim() <= 5 &&
+                  std::ranges::equal(grad.sizes().first(2), input_size.first(2)),
+              value, op, ": expected an input_size [N, C, ...] of grad's dimensions ", grad.sizes(), ", got ",
+              IntSpan(input_size), ".");
+  VESTA_CHECK(indices.dtype() == DType::int64, type, op, ": expected int64 indices, got ", indices.dtype(), ".");
+  VESTA_CHECK(kFloats.has(grad.dtype()), not_implemented, op, ": expected a floating-point dtype, got ", grad.dtype(),
+              ".");
+  return numel_of(input_size.subspan(2), op);
+}
+
+namespace {
+
+/// A pooling function: its name and how many dimensions its windows have.
+struct Pooling {
+  const char* op;
+  int64_t dims;
+  /// Checks that an input is an image or a batch of images; returns it as a batch.
+  Tensor batch(const Tensor& input) const {
+    VESTA_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, runtime, op, ": Expected ", dims + 1, "D or ",
+                dims + 2, "D input, but got ", input.sizes(), ".");
+    return input.dim() == dims + 1 ? unsqueeze(input, 0) : input;
+  }
+  /// Brings the result of a batch to the form of the input.
+  Tensor unbatch(const Tensor& input, const Tensor& result) const {
+    return input.dim() == dims + 1 ? squeeze(result, 0) : result;
+  }
+  TensorPair unbatch(const Tensor& input, const TensorPair& r) const {
+    return {unbatch(input, std::get<0>(r)), unbatch(input, std::get<1>(r))};
+  }
+};
+
+TensorPair max_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
+                    IntList dilation, bool ceil_mode) {
+  const Tensor x = p.batch(input);
+  return p.unbatch(input, _max_pool(x, kernel_size, stride, padding, dilation, ceil_mode));
+}
+
+/// Averages windows, one dimension after the other: the mean over a box is the mean of means.
+Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
+                bool ceil_mode, bool count_include_pad, MaybeInt divisor) {
+  Tensor x = p.batch(input);
+  check_floating(x, p.op);
+  VESTA_CHECK(!divisor || *divisor != 0, runtime, p.op, ": divisor must be not zero.");
+  const Window w = pool_window(x.sizes(), kernel_size, stride, padding, 1, ceil_mode, p.op);
+  const DType dtype = x.dtype();
+  x = x.to(compute_type(dtype));
+  for (int64_t d = 0; d < p.dims; ++d) {
+    const size_t at = place_of(d, p.dims);
+    Rows rows(w.in[at]);
+    for (int64_t o = 0; o < w.out[at]; ++o) {
+      const int64_t start = o * w.stride[at] - w.padding[at];
+      const int64_t end = std::min(start + w.kernel[at], w.in[at] + w.padding[at]);  // of the padded input
+      const int64_t first = std::max<int64_t>(start, 0), last = std::min(end, w.in[at]);
+      const int64_t count = divisor ? 1 : count_include_pad ? end - start : last - first;
+      rows.add_range(first, last, 1 / double(std::max<int64_t>(count, 1)));
+    }
+    x = resample(x, d + 2, rows);
+  }
+  if (divisor) x = div(x, double(*divisor));
+  return p.unbatch(input, x.to(dtype));
+}
+
+/// The windows of an adaptive pooling: [floor(o in / out), ceil((o + 1) in / out)).
+struct AdaptiveWindow {
+  int64_t in, out;
+  int64_t start(int64_t o) const { return o * in / out; }
+  int64_t end(int64_t o) const { return ((o + 1) * in + out - 1) / out; }
+};
+
+Dims adaptive_sizes(const Pooling& p, const Tensor& x, IntList output_size) {
+  VESTA_CHECK(output_size.size() == 1 || int64_t(output_size.size()) == p.dims, runtime, p.op,
+              ": output_size must be one integer or ", p.dims, ", got ", IntSpan(output_size), ".");
+  Dims sizes;
+  for (int64_t d = 0; d < p.dims; ++d) {
+    sizes.push_back(output_size[output_size.size() == 1 ? 0 : size_t(d)]);
+    VESTA_CHECK(sizes[size_t(d)] >= 0, runtime, p.op,
+                ": elements of output_size must be greater than or equal to 0, got ", IntSpan(output_size), ".");
+    VESTA_CHECK(x.size(d + 2) > 0, runtime, p.op,
+                ": Expected input to have non-zero size for non-batch dimensions, but input has sizes ", x.sizes(),
+                ".");
+  }
+  return sizes;
+}
+
+Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_size) {
+  Tensor x = p.batch(input);
+  const Dims sizes = adaptive_sizes(p, x, output_size);
+  check_floating(x, p.op);
+  if (std::ranges::all_of(sizes, [](int64_t n) { return n == 1; })) {
+    Dims spatial;
+    for (int64_t d = 2; d < x.dim(); ++d) spatial.push_back(d);
+    return p.unbatch(input, mean(x, spatial, true));
+  }
+  const DType dtype = x.dtype();
+  x = x.to(compute_type(dtype));
+  for (int64_t d = 0; d < p.dims; ++d) {
+    const AdaptiveWindow w{x.size(d + 2), sizes[size_t(d)]};
+    if (w.in == w.out) continue;
+    Rows rows(w.in);
+    for (int64_t o = 0; o < w.out; ++o) rows.add_range(w.start(o), w.end(o), 1 / double(w.end(o) - w.start(o)));
+    x = resample(x, d + 2, rows);
+  }
+  return p.unbatch(input, x.to(dtype));
+}
+
+/// Windows differ by at most one element, so that each is read as one of the longest, its last element again: the same
+/// maximum, and the first place of it.
+TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList output_size) {
+  Tensor x = p.batch(input);
+  const Dims sizes = adaptive_sizes(p, x, output_size);
+  VESTA_CHECK(kReals.has(x.dtype()), not_implemented, p.op, ": expected a real dtype, got ", x.dtype(), ".");
+  const Dims planes(x.sizes().subspan(2));
+  Dims longest;
+  bool even = true;
+  for (int64_t d = 0; d < p.dims; ++d) {
+    even = even && sizes[size_t(d)] > 0 && planes[size_t(d)] % sizes[size_t(d)] == 0;
+    longest.push_back(even ? planes[size_t(d)] / sizes[size_t(d)] : 0);
+  }
+  if (even) return p.unbatch(input, _max_pool(x, longest, {}, 0, 1, false));
+  std::vector<Tensor> places;
+  longest.clear();
+  for (int64_t d = 0; d < p.dims; ++d) {
+    const AdaptiveWindow w{x.size(d + 2), sizes[size_t(d)]};
+    int64_t most = 1;
+    for (int64_t o = 0; o < w.out; ++o) most = std::max(most, w.end(o) - w.start(o));
+    Tensor at = empty({checked_mul(w.out, most, p.op)}, DType::int64);
+    for (int64_t o = 0; o < w.out; ++o) {
+      for (int64_t k = 0; k < most; ++k) {
+        at.data_ptr<int64_t>()[o * most + k] = std::min(w.start(o) + k, w.end(o) - 1);
+      }
+    }
+    places.push_back(at);
+    longest.push_back(most);
+  }
+  for (int64_t d = 0; d < p.dims; ++d) x = index_select(x, d + 2, places[size_t(d)].to(x.device()));
+  auto [values, indices] = _max_pool(x, longest, {}, 0, 1, false);
+  // From a place among the copies to that of the input.
+  Tensor rest = indices, at = zeros_like(indices);
+  int64_t step = 1;
+  for (int64_t d = p.dims - 1; d >= 0; --d) {
+    const int64_t n = x.size(d + 2);
+    const Tensor along = remainder(rest, wrapped(n));
+    const Tensor source = reshape(index_select(places[size_t(d)].to(x.device()), 0, flatten(along)), along.sizes());
+    at = add(at, mul(source, wrapped(step)));
+    rest = floor_divide(rest, wrapped(n));
+    step *= planes[size_t(d)];
+  }
+  return p.unbatch(input, TensorPair{values, at});
+}
+
+}  // namespace
+
+// The functions of 1 to 3 dimensions.
+#define VESTA_POOLING(n)                                                                                             \
+  Tensor max_pool##n##d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,         \
+                                  IntList dilation, bool ceil_mode) {                                                \
+    return std::get<0>(                                                                                              \
+        max_pool({"max_pool" #n "d", n}, input, kernel_size, stride, padding, dilation, ceil_mode));                 \
+  }                                                                                                                  \
+  TensorPair max_pool##n##d_with_indices_composite(const Tensor& input, IntList kernel_size, IntList stride,         \
+                                                   IntList padding, IntList dilation, bool ceil_mode) {              \
+    return max_pool({"max_pool" #n "d", n}, input, kernel_size, stride, padding, dilation, ceil_mode);               \
+  }                                                                                                                  \
+  Tensor adaptive_avg_pool##n##d_composite(const Tensor& input, IntList output_size) {                               \
+    return adaptive_avg_pool({"adaptive_avg_pool" #n "d", n}, input, output_size);                                   \
+  }                                                                                                                  \
+  TensorPair adaptive_max_pool##n##d_composite(const Tensor& input, IntList output_size) {                           \
+    return adaptive_max_pool({"adaptive_max_pool" #n "d", n}, input, output_size);                                   \
+  }
+VESTA_POOLING(1)
+VESTA_POOLING(2)
+VESTA_POOLING(3)
+#undef VESTA_POOLING
+
+Tensor avg_pool1d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
+                            bool count_include_pad) {
+  return avg_pool({"avg_pool1d", 1}, input, kernel_size, stride, padding, ceil_mode, count_include_pad, {});
+}
+Tensor avg_pool2d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
+                            bool count_include_pad, MaybeInt divisor_override) {
+  return avg_pool({"avg_pool2d", 2}, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                  divisor_override);
+}
+Tensor avg_pool3d_composite(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
+                            bool count_include_pad, MaybeInt divisor_override) {
+  return avg_pool({"avg_pool3d", 3}, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                  divisor_override);
+}
+
+}  // namespace vesta

@@ -1,0 +1,49 @@
+// Resampling along dimensions: padding, interpolation, patches of images.
+#pragma once
+#include <vector>
+
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/resample.h>
+
+namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_RESAMPLE)
+
+/// A sparse matrix [size(), in], row by row: what each element of a result is made of. Most ways to change a size are
+/// one such matrix per dimension.
+class VESTA_API Rows {
+ public:
+  explicit Rows(int64_t in) : in_(in) {}
+  /// Adds weight times element `place` to the row that is being written.
+  void add(int64_t place, double weight);
+  void end_row() { starts_.push_back(int64_t(places_.size())); }
+  /// Writes a row: `weight` times each element of [first, last).
+  void add_range(int64_t first, int64_t last, double weight);
+  /// Writes a row that copies one element.
+  void copy(int64_t place) { add_range(place, place + 1, 1); }
+
+  int64_t size() const { return int64_t(starts_.size()) - 1; }
+  int64_t in() const { return in_; }
+  /// Whether every row copies one element.
+  bool copies() const { return copies_ && int64_t(places_.size()) == size(); }
+  IntSpan places() const { return places_; }
+  Rows transposed() const;
+  /// Returns size() + 1 offsets and the places, as an op takes them, and the weights.
+  Tensor indices(Device device) const;
+  Tensor weights(DType dtype, Device device) const;
+
+ private:
+  int64_t in_;
+  bool copies_ = true;
+  std::vector<int64_t> starts_{0}, places_;
+  std::vector<double> weights_;
+};
+
+/// Multiplies a dimension by such a matrix. Dtypes other than floats allow copies only.
+VESTA_API Tensor resample(const Tensor& input, int64_t dim, const Rows& rows);
+
+/// Checks the operands of _resample; returns the wrapped dimension.
+VESTA_API int64_t check_resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows,
+                                 const Tensor& weights);
+
+}  // namespace vesta

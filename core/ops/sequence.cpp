@@ -1,0 +1,351 @@
+#include <vesta/core/ops/sequence.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/sequence.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/shape.h>
+#include <vesta/core/ops/softmax.h>
+#include <vesta/core/ops/trigonometric.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_SEQUENCE)
+
+// ---- Recurrent networks ----
+
+namespace {
+
+enum class Kind { lstm, gru, tanh, relu };
+
+/// The state of a network at one step: the hidden state [N, H], and the cell of an LSTM.
+struct State {
+  Tensor h, c;
+};
+
+/// The weights of one layer in one direction.
+struct Weights {
+  Tensor ih, hh, b_ih, b_hh;
+  Tensor hr;  // [P, H], of an LSTM with projections
+};
+
+/// Multiplies by the hidden state's weights and takes the step. `x` is what the input contributes, [N, G H], with both
+/// biases where they are only added (not in a GRU).
+State step(Kind kind, const Tensor& x, const State& before, const Weights& w) {
+  const Tensor& h = before.h;
+  const int64_t n = x.size(0);
+  if (kind == Kind::tanh) return {tanh(addmm(x, h, transpose(w.hh, 0, 1))), {}};
+  if (kind == Kind::relu) return {relu(addmm(x, h, transpose(w.hh, 0, 1))), {}};
+  if (kind == Kind::gru) {  // Cho et al. 2014, with the reset gate behind the product
+    const TensorVector from_x = unbind(view(x, {n, 3, -1}), 1);
+    const TensorVector from_h = unbind(view(linear(h, w.hh, w.b_hh), {n, 3, -1}), 1);
+    const Tensor reset = sigmoid(add(from_x[0], from_h[0])), update = sigmoid(add(from_x[1], from_h[1]));
+    const Tensor fresh = tanh(add(from_x[2], mul(reset, from_h[2])));
+    return {add(fresh, mul(update, sub(h, fresh))), {}};
+  }
+  const TensorVector gates = unbind(view(addmm(x, h, transpose(w.hh, 0, 1)), {n, 4, -1}), 1);
+  const Tensor c = add(mul(sigmoid(gates[1]), before.c), mul(sigmoid(gates[0]), tanh(gates[2])));
+  const Tensor out = mul(sigmoid(gates[3]), tanh(c));
+  return {w.hr.defined() ? linear(out, w.hr) : out, c};
+}
+
+/// Returns what the inputs of all steps contribute, with the biases that are only added.
+Tensor input_part(Kind kind, const Tensor& x, const Weights& w) {
+  const bool joined = kind != Kind::gru && w.b_ih.defined();
+  return linear(x, w.ih, joined ? add(w.b_ih, w.b_hh) : w.b_ih);
+}
+
+/// Runs one layer in one direction over steps of `sizes[t]` sequences, longest sequence first.
+struct Layer {
+  Kind kind;
+  const Weights& w;
+  const std::vector<Tensor>& inputs;  // of each step, [sizes[t], G H]
+  const std::vector<int64_t>& sizes;
+
+  State rows(const State& s, int64_t first, int64_t end) const {
+    if (first == 0 && end == s.h.size(0)) return s;
+    return {narrow(s.h, 0, first, end - first), s.c.defined() ? narrow(s.c, 0, first, end - first) : s.c};
+  }
+  static State joined(const std::vector<State>& parts) {
+    if (parts.size() == 1) return parts[0];
+    std::vector<Tensor> h, c;
+    for (const State& s : parts) {
+      h.push_back(s.h);
+      if (s.c.defined()) c.push_back(s.c);
+    }
+    return {cat(h, 0), c.empty() ? Tensor() : cat(c, 0)};
+  }
+  State forward(const State& start, std::vector<Tensor>& outputs) const {
+    State s = start;
+    std::vector<State> ended;
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      if (const int64_t n = s.h.size(0); sizes[t] < n) {
+        ended.push_back(rows(s, sizes[t], n));
+        s = rows(s, 0, sizes[t]);
+      }
+      s = step(kind, inputs[t], s, w);
+      outputs.push_back(s.h);
+    }
+    ended.push_back(s);
+    std::ranges::reverse(ended);
+    return joined(ended);
+  }
+  State backward(const State& start, std::vector<Tensor>& outputs) const {
+    if (inputs.empty()) return start;
+    State s = rows(start, 0, sizes.back());
+    for (size_t t = inputs.size(); t-- > 0;) {
+      if (const int64_t n = s.h.size(0); sizes[t] > n) s = joined({s, rows(start, n, sizes[t])});
+      s = step(kind, inputs[t], s, w);
+      outputs.push_back(s.h);
+    }
+    std::ranges::reverse(outputs);
+    return s;
+  }
+};
+
+/// A whole network: its options, and how its steps lie in memory.
+struct Network {
+  const char* op;
+  Kind kind;
+  bool has_biases;
+  int64_t num_layers;
+  double dropout;
+  bool train, bidirectional;
+
+  Weights weights(TensorList params, int64_t number, bool projects) const {
+    const size_t each = (has_biases ? 4 : 2) + projects;
+    const int64_t directions = bidirectional ? 2 : 1;
+    VESTA_CHECK(int64_t(params.size()) == num_layers * directions * int64_t(each), runtime, op, ": expected ",
+                num_layers * directions * int64_t(each), " weights and biases for ", num_layers, " layers, got ",
+                params.size(), " (params).");
+    const Tensor* p = params.data() + size_t(number) * each;
+    Weights w{p[0], p[1], {}, {}, {}};
+    if (has_biases) w.b_ih = p[2], w.b_hh = p[3];
+    if (projects) w.hr = p[each - 1];
+    return w;
+  }
+
+  /// Cuts a sequence into steps.
+  static std::vector<Tensor> steps_of(const Tensor& x, const std::vector<int64_t>& sizes, bool packed) {
+    if (!packed) return unbind(x, 0);
+    return split(x, sizes, 0);
+  }
+
+  /// Runs the network over x: [T, N, I], or packed [sum of sizes, I]. Returns the outputs and the last states.
+  TensorTriple run(Tensor x, const Tensor& h, const Tensor& c, TensorList params, const std::vector<int64_t>& sizes,
+                   bool packed) const {
+    const int64_t directions = bidirectional ? 2 : 1;
+    check_floating(x, op);
+    VESTA_CHECK(num_layers > 0, runtime, op, ": num_layers must be greater than zero, got ", num_layers, ".");
+    VESTA_CHECK(!sizes.empty(), runtime, op, ": Expected sequence length to be larger than 0 in RNN.");
+    VESTA_CHECK(dropout >= 0 && dropout <= 1, value, op, ": expected a dropout in [0, 1], got ", dropout, ".");
+    for (const Tensor* state : {&h, &c}) {
+      VESTA_CHECK(!state->defined() || (state->dim() == 3 && state->size(0) == num_layers * directions &&
+                                        state->size(1) == sizes.front()),
+                  runtime, op, ": expected states [", num_layers * directions, ", ", sizes.front(), ", H], got ",
+                  state->defined() ? state->sizes() : IntSpan(), " (hx).");
+    }
+    const bool projects = c.defined() && h.size(2) != c.size(2);
+    const TensorVector hs = unbind(h, 0), cs = c.defined() ? unbind(c, 0) : TensorVector();
+    std::vector<Tensor> last_h, last_c;
+    for (int64_t layer = 0; layer < num_layers; ++layer) {
+      std::vector<Tensor> both;
+      for (int64_t d = 0; d < directions; ++d) {
+        const int64_t number = layer * directions + d;
+        const Weights w = weights(params, number, projects);
+        const std::vector<Tensor> inputs = steps_of(input_part(kind, x, w), sizes, packed);
+        const State start{hs[size_t(number)], c.defined() ? cs[size_t(number)] : Tensor()};
+        std::vector<Tensor> outputs;
+        const Layer run{kind, w, inputs, sizes};
+        const State end = d == 0 ? run.forward(start, outputs) : run.backward(start, outputs);
+        both.push_back(packed ? cat(outputs, 0) : stack(outputs, 0));
+        last_h.push_back(end.h);
+        if (end.c.defined()) last_c.push_back(end.c);
+      }
+      x = both.size() == 1 ? both[0] : cat(both, -1);
+      if (train && dropout > 0 && layer + 1 < num_layers) x = _dropout(x, dropout, true);
+    }
+    return {x, stack(last_h, 0), last_c.empty() ? Tensor() : stack(last_c, 0)};
+  }
+
+  TensorTriple run_padded(const Tensor& input, const Tensor& h, const Tensor& c, TensorList params,
+                          bool batch_first) const {
+    VESTA_CHECK(input.dim() == 3, runtime, op, ": expected an input of 3 dimensions, got ", input.sizes(), ".");
+    const Tensor x = batch_first ? transpose(input, 0, 1) : input;
+    const std::vector<int64_t> sizes(size_t(x.size(0)), x.size(1));
+    auto [y, last_h, last_c] = run(x, h, c, params, sizes, false);
+    return {batch_first ? transpose(y, 0, 1) : y, last_h, last_c};
+  }
+
+  TensorTriple run_packed(const Tensor& data, const Tensor& batch_sizes, const Tensor& h, const Tensor& c,
+                          TensorList params) const {
+    VESTA_CHECK(data.dim() == 2 && batch_sizes.dim() == 1 && batch_sizes.dtype() == DType::int64 &&
+                    batch_sizes.device().type == DeviceType::cpu,
+                runtime, op, ": expected packed data [sum of batch_sizes, I] and int64 batch_sizes on the CPU, got ",
+                data.sizes(), " and ", batch_sizes.sizes(), " ", batch_sizes.dtype(), " on ", batch_sizes.device(),
+                ".");
+    const Tensor host = contiguous(batch_sizes);
+    const std::vector<int64_t> sizes(host.data_ptr<int64_t>(), host.data_ptr<int64_t>() + host.numel());
+    int64_t total = 0;
+    for (size_t t = 0; t < sizes.size(); ++t) {
+      VESTA_CHECK(sizes[t] > 0 && (t == 0 || sizes[t] <= sizes[t - 1]), runtime, op,
+                  ": expected batch_sizes that are positive and do not grow, got ", IntSpan(sizes), ".");
+      total += sizes[t];
+    }
+    VESTA_CHECK(total == data.size(0), runtime, op, ": expected data of ", total, " rows, the sum of batch_sizes, got ",
+                data.sizes(), ".");
+    return run(data, h, c, params, sizes, true);
+  }
+};
+
+/// Checks the two states of an LSTM.
+void check_pair(TensorList hx, const char* op) {
+  VESTA_CHECK(hx.size() == 2, runtime, op, " expects two hidden states, got ", hx.size(), " (hx).");
+}
+
+TensorPair first_two(const TensorTriple& r) { return {std::get<0>(r), std::get<1>(r)}; }
+
+/// One step of a network, the biases of which may be missing.
+State cell(Kind kind, const char* op, const Tensor& input, const State& state, const Tensor& w_ih, const Tensor& w_hh,
+           const Tensor& b_ih, const Tensor& b_hh) {
+  check_floating(input, op);
+  VESTA_CHECK(input.dim() == 2 && state.h.dim() == 2, runtime, op, ": expected input [N, I] and hx [N, H], got ",
+              input.sizes(), " and ", state.h.sizes(), ".");
+  VESTA_CHECK(b_ih.defined() == b_hh.defined(), runtime, op, ": expected both biases or none (b_ih, b_hh).");
+  const Weights w{w_ih, w_hh, b_ih, b_hh, {}};
+  return step(kind, input_part(kind, input, w), state, w);
+}
+
+}  // namespace
+
+TensorTriple lstm_composite(const Tensor& input, TensorList hx, TensorList params, bool has_biases, int64_t num_layers,
+                            double dropout, bool train, bool bidirectional, bool batch_first) {
+  check_pair(hx, "lstm");
+  return Network{"lstm", Kind::lstm, has_biases, num_layers, dropout, train, bidirectional}.run_padded(
+      input, hx[0], hx[1], params, batch_first);
+}
+TensorTriple lstm_data_composite(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params,
+                                 bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  check_pair(hx, "lstm");
+  return Network{"lstm", Kind::lstm, has_biases, num_layers, dropout, train, bidirectional}.run_packed(
+      data, batch_sizes, hx[0], hx[1], params);
+}
+TensorPair lstm_cell_composite(const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
+                               MaybeTensor b_ih, MaybeTensor b_hh) {
+  check_pair(hx, "lstm_cell");
+  const State s = cell(Kind::lstm, "lstm_cell", input, {hx[0], hx[1]}, w_ih, w_hh, b_ih, b_hh);
+  return {s.h, s.c};
+}
+
+// The networks with one state.
+#define VESTA_RECURRENT(name, kind)                                                                                 \
+  TensorPair name##_composite(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,            \
+                              int64_t num_layers, double dropout, bool train, bool bidirectional,                   \
+                              bool batch_first) {                                                                   \
+    return first_two(Network{#name, kind, has_biases, num_layers, dropout, train, bidirectional}.run_padded(        \
+        input, hx, {}, params, batch_first));                                                                       \
+  }                                                                                                                 \
+  TensorPair name##_data_composite(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,                 \
+                                   TensorList params, bool has_biases, int64_t num_layers, double dropout,          \
+                                   bool train, bool bidirectional) {                                                \
+    return first_two(Network{#name, kind, has_biases, num_layers, dropout, train, bidirectional}.run_packed(        \
+        data, batch_sizes, hx, {}, params));                                                                        \
+  }                                                                                                                 \
+  Tensor name##_cell_composite(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,       \
+                               MaybeTensor b_ih, MaybeTensor b_hh) {                                                \
+    return cell(kind, #name "_cell", input, {hx, {}}, w_ih, w_hh, b_ih, b_hh).h;                                    \
+  }
+VESTA_RECURRENT(gru, Kind::gru)
+VESTA_RECURRENT(rnn_tanh, Kind::tanh)
+VESTA_RECURRENT(rnn_relu, Kind::relu)
+#undef VESTA_RECURRENT
+
+// ---- Attention ----
+
+// Vaswani et al. 2017. A query that may see nothing gets zeros.
+Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor& key, const Tensor& value,
+                                              MaybeTensor attn_mask, double dropout_p, bool is_causal,
+                                              MaybeDouble scale, bool enable_gqa) {
+  constexpr const char* op = "scaled_dot_product_attention";
+  VESTA_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, runtime, op, ": Expected query, key, and value ",
+              "to all be at least 2 dimensional, but got ", query.sizes(), ", ", key.sizes(), " and ", value.sizes(),
+              ".");
+  VESTA_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), runtime, op, ": Expected query, key, ",
+              "and value to have the same dtype, but got query.dtype: ", query.dtype(), ", key.dtype: ", key.dtype(),
+              ", and value.dtype: ", value.dtype(), " instead.");
+  VESTA_CHECK(!is_causal || !attn_mask.defined(), runtime, op,
+              ": Explicit attn_mask should not be set when is_causal=True");
+  VESTA_CHECK(dropout_p >= 0 && dropout_p <= 1, runtime, op, ": expected a dropout_p in [0, 1], got ", dropout_p, ".");
+  check_floating(query, op);
+  // The CPU has no products of 16-bit floats that are faster than those of float32.
+  const DType dtype = query.dtype(), wide = query.device().type == DeviceType::cpu ? compute_type(dtype) : dtype;
+  const Tensor q = query.to(wide);
+  Tensor k = key.to(wide), v = value.to(wide);
+  if (enable_gqa) {
+    VESTA_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3 && key.size(-3) > 0 && value.size(-3) > 0 &&
+                    query.size(-3) % key.size(-3) == 0 && query.size(-3) % value.size(-3) == 0,
+                runtime, op, ": Number of heads in key and value must divide the number of heads in query, got ",
+                query.sizes(), ", ", key.sizes(), " and ", value.sizes(), ".");
+    k = repeat_interleave(k, query.size(-3) / key.size(-3), -3);
+    v = repeat_interleave(v, query.size(-3) / value.size(-3), -3);
+  }
+  const int64_t rows = query.size(-2), columns = k.size(-2);
+  const double factor = scale ? *scale : 1 / std::sqrt(double(std::max<int64_t>(query.size(-1), 1)));
+  Tensor scores = matmul(mul(q, factor), transpose(k, -2, -1));
+  Tensor mask = attn_mask;
+  if (is_causal) mask = tril(ones({rows, columns}, DType::bool_, query.device()));
+  if (mask.defined()) {
+    VESTA_CHECK(mask.dtype() == DType::bool_ || mask.dtype() == query.dtype() || mask.dtype() == DType::float32,
+                runtime, op, ": Expected attn_mask dtype to be bool or float or to match query dtype, but got ",
+                "attn_mask.dtype: ", mask.dtype(), " and query.dtype: ", query.dtype(), " instead.");
+    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    scores = mask.dtype() == DType::bool_ ? where(mask, scores, kNever) : add(scores, mask.to(wide));
+  }
+  Tensor weights = softmax(scores, -1);
+  if (attn_mask.defined() && columns > 0) {
+    const Tensor blind = eq(amax(scores.detach(), -1, true), -std::numeric_limits<double>::infinity());
+    weights = where(blind, 0.0, weights);
+  }
+  if (dropout_p > 0) weights = _dropout(weights, dropout_p, true);
+  return matmul(weights, v).to(dtype);
+}
+
+Tensor bilinear_composite(const Tensor& input1, const Tensor& input2, const Tensor& weight, MaybeTensor bias) {
+  constexpr const char* op = "bilinear";
+  check_floating(input1, op);
+  VESTA_CHECK(weight.dim() == 3 && input1.dim() >= 1 && input1.dim() == input2.dim(), runtime, op,
+              ": expected a weight [O, I1, I2] and inputs of the same dimensions, got ", weight.sizes(), ", ",
+              input1.sizes(), " and ", input2.sizes(), ".");
+  const size_t lead = size_t(input1.dim() - 1);
+  VESTA_CHECK(std::ranges::equal(input1.sizes().first(lead), input2.sizes().first(lead)) &&
+                  input1.size(-1) == weight.size(1) && input2.size(-1) == weight.size(2),
+              runtime, op, ": expected inputs [*, ", weight.size(1), "] and [*, ", weight.size(2), "], got ",
+              input1.sizes(), " and ", input2.sizes(), ".");
+  VESTA_CHECK(!bias.defined() || (bias->dim() == 1 && bias->size(0) == weight.size(0)), runtime, op,
+              ": expected a bias [", weight.size(0), "], got ", bias.defined() ? bias->sizes() : IntSpan(), ".");
+  const Tensor a = reshape(input1, {-1, weight.size(1)}), b = reshape(input2, {-1, weight.size(2)});
+  // [M, O, I2], by one product over all outputs.
+  const Tensor parts = reshape(matmul(a, reshape(permute(weight, {1, 0, 2}), {weight.size(1), -1})),
+                               {a.size(0), weight.size(0), weight.size(2)});
+  Tensor y = squeeze(matmul(parts, unsqueeze(b, 2)), 2);
+  if (bias.defined()) y = add(y, *bias);
+  Dims sizes(input1.sizes().first(lead));
+  sizes.push_back(weight.size(0));
+  return reshape(y, sizes);
+}
+
+}  // namespace vesta

@@ -1,0 +1,151 @@
+"""What PyTorch's tensors can be asked about kinds that Vesta has not, their storages, and forms of older programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _C
+from ._C import Tensor
+
+#: Kinds of tensors that there are not: attributes that are False.
+_NO_KIND = (
+    "is_hpu is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_sparse_csr is_vulkan is_xla is_xpu is_privateuseone"
+).split()
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """Returns a tensor of this one's dtype and device: of the given sizes, without values yet; or of a sequence's.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ones(1, dtype=vesta.float64).new([1, 2])
+        tensor([1., 2.], dtype=vesta.float64)
+        >>> vesta.ones(1).new(2, 3).shape
+        vesta.Size([2, 3])
+    """
+    if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
+        if isinstance(args[0], Tensor):
+            return args[0].detach().to(self.dtype)
+        return self.new_tensor(args[0], device=device)
+    size = args[0] if args and isinstance(args[0], _C.Size) else args or (0,)
+    return self.new_empty(size, device=device)
+
+
+def untyped_storage(self: Tensor) -> Any:
+    """Returns the memory under the tensor, as bytes."""
+    from .storage import UntypedStorage
+
+    return UntypedStorage._of(self.detach())
+
+
+def storage(self: Tensor) -> Any:
+    """Returns the memory under the tensor, as elements of its dtype."""
+    from .storage import TypedStorage
+
+    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
+
+
+def _no(self: Tensor) -> bool:
+    """Returns False."""
+    return False
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replaces each element by what a Python function makes of it; for tensors on the CPU, and slow.
+
+    Raises:
+        TypeError: the tensor is on another device.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([1.0, 2.0]).apply_(lambda x: x + 1)
+        tensor([2., 3.])
+    """
+    return _replace(self, "apply_", callable, self)
+
+
+def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replaces each element by what a Python function makes of it and of ``other``'s element in its place.
+
+    Raises:
+        TypeError: a tensor is not on the CPU.
+        RuntimeError: ``other`` does not broadcast to this tensor.
+    """
+    return _replace(self, "map_", callable, self, other.expand(self.shape))
+
+
+def _replace(self: Tensor, op: str, function: Callable[..., Any], *operands: Tensor) -> Tensor:
+    if any(operand.device.type != "cpu" for operand in operands):
+        raise TypeError(f"{op} is only implemented on CPU tensors")
+    values = [operand.detach().reshape(-1).tolist() for operand in operands]
+    made = _C.tensor([function(*entry) for entry in zip(*values)], dtype=self.dtype).reshape(self.shape)
+    with _not_recording():
+        return self.copy_(made)
+
+
+def _not_recording() -> Any:
+    from .autograd import no_grad
+
+    return no_grad()
+
+
+def __reversed__(self: Tensor) -> Tensor:
+    """Returns the rows (of the first dimension) in reverse order, as a copy."""
+    return self.flip(0) if self.dim() else self
+
+
+def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """Returns the dimensions from the one with the largest stride to the one with the smallest.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.zeros(2, 3).t().dim_order()
+        (1, 0)
+    """
+    strides = self.stride()
+    return tuple(sorted(range(self.dim()), key=lambda dim: -strides[dim]))
+
+
+def _slots() -> Iterator[tuple[str, Any]]:
+    for method in (new, untyped_storage, storage, apply_, map_, __reversed__, dim_order):
+        yield method.__name__, method
+    yield "typed_storage", storage
+    yield "_typed_storage", storage
+    for name in ("is_conj", "is_neg", "is_distributed", "is_coalesced"):
+        yield name, _no
+    for name in _NO_KIND:
+        yield name, property(_no)
+
+
+def _enter_device(self: Any) -> Any:
+    """Makes a device the default one of this thread: ``with vesta.device("cuda"):``."""
+    from ._default_device import enter
+
+    return enter(self)
+
+
+def _leave_device(self: Any, *error: Any) -> None:
+    from ._default_device import leave
+
+    leave(self)
+
+
+def _on_device(self: Any, fn: Any) -> Any:
+    """Decorates a function so that it runs with the device as the default one."""
+    from ._default_device import decorate
+
+    return decorate(self, fn)
+
+
+def install() -> None:
+    """Puts these methods into ``Tensor``, where it has none of the name, and makes devices contexts."""
+    for name, value in _slots():
+        if not hasattr(Tensor, name):
+            setattr(Tensor, name, value)
+    _C.device.__enter__ = _enter_device  # type: ignore[attr-defined]
+    _C.device.__exit__ = _leave_device  # type: ignore[attr-defined]
+    _C.device.__call__ = _on_device  # type: ignore[attr-defined]

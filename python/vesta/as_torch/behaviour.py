@@ -1,0 +1,117 @@
+"""PyTorch's behaviour where Vesta refuses on purpose (``docs/differences.md``), put in place when a module is loaded.
+
+Nothing here wraps an operation of C++, so that none costs more than without ``as_torch``; what only such a wrapper
+could restore is listed in ``docs/as_torch.md`` with its reason.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import vesta
+
+__all__ = ["apply", "install"]
+
+
+def _package(module: ModuleType) -> None:
+    """The package says that it is PyTorch."""
+    from vesta.as_torch import TORCH_VERSION
+    from vesta.torch_version import TorchVersion
+
+    module.__version__ = TorchVersion(TORCH_VERSION)  # type: ignore[attr-defined]
+
+
+def _version(module: ModuleType) -> None:
+    from vesta.as_torch import TORCH_VERSION
+
+    module.__version__ = TORCH_VERSION  # type: ignore[attr-defined]
+
+
+def _tensor_types(module: ModuleType) -> None:
+    """Types of tensors are called ``torch.FloatTensor``."""
+    module.PACKAGE = "torch"  # type: ignore[attr-defined]
+    for kinds in (module.CPU, module.CUDA):  # type: ignore[attr-defined]
+        for kind in kinds.values():
+            kind.__module__ = kind.__module__.replace("vesta", "torch")
+
+
+def _broadcasting(name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a loss that broadcasts its operands, with PyTorch's warning, and promotes their dtypes."""
+
+    def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return ours(input, target, *args, **kwargs)
+        except Exception:
+            if not (isinstance(input, vesta.Tensor) and isinstance(target, vesta.Tensor)):
+                raise
+            if input.shape == target.shape and input.dtype == target.dtype:
+                raise
+        if input.shape != target.shape:
+            warnings.warn(
+                f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
+                "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same "
+                "size.",
+                stacklevel=2,
+            )
+        dtype = vesta.result_type(input, target)
+        return ours(*vesta.broadcast_tensors(input.to(dtype), target.to(dtype)), *args, **kwargs)
+
+    loss.__name__ = loss.__qualname__ = name
+    loss.__doc__, loss.__module__ = ours.__doc__, "torch.nn.functional"
+    return loss
+
+
+def _losses(module: ModuleType) -> None:
+    """Losses broadcast, with a warning."""
+    for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+        if hasattr(module, name):
+            setattr(module, name, _broadcasting(name, getattr(module, name)))
+
+
+def _optimizers(module: ModuleType) -> None:
+    """A parameter that comes twice in a group is warned about."""
+
+    def warn(message: str) -> None:
+        warnings.warn(
+            "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+            "see github.com/pytorch/pytorch/issues/40967 for more information",
+            stacklevel=4,
+        )
+
+    module._refuse_duplicates = warn  # type: ignore[attr-defined]
+
+
+def _autocast(module: ModuleType) -> None:
+    """A dtype that is not floating-point switches autocast off, with a warning."""
+    module._expect_floating = lambda dtype: None  # type: ignore[attr-defined]
+
+
+def _fetching(module: ModuleType) -> None:
+    """``StopIteration`` of a dataset ends the pass."""
+    module.STOP_ENDS_THE_PASS = True  # type: ignore[attr-defined]
+
+
+#: What is done with a module of Vesta once it is loaded.
+_CHANGES: dict[str, Callable[[ModuleType], None]] = {
+    "vesta": _package,
+    "vesta.version": _version,
+    "vesta.tensor_types": _tensor_types,
+    "vesta.nn.functional": _losses,
+    "vesta.optim.optimizer": _optimizers,
+    "vesta.amp.autocast_mode": _autocast,
+    "vesta.utils.data.fetch": _fetching,
+}
+
+
+def apply(name: str, module: ModuleType) -> None:
+    """Changes what a module of Vesta does to what PyTorch's does."""
+    change = _CHANGES.get(name)
+    if change is not None:
+        change(module)
+
+
+def install() -> None:
+    """Changes what is no module: contexts of devices and the like; modules are changed by ``apply``."""

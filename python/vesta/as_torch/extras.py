@@ -1,0 +1,119 @@
+"""Names that single modules of ``torch`` have under ``vesta.as_torch`` only, beside the modules in ``only/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["find"]
+
+#: Beginnings of names inside of PyTorch's library that are settings of what Vesta has not: calls of them do nothing.
+_SETTINGS = (
+    "torch._C._jit_set_",
+    "torch._C._jit_override_",
+    "torch._C._jit_pass_",
+    "torch._C._jit_clear_",
+    "torch._C._log_api_usage",
+    "torch._C._set_",
+    "torch._C._debug_set_",
+    "torch._C._cuda_clear",
+    "torch._C._set_worker_",
+)
+
+
+def _do_nothing(*args: Any, **kwargs: Any) -> None:
+    """Accepts a setting of something that Vesta has not."""
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: Any = None,
+    disable: bool = False,
+) -> Any:
+    """Returns ``model`` itself, a function or a module; without one, a decorator that does so.
+
+    Example::
+
+        >>> import vesta.as_torch
+        >>> vesta.as_torch.install()
+        >>> import torch
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> torch.compile(layer) is layer
+        True
+    """
+    if model is None:
+        return lambda model: model
+    if not callable(model):
+        raise TypeError(f"compile: expected a function or a module, got {type(model).__name__} (model).")
+    return model
+
+
+def _assert(condition: Any, message: str) -> None:
+    """Raises AssertionError with the message unless the condition holds."""
+    assert condition, message
+
+
+def _tracing_state() -> None:
+    """Returns None: nothing is traced."""
+    return None
+
+
+def _false() -> bool:
+    """Returns False."""
+    return False
+
+
+def _true() -> bool:
+    """Returns True."""
+    return True
+
+
+def _tensor_type() -> Any:
+    from vesta import Tensor
+
+    return Tensor
+
+
+def _generator_type() -> Any:
+    from vesta import Generator
+
+    return Generator
+
+
+_NAMES: dict[str, Any] = {
+    "torch.compile": compile,
+    "torch._assert": _assert,
+    "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
+    "torch._C._get_tracing_state": _tracing_state,
+    "torch._C._is_tracing": _false,
+    "torch._C._is_torch_function_enabled": _true,
+    "torch._C._GLIBCXX_USE_CXX11_ABI": True,
+    "torch._C.has_lapack": True,
+    "torch._C.has_cuda": False,
+    "torch._C.has_mkldnn": False,
+    "torch._C._has_mkldnn": False,
+    "torch._C.has_openmp": True,
+    "torch._C._has_mps": False,
+    "torch._C._has_cuda": False,
+}
+#: Names that are found when they are asked for.
+_LATE: dict[str, Callable[[], Any]] = {
+    "torch._C._TensorBase": _tensor_type,
+    "torch._C.TensorBase": _tensor_type,
+    "torch._TensorBase": _tensor_type,
+    "torch._C.Generator": _generator_type,
+}
+
+
+def find(name: str) -> Any:
+    """Returns the object of a name ``torch...``; None if it is not one of these."""
+    if name in _NAMES:
+        return _NAMES[name]
+    if name in _LATE:
+        return _LATE[name]()
+    return _do_nothing if name.startswith(_SETTINGS) else None

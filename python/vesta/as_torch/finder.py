@@ -1,0 +1,111 @@
+"""The finder of ``torch``: each of its modules is the module of Vesta with that name, the same object.
+
+Where Vesta has none, the folder ``only/`` may: modules that mean nothing outside of PyTorch programs (``torch.jit``).
+What is left of PyTorch's modules is made when it is imported, and its names refuse when they are used
+(``missing.py``).
+
+Note [One object, two names]
+``sys.modules`` holds each module under both names. A copy of names instead would make two classes of one, or two
+values of a setting. The import system writes ``__spec__`` of a module that it has loaded: the loader of the second name
+restores it, so that a module still knows where it comes from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+from . import behaviour, missing, naming
+
+#: The folder of modules that exist for PyTorch programs only.
+_ONLY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "only")
+
+
+def locate(theirs: str) -> Callable[[], ModuleType] | None:
+    """Returns what imports the module of Vesta for a module ``torch...``; None if PyTorch has no such module either."""
+    parent, _, name = theirs.rpartition(".")
+    if not parent:
+        return lambda: sys.modules["vesta"]
+    above = sys.modules[parent]  # the import system has imported it
+    spec = getattr(above, "__spec__", None)
+    if spec is not None and spec.name.startswith("vesta"):
+        ours = f"{spec.name}.{name}"
+        if ours in sys.modules or PathFinder.find_spec(ours, getattr(above, "__path__", None) or []) is not None:
+            return lambda: importlib.import_module(ours)
+    parts = theirs.split(".")[1:]
+    if any(os.path.exists(os.path.join(_ONLY, *parts) + end) for end in (".py", "/__init__.py")):
+        return lambda: importlib.import_module("vesta.as_torch.only." + ".".join(parts))
+    return (lambda: missing.module(theirs)) if theirs in missing.names() else None
+
+
+class _SecondName:
+    """The loader of a module under its other name: it imports the module under its first one.
+
+    Not the finder: what a finder has put into ``sys.modules`` the import system would load once more.
+    """
+
+    def __init__(self, load: Callable[[], ModuleType]) -> None:
+        self.load = load
+        self.spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = self.load()
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec
+
+
+class _Naming:
+    """A loader of a module of Vesta that gives it its other name once it is executed."""
+
+    def __init__(self, loader: Any, name: str) -> None:
+        self.loader, self.name = loader, name
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        adopt(module)
+
+    def get_code(self, name: str) -> Any:
+        """Returns the code of the module; ``runpy`` asks by either name."""
+        return self.loader.get_code(self.name)
+
+    def get_source(self, name: str) -> Any:
+        """Returns the text of the module; ``linecache`` asks by either name."""
+        return self.loader.get_source(self.name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+def adopt(module: ModuleType) -> None:
+    """Gives a module of Vesta that is loaded PyTorch's name, PyTorch's behaviour, and names that refuse."""
+    ours = module.__name__
+    theirs = naming.rename(module)
+    behaviour.apply(ours, module)
+    missing.attach(module, theirs)
+
+
+class Finder:
+    """Finds ``torch`` and what is below it, and names what is below ``vesta`` as it is loaded."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.startswith("vesta."):
+            spec = PathFinder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None and naming.torch_module(name) != name:
+                spec.loader = _Naming(spec.loader, name)  # type: ignore[assignment]
+            return spec
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        load = locate(name)
+        return None if load is None else ModuleSpec(name, _SecondName(load))  # type: ignore[arg-type]
+
+    def invalidate_caches(self) -> None:
+        """Does nothing: nothing is kept."""

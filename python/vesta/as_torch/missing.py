@@ -1,0 +1,198 @@
+"""What PyTorch has and Vesta has not: it can be imported and tested for, and raises a sentence when it is used.
+
+``names.txt`` lists PyTorch's modules with their public names; a name of it that Vesta has not is a class made by
+``Refused``. A class, because programs subclass, annotate with, and test ``isinstance`` of what they never make. Names
+that PyTorch has not either are AttributeErrors as ever, so that ``hasattr`` tells versions apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from . import extras
+
+#: Why something is missing, by the beginning of its name; the longest beginning holds.
+REASONS = {
+    "torch": "Vesta does not have it yet",
+    "torch._C": "it is inside of PyTorch's library, and Vesta's is another one",
+    "torch._dynamo": "Vesta runs programs as they are written and compiles nothing",
+    "torch._export": "Vesta does not record programs; save a state_dict() instead",
+    "torch._functorch": "Vesta does not transform functions; vesta.autograd.grad gives derivatives",
+    "torch._inductor": "Vesta runs programs as they are written and compiles nothing",
+    "torch._lazy": "Vesta runs every operation at once",
+    "torch._numpy": "NumPy is what it imitates; use numpy, and vesta.from_numpy",
+    "torch.ao": "Vesta has no quantized values; use float16 or bfloat16",
+    "torch.classes": "classes of C++ come from PyTorch's extensions, which Vesta cannot load",
+    "torch.compiler": "Vesta runs programs as they are written and compiles nothing",
+    "torch.export": "Vesta does not record programs; save a state_dict() instead",
+    "torch.func": "Vesta does not transform functions; vesta.autograd.grad gives derivatives",
+    "torch.fx": "Vesta does not record programs as graphs",
+    "torch.hub": "Vesta downloads nothing; hub.load_state_dict_from_url reads local files and the cache",
+    "torch.jit": "Vesta does not compile or record programs; they run as they are written",
+    "torch.library": "operators of extensions are PyTorch's; write a vesta.autograd.Function",
+    "torch.masked": "Vesta has no masked tensors; use vesta.where",
+    "torch.monitor": "Vesta has no monitor; use a logger",
+    "torch.mps": "Vesta computes on the CPU and on CUDA devices",
+    "torch.mtia": "Vesta computes on the CPU and on CUDA devices",
+    "torch.nested": "Vesta has no nested tensors; pad the sequences",
+    "torch.nn.attention.flex_attention": "it needs a compiler; use nn.functional.scaled_dot_product_attention",
+    "torch.onnx": "Vesta does not record programs, which an ONNX file needs",
+    "torch.ops": "operators of extensions are PyTorch's, and Vesta cannot load them",
+    "torch.package": "Vesta does not pack programs; save a state_dict() instead",
+    "torch.profiler": "Vesta does not have it yet",
+    "torch.quantization": "Vesta has no quantized values; use float16 or bfloat16",
+    "torch.sparse": "Vesta has no sparse tensors",
+    "torch.vmap": "Vesta does not transform functions; vesta.autograd.grad gives derivatives",
+    "torch.utils.cpp_extension": "extensions are compiled against PyTorch's headers; Vesta's are another library's",
+    "torch.utils.mobile_optimizer": "Vesta does not record programs",
+    "torch.xpu": "Vesta computes on the CPU and on CUDA devices",
+}
+_NAMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "names.txt")
+_table: dict[str, dict[str, str]] = {}
+#: How a module of Vesta finds its own names, by its name in PyTorch.
+_own: dict[str, Callable[[str], Any]] = {}
+
+
+def reason(name: str) -> str:
+    """Returns why ``torch...`` is missing, as the second half of a sentence."""
+    while name not in REASONS:
+        name = name.rpartition(".")[0]
+    return REASONS[name]
+
+
+def names() -> dict[str, dict[str, str]]:
+    """Returns PyTorch's modules with their public names: for each the package above that has the same object, or ""."""
+    if not _table:
+        with open(_NAMES, encoding="utf-8") as file:
+            for line in file:
+                module, _, rest = line.partition(":")
+                parts = (entry.partition("@") for entry in rest.split())
+                _table[module] = {name: home for name, _, home in parts}
+    return _table
+
+
+class Refused(type):
+    """The class of names that PyTorch has and Vesta has not; they stay classes whatever they are in PyTorch."""
+
+    __refuses__ = True
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        name = next(kind.__dict__["_name"] for kind in cls.__mro__ if "_name" in kind.__dict__)
+        raise NotImplementedError(f"{name} is not available: {reason(name)}.")
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        return refused(f"{cls._name}.{name}")  # type: ignore[attr-defined]
+
+    def __getitem__(cls, key: Any) -> Any:
+        return cls  # in an annotation
+
+    def __repr__(cls) -> str:
+        return f"<class '{cls.__module__}.{cls.__qualname__}'>"
+
+
+def refused(name: str) -> Refused:
+    """Makes the class for a name ``torch...`` that is missing."""
+    home, _, own = name.rpartition(".")
+    doc = f"Not available: {reason(name)}."
+    return Refused(own, (), {"__module__": home, "__doc__": doc, "_name": name})
+
+
+def attribute(module: ModuleType, theirs: str, name: str) -> Any:
+    """Returns what a module of ``torch`` has besides Vesta's names.
+
+    Raises:
+        AttributeError: PyTorch has no such name either.
+    """
+    full = f"{theirs}.{name}"
+    if not name.startswith("__"):
+        found = extras.find(full)
+        if found is None and full in names():
+            found = import_module(full)
+        if found is None:
+            found = _by_table(module, theirs, name)
+        if found is not None:
+            setattr(module, name, found)
+            return found
+    raise AttributeError(f"module {theirs!r} has no attribute {name!r}")
+
+
+def _by_table(module: ModuleType, theirs: str, name: str) -> Any:
+    """Returns the object of a package above that PyTorch has here too, or a refusal; None: PyTorch has no such name."""
+    listed = names().get(theirs, {})
+    inside = theirs in OPEN or (isinstance(module, Rest) and not listed)  # nobody knows what programs look for there
+    if name not in listed and not inside:
+        return None
+    found = _above(theirs, name, listed.get(name))
+    if name not in listed and not isinstance(found, type):
+        found = None
+    return refused(f"{theirs}.{name}") if found is None else found
+
+
+def _above(theirs: str, name: str, home: str | None) -> Any:
+    """Returns the object in the package ``home``, or in any above if it is None; None if Vesta has none."""
+    parent = theirs.rpartition(".")[0] if home is None else home
+    while parent:
+        try:
+            value = _own[parent](name)
+        except (AttributeError, KeyError):
+            value = None
+        if value is not None and not isinstance(value, (ModuleType, Refused)):
+            return value
+        parent = parent.rpartition(".")[0] if home is None else ""
+    return None
+
+
+#: Modules inside of PyTorch in which programs look for any name, though Vesta has some.
+OPEN = ("torch._C",)
+
+
+class Rest(ModuleType):
+    """A module of PyTorch for which Vesta has none of its own.
+
+    Names that Vesta has in a package above it are the same here (``torch.nn.modules.rnn.LSTM`` is ``torch.nn.LSTM``);
+    the others refuse.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return attribute(self, self.__name__, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *names().get(self.__name__, ())})
+
+
+def module(theirs: str) -> ModuleType:
+    """Makes the module ``torch...`` for which Vesta has none."""
+    made = Rest(theirs, f"Not available: {reason(theirs)}.")
+    made.__path__ = []  # type: ignore[attr-defined]
+    return made
+
+
+def attach(module: ModuleType, theirs: str) -> None:
+    """Lets a module of Vesta answer for PyTorch's names that it has not."""
+    own = vars(module).get("__getattr__")
+    values = vars(module)
+
+    def own_attribute(name: str) -> Any:
+        if name in values:
+            return values[name]
+        if own is None:
+            raise AttributeError(name)
+        return own(name)
+
+    def __getattr__(name: str) -> Any:
+        if own is not None:
+            try:
+                return own(name)
+            except AttributeError:
+                pass
+        return attribute(module, theirs, name)
+
+    _own[theirs] = own_attribute
+    values["__getattr__"] = __getattr__
+    values.setdefault("__path__", [])  # PyTorch may have a package of the name, with modules that Vesta has not

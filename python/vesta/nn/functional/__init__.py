@@ -1,0 +1,66 @@
+"""Layers as functions: PyTorch's names and argument order over the ops in C++.
+
+A function with the same arguments in C++ is bound directly, so that a call costs nothing in Python. What has arguments
+that no schema says (``inplace``, ``return_indices``, the old forms of ``reduction``) is a function of a file here.
+"""
+
+from __future__ import annotations
+
+import vesta
+from vesta._C import _nn
+
+from . import activation, attention, loss, normalization, pooling, vision
+from . import dropout as _dropouts
+from . import embedding as _tables
+from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
+from .dropout import *  # noqa: F403
+from .embedding import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .loss import _reduction  # noqa: F401
+from .normalization import *  # noqa: F403
+from .pooling import *  # noqa: F403
+from .vision import *  # noqa: F403
+
+_PARTS = (activation, attention, _dropouts, _tables, loss, normalization, pooling, vision)
+_OWN = tuple(name for part in _PARTS for name in part.__all__)
+
+#: Names that stand in ``vesta`` as well.
+_SHARED = (
+    "adaptive_avg_pool1d",
+    "avg_pool1d",
+    "bilinear",
+    "celu_",
+    "channel_shuffle",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_tbc",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "cosine_similarity",
+    "group_norm",
+    "hardshrink",
+    "instance_norm",
+    "native_channel_shuffle",
+    "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "prelu",
+    "relu_",
+    "rms_norm",
+    "rrelu_",
+    "selu_",
+    "threshold_",
+)
+
+__all__ = list(_OWN)
+for _home, _names in ((_nn, [name for name in dir(_nn) if not name.startswith("_")]), (vesta, _SHARED)):
+    for _name in _names:
+        if _name not in _OWN and hasattr(_home, _name):
+            globals()[_name] = getattr(_home, _name)
+            __all__.append(_name)
+for _name in _OWN:
+    globals()[_name].__module__ = __name__  # where users find them, and where pickles look

@@ -1,0 +1,183 @@
+"""Rows of a table: looked up one by one, or in bags."""
+
+from __future__ import annotations
+
+import warnings
+
+import vesta
+from vesta import Tensor
+from vesta._arguments import expect
+
+from .ops import ops
+
+__all__ = ["embedding", "embedding_bag"]
+
+
+def _renorm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scales the rows that will be read to norm ``max_norm`` where theirs is larger, in place."""
+    with vesta.no_grad():
+        table = weight.detach()
+        rows = vesta.unique(input.reshape(-1))
+        if rows.numel() == 0:
+            return
+        chosen = table[rows]
+        norms = vesta.norm(chosen, norm_type, 1, True)
+        table[rows] = vesta.where(norms > max_norm, chosen * (max_norm / (norms + 1e-7)), chosen)
+
+
+def _padding_row(op: str, padding_idx: int | None, weight: Tensor) -> int | None:
+    """Returns the number of the padding row, counted from the start."""
+    if padding_idx is None:
+        return None
+    expect(op, "padding_idx", padding_idx, int, "int or None")
+    rows = weight.size(0)
+    if not -rows <= padding_idx < rows:
+        where = "Padding_idx must be within num_embeddings" if op == "embedding" else "padding_idx must be within"
+        raise AssertionError(where if op == "embedding" else f"{where} the number of embeddings")
+    return padding_idx % rows
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Returns the rows of ``weight`` [V, E] at the integers of ``input`` [...]: result [..., E].
+
+    Args:
+        padding_idx: a row that gets no gradient.
+        max_norm: rows with a larger norm are first scaled down to it, in place.
+        norm_type: p of that norm.
+        scale_grad_by_freq: divide the gradient of a row by how often it occurs in ``input``.
+        sparse: not available: there are no sparse gradients, ``True`` raises.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.embedding(vesta.tensor([[0, 2]]), vesta.zeros(3, 5)).shape
+        vesta.Size([1, 2, 5])
+    """
+    if sparse:
+        raise NotImplementedError(
+            f"embedding: expected sparse=False, got {sparse}. There are no sparse gradients; leave it out."
+        )
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"embedding(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
+    expect("embedding", "input", input, Tensor, "Tensor")
+    padding_idx = _padding_row("embedding", padding_idx, weight)
+    if max_norm is not None:
+        expect("embedding", "max_norm", max_norm, (float, int), "float or None")
+        expect("embedding", "norm_type", norm_type, (float, int), "float")
+        _renorm(weight, input, max_norm, norm_type)
+    result = vesta.embedding(weight, input, -1 if padding_idx is None else padding_idx)
+    if not scale_grad_by_freq or not result.requires_grad:
+        return result
+    flat = input.reshape(-1).to(vesta.int64)
+    counts = vesta.bincount(flat, minlength=weight.size(0))
+    share = (1.0 / counts[flat].to(weight.dtype)).reshape(*input.shape, 1)
+    value = result.detach()
+    return value + (result - value) * share  # the same values, with a gradient that is divided by the counts
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Returns sums, means or maxima of bags of rows of ``weight`` [V, E]: result [B, E].
+
+    Args:
+        input: row numbers: [B, N], a bag per line, or [N], split by ``offsets``.
+        offsets: [B], where each bag of a 1-d ``input`` begins.
+        max_norm, norm_type, scale_grad_by_freq, sparse: as for ``embedding``.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``.
+        per_sample_weights: of ``input``'s shape: a factor for each row, with ``mode="sum"`` only.
+        include_last_offset: ``offsets`` [B + 1] ends with the size of ``input``.
+        padding_idx: a row that counts nothing.
+
+    Example::
+
+        >>> import vesta
+        >>> table = vesta.tensor([[1.0], [2.0], [4.0]])
+        >>> vesta.nn.functional.embedding_bag(vesta.tensor([0, 1, 2]), table, vesta.tensor([0, 1]), mode="sum")
+        tensor([[1.],
+                [6.]])
+    """
+    expect("embedding_bag", "input", input, Tensor, "Tensor")
+    expect("embedding_bag", "weight", weight, Tensor, "Tensor")
+    if weight.dtype == vesta.int64 and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    if per_sample_weights is not None:
+        expect("embedding_bag", "per_sample_weights", per_sample_weights, Tensor, "Tensor or None")
+        if input.shape != per_sample_weights.shape:
+            raise ValueError(
+                f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+                f"same shape as the input ({input.shape})"
+            )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if sparse:
+        raise NotImplementedError("embedding_bag: expected sparse=False, got True. There are no sparse gradients.")
+    _check_mode(mode, scale_grad_by_freq, per_sample_weights)
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                f"sequences. However, found offsets of type {type(offsets)}"
+            )
+        bags, length = input.shape
+        offsets = vesta.arange(bags, device=input.device) * length
+        include_last_offset = False
+        input = input.reshape(-1)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    elif input.dim() != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    elif offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    else:
+        expect("embedding_bag", "offsets", offsets, Tensor, "Tensor")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    padding = _padding_row("embedding_bag", padding_idx, weight)
+    if max_norm is not None:
+        _renorm(weight, input, max_norm, norm_type)
+    return ops.embedding_bag(
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        ("sum", "mean", "max").index(mode),
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding,
+    )[0]
+
+
+def _check_mode(mode: str, scale_grad_by_freq: bool, per_sample_weights: Tensor | None) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode != "sum" and per_sample_weights is not None:
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}')."
+        )

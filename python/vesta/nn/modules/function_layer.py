@@ -1,0 +1,66 @@
+"""The base of layers that are a function with options: activations, pooling, padding, losses.
+
+Such a layer is its constructor's signature, one line of ``forward`` and the text of its options:
+
+    class ELU(FunctionLayer):
+        _text = "alpha={alpha}{inplace_text}"
+
+        @stored
+        def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None: ...
+
+        def forward(self, input: Tensor) -> Tensor:
+            return F.elu(input, self.alpha, self.inplace)
+
+``stored`` keeps every argument as an attribute of its name, as PyTorch's layers do; the constructor's body is left for
+what is to be checked or converted.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from vesta._arguments import checked
+from vesta.nn.modules.module import Module
+
+__all__ = ["FunctionLayer", "stored"]
+
+
+def stored(init: Callable[..., None]) -> Any:
+    """Makes a constructor that checks its arguments by their annotations and keeps them as attributes.
+
+    ``Module.__init__`` has run when the body does. What the body sets itself is not set again.
+    """
+    signature = inspect.signature(init)
+    run = checked(init)
+
+    @functools.wraps(init)
+    def call(self: FunctionLayer, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        Module.__init__(self)
+        run(*bound.args, **bound.kwargs)
+        given = dict(bound.arguments)
+        del given[next(iter(signature.parameters))]
+        self._store({name: value for name, value in given.items() if name not in self.__dict__})
+
+    return call
+
+
+class FunctionLayer(Module):
+    """A layer that is a function of ``vesta.nn.functional`` with options."""
+
+    #: The text of the options, with their attributes in braces; ``inplace_text`` is there only where it is True.
+    _text = ""
+
+    def _store(self, arguments: dict[str, Any]) -> None:
+        """Keeps the constructor's arguments as attributes."""
+        for name, value in arguments.items():
+            setattr(self, name, value)
+
+    def extra_repr(self) -> str:
+        """Returns the options as PyTorch prints them."""
+        inplace = ", inplace=True" if self.__dict__.get("inplace") else ""
+        return self._text.format(**self.__dict__, inplace_text=inplace).removeprefix(", ")

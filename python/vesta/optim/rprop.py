@@ -1,0 +1,79 @@
+"""Resilient backpropagation."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import vesta
+from vesta import Tensor
+from vesta.optim.optimizer import number
+from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
+
+__all__ = ["Rprop"]
+
+
+class Rprop(RuleOptimizer):
+    """Resilient backpropagation: each element has a step size of its own, and only the sign of its gradient counts.
+
+    The size grows by etas[1] while the sign stays and shrinks by etas[0] when it changes, without a step then.
+    Riedmiller
+    and Braun, "A direct adaptive method for faster backpropagation learning", 1993.
+
+    Args:
+        params: tensors, (name, tensor) pairs, or dicts of them with their own options.
+        lr: the step size of all elements to begin with.
+        etas: factors of the step size: (below 1, above 1).
+        step_sizes: the least and the greatest step size.
+        maximize: ascend instead of descending.
+        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+
+    Example::
+
+        >>> import vesta
+        >>> weight = vesta.nn.Parameter(vesta.ones(1))
+        >>> optimizer = vesta.optim.Rprop([weight])
+        >>> (weight * 3).sum().backward()
+        >>> optimizer.step()
+        >>> bool(weight < 1)
+        True
+    """
+
+    _shaped_like_param = ("prev", "step_size")
+
+    @hyperparameters
+    def __init__(
+        self,
+        params: Any,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
+            if len(pair) != 2 or not all(isinstance(value, Real) for value in pair):
+                raise TypeError(f"Rprop: expected two numbers, got {pair!r} ({name}).")
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+
+    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        lr = number(group["lr"])
+        start = complex(lr, lr) if param.is_complex() else lr
+        return {**zeros(param, "prev"), "step_size": vesta.full_like(param, start).detach()}
+
+    def _rule(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
+    ) -> None:
+        smaller, larger = group["etas"]
+        sign = (grad * state["prev"]).sign()
+        one = vesta.ones_like(sign)
+        factor = vesta.where(sign > 0, one * larger, vesta.where(sign < 0, one * smaller, one))
+        size = state["step_size"].mul_(factor)
+        size.copy_(size.clamp(*group["step_sizes"]))
+        grad = vesta.where(sign < 0, vesta.zeros_like(grad), grad)
+        param.sub_(grad.sign() * size)
+        state["prev"].copy_(grad)

@@ -1,0 +1,120 @@
+"""The base of optimizers whose rule is written with tensor operations, one parameter at a time.
+
+Such an optimizer is its constructor's signature and two short methods: ``_begin`` makes the state of a parameter,
+``_rule`` updates it. A fused operation may replace the rule later (see ``optimizer.py``); arguments, groups and state
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import vesta
+from vesta import Tensor
+from vesta._arguments import checked, expect
+from vesta.optim.optimizer import Optimizer, check, number, refuse
+
+__all__ = ["RuleOptimizer", "hyperparameters"]
+
+
+def _check_common(op: str, given: dict[str, Any]) -> None:
+    """Checks what several optimizers have, with PyTorch's messages."""
+    lr = given.get("lr", 0.0)
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check("lr", lr, number(lr) >= 0.0, "learning rate")
+    if "eps" in given and isinstance(given["eps"], Real):
+        check("eps", given["eps"], given["eps"] >= 0.0, "epsilon value")
+    if "betas" in given:
+        expect(op, "betas", given["betas"], (tuple, list), "two numbers")
+        if len(given["betas"]) != 2:
+            raise ValueError(f"{op}: expected two numbers, got {len(given['betas'])} (betas).")
+        for i, beta in enumerate(given["betas"]):
+            expect(op, "betas", beta, Real, "two numbers")
+            check("beta", beta, 0.0 <= beta < 1.0, f"beta parameter at index {i}")
+    if "weight_decay" in given:
+        check("weight_decay", given["weight_decay"], given["weight_decay"] >= 0.0)
+    refuse("differentiable", given.get("differentiable"))
+    refuse("capturable", given.get("capturable"))
+
+
+def hyperparameters(init: Callable[..., None]) -> Any:
+    """Makes a constructor whose arguments but ``params`` are the options of the groups; its body checks them."""
+    signature = inspect.signature(init)
+    run = checked(init)
+
+    @functools.wraps(init)
+    def call(self: RuleOptimizer, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given = dict(list(bound.arguments.items())[2:])
+        run(*bound.args, **bound.kwargs)
+        _check_common(type(self).__name__, given)
+        Optimizer.__init__(self, bound.args[1], given)
+
+    return call
+
+
+class RuleOptimizer(Optimizer):
+    """An optimizer that updates one parameter at a time by ``_rule``."""
+
+    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        """Returns the state of a parameter before its first step, without ``step``."""
+        raise NotImplementedError
+
+    def _rule(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
+    ) -> None:
+        """Updates ``param`` and ``state`` in place; ``step`` counts from 1."""
+        raise NotImplementedError
+
+    def _decayed(self, group: dict[str, Any], param: Tensor, grad: Tensor, lr: float) -> Tensor:
+        """Applies the weight decay: to the gradient, or, if it is decoupled, to the parameter."""
+        decay = group.get("weight_decay", 0)
+        if decay == 0:
+            return grad
+        if group.get("decoupled_weight_decay", False):
+            param.mul_(1 - lr * decay)
+            return grad
+        return grad.add(param, alpha=decay)
+
+    def _update(self, group: dict[str, Any]) -> None:
+        lr = number(group.get("lr", 0.0))
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            state = self.state[param]
+            if "step" not in state:
+                state["step"] = vesta.zeros((), dtype=vesta.float32)
+                for name, value in self._begin(group, param).items():
+                    state[name] = value
+            elif not isinstance(state["step"], Tensor):  # checkpoints once had a plain number here
+                state["step"] = vesta.tensor(float(state["step"]), dtype=vesta.float32)
+            state["step"].add_(1)
+            step = state["step"].item()
+            if group["maximize"]:
+                grad = -grad
+            grad = self._decayed(group, param, grad, lr)
+            if param.is_complex():  # the rules are those of real and imaginary parts
+                parts = {
+                    name: vesta.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+                    for name, value in state.items()
+                }
+                self._rule(group, vesta.view_as_real(param), vesta.view_as_real(grad), parts, step, lr)
+            else:
+                self._rule(group, param, grad, state, step, lr)
+
+
+def moving_average(average: Tensor, value: Tensor, beta: float) -> Tensor:
+    """Sets ``average`` to beta * average + (1 - beta) * value, in place."""
+    return average.mul_(beta).add_(value, alpha=1 - beta)
+
+
+def zeros(param: Tensor, *names: str) -> dict[str, Any]:
+    """Returns state tensors of zeros of a parameter's shape."""
+    return {name: vesta.zeros_like(param).detach() for name in names}

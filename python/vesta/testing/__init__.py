@@ -1,0 +1,8 @@
+"""Comparisons and random tensors for tests: ``torch.testing``'s names."""
+
+from __future__ import annotations
+
+from .comparison import assert_allclose, assert_close
+from .creation import make_tensor
+
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]

@@ -1,0 +1,315 @@
+"""Containers as trees: their leaves as a list, and back. ``torch.utils._pytree``'s names, which many libraries import.
+
+Nodes are lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts and deques, and classes that a program
+registers; anything else is a leaf.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+__all__ = [
+    "LeafSpec",
+    "NodeDef",
+    "PyTree",
+    "SUPPORTED_NODES",
+    "TreeSpec",
+    "keystr",
+    "register_pytree_node",
+    "tree_all",
+    "tree_any",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_iter",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+]
+
+PyTree = Any
+
+
+class NodeDef(NamedTuple):
+    """How a class is taken apart: into (children, context), and put together again from them."""
+
+    type: type
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
+
+
+SUPPORTED_NODES: dict[type, NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    **others: Any,
+) -> None:
+    """Makes a class a node.
+
+    Args:
+        flatten_fn: returns the list of children of an object, and a context that compares with ``==``.
+        unflatten_fn: makes an object of children and context.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+
+
+_register_pytree_node = register_pytree_node
+
+
+def _is_namedtuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(type(value), "_fields")
+
+
+class _NamedTuples:
+    """The key of all named tuples in ``SUPPORTED_NODES``."""
+
+
+def _get_node_type(tree: Any) -> Any:
+    return _NamedTuples if _is_namedtuple(tree) else type(tree)
+
+
+for _kind, _flatten, _unflatten in (
+    (list, lambda x: (x, None), lambda x, _: list(x)),
+    (tuple, lambda x: (list(x), None), lambda x, _: tuple(x)),
+    (dict, lambda x: (list(x.values()), list(x)), lambda x, keys: dict(zip(keys, x))),
+    (OrderedDict, lambda x: (list(x.values()), list(x)), lambda x, keys: OrderedDict(zip(keys, x))),
+    (
+        defaultdict,
+        lambda x: (list(x.values()), [x.default_factory, list(x)]),
+        lambda x, context: defaultdict(context[0], zip(context[1], x)),
+    ),
+    (deque, lambda x: (list(x), x.maxlen), lambda x, length: deque(x, maxlen=length)),
+    (_NamedTuples, lambda x: (list(x), type(x)), lambda x, kind: kind(*x)),
+):
+    register_pytree_node(_kind, _flatten, _unflatten)  # type: ignore[arg-type]
+del _kind, _flatten, _unflatten
+
+
+class TreeSpec:
+    """The structure of a tree: everything but its leaves."""
+
+    def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
+        self.type, self.context, self.children_specs = type, context, children_specs
+        self.num_leaves = sum(spec.num_leaves for spec in children_specs)
+        self.num_nodes = 1 + sum(spec.num_nodes for spec in children_specs)
+        self.num_children = len(children_specs)
+
+    def is_leaf(self) -> bool:
+        """Returns whether it is the structure of a leaf."""
+        return False
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """Makes the tree of its leaves."""
+        return tree_unflatten(leaves, self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeSpec) or self.is_leaf() != other.is_leaf():
+            return False
+        mine, its = (self.type, self.context, self.children_specs), (other.type, other.context, other.children_specs)
+        return mine == its
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.num_leaves, self.num_nodes))
+
+    def __repr__(self) -> str:
+        if self.is_leaf():
+            return "*"
+        name = getattr(self.context if self.type is _NamedTuples else self.type, "__name__", str(self.type))
+        return f"TreeSpec({name}, {self.context}, {self.children_specs})"
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+        self.num_leaves = 1
+
+    def is_leaf(self) -> bool:
+        """Returns True."""
+        return True
+
+
+def _walk(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
+    kind = _get_node_type(tree)
+    if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return LeafSpec()
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    return TreeSpec(kind, context, [_walk(child, leaves, is_leaf) for child in children])
+
+
+def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
+    """Returns the leaves of a tree, and its structure.
+
+    Args:
+        is_leaf: returns True for a node that counts as a leaf.
+
+    Example::
+
+        >>> from vesta.utils._pytree import tree_flatten, tree_unflatten
+        >>> leaves, spec = tree_flatten({"a": 1, "b": [2, 3]})
+        >>> leaves, tree_unflatten([x * 2 for x in leaves], spec)
+        ([1, 2, 3], {'a': 2, 'b': [4, 6]})
+    """
+    leaves: list[Any] = []
+    spec = _walk(tree, leaves, is_leaf)
+    return leaves, spec
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
+    """Makes a tree of a structure and leaves. ValueError: their number is another."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"tree_unflatten: expected a TreeSpec, got {type(treespec).__name__} (treespec).")
+    parts = list(leaves)
+    if len(parts) != treespec.num_leaves:
+        raise ValueError(f"tree_unflatten: expected {treespec.num_leaves} leaves, got {len(parts)} (leaves).")
+    source = iter(parts)
+
+    def build(spec: TreeSpec) -> Any:
+        if spec.is_leaf():
+            return next(source)
+        return SUPPORTED_NODES[spec.type].unflatten_fn([build(child) for child in spec.children_specs], spec.context)
+
+    return build(treespec)
+
+
+def tree_leaves(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """Returns the leaves of a tree."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """Returns an iterator over the leaves of a tree."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """Returns the structure of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Returns the tree of what ``func`` makes of the leaves; with ``rests``, of leaves in the same places.
+
+    Raises:
+        ValueError: the trees are of different structures.
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = []
+    for rest in rests:
+        found, other = tree_flatten(rest, is_leaf)
+        if other != spec:
+            raise ValueError(f"tree_map: expected trees of one structure, got {spec} and {other}.")
+        others.append(found)
+    return tree_unflatten(map(func, leaves, *others), spec)
+
+
+def tree_map_(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Calls ``func`` for the leaves, and returns the tree itself."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def _only(type_or_types: Any, func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    chosen = type_or_types
+    if not isinstance(chosen, (type, tuple)) and callable(chosen):
+        return lambda x: func(x) if chosen(x) else x
+    return lambda x: func(x) if isinstance(x, chosen) else x
+
+
+def tree_map_only(
+    type_or_types_or_pred: Any,
+    func: Callable[[Any], Any],
+    tree: PyTree,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> PyTree:
+    """``tree_map`` for leaves of some types, or for which a function returns True; the others stay."""
+    return tree_map(_only(type_or_types_or_pred, func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    type_or_types_or_pred: Any,
+    func: Callable[[Any], Any],
+    tree: PyTree,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> PyTree:
+    """Calls ``func`` for leaves of some types, and returns the tree itself."""
+    return tree_map_(_only(type_or_types_or_pred, func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Returns whether ``pred`` holds for all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Returns whether ``pred`` holds for a leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+class SequenceKey(NamedTuple):
+    """A step of a path into a sequence."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+class MappingKey(NamedTuple):
+    """A step of a path into a mapping."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+def keystr(kp: Any) -> str:
+    """Returns a path as a text: ``['a'][0]``."""
+    return "".join(map(str, kp))
+
+
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """Returns pairs of the path to a leaf and the leaf, and the structure."""
+    found: list[tuple[tuple[Any, ...], Any]] = []
+
+    def walk(node: Any, path: tuple[Any, ...]) -> None:
+        kind = _get_node_type(node)
+        if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(node)):
+            found.append((path, node))
+            return
+        children, _ = SUPPORTED_NODES[kind].flatten_fn(node)
+        keys = list(map(MappingKey, node)) if isinstance(node, dict) else list(map(SequenceKey, range(len(children))))
+        for key, child in zip(keys, children):
+            walk(child, (*path, key))
+
+    walk(tree, ())
+    return found, tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """``tree_map`` with the path to the leaf as the first argument."""
+    pairs, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_leaves(rest, is_leaf) for rest in rests]
+    return tree_unflatten((func(path, leaf, *more) for (path, leaf), *more in zip(pairs, *others)), spec)

@@ -1,0 +1,257 @@
+"""``vesta.as_torch``: what PyTorch has and Vesta has not, what exists for PyTorch programs only, restored behaviour."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+import vesta
+from as_torch_programs import RUN, program, run
+
+NAMES = Path(vesta.__file__).parent / "as_torch" / "names.txt"
+
+
+def test_what_is_missing_can_be_imported_and_refuses(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        from typing import Optional, Union
+        import torch, torch.fx, torch.onnx, torch._inductor.compile_fx, torch.ao.quantization.quantize_fx
+        from torch.fx.experimental.proxy_tensor import make_fx
+        from torch.quantization import quantize_dynamic
+        from torch.utils.cpp_extension import load
+
+        class Mine(torch.fx.Tracer):
+            def __init__(self):
+                super().__init__()
+
+        def annotated(x: Optional[torch.fx.GraphModule], y: Union[torch.fx.Node, int] = 0) -> torch.fx.Graph: ...
+
+        print(isinstance(1, torch.fx.Node), isinstance(torch.nn.ReLU(), (torch.nn.Linear, torch.fx.GraphModule)))
+        print(issubclass(Mine, torch.fx.Tracer), torch.ones(1).dtype == torch.float8_e4m3fn)
+        for use in (make_fx, quantize_dynamic, load, Mine, torch.fx.symbolic_trace, torch.onnx.export, torch.vmap):
+            try:
+                use("anything")
+            except NotImplementedError as error:
+                print(error)
+        """,
+    )
+    lines = out.splitlines()
+    assert lines[:2] == ["False False", "True False"]
+    assert lines[2:] == [
+        "torch.fx.experimental.proxy_tensor.make_fx is not available: Vesta does not record programs as graphs.",
+        "torch.quantization.quantize_dynamic is not available: Vesta has no quantized values; use float16 or bfloat16.",
+        "torch.utils.cpp_extension.load is not available: extensions are compiled against PyTorch's headers; Vesta's "
+        "are another library's.",
+        "torch.fx.Tracer is not available: Vesta does not record programs as graphs.",
+        "torch.fx.symbolic_trace is not available: Vesta does not record programs as graphs.",
+        "torch.onnx.export is not available: Vesta does not record programs, which an ONNX file needs.",
+        "torch.vmap is not available: Vesta does not transform functions; vesta.autograd.grad gives derivatives.",
+    ]
+
+
+def test_every_module_of_pytorch_can_be_imported() -> None:
+    code = """
+        import importlib, sys
+        import vesta.as_torch
+        vesta.as_torch.install()
+        skipped = ("torch.distributed.launch",)
+        for line in open(sys.argv[1], encoding="utf-8"):
+            name = line.partition(":")[0].strip()
+            if "._" in name or name.startswith(skipped):
+                continue
+            module = importlib.import_module(name)
+            for entry in line.partition(":")[2].split():
+                getattr(module, entry.partition("@")[0])
+        print("ok")
+    """
+    assert run(*RUN, "-c", textwrap.dedent(code), str(NAMES)).endswith("ok\n")
+
+
+def test_refusals_have_reasons() -> None:
+    from vesta.as_torch import missing
+
+    for name in missing.REASONS:
+        home, _, own = name.rpartition(".")
+        assert name in missing.names() or own in missing.names()[home], name
+        assert not missing.REASONS[name].endswith(".") and len(missing.REASONS[name]) > 20
+    refused = missing.refused("torch.jit.export_opnames")
+    with pytest.raises(NotImplementedError, match="torch.jit.export_opnames is not available: Vesta does not compile"):
+        refused()
+    assert refused.__refuses__ and refused.anything.__refuses__ and refused[int] is refused
+    assert not hasattr(refused, "__nothing__")
+
+
+def test_compilers_return_what_they_are_given(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch, torch._dynamo, torch._inductor.config
+        layer = torch.nn.Linear(2, 2)
+        assert torch.compile(layer) is layer and torch.jit.script(layer) is layer
+        assert torch.jit.trace(layer, torch.ones(1, 2)) is layer and torch.jit.freeze(layer.eval()) is layer
+
+        @torch.compile(mode="max-autotune", fullgraph=True)
+        def double(x):
+            return 2 * x
+
+        @torch.jit.script
+        def triple(x: torch.Tensor) -> torch.Tensor:
+            return 3 * x
+
+        class Scripted(torch.jit.ScriptModule):
+            @torch.jit.script_method
+            def forward(self, x):
+                return -x
+
+            @torch.jit.ignore
+            def ignored(self): ...
+
+            @torch.jit.unused
+            def unused(self): ...
+
+        @torch.compiler.disable
+        def quadruple(x):
+            return 4 * x
+
+        torch._dynamo.config.suppress_errors = True
+        torch._dynamo.config.cache_size_limit = 64
+        torch._inductor.config.triton.cudagraphs = True
+        torch._C._jit_set_profiling_executor(False)
+        torch._C._log_api_usage_once("here")
+        assert torch._dynamo.config.cache_size_limit == 64 and not torch._dynamo.config.verbose
+        assert not torch.jit.is_scripting() and not torch.compiler.is_compiling() and not torch.onnx.is_in_onnx_export()
+        torch.fx.wrap("len")
+        torch._dynamo.reset()
+        x = torch.ones(1)
+        print(double(x), triple(x), Scripted()(x), quadruple(x), torch.jit.wait(torch.jit.fork(double, x)))
+        """,
+    )
+    assert out == "tensor([2.]) tensor([3.]) tensor([-1.]) tensor([4.]) tensor([2.])\n"
+
+
+def test_operators_of_a_program(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch
+
+        @torch.library.custom_op("mine::scale", mutates_args=())
+        def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+            return x * factor
+
+        @scale.register_fake
+        def _(x, factor):
+            return torch.empty_like(x)
+
+        def setup(ctx, inputs, output):
+            ctx.factor = inputs[1]
+
+        scale.register_autograd(lambda ctx, g: (10 * g * ctx.factor, None), setup_context=setup)
+        x = torch.ones(2, requires_grad=True)
+        torch.ops.mine.scale(x, 3.0).sum().backward()
+        library = torch.library.Library("other", "DEF")
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: 2 * x, "CPU")
+        library.impl("twice", lambda x: 1 / 0, "Meta")
+        print(x.grad, torch.ops.other.twice(torch.ones(1)), torch.ops.aten.add.Tensor(torch.ones(1), torch.ones(1)))
+        print(hasattr(torch.ops, "torchvision"), hasattr(torch.ops.torchvision, "nms"))
+        try:
+            torch.ops.load_library("extension.so")
+        except OSError as error:
+            print(error)
+        """,
+    )
+    assert out.splitlines() == [
+        "tensor([30., 30.]) tensor([2.]) tensor([2.])",
+        "True False",
+        "load_library: expected no extension of PyTorch, got extension.so. Vesta cannot load it.",
+    ]
+
+
+# ---- docs/differences.md: what raises in Vesta and is computed here ---------------------------------------------
+
+
+def test_losses_broadcast_with_a_warning(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch, warnings
+        warnings.simplefilter("error")
+        loss = torch.nn.MSELoss()
+        print(loss(torch.ones(2), torch.tensor([1, 3])))  # integers are promoted, without a warning
+        x = torch.ones(2, 1, requires_grad=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            value = torch.nn.functional.mse_loss(x, torch.tensor([1.0, 3.0]))
+        value.backward()
+        print(value, x.grad.flatten(), caught[0].message)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                loss(torch.ones(2), torch.ones(3))
+            except RuntimeError as error:
+                print(error)
+        """,
+    )
+    lines = out.splitlines()
+    assert lines[0] == "tensor(2.)" and lines[1].startswith("tensor(2., grad_fn=")
+    assert "tensor([-1., -1.]) Using a target size (torch.Size([2])) that is different to the input size" in lines[1]
+    assert "broadcast" in lines[2]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_stop_iteration_of_a_dataset_ends_the_pass(workers: int, tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        f"""
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+
+        class Short(Dataset):
+            def __len__(self):
+                return 10
+            def __getitem__(self, i):
+                if i == 4:
+                    raise StopIteration
+                return float(i)
+
+        if __name__ == "__main__":
+            print([batch.tolist() for batch in DataLoader(Short(), batch_size=2, num_workers={workers})])
+        """,
+    )
+    assert out == "[[0.0, 1.0], [2.0, 3.0]]\n"
+
+
+def test_the_same_parameter_twice_is_a_warning(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch, warnings
+        p = torch.nn.Parameter(torch.ones(1))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            optimizer = torch.optim.SGD([p, p], lr=0.25)
+        p.grad = torch.ones(1)
+        optimizer.step()
+        print(p.detach(), caught[0].message)
+        """,
+    )
+    assert out.startswith("tensor([0.5000]) optimizer contains a parameter group with duplicate parameters")
+
+
+def test_autocast_to_integers_is_off_with_a_warning(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch, warnings
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with torch.autocast("cpu", dtype=torch.int32):
+                print((torch.ones(2, 2) @ torch.ones(2, 2)).dtype, torch.is_autocast_enabled("cpu"))
+        print(str(caught[0].message).splitlines()[0])
+        """,
+    )
+    first = "In CPU autocast, but the target dtype is not supported. Disabling autocast."
+    assert out.splitlines() == ["torch.float32 False", first]
