@@ -11,6 +11,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -323,7 +324,8 @@ Tensor count_nonzero_dim_IntList_composite(const Tensor& input, IntList dim) {
 
 Tensor nansum_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   check_real(input, "nansum");
-  return sum(is_float(input.dtype()) ? where(isnan(input), wrapped(0.0), input) : input, dim, keepdim, dtype);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return sum(is_float(input.dtype()) ? _nan_to_num(input, 0, infinity, -infinity) : input, dim, keepdim, dtype);
 }
 
 Tensor nanmean_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {

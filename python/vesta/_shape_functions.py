@@ -320,7 +320,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     first = [_dimension("tensordot", d, a) for d in first]
     second = [_dimension("tensordot", d, b) for d in second]
     for i, k in zip(first, second):
-        if a.shape[i] != b.shape[k]:
+        if a.shape[i] == 1:  # a dimension of size 1 is repeated: the other tensor's is summed first
+            b = b.sum(k, keepdim=True)
+        elif b.shape[k] == 1:
+            a = a.sum(i, keepdim=True)
+        elif a.shape[i] != b.shape[k]:
             raise RuntimeError(
                 f"tensordot: contracted dimensions need to match, got {a.shape[i]} at dim {i} of a and {b.shape[k]} "
                 f"at dim {k} of b."

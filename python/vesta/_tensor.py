@@ -251,11 +251,17 @@ def unique_consecutive(
     return function(self, return_inverse, return_counts, dim)
 
 
-def real(self: Tensor) -> Tensor:
-    """Returns the real part; the tensor itself if it is real."""
-    if self.is_complex():
-        raise NotImplementedError("real: expected a real tensor, got a complex one. Use abs() or numpy().real.")
-    return self
+def _part(name: str) -> property:
+    """Makes the property ``real`` or ``imag``: ``vesta.real`` and ``vesta.imag`` of this tensor, which can be set."""
+    part = getattr(_C._ops, name)
+
+    def read(self: Tensor) -> Tensor:
+        return part(self)
+
+    def write(self: Tensor, value: Any) -> None:
+        part(self).copy_(value)
+
+    return property(read, write, doc=part.__doc__)
 
 
 def install() -> None:
@@ -278,5 +284,6 @@ def install() -> None:
     Tensor.__torch_function__ = __torch_function__
     Tensor.type = type_
     Tensor.__array_priority__ = 1000  # a tensor on the right-hand side takes precedence over NumPy's operators
-    Tensor.real = property(real)
+    Tensor.real = _part("real")
+    Tensor.imag = _part("imag")
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)
