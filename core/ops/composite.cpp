@@ -364,7 +364,8 @@ Tensor norm_composite(const Tensor& input, double p, const MaybeDims& dim, bool 
   else if (p == infinity) r = amax(a, dim, keepdim);
   else if (p == -infinity) r = amin(a, dim, keepdim);
   else if (p > 0)
-    r = p > 1 ? _root(sum_of_powers(a, p, dim, keepdim), 1 / p) : pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
+    r = p > 1 ? _root(sum_of_powers(a, p, dim, keepdim), 1 / p)
+              : pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
   else r = pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
   return r.to(real_dtype(dtype.value_or(input.dtype())));
 }

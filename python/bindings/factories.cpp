@@ -285,7 +285,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* given = PyTuple_GET_ITEM(args, i);
       if (!PyIndex_Check(given)) {
-        type_error("%s(): expected int as a size, got %s (argument %zd).", type->tp_name, Py_TYPE(given)->tp_name, i + 1);
+        type_error("%s(): expected int as a size, got %s (argument %zd).", type->tp_name, Py_TYPE(given)->tp_name,
+                   i + 1);
       }
       Ref size(PyNumber_Index(given));
       if (!size) throw_current();

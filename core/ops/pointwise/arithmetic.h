@@ -64,7 +64,7 @@ struct Sqrt {
 // a hook does to the result's gradient, it does in a second differentiation as well.
 struct Root {
   static constexpr auto doc =
-      "_root(input, exponent): x ** exponent of x >= 0, elementwise, with an exponent in (0, 1); the gradient at 0 is 0.";
+      "_root(input, exponent): x ** exponent of x >= 0, elementwise, exponent in (0, 1); the gradient at 0 is 0.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double exponent) {

@@ -63,7 +63,7 @@ std::string run_pair(const Touch& a, const Touch& b, int times) {
   std::atomic<int> waiting{2};
   std::string raised[2];
   auto work = [&](const Touch& touch, int i) {
-    set_num_threads(1);
+    cpu::set_num_threads(1);
     --waiting;
     while (waiting.load()) std::this_thread::yield();
     try {
@@ -99,7 +99,7 @@ TEST_CASE("no gradient is lost between two threads", "[threads]") {
   autograd::retain_grad(s.y);
   const int times = 500;
   auto work = [&] {
-    set_num_threads(1);
+    cpu::set_num_threads(1);
     for (int i = 0; i < times; ++i) backward({s.loss}, {}, true);
   };
   std::thread other(work);
