@@ -255,6 +255,7 @@ def test_texts_about_the_machine() -> None:
     assert f"Vesta version: {vesta.__version__}" in text and "Python version: 3." in text and "CPU: " in text
 
 
+@pytest.mark.differs
 def test_tensorboard_is_tensorboardx(monkeypatch: pytest.MonkeyPatch) -> None:
     from vesta.utils.tensorboard import SummaryWriter
 
