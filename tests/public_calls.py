@@ -322,6 +322,7 @@ DATA = [
     call("default_convert", data.default_convert, [1.0]),
 ]
 
+
 def prunable() -> nn.Module:
     return nn.Linear(3, 4)
 
