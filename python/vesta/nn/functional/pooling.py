@@ -457,13 +457,13 @@ def _scattered(op: str, input: Tensor, indices: Tensor, sizes: list[int], dims: 
     plane = 1
     for size in sizes:
         plane *= size
-    lead = input.shape[:-dims]
-    flat, places = input.reshape(*lead, -1), indices.reshape(*lead, -1)
+    flat, places = input.flatten(0, -dims - 1).flatten(1), indices.flatten(0, -dims - 1).flatten(1)
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < plane:
         raise RuntimeError(f"{op}: expected indices in [0, {plane}), got some outside (indices). Check output_size.")
-    # A place may be named several times, by windows that overlap: all of them hold the same value.
-    base = vesta.zeros((*lead, plane), dtype=input.dtype, device=input.device)
-    return ops.scatter(base, len(lead), places, flat).reshape(*lead, *sizes)
+    # Windows that overlap may name a place several times: all of them hold the same value.
+    planes = vesta.zeros((flat.size(0), plane), dtype=input.dtype, device=input.device)
+    lines = vesta.arange(flat.size(0), device=input.device).unsqueeze(1)
+    return planes.index_put((lines, places), flat).reshape(*input.shape[:-dims], *sizes)
 
 
 def max_unpool1d(
