@@ -5,6 +5,7 @@
 #     make demo       train a small convolutional network on handwritten digits, then evaluate its checkpoint from C++
 #     make test       every test of C++ and Python, and lint; ends with "N passed, N failed, N skipped"
 #     make sanitize   the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#     make threads    pairs of calls from two threads under ThreadSanitizer
 #     make campaign   the long tests: sanitizers over everything, then tests marked `campaign`
 #     make format     format every source file; `make lint` only checks
 BUILD ?= build
@@ -14,7 +15,7 @@ export PYTHONPATH := $(CURDIR)/$(BUILD)/python
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 
-.PHONY: all build demo test sanitize campaign format lint clean
+.PHONY: all build demo test sanitize threads campaign format lint clean
 all: build
 
 .venv/.installed-build: .ci/install_dependencies $(wildcard .ci/requirements-build.txt)
@@ -44,7 +45,12 @@ sanitize: .venv/.installed-test
 	  CMAKE_ARGS="-DVESTA_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
 	@$(PYTHON) .ci/test --build build-sanitize --sanitize
 
-campaign: sanitize build
+threads: .venv/.installed-test
+	@$(MAKE) --no-print-directory build BUILD=build-thread TARGET="_C vesta_tests_threads" \
+	  CMAKE_ARGS="-DVESTA_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo"
+	@$(PYTHON) .ci/test --build build-thread --threads
+
+campaign: sanitize threads build
 	@$(PYTHON) .ci/test --build $(BUILD) --campaign
 
 format: .venv/.installed-test
@@ -54,4 +60,4 @@ lint: .venv/.installed-test $(BUILD)/build.ninja
 	@.ci/lint
 
 clean:
-	rm -rf build build-sanitize build-wheel compile_commands.json
+	rm -rf build build-sanitize build-thread build-wheel compile_commands.json

@@ -398,9 +398,12 @@ void Run::run_tensor_hooks(NodeHooks& hooks, GradList& grads) {
   for (auto& e : hooks.pre.now()) e.hook->call(grads);
   for (auto& [i, slot] : hooks.retained.now()) {
     if (i >= grads.size() || !grads[i].defined()) continue;
-    Tensor before = slot->get();
-    // A clone is the user's own: the run and other tensors share this gradient.
-    slot->set(before.defined() ? ops::add(before, grads[i], 1, Out{}) : clone(grads[i], "contiguous_format"));
+    for (;;) {  // another thread may add to it meanwhile; an op that may be recorded runs under no lock
+      Tensor before = slot->get();
+      // A clone is the user's own: the run and other tensors share this gradient.
+      Tensor sum = before.defined() ? ops::add(before, grads[i], 1, Out{}) : clone(grads[i], "contiguous_format");
+      if (slot->replace(before, std::move(sum))) break;
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 #include <vesta/autograd/grad_meta.h>
 
+#include <mutex>
+
 namespace vesta::autograd {
 
 void set_requires_grad(const Tensor& t, bool on) {
@@ -30,9 +32,14 @@ void retain_grad(const Tensor& t) {
   VESTA_CHECK(requires_grad(t), runtime, "retain_grad: can't retain_grad on Tensor that has requires_grad=False.");
   NodePtr fn = grad_fn(t);
   GradMeta& m = ensure_meta(t);
-  if (!fn || m.retained) return;
-  m.retained = intrusive_ptr<RetainedGrad>(new RetainedGrad);
-  fn->ensure_hooks().retained.add(m.output_nr, m.retained);
+  if (!fn) return;
+  intrusive_ptr<RetainedGrad> place(new RetainedGrad);
+  {
+    std::lock_guard lock(m.lock);  // another thread may do the same
+    if (m.retained) return;
+    m.retained = place;
+  }
+  fn->ensure_hooks().retained.add(m.output_nr, std::move(place));
 }
 
 }  // namespace vesta::autograd

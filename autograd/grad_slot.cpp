@@ -24,10 +24,18 @@ GradMeta& ensure_meta(const Tensor& t) {
 
 uint32_t output_nr(const Tensor& t) { return t.impl()->autograd ? meta(t)->output_nr : 0; }
 
+namespace {
+/// Returns the place of a retained gradient; another thread may be making it.
+intrusive_ptr<RetainedGrad> place_of(GradMeta& m) {
+  std::lock_guard lock(m.lock);
+  return m.retained;
+}
+}  // namespace
+
 Tensor grad(const Tensor& t) {
   if (!t.impl()->autograd) return {};
   GradMeta& m = *meta(t);
-  if (m.retained) return m.retained->get();
+  if (auto place = place_of(m)) return place->get();
   std::lock_guard lock(m.lock);
   return m.grad;
 }
@@ -47,12 +55,12 @@ void set_grad(const Tensor& t, const Tensor& g) {
   }
   GradMeta& m = ensure_meta(t);
   Tensor old;  // dies outside the lock
-  if (m.retained) return m.retained->set(g);
+  if (auto place = place_of(m)) return place->set(g);
   std::lock_guard lock(m.lock);
   old = std::exchange(m.grad, g);
 }
 
-bool retains_grad(const Tensor& t) { return t.impl()->autograd && meta(t)->retained; }
+bool retains_grad(const Tensor& t) { return t.impl()->autograd && place_of(*meta(t)); }
 
 void forget_base(const Tensor& t) {
   t.impl()->base.reset();

@@ -120,6 +120,13 @@ struct RetainedGrad : RefCounted {
     std::lock_guard lock(lock_);
     std::swap(grad_, grad);
   }
+  /// Replaces the gradient, if it still is `before` (or undefined, as `before` is); returns whether it was.
+  bool replace(const Tensor& before, Tensor grad) {
+    std::lock_guard lock(lock_);
+    const bool unchanged = before.defined() ? grad_.defined() && grad_.is_same(before) : !grad_.defined();
+    if (unchanged) std::swap(grad_, grad);
+    return unchanged;
+  }
   static void destroy(RetainedGrad* r) noexcept { delete r; }
 
  private:

@@ -26,6 +26,8 @@
 // that end in a reshape of their own scratch tensor make such views. detach() gives a tensor that shares memory and
 // version but is no view here: writes through it change nobody's history, and versions catch them where they matter.
 //
+// *view_as_real and view_as_complex* count places in real numbers: see Places.
+//
 // *unbind, split and chunk* are made of single views here, so each of their results may be written in place (PyTorch
 // must refuse: there they are outputs of one node).
 //
@@ -43,6 +45,7 @@
 #include <vesta/autograd/rules/as_strided.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::autograd {
 namespace {
@@ -60,26 +63,50 @@ bool is_stale(const Tensor& view) {
   return b && b->requires_grad && b->generation != known_generation(view);
 }
 
+/// The places of a base and of a view of it, in elements of one type: in real numbers where one of the two is complex
+/// and the other one is not (view_as_real, view_as_complex).
+struct Places {
+  rules::Geometry base, view;
+  bool complex_base = false, complex_view = false;  // which of them was counted in real numbers
+  Places(const Tensor& b, const Tensor& v) : base(b), view(v) {
+    if (b.dtype() == v.dtype()) return;
+    complex_base = b.is_complex(), complex_view = v.is_complex();
+    if (complex_base) base = rules::in_reals(base);
+    if (complex_view) view = rules::in_reals(view);
+  }
+  static Tensor counted(const Tensor& t, bool in_reals) { return in_reals ? view_as_real(t) : t; }
+  static Tensor restored(const Tensor& t, bool in_reals) { return in_reals ? rules::as_complex(t) : t; }
+};
+
 /// The step from a base to a view of it, given by geometry alone.
 class ViewOfBase final : public Node {
  public:
-  ViewOfBase(const Tensor& base, const Tensor& view) : from_(base), to_(view) {
+  ViewOfBase(const Tensor& base, const Tensor& view) : places_(base, view) {
     set_num_edges(1);
     edge(0) = gradient_edge(base);
     set_input_meta(0, 1, view);
   }
-  GradList apply(GradList grads, Needs) override { return GradList(rules::as_strided_gradient(grads[0], from_, to_)); }
+  GradList apply(GradList grads, Needs) override {
+    const Tensor g = Places::counted(grads[0], places_.complex_view);
+    return GradList(
+        Places::restored(rules::as_strided_gradient(g, places_.base, places_.view), places_.complex_base));
+  }
   std::string name() const override { return "AsStridedBackward0"; }
 
  private:
-  rules::Geometry from_, to_;
+  Places places_;
 };
 
 /// The history of a base after a write through a view.
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& base, const Tensor& view, NodePtr write)
-      : base_(base), view_(view), dtype_(base.dtype()), device_(base.device()), write_(std::move(write)) {
+      : places_(base, view),
+        view_sizes_(view.sizes()),
+        dtype_(view.dtype()),
+        buffer_dtype_(places_.complex_base ? view.dtype() : base.dtype()),
+        device_(base.device()),
+        write_(std::move(write)) {
     size_t n = write_->edges().size();
     set_num_edges(n);
     edge(0) = gradient_edge(base);
@@ -93,19 +120,23 @@ class CopySlices final : public Node {
         !write_->released(), runtime,
         "Trying to backward through the graph a second time. Specify retain_graph=True the first time. The node is ",
         write_->name(), ", which wrote to a view.");
-    Tensor buffer = zeros(rules::extent(base_, view_), dtype_, device_);
-    Tensor whole = rules::geometry_of(buffer, base_, rules::first(base_, view_));
-    copy_(whole, grads[0]);
-    Tensor part = rules::geometry_of(buffer, view_, rules::first(base_, view_));
+    const rules::Geometry &base = places_.base, &view = places_.view;
+    Tensor buffer = zeros(rules::extent(base, view), buffer_dtype_, device_);
+    Tensor whole = rules::geometry_of(buffer, base, rules::first(base, view));
+    copy_(whole, Places::counted(grads[0], places_.complex_base));
+    Tensor part = rules::geometry_of(buffer, view, rules::first(base, view));
     GradList inner;
     {
       RunningNode running(write_.get());
-      inner = write_->apply(GradList(clone(part)), needs);
+      inner = write_->apply(GradList(Places::restored(clone(part), places_.complex_view)), needs);
     }
     inner.grow(std::max(edges().size(), size_t(1)));
-    if (inner[0].defined()) copy_(part, reduce_to(inner[0], view_.sizes, dtype_));
-    else fill_(part, 0);
-    inner[0] = std::move(whole);
+    if (inner[0].defined()) {
+      copy_(part, Places::counted(reduce_to(inner[0], view_sizes_, dtype_), places_.complex_view));
+    } else {
+      fill_(part, 0);
+    }
+    inner[0] = Places::restored(whole, places_.complex_base);
     return inner;
   }
   std::string name() const override { return "CopySlices"; }
@@ -113,8 +144,9 @@ class CopySlices final : public Node {
   void release_saved() override {}
 
  private:
-  rules::Geometry base_, view_;
-  DType dtype_;
+  Places places_;
+  Dims view_sizes_;
+  DType dtype_, buffer_dtype_;
   Device device_;
   NodePtr write_;
 };

@@ -41,7 +41,11 @@ Tensor wrapped(Scalar value) {
 }
 
 Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, const char* op) {
-  Tensor r(TensorImpl::make(t.impl()->storage(), sizes, strides, offset, t.dtype(), op));
+  return alias(t, sizes, strides, offset, t.dtype(), op);
+}
+
+Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype, const char* op) {
+  Tensor r(TensorImpl::make(t.impl()->storage(), sizes, strides, offset, dtype, op));
   const TensorImpl& source = *t.impl();
   TensorImpl& view = *r.impl();
   view.inference = source.inference;

@@ -42,7 +42,7 @@ TYPES = {
 #: Modules of functions, and the space of their schemas.
 MODULES = {"_ops": "", "_nn": "nn", "_linalg": "linalg", "_fft": "fft", "_special": "special", "_private": "private"}
 #: Operators of Tensor and the type of their other operand.
-OPERATORS = "add sub mul truediv floordiv mod pow and or xor".split()
+OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
 COMPARISONS = "lt le eq ne gt ge".split()
 
 
@@ -110,7 +110,7 @@ class Registry:
             space.setdefault(name, []).append((typed(entry, False), result(entry)))
         if entry["method"]:
             self.methods.setdefault(name, []).append((typed(entry, True), result(entry)))
-        if entry["inplace"] and entry["space"] in ("nn", "private"):
+        if entry["inplace"] and not entry["method"]:
             space.setdefault(f"{name}_", []).append((typed(entry, False), "Tensor"))
         elif entry["inplace"]:
             self.methods.setdefault(f"{name}_", []).append((typed(entry, True), "Tensor"))

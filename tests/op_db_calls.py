@@ -26,6 +26,82 @@ def clamp(x: Any, low: Any, high: Any) -> Any:
     return vesta.clamp(x, low, high)
 
 
+def private(name: str) -> Callable[..., Any]:
+    """Returns an op of ``vesta._C._private``, which functions of the package with further arguments call."""
+    return lambda *args, **kwargs: getattr(vesta._C._private, name)(*args, **kwargs)
+
+
+def round(x: Any, decimals: int) -> Any:
+    return vesta.round(x, decimals=decimals)
+
+
+def polygamma(x: Any, n: int) -> Any:
+    return vesta.polygamma(n, x)
+
+
+def view_as_complex(x: Any) -> Any:
+    """Views pairs as complex numbers; where the layout does not allow it, those of a copy."""
+    strides = x.stride()
+    fits = strides[-1] == 1 and not any(n % 2 for n in strides[:-1]) and x.storage_offset() % 2 == 0
+    return vesta.view_as_complex(x if fits else x.clone(memory_format=vesta.contiguous_format))
+
+
+def one_hot(x: Any, *args: Any) -> Any:
+    return vesta.nn.functional.one_hot(x, *args) if hasattr(vesta.nn.functional, "one_hot") else vesta._C._nn.one_hot(x, *args)
+
+
+def hermitian(x: Any) -> Any:
+    """Returns the Hermitian part, so that a numerical gradient stays among Hermitian matrices."""
+    return (x + x.mH) / 2
+
+
+def cholesky(x: Any, upper: bool = False) -> Any:
+    return vesta.linalg.cholesky(hermitian(x), upper=upper)
+
+
+def lu_solve(a: Any, b: Any, adjoint: bool = False) -> Any:
+    return vesta.linalg.lu_solve(*vesta.linalg.lu_factor(a), b, adjoint=adjoint)
+
+
+def lu_solve_last(b: Any, a: Any) -> Any:
+    return vesta.lu_solve(b, *vesta.linalg.lu_factor(a))
+
+
+def eigh(x: Any) -> Any:
+    values, vectors = vesta.linalg.eigh(x + x.mH)
+    return values, (vectors * values.exp().unsqueeze(-2)) @ vectors.mH
+
+
+def eig(x: Any) -> Any:
+    values, vectors = vesta.linalg.eig(x)
+    squares = (vectors * (values * values).unsqueeze(-2)) @ vesta.linalg.inv(vectors)
+    return (values * values * values).sum(-1), squares
+
+
+def svd(x: Any) -> Any:
+    u, s, vh = vesta.linalg.svd(x, full_matrices=False)
+    return s, u @ vh
+
+
+def svd_with_v(x: Any) -> Any:
+    u, s, v = vesta.svd(x)
+    return s, u @ v.mH
+
+
+def multinomial(size: Any, **kwargs: Any) -> Any:
+    count = max(1, int(vesta.empty(size).numel()))
+    drawn = vesta.multinomial(vesta.ones(7, **kwargs), count, True).to(kwargs["dtype"])
+    return drawn[: vesta.empty(size).numel()].reshape(size)
+
+
+def normal(size: Any, **kwargs: Any) -> Any:
+    return vesta.normal(vesta.zeros(size, **kwargs), vesta.ones(size, **kwargs))
+
+
+def poisson(size: Any, **kwargs: Any) -> Any:
+    return vesta.poisson(vesta.full(size, 3.0, **kwargs))
+
+
 def to(x: Any, name: str) -> Any:
     return x.to(getattr(vesta, name))
 

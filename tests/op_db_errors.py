@@ -7,6 +7,82 @@ from op_db_row import Bad
 # A table: a case takes one line where it can.
 # fmt: off
 ERRORS: dict[str, tuple[Bad, ...]] = {
+    "celu": (
+        Bad(lambda v: v.celu(v.ones(2), 0.0), RuntimeError, "alpha"),
+    ),
+    "softshrink": (
+        Bad(lambda v: v.nn.functional.softshrink(v.ones(2), -1.0), RuntimeError, "-1"),
+    ),
+    "prelu": (
+        Bad(lambda v: v.prelu(v.ones(2, 3), v.ones(2)), RuntimeError, "parameter numbers"),
+        Bad(lambda v: v.prelu(v.ones(2), v.ones(1, 1)), RuntimeError, "ndim"),
+        Bad(lambda v: v.prelu(v.ones(2), v.ones(1).double()), RuntimeError, "float64"),
+    ),
+    "glu": (
+        Bad(lambda v: v.nn.functional.glu(v.ones(3)), RuntimeError, "even"),
+        Bad(lambda v: v.nn.functional.glu(v.ones(())), RuntimeError, "0-dim"),
+    ),
+    "rrelu": (
+        Bad(lambda v: v.rrelu(v.ones(2), 1.0, 0.5), RuntimeError, "Lower bound"),
+    ),
+    "polygamma": (
+        Bad(lambda v: v.polygamma(-1, v.ones(2)), RuntimeError, "-1"),
+    ),
+    "mvlgamma": (
+        Bad(lambda v: v.mvlgamma(v.ones(2), 0), RuntimeError, "p has to be"),
+    ),
+    "imag": (
+        Bad(lambda v: v.imag(v.ones(2)), RuntimeError, "float32"),
+    ),
+    "complex": (
+        Bad(lambda v: v.complex(v.ones(2), v.ones(2).double()), RuntimeError, "float64"),
+        Bad(lambda v: v.complex(v.ones(2), v.ones(3)), RuntimeError, "complex"),
+    ),
+    "view_as_complex": (
+        Bad(lambda v: v.view_as_complex(v.ones(2, 3)), RuntimeError, "size 2"),
+        Bad(lambda v: v.view_as_complex(v.ones(2, 2).t()), RuntimeError, "stride"),
+        Bad(lambda v: v.view_as_complex(v.ones(3)[1:]), RuntimeError, "offset"),
+        Bad(lambda v: v.view_as_complex(v.ones(())), RuntimeError, "size 2"),
+    ),
+    "view_as_real": (
+        Bad(lambda v: v.view_as_real(v.ones(2)), RuntimeError, "complex"),
+    ),
+    "positive": (
+        Bad(lambda v: v.positive(v.ones(2).bool()), RuntimeError, "bool"),
+    ),
+    "fmod": (
+        Bad(lambda v: v.fmod(v.ones(2).long(), 0), RuntimeError, "ZeroDivisionError"),
+    ),
+    "addcmul": (
+        Bad(lambda v: v.addcmul(v.ones(2).long(), v.ones(2).long(), v.ones(2).long(), value=0.5), RuntimeError, "value"),
+    ),
+    "cdist": (
+        Bad(lambda v: v.cdist(v.ones(2, 3), v.ones(2, 2)), RuntimeError, "columns"),
+        Bad(lambda v: v.cdist(v.ones(2, 3), v.ones(2, 3), -1.0), RuntimeError, "-1"),
+        Bad(lambda v: v.cdist(v.ones(2, 3), v.ones(2, 3), compute_mode="fast"), ValueError, "fast"),
+        Bad(lambda v: v.cdist(v.ones(3), v.ones(2, 3)), RuntimeError, "at least 2"),
+    ),
+    "pdist": (
+        Bad(lambda v: v.pdist(v.ones(3)), RuntimeError, "2D"),
+    ),
+    "renorm": (
+        Bad(lambda v: v.renorm(v.ones(2, 2), 0.0, 0, 1.0), RuntimeError, "norm"),
+        Bad(lambda v: v.renorm(v.ones(2, 2), 2.0, 0, -1.0), RuntimeError, "maxnorm"),
+        Bad(lambda v: v.renorm(v.ones(2), 2.0, 0, 1.0), RuntimeError, "dimensions"),
+    ),
+    "cross": (
+        Bad(lambda v: v.cross(v.ones(2), v.ones(2)), RuntimeError, "size 3"),
+        Bad(lambda v: v.cross(v.ones(2), v.ones(2), 0), RuntimeError, "length 3"),
+    ),
+    "vander": (
+        Bad(lambda v: v.vander(v.ones(2, 2)), RuntimeError, "one-dimensional"),
+        Bad(lambda v: v.vander(v.ones(2), -1), RuntimeError, "-1"),
+    ),
+    "cov": (
+        Bad(lambda v: v.cov(v.ones(2, 2, 2)), RuntimeError, "two or fewer"),
+        Bad(lambda v: v.cov(v.ones(2, 3), fweights=v.ones(3)), RuntimeError, "fweights"),
+        Bad(lambda v: v.cov(v.ones(2, 3), aweights=v.ones(2)), RuntimeError, "aweights"),
+    ),
     "gelu": (
         Bad(lambda v: v.nn.functional.gelu(v.ones(2), approximate="exact"), RuntimeError, "exact"),
     ),

@@ -31,6 +31,121 @@ def sgn(x: np.ndarray) -> np.ndarray:
     return np.where(size == 0, 0, x / np.where(size == 0, 1, size))
 
 
+def sinc(x: np.ndarray) -> np.ndarray:
+    """Computes sin(pi x) / (pi x) with pi x brought to a period first, where NumPy loses digits."""
+    if np.iscomplexobj(x):
+        return np.sinc(x)
+    rest = x - np.rint(x)
+    sine = np.where(np.rint(x) % 2 == 0, 1.0, -1.0) * np.sin(np.pi * rest)
+    return np.where(x == 0, 1.0, sine / np.where(x == 0, 1.0, np.pi * x))
+
+
+def elu(x: np.ndarray, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> np.ndarray:
+    return np.where(x > 0, scale * x, scale * alpha * np.expm1(input_scale * np.minimum(x, 0)))
+
+
+def celu(x: np.ndarray, alpha: float = 1) -> np.ndarray:
+    return elu(x, alpha, 1, 1 / alpha)
+
+
+def selu(x: np.ndarray) -> np.ndarray:
+    return elu(x, 1.6732632423543772848, 1.0507009873554804934, 1)
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    return x * sigmoid(x)
+
+
+def mish(x: np.ndarray) -> np.ndarray:
+    return x * np.tanh(np.logaddexp(0, x))
+
+
+def hardtanh(x: np.ndarray, low: float = -1, high: float = 1) -> np.ndarray:
+    return np.clip(x, low, high)
+
+
+def hardsigmoid(x: np.ndarray) -> np.ndarray:
+    return np.clip(x + 3, 0, 6) / 6
+
+
+def hardswish(x: np.ndarray) -> np.ndarray:
+    return x * hardsigmoid(x)
+
+
+def softshrink(x: np.ndarray, lambd: float = 0.5) -> np.ndarray:
+    return np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, np.where(np.isnan(x), x, 0)))
+
+
+def hardshrink(x: np.ndarray, lambd: float = 0.5) -> np.ndarray:
+    return np.where((x >= -lambd) & (x <= lambd), 0, x)
+
+
+def threshold(x: np.ndarray, threshold: float, value: float) -> np.ndarray:
+    return np.where(x <= threshold, np.asarray(value, x.dtype), x)
+
+
+def heaviside(x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.where(x == 0, values, np.asarray(x > 0, x.dtype))
+
+
+def prelu(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    shape = [1] * x.ndim
+    if weight.size > 1:
+        shape[1 if x.ndim > 1 else 0] = weight.size
+    return np.where(x > 0, x, x * weight.reshape(shape))
+
+
+def glu(x: np.ndarray, dim: int = -1) -> np.ndarray:
+    a, b = np.split(x, 2, dim)
+    return a * sigmoid(b)
+
+
+# ---- distances and products of vectors ----------------------------------------------------------------------------
+
+
+def power_norm(x: np.ndarray, p: float = 2.0, axis: Any = None, keepdims: bool = False) -> np.ndarray:
+    """Computes the p-norm over ``axis``, over everything without."""
+    return np.sum(np.abs(x) ** p, axis=axis, keepdims=keepdims) ** (1 / p)
+
+
+def dist(x: np.ndarray, y: np.ndarray, p: float = 2.0) -> np.ndarray:
+    return power_norm(x - y, p)
+
+
+def cdist(x: np.ndarray, y: np.ndarray, p: float = 2.0, compute_mode: str = "") -> np.ndarray:
+    return power_norm(x[..., :, None, :] - y[..., None, :, :], p, -1)
+
+
+def pdist(x: np.ndarray, p: float = 2.0) -> np.ndarray:
+    return cdist(x, x, p)[np.triu_indices(len(x), 1)]
+
+
+def pairwise_distance(
+    x: np.ndarray, y: np.ndarray, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> np.ndarray:
+    return power_norm(x - y + eps, p, -1, keepdim)
+
+
+def cosine_similarity(x: np.ndarray, y: np.ndarray, dim: int = 1, eps: float = 1e-8) -> np.ndarray:
+    x, y = np.broadcast_arrays(x, y)
+    sizes = np.maximum(power_norm(x, 2, dim), eps) * np.maximum(power_norm(y, 2, dim), eps)
+    return np.sum(x * y, dim) / sizes
+
+
+def renorm(x: np.ndarray, p: float, dim: int, maxnorm: float) -> np.ndarray:
+    others = tuple(d for d in range(x.ndim) if d != dim % x.ndim)
+    size = power_norm(x, p, others, True)
+    return x * np.where(size > maxnorm, maxnorm / (size + 1e-7), 1)
+
+
+def linalg_cross(x: np.ndarray, y: np.ndarray, dim: int = -1) -> np.ndarray:
+    return np.cross(x, y, axis=dim).astype(x.dtype)
+
+
+def cross(x: np.ndarray, y: np.ndarray, dim: int | None = None) -> np.ndarray:
+    return linalg_cross(x, y, x.shape.index(3) if dim is None else dim)
+
+
 def new(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the reference of a factory that takes its dtype from a tensor."""
     return lambda x, *args: function(*args)
@@ -234,6 +349,185 @@ def sum_to_size(x: np.ndarray, *size: int) -> np.ndarray:
     return x.sum(axis=dims, keepdims=True).reshape(size)
 
 
+def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any) -> np.ndarray:
+    made = x.copy()
+    values = src[tuple(slice(n) for n in index.shape)] if isinstance(src, np.ndarray) else src
+    made[_along(index, dim)] = values
+    return made
+
+
+def _combined(made: np.ndarray, used: np.ndarray, places: Any, values: np.ndarray, reduce: str) -> np.ndarray:
+    """Combines ``values`` with ``made`` at ``places``; where ``used`` is 0, what was there takes no part."""
+    start = {"sum": 0, "mean": 0, "prod": 1}
+    if reduce in start:
+        made[used == 0] = start[reduce]
+    elif np.issubdtype(made.dtype, np.integer):
+        bounds = np.iinfo(made.dtype)
+        made[used == 0] = bounds.min if reduce == "amax" else bounds.max
+    else:
+        made[used == 0] = -np.inf if reduce == "amax" else np.inf
+    at = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce].at
+    at(made, places, values)
+    if reduce == "mean":
+        count = used.copy()
+        np.add.at(count, places, 1)
+        made = made // np.maximum(count, 1) if made.dtype.kind in "iu" else made / np.maximum(count, 1)
+    return made
+
+
+def scatter_reduce(
+    x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool = True
+) -> np.ndarray:
+    used, places = np.ones(x.shape, np.int64), _along(index, dim)
+    if not include_self:
+        used[places] = 0
+    values = src[tuple(slice(n) for n in index.shape)]
+    return _combined(x.copy(), used, places, values, reduce).astype(x.dtype)
+
+
+def index_copy(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    np.moveaxis(made, dim, 0)[index] = np.moveaxis(source, dim, 0)
+    return made
+
+
+def index_reduce(
+    x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, reduce: str, include_self: bool = True
+) -> np.ndarray:
+    shape = [1] * x.ndim
+    shape[dim] = index.size
+    return scatter_reduce(x, dim, np.broadcast_to(index.reshape(shape), source.shape), source, reduce, include_self)
+
+
+def put_line(x: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool = False) -> np.ndarray:
+    made = x.copy().reshape(-1)
+    if accumulate:
+        np.add.at(made, index.reshape(-1), source.reshape(-1))
+    else:
+        made[index.reshape(-1)] = source.reshape(-1)
+    return made.reshape(x.shape)
+
+
+def masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
+    made, places = x.copy(), np.broadcast_to(mask, x.shape)
+    made[places] = source.reshape(-1)[: int(places.sum())]
+    return made
+
+
+def select_scatter(x: np.ndarray, src: np.ndarray, dim: int, index: int) -> np.ndarray:
+    made = x.copy()
+    np.moveaxis(made, dim, 0)[index] = src
+    return made
+
+
+def slice_scatter(
+    x: np.ndarray, src: np.ndarray, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> np.ndarray:
+    made = x.copy()
+    np.moveaxis(made, dim, 0)[start:end:step] = np.moveaxis(src, dim, 0)
+    return made
+
+
+def diagonal_scatter(
+    x: np.ndarray, src: np.ndarray, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> np.ndarray:
+    made = x.copy()
+    part = np.diagonal(made, offset, dim1, dim2)
+    part.flags.writeable = True
+    part[...] = src
+    return made
+
+
+def one_hot(x: np.ndarray, num_classes: int = -1) -> np.ndarray:
+    return np.eye(int(x.max()) + 1 if num_classes == -1 else num_classes, dtype=np.int64)[x]
+
+
+# ---- counts, integrals, searches ----------------------------------------------------------------------------------
+
+
+def cumprod(x: np.ndarray, dim: int) -> np.ndarray:
+    if x.dtype.kind in "biu":
+        x = x.astype(np.int64)
+    return np.cumprod(x, axis=dim) if x.ndim else x
+
+
+def logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
+    return np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x
+
+
+def histc(x: np.ndarray, bins: int = 100, min: float = 0, max: float = 0) -> np.ndarray:
+    if min == max:
+        min, max = (x.min(), x.max()) if x.size else (min, max)
+    if min == max:
+        min, max = min - 1, max + 1
+    return np.histogram(x.reshape(-1), bins, (min, max))[0].astype(x.dtype)
+
+
+def bincount(x: np.ndarray, weights: Any = None, minlength: int = 0) -> np.ndarray:
+    if x.size == 0:
+        return np.zeros(minlength, np.int64)
+    return np.bincount(x, weights, minlength)
+
+
+def _parts(y: np.ndarray, x: Any, dx: float, dim: int) -> np.ndarray:
+    y = np.moveaxis(y if y.dtype.kind in "fc" else y.astype(np.float64), dim, -1)
+    widths = dx if x is None else np.diff(x if x.ndim == 1 else np.moveaxis(x, dim, -1), axis=-1)
+    return np.moveaxis((y[..., 1:] + y[..., :-1]) * widths / 2, -1, dim)
+
+
+def trapezoid(y: np.ndarray, x: Any = None, *, dx: float = 1, dim: int = -1) -> np.ndarray:
+    return _parts(y, x, dx, dim).sum(dim)
+
+
+def cumulative_trapezoid(y: np.ndarray, x: Any = None, *, dx: float = 1, dim: int = -1) -> np.ndarray:
+    return np.cumsum(_parts(y, x, dx, dim), dim)
+
+
+def vector_norm(x: np.ndarray, ord: float = 2, dim: Any = None, keepdim: bool = False) -> np.ndarray:
+    size = np.abs(x)
+    if ord == np.inf:
+        return size.max(axis=dim, keepdims=keepdim)
+    return power_norm(x, ord, dim, keepdim)
+
+
+def nanmedian(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
+    """Computes the lower median of the numbers, and where it is told a dimension, its place in a stable order."""
+    if dim is None:
+        return nanmedian(x.reshape(-1), 0)[0]
+    order = np.argsort(x, axis=dim, kind="stable")
+    count = np.sum(x == x, axis=dim, keepdims=True)
+    places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, dim)
+    values = np.take_along_axis(x, places, dim)
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def mode(x: np.ndarray, dim: int = -1, keepdim: bool = False) -> tuple:
+    def of_line(line: np.ndarray) -> tuple:
+        values, counts = np.unique(line, return_counts=True)
+        best = values[np.argmax(counts)]
+        return best, int(np.flatnonzero(line == best)[-1])
+
+    lines = np.moveaxis(x, dim, -1)
+    found = [of_line(line) for line in lines.reshape(-1, lines.shape[-1])]
+    shape = lines.shape[:-1]
+    values = np.array([v for v, _ in found], x.dtype).reshape(shape)
+    places = np.array([p for _, p in found], np.int64).reshape(shape)
+    return (np.expand_dims(values, dim), np.expand_dims(places, dim)) if keepdim else (values, places)
+
+
+def searchsorted(lines: np.ndarray, x: np.ndarray, right: bool = False, side: Any = None, sorter: Any = None) -> Any:
+    side = "right" if right or side == "right" else "left"
+    if lines.ndim == 1:
+        return np.searchsorted(lines, x, side, sorter)
+    flat, values = lines.reshape(-1, lines.shape[-1]), x.reshape(-1, x.shape[-1])
+    return np.stack([np.searchsorted(a, v, side) for a, v in zip(flat, values)]).reshape(x.shape)
+
+
+def places_by_rank(x: np.ndarray, first: int, count: int, dim: int, largest: bool) -> np.ndarray:
+    order = sort(x, dim, largest)[1]
+    return np.take(order, range(first, first + count), axis=dim)
+
+
 # ---- products and networks --------------------------------------------------------------------------------------
 
 
@@ -256,6 +550,87 @@ def solve_triangular(
     if left:
         return np.linalg.solve(a, b)
     return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def adjoint(x: np.ndarray) -> np.ndarray:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def cholesky(a: np.ndarray, upper: bool = False) -> np.ndarray:
+    lower = np.linalg.cholesky(a)
+    return adjoint(lower) if upper else lower
+
+
+def cholesky_solve(b: np.ndarray, factor: np.ndarray, upper: bool = False) -> np.ndarray:
+    factor = np.triu(factor) if upper else np.tril(factor)
+    return np.linalg.solve(adjoint(factor) @ factor if upper else factor @ adjoint(factor), b)
+
+
+def cholesky_inverse(factor: np.ndarray, upper: bool = False) -> np.ndarray:
+    factor = np.triu(factor) if upper else np.tril(factor)
+    return np.linalg.inv(adjoint(factor) @ factor if upper else factor @ adjoint(factor))
+
+
+def lu(a: np.ndarray) -> tuple:
+    from scipy import linalg
+
+    if a.ndim == 2:
+        return linalg.lu(a) if a.size else (np.eye(a.shape[0]).astype(a.dtype), np.zeros((a.shape[0], min(a.shape)), a.dtype), np.zeros((min(a.shape), a.shape[1]), a.dtype))
+    parts = [linalg.lu(m) for m in a.reshape(-1, *a.shape[-2:])]
+    return tuple(np.stack(p).reshape(*a.shape[:-2], *p[0].shape) for p in zip(*parts))
+
+
+def solve(a: np.ndarray, b: np.ndarray, left: bool = True) -> np.ndarray:
+    if not left:
+        return np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)), -1, -2)
+    vector = b.ndim == 1 or b.shape == a.shape[:-1]
+    made = np.linalg.solve(a, b[..., None] if vector else b)
+    return made[..., 0] if vector else made
+
+
+def logdet(a: np.ndarray) -> np.ndarray:
+    sign, size = np.linalg.slogdet(a)
+    return np.log(sign) + size
+
+
+def eigh(a: np.ndarray) -> tuple:
+    """The eigenvalues of A + A^H, and its exponential."""
+    values, vectors = np.linalg.eigh(a + adjoint(a))
+    return values, (vectors * np.exp(values)[..., None, :]) @ adjoint(vectors)
+
+
+def eig(a: np.ndarray) -> tuple:
+    """The sum of the cubes of the eigenvalues, and A's square by its decomposition."""
+    a = a.astype(np.complex128)
+    return np.trace(a @ a @ a, axis1=-2, axis2=-1), a @ a
+
+
+def svd(a: np.ndarray) -> tuple:
+    """The singular values, and U V^H."""
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return s, u @ vh
+
+
+def matrix_rank(a: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.matrix_rank(a))
+
+
+def matrix_exp(a: np.ndarray) -> np.ndarray:
+    from scipy import linalg
+
+    if a.ndim == 2 and a.size:
+        return linalg.expm(a)
+    return np.stack([linalg.expm(m) for m in a.reshape(-1, *a.shape[-2:])]).reshape(a.shape) if a.size else a
+
+
+def triangular_solve(
+    b: np.ndarray, a: np.ndarray, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple:
+    matrix = np.triu(a) if upper else np.tril(a)
+    if unitriangular:
+        matrix = matrix * (1 - np.eye(a.shape[-1])) + np.eye(a.shape[-1])
+    matrix = np.swapaxes(matrix, -1, -2) if transpose else matrix
+    return np.linalg.solve(matrix, b), a
 
 
 def rfft2(x: np.ndarray, s: Any = None, dim: tuple = (-2, -1), norm: Any = None) -> np.ndarray:

@@ -21,6 +21,173 @@ def products(*cases: tuple) -> Samples:
     return lambda make: (call(*(make(*shape, low=-1, high=1) for shape in case)) for case in cases)
 
 
+# ---- pointwise ops of several tensors --------------------------------------------------------------------------
+
+
+def lerp(make: Maker) -> Iterator[Sample]:
+    for shape in ((), (7,), (33,), (3, 5)):
+        yield call(make(*shape), make(*shape), make(*shape, low=0, high=1))
+    yield call(make(3, 5), make(3, 5), 0.25)
+    yield call(make(17), make(17), 0.75)
+    yield call(make(3, 5), make(5), make(3, 1, low=-1, high=2))
+
+
+def addcmul(make: Maker) -> Iterator[Sample]:
+    for shape in ((), (7,), (33,), (3, 5)):
+        yield call(make(*shape), make(*shape), make(*shape))
+    yield call(make(3, 5), make(5), make(3, 1), value=2)
+
+
+def addcdiv(make: Maker) -> Iterator[Sample]:
+    for shape in ((), (7,), (33,), (3, 5)):
+        yield call(make(*shape), make(*shape), make(*shape, low=0.5))
+    yield call(make(3, 5), make(5), make(3, 1, low=0.5), value=0.5)
+
+
+def prelu(make: Maker) -> Iterator[Sample]:
+    for shape, weights in (((7,), (1,)), ((7,), ()), ((2, 3), (3,)), ((2, 3, 4), (3,)), ((), (1,)), ((0, 3), (3,))):
+        yield call(make(*shape, avoid=(0,)), make(*weights))
+
+
+def away_from_zero(*params: Sample) -> Samples:
+    """Makes samples of one tensor whose values keep a distance from 0, with each of the further arguments."""
+    return lambda make: (call(make(*shape, avoid=(0,)), *args) for shape in ((), (7,), (3, 4)) for args, _ in params)
+
+
+def isin(make: Maker) -> Iterator[Sample]:
+    for shape, tests in (((7,), (3,)), ((), (2,)), ((3, 5), (2, 2)), ((40,), (90,)), ((0,), (2,)), ((5,), (0,))):
+        yield call(make(*shape), make(*tests))
+    yield call(make(3, 5), make(4), invert=True)
+    x = make(60)
+    yield call(x, np.concatenate([x[::2], make(40)]), assume_unique=False)
+
+
+def distances(*params: Sample) -> Samples:
+    """Makes two tensors of one shape, and two that broadcast, with each of the further arguments."""
+    return lambda make: (
+        call(make(*a, low=1, high=3), make(*b, low=-3, high=-1), *args)
+        for a, b in (((5,), (5,)), ((2, 3), (2, 3)), ((3, 1, 2), (4, 2)))
+        for args, _ in params
+    )
+
+
+def cdist(make: Maker) -> Iterator[Sample]:
+    for a, b in (((3, 2), (4, 2)), ((2, 3, 2), (1, 5, 2)), ((0, 2), (3, 2)), ((30, 2), (3, 2))):
+        yield call(make(*a, low=1, high=3), make(*b, low=-3, high=-1))
+    yield call(make(3, 2, low=1, high=3), make(4, 2, low=-3, high=-1), p=1.0)
+    yield call(make(3, 2, low=1, high=3), make(4, 2, low=-3, high=-1), p=3.0)
+    yield call(make(30, 2, low=1, high=3), make(3, 2, low=-3, high=-1), compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def crosses(dim: int | None) -> Samples:
+    """Makes pairs of tensors with vectors of three; ``dim`` tells what stands for the default."""
+
+    def samples(make: Maker) -> Iterator[Sample]:
+        yield call(make(3), make(3))
+        yield call(make(2, 3), make(2, 3))
+        if dim is None:
+            yield call(make(3, 2), make(3, 2))
+            yield call(make(2, 3, 4), make(2, 3, 4), 1)
+        else:
+            yield call(make(4, 1, 3), make(1, 2, 3))
+            yield call(make(3, 2), make(3, 2), dim=0)
+
+    return samples
+
+
+def vander(make: Maker) -> Iterator[Sample]:
+    for shape in ((3,), (2, 3)):
+        yield call(make(*shape))
+        yield call(make(*shape), N=4)
+
+
+def covariances(*params: Sample) -> Samples:
+    """Makes variables in rows, more observations than variables, with each of the further arguments."""
+    return lambda make: (call(make(*shape), **kwargs) for shape in ((5,), (2, 7), (3, 20)) for _, kwargs in params)
+
+
+# ---- counts, integrals, searches --------------------------------------------------------------------------------
+
+
+def with_zeros(make: Maker) -> Iterator[Sample]:
+    """Makes lines with no zero, with one and with two."""
+    for zeros in ((), (1,), (0, 2), (3,)):
+        x = make(4, low=0.5, high=2)
+        x[list(zeros)] = 0
+        yield call(x, 0)
+    yield call(make(2, 3, low=0.5, high=2), -1)
+    yield call(make(), 0)
+
+
+def histc(make: Maker) -> Iterator[Sample]:
+    for shape in ((7,), (3, 5), (33,), ()):
+        yield call(make(*shape), 5, -2, 2)
+    yield call(make(17), 10, 0, 1.5)
+    yield call(make(40), bins=4)
+    yield call(np.array([1.0, 1.0]).astype(make.dtype.carrier), bins=3)
+
+
+def bincount(make: Maker) -> Iterator[Sample]:
+    for n in (0, 1, 7, 40):
+        yield call(make(n, low=0, high=9))
+    yield call(make(9, low=0, high=4), minlength=12)
+
+
+def trapezoid(make: Maker) -> Iterator[Sample]:
+    for shape in ((5,), (2, 4), (3, 1)):
+        yield call(make(*shape))
+    yield call(make(3, 4), dx=2, dim=0)
+    yield call(make(3, 4), make(4))
+    yield call(make(3, 4), make(3), dim=0)
+    yield call(make(3, 4), make(3, 4))
+
+
+def with_nan_lines(make: Maker) -> Iterator[Sample]:
+    for shape, rest in (((7,), ()), ((5, 4), (0,)), ((3, 5), (1, True)), ((2, 3, 4), (-2,))):
+        x = make.distinct(*shape)
+        if make.dtype.bits:
+            x.reshape(-1)[::3] = np.nan
+        yield call(x, *rest)
+
+
+def mode(make: Maker) -> Iterator[Sample]:
+    for shape, rest in (((7,), ()), ((5, 4), (0,)), ((3, 9), (1, True)), ((2, 3, 4), (-2,)), ((1,), ())):
+        whole = make(*shape, low=0, high=3)
+        yield call(np.floor(whole).astype(whole.dtype) if make.dtype.bits else whole, *rest)
+
+
+def mode_distinct(make: Maker) -> Iterator[Sample]:
+    for shape, rest in (((4,), ()), ((2, 3), (0,)), ((2, 3), (1, True))):
+        yield call(make.distinct(*shape), *rest)
+
+
+def searchsorted(make: Maker) -> Iterator[Sample]:
+    line = np.sort(make(9))
+    for shape in ((), (7,), (2, 3), (0,)):
+        yield call(line, make(*shape))
+    yield call(line, line, right=True)
+    yield call(line, line, side="right")
+    yield call(np.sort(make(2, 5), axis=-1), make(2, 3))
+    yield call(make(0), make(3))
+    unsorted = make.distinct(6)
+    yield call(unsorted, make(4), sorter=Fixed(np.argsort(unsorted, kind="stable")))
+
+
+def bucketize(make: Maker) -> Iterator[Sample]:
+    line = np.sort(make(9))
+    for shape in ((), (7,), (2, 3), (0,)):
+        yield call(make(*shape), line)
+    yield call(line, line, right=True)
+
+
+def places_by_rank(make: Maker) -> Iterator[Sample]:
+    for shape, first, count, dim in (((7,), 0, 3, 0), ((5, 4), 2, 1, 0), ((3, 300), 7, 20, 1), ((3, 300), 150, 1, -1)):
+        for largest in (True, False):
+            yield call(make(*shape), first, count, dim, largest)
+    yield call(make(5), 0, 5, 0, False)
+    yield call(make(5), 0, 1, 0, True)
+
+
 # ---- selection --------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +329,98 @@ def scatter_add(make: Maker) -> Iterator[Sample]:
     yield call(make(5, 3), 1, make.indices(4, 2, high=3), make(4, 2))
 
 
+def scatter(make: Maker) -> Iterator[Sample]:
+    distinct = Fixed(np.array([[4, 0, 2], [1, 3, 0]]))
+    yield call(make(7), 0, Fixed(np.array([6, 0, 3])), make(3))
+    yield call(make(5, 3), 0, distinct, make(2, 3))
+    yield call(make(5, 3), 0, distinct, make(4, 5))
+    yield call(make(4, 3), 1, Fixed(np.array([[2], [0]])), 1)
+    yield call(make(4, 3), -1, Fixed(np.array([[2, 1], [0, 2]])), make(2, 2))
+
+
+def scatter_reduce(make: Maker) -> Iterator[Sample]:
+    for reduce in ("sum", "prod", "mean", "amax", "amin"):
+        for include_self in (True, False):
+            yield call(make(5, 3), 0, make.indices(4, 3, high=5), make(4, 3), reduce, include_self=include_self)
+        yield call(make(3), 0, make.indices(9, high=3), make(9), reduce)
+        yield call(make(4, 3), -1, make.indices(2, 2, high=3), make(3, 4), reduce)
+
+
+def scatter_reduce_distinct(make: Maker) -> Iterator[Sample]:
+    """No two values are equal, and none is 0."""
+    for reduce in ("sum", "prod", "mean", "amax", "amin"):
+        for include_self in (True, False):
+            values = make.distinct(10) + make.dtype.carrier.type(0.25)
+            index = make.indices(5, high=3)
+            yield call(values[:3].copy(), 0, index, values[3:8].copy(), reduce, include_self=include_self)
+
+
+def index_copy(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), 0, Fixed(np.array([6, 0, 3])), make(3))
+    yield call(make(5, 3), 0, Fixed(np.array([4, 1])), make(2, 3))
+    yield call(make(2, 3), 1, Fixed(np.array([2, 0])), make(2, 2))
+    yield call(make(2, 3), 1, Fixed(np.array([], dtype=np.int64)), make(2, 0))
+
+
+def index_reduce(make: Maker) -> Iterator[Sample]:
+    for reduce in ("prod", "mean", "amax", "amin"):
+        values = make.distinct(12)
+        yield call(values[:3].copy(), 0, Fixed(np.array([2, 0, 2])), values[3:6].copy(), reduce)
+        yield call(make.distinct(2, 3), 1, Fixed(np.array([2, 0])), make.distinct(2, 2) * 3, reduce, include_self=False)
+
+
+def take(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), make.indices(9, low=-7, high=7))
+    yield call(make(2, 3), make.indices(2, 2, high=6))
+    yield call(make(), Fixed(np.array(0)))
+    yield call(make(2, 3), make.indices(0, high=6))
+
+
+def take_along_dim(make: Maker) -> Iterator[Sample]:
+    yield call(make(5, 3), make.indices(2, 3, high=5), 0)
+    yield call(make(5, 3), make.indices(5, 1, high=3), dim=1)
+    yield call(make(1, 3), make.indices(4, 2, high=3), -1)
+    yield call(make(2, 3), make.indices(4, high=6))
+
+
+def put_line(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), Fixed(np.array([6, -7, 3])), make(3))
+    yield call(make(2, 3), Fixed(np.array([[5], [0]])), make(2, 1))
+    yield call(make(2, 3), Fixed(np.array([5, 0, 5])), make(3), True)
+    yield call(make(2, 3), Fixed(np.array([], dtype=np.int64)), make(0))
+
+
+def masked_scatter(make: Maker) -> Iterator[Sample]:
+    for shape in ((7,), (3, 5)):
+        yield call(make(*shape), make.mask(*shape), make(20))
+    yield call(make(3, 5), make.mask(5), make(3, 5))
+    yield call(make(3), Fixed(np.zeros(3, bool)), make(0))
+
+
+def select_scatter(make: Maker) -> Iterator[Sample]:
+    yield call(make(3), make(), 0, 1)
+    yield call(make(2, 3), make(2), -1, -1)
+    yield call(make(2, 3, 4), make(2, 4), 1, 0)
+
+
+def slice_scatter(make: Maker) -> Iterator[Sample]:
+    yield call(make(7), make(2), 0, 1, 3)
+    yield call(make(2, 7), make(2, 3), 1, None, 6, 2)
+    yield call(make(4, 2), make(4, 2))
+
+
+def diagonal_scatter(make: Maker) -> Iterator[Sample]:
+    yield call(make(3, 3), make(3))
+    yield call(make(2, 4), make(2), 1)
+    yield call(make(2, 3, 4), make(3, 2), 0, 0, 2)
+
+
+def classes(make: Maker) -> Iterator[Sample]:
+    for shape in ((5,), (2, 3), ()):
+        yield call(make.indices(*shape, high=4), 4)
+    yield call(make.indices(6, high=3))
+
+
 def cat(make: Maker) -> Iterator[Sample]:
     yield call([make(3), make(4), make(1)])
     yield call([make(2, 3), make(5, 3)], 0)
@@ -219,6 +478,94 @@ def solve_triangular(make: Maker) -> Iterator[Sample]:
         yield call(matrix(2, 2), make(2, 1, 2), upper=upper, left=False, unitriangular=True)
     yield call(matrix(0, 0), make(0, 2), upper=True)
     yield call(matrix(2, 2), make(2, 2, 2), upper=False)
+
+
+def _regular(make: Maker, *shape: int) -> np.ndarray:
+    """Makes matrices far from singular ones, with pivots off the diagonal."""
+    matrix = make(*shape, low=-1, high=1) + (4 * np.eye(*shape[-2:])).astype(make.dtype.carrier)
+    return np.ascontiguousarray(matrix[..., ::-1, :])
+
+
+def regular() -> Samples:
+    return lambda make: (call(_regular(make, *n)) for n in ((1, 1), (2, 2), (3, 3), (2, 3, 3)))
+
+
+def positive_definite(*params: Sample) -> Samples:
+    """Makes Hermitian positive-definite matrices; the gradient is that of A A^H + n in ``op_db_calls``' functions."""
+
+    def matrix(make: Maker, *shape: int) -> np.ndarray:
+        a = make(*shape, low=-1, high=1)
+        return make.dtype.round(a @ np.conj(np.swapaxes(a, -1, -2)) + 2 * np.eye(shape[-1]))
+
+    return lambda make: (
+        call(matrix(make, *n), **kwargs) for n in ((1, 1), (2, 2), (2, 3, 3), (3, 3)) for _, kwargs in params
+    )
+
+
+def cholesky_factor(make: Maker) -> Iterator[Sample]:
+    for n in ((1, 1), (2, 2), (2, 3, 3)):
+        yield call(np.tril(_regular(make, *n)[..., ::-1, :]).copy())
+    yield call(np.triu(_regular(make, 2, 2)[::-1]).copy(), upper=True)
+
+
+def cholesky_solve(make: Maker) -> Iterator[Sample]:
+    for n in ((1, 1), (2, 2), (2, 3, 3)):
+        yield call(make(*n[:-1], 2), np.tril(_regular(make, *n)[..., ::-1, :]).copy())
+    yield call(make(2, 1), np.triu(_regular(make, 2, 2)[::-1]).copy(), upper=True)
+
+
+def systems(*params: Sample) -> Samples:
+    return lambda make: (
+        call(_regular(make, *n), make(*n[:-1], 2), **kwargs) for n in ((1, 1), (2, 2), (2, 3, 3)) for _, kwargs in params
+    )
+
+
+def systems_last(make: Maker) -> Iterator[Sample]:
+    for n in ((1, 1), (2, 2), (2, 3, 3)):
+        yield call(make(*n[:-1], 2), _regular(make, *n))
+
+
+def solve(make: Maker) -> Iterator[Sample]:
+    for n in ((1, 1), (2, 2), (2, 3, 3)):
+        yield call(_regular(make, *n), make(*n[:-1], 2))
+    yield call(_regular(make, 2, 2), make(2))
+    yield call(_regular(make, 2, 3, 3), make(2, 3))
+    yield call(_regular(make, 2, 2), make(3, 2), left=False)
+    yield call(_regular(make, 2, 2), make(3, 2, 1))
+
+
+def squares(make: Maker) -> Iterator[Sample]:
+    for n in ((1, 1), (2, 2), (2, 3, 3)):
+        yield call(make(*n, low=-1, high=1))
+
+
+def apart(make: Maker) -> Iterator[Sample]:
+    """Makes matrices whose eigenvalues are apart from each other."""
+    for n in ((1, 1), (2, 2), (2, 3, 3)):
+        spread = np.diag(3.0 * np.arange(n[-1])).astype(make.dtype.carrier)
+        yield call(make.dtype.round(make(*n, low=-0.5, high=0.5) + spread))
+
+
+def rectangles(make: Maker) -> Iterator[Sample]:
+    """Makes matrices whose singular values are apart from each other and from 0."""
+    for n in ((1, 1), (2, 2), (4, 2), (2, 3), (2, 3, 3)):
+        spread = np.zeros(n[-2:])
+        np.fill_diagonal(spread, 2.0 * np.arange(1, min(n[-2:]) + 1))
+        yield call(make.dtype.round(make(*n, low=-0.4, high=0.4) + spread))
+
+
+def powers(make: Maker) -> Iterator[Sample]:
+    for n in (0, 1, 2, 5, -1, -2):
+        yield call(_regular(make, 2, 2), n)
+    yield call(_regular(make, 2, 3, 3), 3)
+
+
+def triangular_solve(make: Maker) -> Iterator[Sample]:
+    for upper in (True, False):
+        for transpose in (True, False):
+            matrix = _regular(make, 2, 2)[::-1].copy()
+            yield call(make(2, 3), matrix, upper, transpose)
+    yield call(make(2, 1), _regular(make, 2, 2)[::-1].copy(), unitriangular=True)
 
 
 def rfft2(make: Maker) -> Iterator[Sample]:

@@ -1,5 +1,7 @@
 #include <vesta/autograd/rules/as_strided.h>
 
+#include <algorithm>
+
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/strided_iter.h>
 
@@ -15,6 +17,20 @@ int64_t last_of(const Geometry& g) {
   return last;
 }
 }  // namespace
+
+Geometry in_reals(Geometry g) {
+  for (int64_t& stride : g.strides) stride *= 2;
+  g.sizes.push_back(2);
+  g.strides.push_back(1);
+  g.offset *= 2;
+  return g;
+}
+
+Tensor as_complex(const Tensor& parts) {
+  const bool packed = parts.is_contiguous() && parts.storage_offset() % 2 == 0 &&
+                      std::ranges::equal(parts.strides(), contiguous_strides(parts.sizes()));
+  return view_as_complex(packed ? parts : clone(parts, "contiguous_format"));
+}
 
 int64_t extent(const Geometry& a, const Geometry& b) {
   return std::max<int64_t>(std::max(last_of(a), last_of(b)) - first(a, b) + 1, 0);

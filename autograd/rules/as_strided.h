@@ -12,6 +12,11 @@ struct Geometry {
   explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
 };
 
+/// Returns the geometry of a complex tensor's real and imaginary parts, in real numbers: that of its view_as_real.
+Geometry in_reals(Geometry g);
+/// Returns a real tensor of shape [*, 2] as a complex one, a copy where its strides do not allow a view.
+Tensor as_complex(const Tensor& parts);
+
 /// Returns the first element of the storage that either touches.
 inline int64_t first(const Geometry& a, const Geometry& b) { return std::min(a.offset, b.offset); }
 /// Returns how many elements lie between the first and the last that either touches.

@@ -156,6 +156,66 @@ struct ScatterAddRule {
   }
 };
 
+// What was there loses its gradient, what was written has that of its place (of equal places, each has all of it).
+struct ScatterRule {
+  int64_t dim = 0;
+  Saved index;
+  Dims source;
+  static ScatterRule save(const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor& src, Needs) {
+    return {dim, Saved(index), Dims(src.sizes())};
+  }
+  Grads<3> operator()(const Tensor& g, Needs needs) const {
+    const Tensor at = index();
+    const Tensor self = needs[0] ? g.scatter(dim, at, wrapped(int64_t(0))) : Tensor{};
+    if (!needs[2]) return {self, Tensor{}, Tensor{}};
+    return {self, Tensor{}, ScatterAddRule{dim, Saved(at), source}(g, needs)[2]};
+  }
+};
+
+// Products: the result without the element, as in cumprod's rule; extrema: all that are equal share the gradient.
+struct ScatterReduceRule {
+  int64_t dim = 0;
+  Saved x, index, src, y;
+  bool product = false, include_self = true;
+  static ScatterReduceRule save(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
+                                Text reduce, bool include_self, Needs) {
+    return {dim, Saved(x), Saved(index), Saved(src), Saved::result(y), reduce == "prod", include_self};
+  }
+  Grads<3> operator()(const Tensor& g, Needs) const {
+    const Tensor at = index(), input = x(), result = y();
+    Tensor from = src(), self, source;
+    const bool corner = !std::ranges::equal(at.sizes(), from.sizes());
+    for (int64_t d = 0; d < at.dim() && corner; ++d) from = from.slice(d, 0, at.size(d));
+    if (product) {
+      const Tensor zero = input == 0, ones = wrapped(1.0);
+      const Tensor filled = where(zero, ones, input);
+      const Tensor others = _scatter_reduce(filled, dim, at, from, "prod", include_self);
+      self = where(zero, g * others, g * result / filled);
+      const Tensor from_zero = from == 0, count = zeros(Dims(input.sizes()), g.dtype(), g.device())
+                                                      .scatter_add(dim, at, from_zero.to(g.dtype()));
+      const Tensor only = logical_and(from_zero, count.gather(dim, at) == 1);
+      const Tensor without = _scatter_reduce(input, dim, at, where(only, ones, from), "prod", include_self);
+      source = where(only, (g * without).gather(dim, at), (g * result).gather(dim, at) / where(from_zero, ones, from));
+      source = where(logical_and(from_zero, logical_not(only)), wrapped(0.0), source);
+    } else {
+      const Tensor own = (input == result).to(g.dtype()), theirs = (from == result.gather(dim, at)).to(g.dtype());
+      const Tensor kept = include_self ? own : own.scatter(dim, at, wrapped(int64_t(0)));
+      const Tensor count = kept.scatter_add(dim, at, theirs);
+      const Tensor share = g / where(count == 0, wrapped(1.0), count);
+      self = kept * share;
+      source = theirs * share.gather(dim, at);
+    }
+    if (!include_self) self = self.scatter(dim, at, wrapped(int64_t(0)));
+    if (corner) {
+      Tensor all = blank(Dims(src().sizes()), g), part = all;
+      for (int64_t d = 0; d < at.dim(); ++d) part = part.slice(d, 0, at.size(d));
+      part.copy_(source);
+      source = all;
+    }
+    return {self, Tensor{}, source};
+  }
+};
+
 struct CatRule {
   int64_t dim = 0;
   Dims lengths;  // along dim; 0 where the tensor is the empty one-dimensional kind that cat passes over
@@ -204,6 +264,8 @@ void register_index() {
   record_inplace<ops::index_fill_, IndexFillRule>();
   record<ops::gather, GatherRule>();
   record_inplace<ops::scatter_add_, ScatterAddRule>();
+  record_inplace<ops::scatter_, ScatterRule>();
+  record<ops::_scatter_reduce, ScatterReduceRule>();
   record<ops::cat, CatRule>();
   record<ops::embedding, EmbeddingRule>();
 }

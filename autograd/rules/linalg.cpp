@@ -66,9 +66,167 @@ struct SolveTriangularRule {
   }
 };
 
+// Murray, "Differentiation of the Cholesky decomposition", 2016: with P the lower triangle of L^H gL, its diagonal
+// halved, gA is the Hermitian part of L^-H P L^-1.
+struct CholeskyRule {
+  Saved factor;
+  bool upper = false;
+  static constexpr unsigned results = 0b01;
+  static CholeskyRule save(const TensorPair& out, const Tensor&, bool upper, bool, Needs) {
+    return {Saved::result(std::get<0>(out), 0), upper};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    const Tensor L = upper ? adjoint(factor()) : factor(), gL = upper ? adjoint(g[0]) : g[0];
+    const Tensor P = triangle(matmul(adjoint(L), gL), false, 0.5);
+    const Tensor left = linalg_solve_triangular(adjoint(L), P, true);
+    const Tensor S = linalg_solve_triangular(L, left, false, false);
+    return (S + adjoint(S)) * Scalar(0.5);
+  }
+};
+
+// A = P L U. Of the leading square part, with M = L1^H gL1 below the diagonal and gU1 U1^H on and above it,
+// gA = P L1^-H M U1^-H; what lies beyond it (columns of U, rows of L) adds to M and has a gradient of its own.
+struct LuFactorRule {
+  Saved lu, pivots;
+  static constexpr unsigned results = 0b001;
+  static LuFactorRule save(const TensorTriple& out, const Tensor&, bool, bool, Needs) {
+    return {Saved::result(std::get<0>(out), 0), Saved(std::get<1>(out))};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    const Tensor LU = lu(), order = _pivots_to_permutation(pivots(), LU.size(-2));
+    const int64_t m = LU.size(-2), n = LU.size(-1), k = std::min(m, n);
+    const Tensor square = LU.narrow(-2, 0, k).narrow(-1, 0, k), of_square = g[0].narrow(-2, 0, k).narrow(-1, 0, k);
+    const Tensor U = triangle(square, true, 1);
+    const Tensor L = triangle(square, false, 0) + eye(k, k, LU.dtype(), LU.device());
+    Tensor lower = matmul(adjoint(L), triangle(of_square, false, 0)), upper = matmul(triangle(of_square, true, 1), adjoint(U));
+    Tensor beyond;
+    if (n > k) {
+      const Tensor more = g[0].narrow(-1, k, n - k);
+      lower = lower - matmul(more, adjoint(LU.narrow(-1, k, n - k)));
+      beyond = linalg_solve_triangular(adjoint(L), more, true, true, true);
+    } else if (m > k) {
+      const Tensor more = g[0].narrow(-2, k, m - k);
+      upper = upper - matmul(adjoint(LU.narrow(-2, k, m - k)), more);
+      beyond = linalg_solve_triangular(adjoint(U), more, false, false);
+    }
+    const Tensor M = triangle(lower, false, 0) + triangle(upper, true, 1);
+    Tensor r = linalg_solve_triangular(adjoint(L), M, true, true, true);
+    r = linalg_solve_triangular(adjoint(U), r, false, false);
+    if (beyond.defined()) r = cat({r, beyond}, n > k ? -1 : -2);
+    return zeros(Dims(r.sizes()), r.dtype(), r.device()).scatter(-2, order.unsqueeze(-1).expand(r.sizes()), r);
+  }
+};
+
+/// Returns x [*, n] as differences x_j - x_i [*, n, n], with ones on the diagonal.
+Tensor differences(const Tensor& x) {
+  return x.unsqueeze(-2) - x.unsqueeze(-1) + eye(x.size(-1), x.size(-1), x.dtype(), x.device());
+}
+/// Returns x [*, n] on the diagonal of [*, n, n].
+Tensor on_diagonal(const Tensor& x) { return diag_embed(x, 0, -2, -1); }
+Tensor without_diagonal(const Tensor& x) { return x - on_diagonal(x.diagonal(0, -2, -1)); }
+
+// A V = V diag(w), V unitary: gA = V (diag(gw) + V^H gV / (w_j - w_i) off the diagonal) V^H (Giles, "An extended
+// collection of matrix derivative results", 2008, 3.1).
+struct EighRule {
+  Saved w, v;
+  static EighRule save(const TensorPair& out, const Tensor&, Text, Needs) {
+    return {Saved::result(std::get<0>(out), 0), Saved::result(std::get<1>(out), 1)};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    const Tensor V = v();
+    Tensor inner;
+    if (g[1].defined()) inner = without_diagonal(matmul(adjoint(V), g[1]) / differences(w()));
+    if (g[0].defined()) {
+      const Tensor of_values = on_diagonal(g[0]);
+      inner = inner.defined() ? inner + of_values : of_values.to(V.dtype());
+    }
+    return inner.defined() ? matmul(matmul(V, inner), adjoint(V)) : Tensor{};
+  }
+};
+
+// A V = V diag(w), columns of V of size 1: gA = V^-H (diag(gw) + (N - V^H V diag(Re N)) / conj(w_j - w_i)) V^H with
+// N = V^H gV (Boeddeker et al., "On the computation of complex-valued gradients", 2017, 4.1).
+struct EigRule {
+  Saved w, v;
+  bool real = false;
+  static EigRule save(const TensorPair& out, const Tensor& a, Needs) {
+    return {Saved::result(std::get<0>(out), 0), Saved::result(std::get<1>(out), 1), !a.is_complex()};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    const Tensor V = v(), VH = adjoint(V);
+    Tensor inner;
+    if (g[1].defined()) {
+      const Tensor N = matmul(VH, g[1]), sizes = vesta::real(N.diagonal(0, -2, -1)).to(N.dtype());
+      inner = without_diagonal((N - matmul(VH, V * sizes.unsqueeze(-2))) / conj(differences(w())));
+    }
+    if (g[0].defined()) inner = inner.defined() ? inner + on_diagonal(g[0]) : on_diagonal(g[0]);
+    if (!inner.defined()) return {};
+    const Tensor r = linalg_solve(VH, matmul(inner, VH));
+    return real ? vesta::real(r) : r;
+  }
+};
+
+// A = U diag(s) V^H: with E_ij = s_j^2 - s_i^2 off the diagonal and sk(X) = X - X^H,
+// gA = U (sk(U^H gU) / E diag(s) + diag(s) sk(V^H gV) / E + diag(gs)) V^H, and for rows or columns beyond the rank
+// (1 - U U^H) gU diag(1 / s) V^H and U diag(1 / s) gV^H (1 - V V^H) (Townsend, "Differentiating the singular value
+// decomposition", 2016; the imaginary parts of the diagonal: Wan and Zhang, 2019).
+struct SvdRule {
+  Saved u, s, vh;
+  bool full = false;
+  static SvdRule save(const TensorTriple& out, const Tensor&, bool full, Needs) {
+    return {Saved::result(std::get<0>(out), 0), Saved::result(std::get<1>(out), 1),
+            Saved::result(std::get<2>(out), 2), full};
+  }
+  Tensor operator()(const GradList& g, Needs) const {
+    const Tensor S = s();
+    const int64_t k = S.size(-1);
+    Tensor U = u(), V = adjoint(vh());
+    const int64_t m = U.size(-2), n = V.size(-2);
+    VESTA_CHECK(!full || m == n || (!g[0].defined() && !g[2].defined()), runtime,
+                "The singular vectors in the complex case, and those of full_matrices=True, are specified up to "
+                "multiplication by a unitary matrix: linalg.svd is only differentiable with full_matrices=False.");
+    U = U.narrow(-1, 0, k), V = V.narrow(-1, 0, k);
+    const Tensor gU = g[0], gV = g[2].defined() ? adjoint(g[2]) : Tensor{};
+    Tensor inner, r;
+    auto add = [](const Tensor& a, const Tensor& b) { return a.defined() ? a + b : b; };
+    if (g[1].defined()) inner = on_diagonal(g[1]).to(U.dtype());
+    if (gU.defined() || gV.defined()) {
+      const Tensor squares = S * S, E = differences(squares);
+      Tensor phases;
+      auto half = [&](const Tensor& W, const Tensor& gW, bool left) {
+        const Tensor product = matmul(adjoint(W), gW), skew = product - adjoint(product);
+        const Tensor part = without_diagonal(skew / E);
+        inner = add(inner, left ? part * S.unsqueeze(-2) : part * S.unsqueeze(-1));
+        if (left && U.is_complex()) phases = skew.diagonal(0, -2, -1);
+      };
+      if (gU.defined()) half(U, gU, true);
+      if (gV.defined()) half(V, gV, false);
+      if (phases.defined()) inner = inner + on_diagonal(phases / (S * Scalar(2.0)));
+    }
+    if (!inner.defined()) return {};
+    r = matmul(matmul(U, inner), adjoint(V));
+    if (gU.defined() && m > k) {
+      const Tensor scaled = gU / S.unsqueeze(-2);
+      r = r + matmul(scaled - matmul(U, matmul(adjoint(U), scaled)), adjoint(V));
+    }
+    if (gV.defined() && n > k) {
+      const Tensor scaled = gV / S.unsqueeze(-2);
+      r = r + matmul(U, adjoint(scaled - matmul(V, matmul(adjoint(V), scaled))));
+    }
+    return r;
+  }
+};
+
 }  // namespace
 
 void register_linalg() {
+  record<ops::linalg_cholesky_ex, CholeskyRule>();
+  record<ops::linalg_lu_factor_ex, LuFactorRule>();
+  record<ops::linalg_eigh, EighRule>();
+  record<ops::linalg_eig, EigRule>();
+  record<ops::_linalg_svd, SvdRule>();
   record<ops::linalg_qr, QrRule>();
   record<ops::linalg_solve_triangular, SolveTriangularRule>();
 }

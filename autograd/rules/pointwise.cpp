@@ -8,7 +8,9 @@
 #include <vesta/core/ops/pointwise/arithmetic.h>
 #include <vesta/core/ops/pointwise/compare.h>
 #include <vesta/core/ops/pointwise/explog.h>
+#include <vesta/core/ops/pointwise/numbers.h>
 #include <vesta/core/ops/pointwise/select.h>
+#include <vesta/core/ops/pointwise/special.h>
 #include <vesta/core/ops/pointwise/trigonometric.h>
 
 namespace vesta::autograd::rules {

@@ -1,5 +1,8 @@
 // Reductions. An extremum shares its gradient equally among equals; max and min along one dimension give it to the
 // element whose index they returned. As in PyTorch.
+#include <limits>
+#include <vector>
+
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/keep_dims.h>
 #include <vesta/autograd/rules/places.h>
@@ -33,6 +36,65 @@ struct CumsumRule {
   }
 };
 
+/// Returns the sums of the elements from i on.
+Tensor sums_from(const Tensor& g, int64_t dim) { return flip(cumsum(flip(g, dim), dim), dim); }
+
+// Element i has a part in the products from i on: its gradient is the sum of g_j y_j / x_i over j >= i. Up to the first
+// zero of a line that holds; at the first zero, the products without it take y's place; behind it all products are 0.
+// Where the gradient itself is recorded and there are zeros, the second derivative there needs the form without
+// division, x_0 ... x_(i-1) (g_i + x_(i+1) (g_(i+1) + ...)), a few ops per element.
+struct CumprodRule {
+  int64_t dim = 0;
+  Saved x, y;
+  static CumprodRule save(const Tensor& y, const Tensor& x, int64_t dim, MaybeDType, Needs) {
+    return {dim, Saved(x), Saved::result(y)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    if (g.dim() == 0) return g;
+    const Tensor input = x().to(g.dtype());
+    const Tensor zero = input == 0;
+    if (layer_state.grad_enabled && any(zero).item<bool>()) return without_division(g, input);
+    const Tensor before = cumsum(zero.to(DType::int64), dim);
+    const Tensor clean = before == 0, first = logical_and(zero, before == 1);
+    const Tensor ordinary = sums_from(g * conj(y().to(g.dtype())), dim) / conj(where(clean, input, wrapped(1.0)));
+    const Tensor others = cumprod(where(first, wrapped(1.0), input), dim);
+    const Tensor at_zero = sums_from(where(clean, wrapped(0.0), g * conj(others)), dim);
+    return where(clean, ordinary, where(first, at_zero, wrapped(0.0)));
+  }
+  Tensor without_division(const Tensor& g, const Tensor& input) const {
+    const int64_t d = wrap_dim(dim, g.dim(), "cumprod"), n = g.size(d);
+    std::vector<Tensor> parts(static_cast<size_t>(n));
+    Tensor behind;
+    for (int64_t i = n - 1; i >= 0; --i) {
+      const Tensor own = g.narrow(d, i, 1);
+      behind = behind.defined() ? own + conj(input.narrow(d, i + 1, 1)) * behind : own;
+      parts[size_t(i)] = behind;
+    }
+    const Tensor one = ones_like(input.narrow(d, 0, 1));
+    const Tensor products = n > 1 ? cat({one, cumprod(input.narrow(d, 0, n - 1), d)}, d) : one;
+    return conj(products) * cat(parts, d);
+  }
+};
+
+// The sum of g_j e^(x_i - y_j) over j >= i, by logarithms: those of the positive and of the negative g apart.
+struct LogcumsumexpRule {
+  int64_t dim = 0;
+  Saved x, y;
+  static LogcumsumexpRule save(const Tensor& y, const Tensor& x, int64_t dim, Needs) {
+    return {dim, Saved(x), Saved::result(y)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    if (g.dim() == 0) return g;
+    const Tensor input = x(), result = y();
+    const Tensor none = wrapped(-std::numeric_limits<double>::infinity());
+    auto part = [&](const Tensor& which, const Tensor& size) {
+      const Tensor logarithms = where(which, log(where(which, size, wrapped(1.0))) - result, none);
+      return exp(flip(logcumsumexp(flip(logarithms, dim), dim), dim) + input);
+    };
+    return part(g > 0, g) - part(g < 0, -g);
+  }
+};
+
 struct RunningExtremumRule : PlacesRule {
   static RunningExtremumRule save(const TensorPair& r, const Tensor&, int64_t dim, Needs) {
     return {{dim, Saved(std::get<1>(r))}};
@@ -47,7 +109,9 @@ struct ExtremumRule {
   }
   Tensor operator()(const Tensor& g, Needs) const {
     if (shape.sizes.empty()) return g;
-    Tensor equal = x() == shape.keep(y());
+    const Tensor extremum = shape.keep(y());
+    Tensor equal = x() == extremum;  // where the extremum is NaN, the NaNs share the gradient
+    if (is_float(extremum.dtype())) equal = logical_or(equal, logical_and(isnan(extremum), isnan(x())));
     Dims dims;
     for (size_t d = 0; d < shape.sizes.size(); ++d) {
       if (shape.reduces(d)) dims.push_back(int64_t(d));
@@ -81,6 +145,8 @@ void register_reduce() {
   record<ops::sum_dim, SumRule>();
   record<ops::mean_dim, MeanRule>();
   record<ops::cumsum, CumsumRule>();
+  record<ops::cumprod, CumprodRule>();
+  record<ops::logcumsumexp, LogcumsumexpRule>();
   record<ops::cummax, RunningExtremumRule>();
   record<ops::cummin, RunningExtremumRule>();
   record<ops::amax, ExtremumRule>();

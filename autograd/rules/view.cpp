@@ -86,6 +86,14 @@ struct AsStridedRule {
   Tensor operator()(const Tensor& g, Needs) const { return as_strided_gradient(g, from, to); }
 };
 
+struct ViewAsRealRule {
+  Tensor operator()(const Tensor& g, Needs) const { return as_complex(g); }
+};
+
+struct ViewAsComplexRule {
+  Tensor operator()(const Tensor& g, Needs) const { return view_as_real(g); }
+};
+
 }  // namespace
 
 void register_view() {
@@ -99,6 +107,8 @@ void register_view() {
   record_view<ops::slice, SliceRule>();
   record_view<ops::diagonal, DiagonalRule>();
   record_view<ops::as_strided, AsStridedRule>();
+  record_view<ops::view_as_real, ViewAsRealRule>();
+  record_view<ops::view_as_complex, ViewAsComplexRule>();
 }
 
 }  // namespace vesta::autograd::rules

@@ -13,7 +13,7 @@
 namespace vesta {
 
 /// The cause of an error; Python raises a class per cause (value and type also derive from RuntimeError).
-enum class Cause : uint8_t { runtime, value, type, index, not_implemented, memory, device, interrupt };
+enum class Cause : uint8_t { runtime, value, type, index, not_implemented, memory, device, interrupt, linalg };
 
 /// An exception with a message `op: expected X, got Y (argument). Fix.` and its cause.
 class VESTA_API Error : public std::exception {

@@ -16,8 +16,10 @@
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/pointwise_table.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/special.h>
 #include <vesta/core/ops/topics.h>
 #include <vesta/core/ops/trigonometric.h>
 

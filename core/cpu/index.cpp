@@ -376,45 +376,113 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   return r;
 }
 
-Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  int64_t d = check_scatter(self, dim, index, src);
-  Tensor places = index.numel() ? index_as_int64(index, "scatter_add_", "index") : index;  // an empty one: of any dtype
-  if (index.numel()) check_range(places, self.dim() ? self.sizes()[size_t(d)] : 1, d, "scatter_add_");
-  check_writable(self, "scatter_add_");
-  Tensor other = src;
-  if (overlap(self, src) != Overlap::none) {
-    other = empty_tensor(src.sizes(), src.dtype());
-    copy_values(other, src);
-  }
-  if (index.numel() == 0) return self;
-  // One plan element per line along `dim`; a line belongs to one thread, so sums have a fixed order.
-  Dims sizes(index.sizes());
-  if (sizes.empty()) sizes.push_back(1);
-  auto length_and_stride = [&](const Tensor& t) {
-    return t.numel() && t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0;
-  };
-  int64_t n = sizes[size_t(d)], to = length_and_stride(self), at = length_and_stride(places),
-          from = length_and_stride(other);
-  sizes[size_t(d)] = 1;
-  Tensor lines[] = {geometry(self, sizes, strides_without(self, d)),
-                    geometry(places, sizes, strides_without(places, d)),
-                    geometry(other, sizes, strides_without(other, d))};
-  PlanBuilder builder(sizes, {});
-  builder.set_out(lines[0]);
-  builder.add_input(lines[1]);
-  builder.add_input(lines[2]);
-  const PointwisePlan& p = builder.finish();
-  parallel_for(p.numel, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-    Walker w(p, begin);
-    for (; begin < end; ++begin, w.step(1)) {
-      for (int64_t i = 0; i < n; ++i) {
-        int64_t place = *reinterpret_cast<const int64_t*>(p.in[0].data + w.offset[1] + i * at) * to;
-        kernels.add_at[int(self.dtype())](
-            {p.out.data + w.offset[0], &place, p.in[1].data + w.offset[2] + i * from, 0, 1, 1});
-      }
+/// The lines along the indexed dimension of a scatter, after its checks: one plan element per line, which belongs to one
+/// thread, so that writes to equal places have a fixed order.
+class ScatterLines {
+ public:
+  ScatterLines(const char* op, const Tensor& self, int64_t d, const Tensor& index, const Tensor& src) : self_(self) {
+    places_ = index.numel() ? index_as_int64(index, op, "index") : index;  // an empty one: of any dtype
+    if (index.numel()) check_range(places_, self.dim() ? self.sizes()[size_t(d)] : 1, d, op);
+    check_writable(self, op);
+    other_ = src;
+    if (overlap(self, src) != Overlap::none) {
+      other_ = empty_tensor(src.sizes(), src.dtype());
+      copy_values(other_, src);
     }
-  });
+    sizes_ = Dims(index.sizes());
+    if (sizes_.empty()) sizes_.push_back(1);
+    auto step = [&](const Tensor& t) { return t.numel() && t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; };
+    n_ = sizes_[size_t(d)], to_ = step(self), at_ = step(places_), from_ = step(other_);
+    sizes_[size_t(d)] = 1;
+    dim_ = d;
+  }
+
+  /// Calls write(to, from), pointers to elements, for each index in order.
+  template <class Write>
+  void run(Write write) const {
+    if (places_.numel() == 0) return;
+    Tensor lines[] = {geometry(self_, sizes_, strides_without(self_, dim_)),
+                      geometry(places_, sizes_, strides_without(places_, dim_)),
+                      geometry(other_, sizes_, strides_without(other_, dim_))};
+    PlanBuilder builder(sizes_, {});
+    builder.set_out(lines[0]);
+    builder.add_input(lines[1]);
+    builder.add_input(lines[2]);
+    const PointwisePlan& p = builder.finish();
+    parallel_for(p.numel, std::max<int64_t>(1, kGrain / n_), [&](int64_t begin, int64_t end) {
+      Walker w(p, begin);
+      for (; begin < end; ++begin, w.step(1)) {
+        char* const to = p.out.data + w.offset[0];
+        const char *const at = p.in[0].data + w.offset[1], *const from = p.in[1].data + w.offset[2];
+        for (int64_t i = 0; i < n_; ++i) {
+          write(to + *reinterpret_cast<const int64_t*>(at + i * at_) * to_, const_cast<char*>(from + i * from_));
+        }
+      }
+    });
+  }
+
+ private:
+  const Tensor& self_;
+  Tensor places_, other_;
+  Dims sizes_;
+  int64_t dim_ = 0, n_ = 0, to_ = 0, at_ = 0, from_ = 0;
+};
+
+Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  const int64_t d = check_scatter(self, dim, index, src);
+  const ScatterLines lines("scatter_add_", self, d, index, src);
+  if (index.numel() == 0) return self;
+  static constexpr int64_t here = 0;
+  lines.run([add = kernels.add_at[int(self.dtype())]](char* to, char* from) { add({to, &here, from, 0, 1, 1}); });
   self.impl()->bump("scatter_add_");
+  return self;
+}
+
+Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  const ScatterPlan plan = scatter_plan(self, dim, index, src, "scatter_");
+  const ScatterLines lines("scatter_", self, plan.dim, index, plan.src);
+  if (index.numel() == 0) return self;
+  auto write = [&]<class T>(T) { lines.run([](char* to, char* from) { std::memcpy(to, from, sizeof(T)); }); };
+  switch (itemsize(self.dtype())) {
+    case 1: write(uint8_t()); break;
+    case 2: write(uint16_t()); break;
+    case 4: write(uint32_t()); break;
+    case 8: write(uint64_t()); break;
+    default: write(complex128()); break;
+  }
+  self.impl()->bump("scatter_");
+  return self;
+}
+
+/// Combines two elements: a product, or the larger or smaller one; NaN wins.
+template <class T>
+T combined(T a, T b, ScatterOp op) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    return T(combined<float>(float(a), float(b), op));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return op == ScatterOp::larger ? a || b : a && b;
+  } else {
+    if (op == ScatterOp::product) {
+      if constexpr (std::is_integral_v<T>) return T(uint64_t(a) * uint64_t(b));
+      else return T(a * b);
+    }
+    if (a != a) return a;
+    return b != b || (op == ScatterOp::larger ? b > a : b < a) ? b : a;
+  }
+}
+
+Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+  const ScatterPlan plan = scatter_plan(self, dim, index, src, "scatter_reduce");
+  const ScatterOp op = scatter_op(reduce);
+  const ScatterLines lines("scatter_reduce", self, plan.dim, index, plan.src);
+  if (index.numel() == 0) return self;
+  visit<kReals | kBool>(self.dtype(), [&]<class T>() {
+    lines.run([op](char* to, char* from) {
+      T *a = reinterpret_cast<T*>(to), *b = reinterpret_cast<T*>(from);
+      *a = combined(*a, *b, op);
+    });
+  });
+  self.impl()->bump("scatter_reduce");
   return self;
 }
 
@@ -471,6 +539,8 @@ void register_indexing() {
   ops::embedding.set_kernel(DeviceType::cpu, &embedding);
   ops::gather.set_kernel(DeviceType::cpu, &gather);
   ops::scatter_add_.set_kernel(DeviceType::cpu, &scatter_add_);
+  ops::scatter_.set_kernel(DeviceType::cpu, &scatter_);
+  ops::_scatter_combine_.set_kernel(DeviceType::cpu, &_scatter_combine_);
   ops::nonzero.set_kernel(DeviceType::cpu, &nonzero);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <vector>
@@ -20,7 +21,10 @@ struct Spelling {
   const char *prefix, *suffix;
 };
 constexpr Spelling kSpellings[] = {{"", "_"}, {"scipy_", "_"}, {"scipy_", "_64_"}, {"", "_64_"}, {"", "64_"}};
-constexpr const char* kNames[] = {"geqrf", "orgqr", "ungqr", "trsm"};  // of all letters: orgqr real, ungqr complex
+/// The functions of all letters, and those of real and of complex numbers alone.
+constexpr const char* kNames[] = {"geqrf", "trsm", "potrf", "getrf", "gesdd", "geev"};
+constexpr const char* kRealNames[] = {"orgqr", "syevd"};
+constexpr const char* kComplexNames[] = {"ungqr", "heevd"};
 
 /// An open library that has the functions; never closed, its threads would outlive it.
 struct Library {
@@ -37,10 +41,10 @@ bool is_complete(Library& library) {
     library.spelling = spelling;
     for (char letter : {'s', 'd', 'c', 'z'}) {
       const bool complex = letter == 'c' || letter == 'z';
-      for (const std::string name : kNames) {
-        if (name == (complex ? "orgqr" : "ungqr")) continue;
-        if (!library.find(letter + name)) return false;
-      }
+      const auto has = [&](const char* name) { return library.find(letter + std::string(name)) != nullptr; };
+      const auto& own = complex ? kComplexNames : kRealNames;
+      if (!std::all_of(std::begin(kNames), std::end(kNames), has)) return false;
+      if (!std::all_of(std::begin(own), std::end(own), has)) return false;
     }
     return true;
   });
@@ -94,17 +98,38 @@ constexpr char kLetter<std::complex<double>> = 'z';
 
 }  // namespace
 
+void read_integers(const LapackInt* from, int64_t count, int32_t* to) {
+  if (count == 0) return;
+  const bool wide = (uint64_t(from[0]) >> 32) == 0;
+  const auto* narrow = reinterpret_cast<const unsigned char*>(from);
+  for (int64_t i = 0; i < count; ++i) {
+    if (wide) to[i] = int32_t(from[i]);
+    else std::memcpy(to + i, narrow + 4 * i, 4);
+  }
+}
+
 template <class T>
 const Lapack<T>& lapack(const char* op) {
   static const Lapack<T> functions = [&] {
     const Library& from = library(op);
-    Lapack<T> f;
+    Lapack<T> f{};
     auto set = [&]<class F>(F*& to, const char* name) {
       to = reinterpret_cast<F*>(from.find(kLetter<T> + std::string(name)));
     };
     set(f.geqrf, "geqrf");
     set(f.orgqr, std::is_floating_point_v<T> ? "orgqr" : "ungqr");
     set(f.trsm, "trsm");
+    set(f.potrf, "potrf");
+    set(f.getrf, "getrf");
+    if constexpr (std::is_floating_point_v<T>) {
+      set(f.syevd, "syevd");
+      set(f.gesdd, "gesdd");
+      set(f.geev, "geev");
+    } else {
+      set(f.heevd, "heevd");
+      set(f.gesdd_complex, "gesdd");
+      set(f.geev_complex, "geev");
+    }
     return f;
   }();
   return functions;

@@ -21,11 +21,17 @@ static_assert(std::endian::native == std::endian::little, "Note [LAPACK's intege
 /// Returns the status that a function left behind: 0, or -i for a wrong argument i.
 inline int result_of(LapackInt info) { return int(static_cast<uint32_t>(info)); }
 
+/// Reads an array of `count` integers that LAPACK wrote, 32 or 64 bits each, into `to`. The array was filled with -1
+/// before, and its elements are positive: the upper half of the first 64 bits tells which.
+void read_integers(const LapackInt* from, int64_t count, int32_t* to);
+
 /// The functions for matrices of T: float, double or a complex number of either. Matrices lie by columns, `ld` elements
-/// from column to column. The sizes behind trsm's texts are their lengths, as Fortran's compilers pass them.
+/// from column to column. The sizes at the end are the lengths of the texts, as Fortran's compilers pass them. Functions
+/// that differ for real and complex numbers are set for one kind alone.
 template <class T>
 struct Lapack {
   using Int = const LapackInt*;
+  using R = decltype(std::real(T{}));
   /// Overwrites a [m, n] with R and the reflections that make Q; tau [min(m, n)].
   void (*geqrf)(Int m, Int n, T* a, Int lda, T* tau, T* work, Int lwork, LapackInt* info);
   /// Overwrites the first k columns of a [m, n], reflections of geqrf, with the first n columns of Q. Complex: ungqr.
@@ -33,6 +39,27 @@ struct Lapack {
   /// Overwrites b [m, n] with the solution X of op(A) X = alpha b (side L) or X op(A) = alpha b (side R).
   void (*trsm)(const char* side, const char* uplo, const char* op, const char* diag, Int m, Int n, const T* alpha,
                const T* a, Int lda, T* b, Int ldb, size_t, size_t, size_t, size_t);
+  /// Overwrites one triangle of a [n, n] with its Cholesky factor; info > 0: the minor that is not positive.
+  void (*potrf)(const char* uplo, Int n, T* a, Int lda, LapackInt* info, size_t);
+  /// Overwrites a [m, n] with L and U; pivots [min(m, n)]; info > 0: the first zero on U's diagonal.
+  void (*getrf)(Int m, Int n, T* a, Int lda, LapackInt* pivots, LapackInt* info);
+  /// Finds eigenvalues w [n], ascending, of a Hermitian a [n, n], which is overwritten with vectors (jobz V). Real.
+  void (*syevd)(const char* jobz, const char* uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, LapackInt* iwork,
+                Int liwork, LapackInt* info, size_t, size_t);
+  /// The same for complex numbers.
+  void (*heevd)(const char* jobz, const char* uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, R* rwork,
+                Int lrwork, LapackInt* iwork, Int liwork, LapackInt* info, size_t, size_t);
+  /// Finds singular values s, descending, and vectors of a [m, n], which is destroyed. Real; complex.
+  void (*gesdd)(const char* jobz, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt, T* work,
+                Int lwork, LapackInt* iwork, LapackInt* info, size_t);
+  void (*gesdd_complex)(const char* jobz, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt, T* work,
+                        Int lwork, R* rwork, LapackInt* iwork, LapackInt* info, size_t);
+  /// Finds eigenvalues and vectors of a [n, n], which is destroyed. Real: values wr + i wi, and the vectors of a
+  /// conjugate pair as two columns, real and imaginary parts; complex.
+  void (*geev)(const char* left, const char* right, Int n, T* a, Int lda, T* wr, T* wi, T* vl, Int ldvl, T* vr,
+               Int ldvr, T* work, Int lwork, LapackInt* info, size_t, size_t);
+  void (*geev_complex)(const char* left, const char* right, Int n, T* a, Int lda, T* w, T* vl, Int ldvl, T* vr,
+                       Int ldvr, T* work, Int lwork, R* rwork, LapackInt* info, size_t, size_t);
 };
 
 /// Returns the functions for T, opening the library if that was not done. Looked for in this order: the file that

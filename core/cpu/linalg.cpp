@@ -1,6 +1,7 @@
 // Linear algebra by LAPACK: matrices are copied into its order, by columns, one call each. Threads are the library's.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include <vesta/core/cpu/lapack.h>
 #include <vesta/core/cpu/register.h>
@@ -121,9 +122,254 @@ Tensor solve_triangular_kernel(const Tensor& A, const Tensor& B, bool upper, boo
   return x;
 }
 
+/// Copies matrices into LAPACK's order.
+Tensor by_columns(const Tensor& A, const MatrixShape& s) {
+  Tensor a = empty_by_columns(s.batch, s.rows, s.columns, A);
+  copy_values(a, A);
+  return a;
+}
+Tensor empty_vectors(const Dims& batch, int64_t n, DType dtype) {
+  Dims sizes(batch);
+  sizes.push_back(n);
+  return empty_tensor(sizes, dtype);
+}
+[[noreturn]] void raise_unconverged(LapackInt info, const char* op) {
+  fail(Cause::linalg, op, ": The algorithm failed to converge because the input matrix is ill-conditioned or contains ",
+       "NaN or infinity (error code: ", result_of(info), ").");
+}
+
+TensorPair cholesky_kernel(const Tensor& A, bool upper, bool check_errors) {
+  constexpr const char* op = "linalg.cholesky_ex";
+  const MatrixShape s = matrix_shape(A, op, "A", true);
+  check_sizes(s.rows, s.columns, op);
+  Tensor factor = by_columns(A, s), info = empty_tensor(s.batch, DType::int32);
+  int32_t* status = info.data_ptr<int32_t>();
+  visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    const LapackInt n = s.rows, ld = std::max<int64_t>(1, n);
+    T* a = factor.data_ptr<T>();
+    for (int64_t b = 0; b < s.count; ++b, a += n * n) {
+      LapackInt failed = 0;
+      if (n > 0) lapack<T>(op).potrf(upper ? "U" : "L", &n, a, &ld, &failed, 1);
+      VESTA_CHECK(result_of(failed) >= 0, runtime, op, ": LAPACK refused argument ", -result_of(failed), ".");
+      status[b] = result_of(failed);
+      for (int64_t j = 0; j < n; ++j) {  // the other triangle is the input's
+        if (upper) std::fill(a + j * n + j + 1, a + (j + 1) * n, T{});
+        else std::fill(a + j * n, a + j * n + j, T{});
+      }
+      if (status[b] != 0 && check_errors) {
+        fail(Cause::linalg, op, ": The factorization could not be completed because the input is not ",
+             "positive-definite (the leading minor of order ", status[b], " is not positive-definite).");
+      }
+    }
+  });
+  return {factor, info};
+}
+
+TensorTriple lu_factor_kernel(const Tensor& A, bool pivot, bool check_errors) {
+  constexpr const char* op = "linalg.lu_factor_ex";
+  VESTA_CHECK(pivot, runtime, op, ": LU without pivoting is not implemented on the CPU.");
+  const MatrixShape s = matrix_shape(A, op, "A", false);
+  check_sizes(s.rows, s.columns, op);
+  Tensor LU = by_columns(A, s), pivots = empty_vectors(s.batch, s.rank, DType::int32);
+  Tensor info = empty_tensor(s.batch, DType::int32);
+  int32_t* status = info.data_ptr<int32_t>();
+  visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    const LapackInt m = s.rows, n = s.columns, ld = std::max<int64_t>(1, m);
+    std::vector<LapackInt> places(size_t(s.rank));
+    for (int64_t b = 0; b < s.count; ++b) {
+      LapackInt failed = 0;
+      std::fill(places.begin(), places.end(), LapackInt(-1));
+      if (s.rank > 0) lapack<T>(op).getrf(&m, &n, LU.data_ptr<T>() + b * m * n, &ld, places.data(), &failed);
+      VESTA_CHECK(result_of(failed) >= 0, runtime, op, ": LAPACK refused argument ", -result_of(failed), ".");
+      read_integers(places.data(), s.rank, pivots.data_ptr<int32_t>() + b * s.rank);
+      status[b] = result_of(failed);
+      if (status[b] != 0 && check_errors) {
+        fail(Cause::linalg, op, ": U[", status[b], ",", status[b], "] is zero and using it on lu_solve would result in ",
+             "a division by zero.");
+      }
+    }
+  });
+  return {LU, pivots, info};
+}
+
+Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
+  const Tensor exchanges = contiguous(pivots.to(DType::int64));
+  const int64_t n = pivots.size(-1), count = n ? exchanges.numel() / n : 0;
+  Dims sizes(pivots.sizes());
+  sizes.back() = rows;
+  Tensor r = empty_tensor(sizes, DType::int64);
+  if (n == 0) {
+    for (int64_t i = 0; i < r.numel(); ++i) r.data_ptr<int64_t>()[i] = i % std::max<int64_t>(rows, 1);
+    return r;
+  }
+  for (int64_t b = 0; b < count; ++b) {
+    int64_t* order = r.data_ptr<int64_t>() + b * rows;
+    for (int64_t i = 0; i < rows; ++i) order[i] = i;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t other = exchanges.data_ptr<int64_t>()[b * n + i] - 1;
+      VESTA_CHECK(other >= 0 && other < rows, runtime, "lu_solve: pivots given to lu_solve must all be greater or equal ",
+                  "to 1 and at most ", rows, ", got ", other + 1, ".");
+      std::swap(order[i], order[other]);
+    }
+  }
+  return r;
+}
+
+TensorPair eigh_kernel(const Tensor& A, Text uplo) {
+  constexpr const char* op = "linalg.eigh";
+  VESTA_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u", runtime, op,
+              ": Expected UPLO argument to be 'L' or 'U', but got ", uplo, ".");
+  const MatrixShape s = matrix_shape(A, op, "A", true);
+  check_sizes(s.rows, s.columns, op);
+  Tensor vectors = by_columns(A, s), values = empty_vectors(s.batch, s.rows, real_type(A.dtype()));
+  if (A.numel() == 0) return {values, vectors};
+  const char* triangle = uplo == "L" || uplo == "l" ? "L" : "U";
+  visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    using R = typename Lapack<T>::R;
+    const Lapack<T>& f = lapack<T>(op);
+    const LapackInt n = s.rows;
+    Work<T> work;
+    Work<R> real_work;
+    std::vector<LapackInt> integers;
+    LapackInt wanted = 0, integers_size = -1, info = 0;
+    auto call = [&](T* a, R* w, T* room, const LapackInt* size, R* real_room, const LapackInt* real_size,
+                    LapackInt* places, const LapackInt* places_size) {
+      if constexpr (std::is_floating_point_v<T>) {
+        f.syevd("V", triangle, &n, a, &n, w, room, size, places, places_size, &info, 1, 1);
+      } else {
+        f.heevd("V", triangle, &n, a, &n, w, room, size, real_room, real_size, places, places_size, &info, 1, 1);
+      }
+    };
+    T none{};
+    R real_none{};
+    work.reserve([&](T* room, const LapackInt* size) {
+      R wanted_real{};
+      call(&none, &real_none, room, size, &wanted_real, size, &wanted, size);
+      real_work.size = LapackInt(std::max(1.0, double(wanted_real)));
+    });
+    real_work.memory.resize(size_t(real_work.size));
+    integers_size = std::max<LapackInt>(1, result_of(wanted));
+    integers.resize(size_t(integers_size));
+    for (int64_t b = 0; b < s.count; ++b) {
+      call(vectors.data_ptr<T>() + b * n * n, values.data_ptr<R>() + b * n, work.memory.data(), &work.size,
+           real_work.memory.data(), &real_work.size, integers.data(), &integers_size);
+      if (result_of(info) != 0) raise_unconverged(info, op);
+    }
+  });
+  return {values, vectors};
+}
+
+TensorTriple svd_kernel(const Tensor& A, bool full_matrices) {
+  constexpr const char* op = "linalg.svd";
+  const MatrixShape s = matrix_shape(A, op, "A", false);
+  check_sizes(s.rows, s.columns, op);
+  const int64_t left = full_matrices ? s.rows : s.rank, right = full_matrices ? s.columns : s.rank;
+  Tensor u = empty_by_columns(s.batch, s.rows, left, A), v = empty_by_columns(s.batch, right, s.columns, A);
+  Tensor values = empty_vectors(s.batch, s.rank, real_type(A.dtype()));
+  Tensor a = by_columns(A, s);
+  visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    using R = typename Lapack<T>::R;
+    if (s.rank == 0) {
+      fill_identity(u.data_ptr<T>(), u.numel() ? s.count : 0, s.rows);
+      return fill_identity(v.data_ptr<T>(), v.numel() ? s.count : 0, s.columns);
+    }
+    const Lapack<T>& f = lapack<T>(op);
+    const LapackInt m = s.rows, n = s.columns, ldv = right;
+    const int64_t k = s.rank, larger = std::max(s.rows, s.columns);
+    LapackInt info = 0;
+    std::vector<LapackInt> integers(size_t(8 * k));
+    std::vector<R> real_work(std::is_floating_point_v<T> ? 1 : size_t(k * std::max(5 * k + 7, 2 * larger + 2 * k + 1)));
+    Work<T> work;
+    auto call = [&](T* matrix, R* w, T* to_u, T* to_v, T* room, const LapackInt* size) {
+      const char* job = full_matrices ? "A" : "S";
+      if constexpr (std::is_floating_point_v<T>) {
+        f.gesdd(job, &m, &n, matrix, &m, w, to_u, &m, to_v, &ldv, room, size, integers.data(), &info, 1);
+      } else {
+        f.gesdd_complex(job, &m, &n, matrix, &m, w, to_u, &m, to_v, &ldv, room, size, real_work.data(),
+                        integers.data(), &info, 1);
+      }
+    };
+    T none{};
+    R real_none{};
+    work.reserve([&](T* room, const LapackInt* size) { call(&none, &real_none, &none, &none, room, size); });
+    for (int64_t b = 0; b < s.count; ++b) {
+      call(a.data_ptr<T>() + b * m * n, values.data_ptr<R>() + b * k, u.data_ptr<T>() + b * m * left,
+           v.data_ptr<T>() + b * right * n, work.memory.data(), &work.size);
+      if (result_of(info) != 0) raise_unconverged(info, op);
+    }
+  });
+  return {u, values, v};
+}
+
+/// Writes the vectors of geev for real matrices as complex numbers: a conjugate pair lies in two columns.
+template <class R>
+void unpack_vectors(const R* packed, const R* imaginary, int64_t n, std::complex<R>* to) {
+  for (int64_t j = 0; j < n; ++j) {
+    const bool pair = imaginary[j] != R(0) && j + 1 < n;
+    for (int64_t i = 0; i < n; ++i) {
+      const R re = packed[j * n + i], im = pair ? packed[(j + 1) * n + i] : R(0);
+      to[j * n + i] = {re, im};
+      if (pair) to[(j + 1) * n + i] = {re, -im};
+    }
+    if (pair) ++j;
+  }
+}
+
+TensorPair eig_kernel(const Tensor& A) {
+  constexpr const char* op = "linalg.eig";
+  const MatrixShape s = matrix_shape(A, op, "A", true);
+  check_sizes(s.rows, s.columns, op);
+  const DType complex = real_type(A.dtype()) == DType::float32 ? DType::complex64 : DType::complex128;
+  Tensor a = by_columns(A, s), values = empty_vectors(s.batch, s.rows, complex);
+  Tensor vectors = empty_by_columns(s.batch, s.rows, s.rows, values);
+  if (A.numel() == 0) return {values, vectors};
+  visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    using R = typename Lapack<T>::R;
+    const Lapack<T>& f = lapack<T>(op);
+    const LapackInt n = s.rows, one = 1;
+    const int64_t square = n * n;
+    LapackInt info = 0;
+    T none{};
+    Work<T> work;
+    auto* w = values.data_ptr<std::complex<R>>();
+    auto* v = vectors.data_ptr<std::complex<R>>();
+    if constexpr (std::is_floating_point_v<T>) {
+      std::vector<T> re(static_cast<size_t>(n)), im(static_cast<size_t>(n)), packed(static_cast<size_t>(square));
+      work.reserve([&](T* room, const LapackInt* size) {
+        f.geev("N", "V", &n, &none, &n, &none, &none, &none, &one, &none, &n, room, size, &info, 1, 1);
+      });
+      for (int64_t b = 0; b < s.count; ++b) {
+        f.geev("N", "V", &n, a.data_ptr<T>() + b * square, &n, re.data(), im.data(), &none, &one, packed.data(), &n,
+               work.memory.data(), &work.size, &info, 1, 1);
+        if (result_of(info) != 0) raise_unconverged(info, op);
+        for (int64_t i = 0; i < n; ++i) w[b * n + i] = {re[size_t(i)], im[size_t(i)]};
+        unpack_vectors(packed.data(), im.data(), n, v + b * square);
+      }
+    } else {
+      std::vector<R> real_work(size_t(2 * n));
+      work.reserve([&](T* room, const LapackInt* size) {
+        f.geev_complex("N", "V", &n, &none, &n, &none, &none, &one, &none, &n, room, size, real_work.data(), &info, 1,
+                       1);
+      });
+      for (int64_t b = 0; b < s.count; ++b) {
+        f.geev_complex("N", "V", &n, a.data_ptr<T>() + b * square, &n, w + b * n, &none, &one, v + b * square, &n,
+                       work.memory.data(), &work.size, real_work.data(), &info, 1, 1);
+        if (result_of(info) != 0) raise_unconverged(info, op);
+      }
+    }
+  });
+  return {values, vectors};
+}
+
 }  // namespace
 
 void register_linalg() {
+  ops::linalg_cholesky_ex.set_kernel(DeviceType::cpu, cholesky_kernel);
+  ops::linalg_lu_factor_ex.set_kernel(DeviceType::cpu, lu_factor_kernel);
+  ops::_pivots_to_permutation.set_kernel(DeviceType::cpu, permutation_kernel);
+  ops::linalg_eigh.set_kernel(DeviceType::cpu, eigh_kernel);
+  ops::linalg_eig.set_kernel(DeviceType::cpu, eig_kernel);
+  ops::_linalg_svd.set_kernel(DeviceType::cpu, svd_kernel);
   ops::linalg_qr.set_kernel(DeviceType::cpu, qr_kernel);
   ops::linalg_solve_triangular.set_kernel(DeviceType::cpu, solve_triangular_kernel);
 }

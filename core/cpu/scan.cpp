@@ -1,11 +1,13 @@
-// Running sums and extrema along a dimension, one element after the other. Sums are kept in a type wide enough that
+// Running sums, products and extrema along a dimension, one element after the other. Sums are kept in a type wide enough that
 // rounding does not add up: double for float32, float for 16-bit floats. Threads share lines, never one line.
 #include <vesta/core/ops/scan.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
 
@@ -44,22 +46,30 @@ T narrowed(S v) {
   else return T(v);
 }
 
-/// Adds up `width` lines whose first elements are `across` apart and whose elements are `next` apart. Several at once,
-/// because an addition waits for the one before it.
-template <int width, class T>
+enum class Running : uint8_t { sum, product };
+
+/// Adds up, or multiplies, `width` lines whose first elements are `across` apart and whose elements are `next` apart.
+/// Several at once, because an addition waits for the one before it.
+template <Running op, int width, class T>
 void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) {
   using S = typename Sum<T>::type;
-  S sums[width] = {};
+  S values[width];
+  std::fill_n(values, width, op == Running::sum ? S(0) : S(1));
   for (int64_t i = 0; i < length; ++i, x += next, y += next) {
     for (int k = 0; k < width; ++k) {
-      sums[k] += widened<S>(x[k * across]);
-      y[k * across] = narrowed<T>(sums[k]);
+      const S v = widened<S>(x[k * across]);
+      if constexpr (op == Running::sum) values[k] += v;
+      else if constexpr (is_complex(dtype_of<T>)) values[k] = {values[k].real() * v.real() - values[k].imag() * v.imag(),
+                                                               values[k].real() * v.imag() + values[k].imag() * v.real()};
+      else values[k] *= v;
+      y[k * across] = narrowed<T>(values[k]);
     }
   }
 }
 
-Tensor cumsum_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
-  const ScanPlan plan = scan_plan(input, dim, dtype, "cumsum");
+template <Running op>
+Tensor running_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  const ScanPlan plan = scan_plan(input, dim, dtype, op == Running::sum ? "cumsum" : "cumprod");
   Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype());
   if (r.numel() == 0) return r;
   const int64_t length = plan.length, inner = plan.inner, across = inner == 1 ? length : 1;
@@ -72,9 +82,9 @@ Tensor cumsum_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
       for (int64_t g = b; g < e; ++g) {
         int64_t line = g % groups * kLines, at = g / groups * length * inner + line * across;
         if (together - line >= kLines) {
-          scan_lines<kLines>(x + at, y + at, length, inner, across);
+          scan_lines<op, kLines>(x + at, y + at, length, inner, across);
         } else {
-          for (; line < together; ++line, at += across) scan_lines<1>(x + at, y + at, length, inner, across);
+          for (; line < together; ++line, at += across) scan_lines<op, 1>(x + at, y + at, length, inner, across);
         }
       }
     });
@@ -114,10 +124,42 @@ TensorPair extrema_kernel(const Tensor& input, int64_t dim) {
   return {values, places};
 }
 
+/// Returns log(e^a + e^b); of equal infinities themselves.
+double log_add_exp(double a, double b) {
+  const double high = a >= b || a != a ? a : b, low = a >= b || a != a ? b : a;
+  return std::isinf(high) && a == b ? a : high + std::log1p(std::exp(low - high));
+}
+
+Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
+  check_floating(input, "logcumsumexp");
+  const ScanPlan plan = order_plan(input, dim, "logcumsumexp");
+  Tensor r = result_tensor(input.sizes(), input.dtype());
+  if (r.numel() == 0) return r;
+  const int64_t length = plan.length, inner = plan.inner;
+  visit<kFloats>(input.dtype(), [&]<class T>() {
+    const T* const x = plan.input.data_ptr<T>();
+    T* const y = r.data_ptr<T>();
+    parallel_for(plan.outer * inner, std::max<int64_t>(1, kGrain / (8 * length)), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const int64_t at = line / inner * length * inner + line % inner;
+        double sum = 0;
+        for (int64_t i = 0; i < length; ++i) {
+          const double v = double(x[at + i * inner]);
+          sum = i == 0 ? v : log_add_exp(sum, v);
+          y[at + i * inner] = T(sum);
+        }
+      }
+    });
+  });
+  return r;
+}
+
 }  // namespace
 
 void register_scan() {
-  ops::cumsum.set_kernel(DeviceType::cpu, cumsum_kernel);
+  ops::cumsum.set_kernel(DeviceType::cpu, running_kernel<Running::sum>);
+  ops::cumprod.set_kernel(DeviceType::cpu, running_kernel<Running::product>);
+  ops::logcumsumexp.set_kernel(DeviceType::cpu, logcumsumexp_kernel);
   ops::cummax.set_kernel(DeviceType::cpu, extrema_kernel<true>);
   ops::cummin.set_kernel(DeviceType::cpu, extrema_kernel<false>);
 }

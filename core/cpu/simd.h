@@ -423,6 +423,15 @@ template <class T>
 VESTA_INLINE Vec<T> fmin(Vec<T> a, Vec<T> b) {
   return select((a <= b) | (b != b), a, b);
 }
+/// Returns the number next to a towards b, lane by lane.
+template <class T>
+VESTA_INLINE Vec<T> nextafter(Vec<T> a, Vec<T> b) {
+  for (int i = 0; i < Vec<T>::N; ++i) {
+    if constexpr (sizeof(T) == 4) a.raw[i] = __builtin_nextafterf(a[i], b[i]);
+    if constexpr (sizeof(T) == 8) a.raw[i] = __builtin_nextafter(a[i], b[i]);
+  }
+  return a;
+}
 template <class T>
 VESTA_INLINE Vec<T> conj(Vec<T> x) {
   return x;

@@ -94,8 +94,78 @@ TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descend
   return {values, places};
 }
 
+/// Writes the places of ranks [first, first + count) of each line, by quickselect: the rest stays unsorted. Entries are
+/// all different, so that the result is that of a stable sort.
+template <class T>
+void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool largest, int64_t* places) {
+  using E = Entry<SortKey<T>, uint64_t>;
+  const T* const x = plan.input.data_ptr<T>();
+  const int64_t n = plan.length, next = plan.inner, last = first + count;
+  const auto flip = SortKey<T>(largest ? -1 : 0);
+  const auto before = [](const E& a, const E& b) { return a.key != b.key ? a.key < b.key : a.place < b.place; };
+  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    ScratchArray<E> scratch(Scratch::operand_a, size_t(n));
+    E* const e = scratch.data();
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t at = line / next * n * next + line % next, to = line / next * count * next + line % next;
+      for (int64_t i = 0; i < n; ++i) e[i] = {SortKey<T>(sort_key(x[at + i * next]) ^ flip), uint64_t(i)};
+      if (first > 0) std::nth_element(e, e + first, e + n, before);
+      else if (count == 1) std::swap(*e, *std::min_element(e, e + n, before));
+      if (count > 1) {
+        if (last < n) std::nth_element(e + first, e + last, e + n, before);
+        std::sort(e + first, e + last, before);
+      }
+      for (int64_t i = 0; i < count; ++i) places[to + i * next] = int64_t(e[first + i].place);
+    }
+  });
+}
+
+Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
+  const ScanPlan plan = order_plan(input, dim, "topk");
+  Dims sizes(input.sizes());
+  if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "topk"))] = count;
+  Tensor places = empty_tensor(sizes, DType::int64);
+  if (places.numel() == 0) return places;
+  visit<kReals | kBool>(input.dtype(), [&]<class T>() {
+    select_places<T>(plan, first, count, largest, places.data_ptr<int64_t>());
+  });
+  return places;
+}
+
+/// Returns how many elements of an ascending line are < v, or <= v (right); NaN is the largest.
+template <class T>
+int64_t rank_in(const T* line, int64_t n, T v, bool right) {
+  const auto key = sort_key(v);
+  int64_t low = 0;
+  while (n > 0) {
+    const int64_t half = n / 2;
+    const auto middle = sort_key(line[low + half]);
+    const bool before = right ? middle <= key : middle < key;
+    low = before ? low + half + 1 : low;
+    n = before ? n - half - 1 : half;
+  }
+  return low;
+}
+
+Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right) {
+  Tensor r = empty_tensor(values.sizes(), DType::int64);
+  const int64_t n = lines.size(-1), each = lines.dim() == 1 ? std::max<int64_t>(values.numel(), 1) : values.size(-1);
+  visit<kReals | kBool>(values.dtype(), [&]<class T>() {
+    const T *const line = lines.data_ptr<T>(), *const v = values.data_ptr<T>();
+    int64_t* const to = r.data_ptr<int64_t>();
+    parallel_for(values.numel(), kGrain / 8, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = rank_in(line + i / each * n, n, v[i], right);
+    });
+  });
+  return r;
+}
+
 }  // namespace
 
-void register_sort() { ops::sort_stable.set_kernel(DeviceType::cpu, sort_kernel); }
+void register_sort() {
+  ops::sort_stable.set_kernel(DeviceType::cpu, sort_kernel);
+  ops::_places_by_rank.set_kernel(DeviceType::cpu, places_by_rank_kernel);
+  ops::_searchsorted.set_kernel(DeviceType::cpu, searchsorted_kernel);
+}
 
 }  // namespace vesta::cpu

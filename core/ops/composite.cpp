@@ -11,6 +11,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -246,13 +247,6 @@ DType real_dtype(DType d) {
   return d == DType::complex64 ? DType::float32 : d == DType::complex128 ? DType::float64 : d;
 }
 
-/// Raises x >= 0 to a positive power below 1. At 0, where the slope is infinite, the gradient is 0, as PyTorch has it.
-Tensor root(const Tensor& x, double exponent) {
-  Tensor zero = eq(x, 0);
-  Tensor safe = where(zero, wrapped(1.0), x);
-  return where(zero, wrapped(0.0), exponent == 0.5 ? sqrt(safe) : pow(safe, wrapped(exponent)));
-}
-
 /// Sums a >= 0 to the power of p. The gradient at 0 is 0 where the slope would be infinite.
 Tensor sum_of_powers(const Tensor& a, double p, const MaybeDims& dim, bool keepdim) {
   if (p >= 1) return sum(pow(a, wrapped(p)), dim, keepdim);
@@ -277,7 +271,7 @@ Tensor var_correction_composite(const Tensor& input, const MaybeDims& dim, Maybe
 }
 
 Tensor std_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction, bool keepdim) {
-  return root(variance(input, dim, correction, keepdim, "std"), 0.5).to(real_dtype(input.dtype()));
+  return _root(variance(input, dim, correction, keepdim, "std"), 0.5).to(real_dtype(input.dtype()));
 }
 
 TensorPair var_mean_correction_composite(const Tensor& input, const MaybeDims& dim, MaybeScalar correction,
@@ -323,7 +317,8 @@ Tensor count_nonzero_dim_IntList_composite(const Tensor& input, IntList dim) {
 
 Tensor nansum_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   check_real(input, "nansum");
-  return sum(is_float(input.dtype()) ? where(isnan(input), wrapped(0.0), input) : input, dim, keepdim, dtype);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return sum(is_float(input.dtype()) ? _nan_to_num(input, 0, infinity, -infinity) : input, dim, keepdim, dtype);
 }
 
 Tensor nanmean_composite(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
@@ -365,13 +360,14 @@ Tensor norm_composite(const Tensor& input, double p, const MaybeDims& dim, bool 
               input.sizes(), " (input), which has no such norm.");
   Tensor x = widened(dtype ? input.to(*dtype) : input), r;
   Tensor a = p == 2 && !x.is_complex() ? x : abs(x);
-  if (p == 2) r = root(sum(square(a), dim, keepdim), 0.5);
+  if (p == 2) r = _root(sum(square(a), dim, keepdim), 0.5);
   else if (p == 1) r = sum(a, dim, keepdim);
   else if (p == 0) r = sum(where(isnan(a), wrapped(1.0), sign(a)), dim, keepdim);
   else if (p == infinity) r = amax(a, dim, keepdim);
   else if (p == -infinity) r = amin(a, dim, keepdim);
   else if (p > 0)
-    r = p > 1 ? root(sum_of_powers(a, p, dim, keepdim), 1 / p) : pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
+    r = p > 1 ? _root(sum_of_powers(a, p, dim, keepdim), 1 / p)
+              : pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
   else r = pow(sum_of_powers(a, p, dim, keepdim), wrapped(1 / p));
   return r.to(real_dtype(dtype.value_or(input.dtype())));
 }

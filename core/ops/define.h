@@ -75,8 +75,11 @@ Tensor run_on_copy(const Tensor& input, A... a) {
 /// The in-place twin of an op: the op, and a copy of the result onto its first operand.
 template <auto& op, auto& inplace, class... A>
 Tensor run_and_copy(const Tensor& input, A... a) {
-  // What the gradient saves must stay as it was: of a recorded input a copy is taken, as every in-place op does.
-  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? ::vesta::clone(input) : input;
+  // What the gradient saves must stay as it was: a copy is taken if the call is
+  // recorded, as every in-place op does. (Another operand may be what records it.)
+  const bool recorded = layer_state.grad_enabled &&
+                        (input.requires_grad() || ((dispatch::bits(a) | ... | uint8_t(0)) & bit(Layer::autograd)) != 0);
+  const Tensor before = recorded ? ::vesta::clone(input) : input;
   return write_result(input, op(before, static_cast<A>(a)...), inplace.name);
 }
 

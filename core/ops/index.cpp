@@ -191,25 +191,68 @@ int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index) {
   return d;
 }
 
-int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  check_defined(index, "scatter_add_", "index");
-  check_defined(src, "scatter_add_", "src");
-  int64_t d = wrap_dim(dim, self.dim(), "scatter_add_");
-  VESTA_CHECK(src.dtype() == self.dtype(), runtime, "scatter_add_: Expected self.dtype to be equal to src.dtype, got ",
+namespace {
+
+/// Checks the dtypes and shapes of a scatter; returns the dimension.
+int64_t check_scatter_of(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const char* op) {
+  check_defined(index, op, "index");
+  check_defined(src, op, "src");
+  int64_t d = wrap_dim(dim, self.dim(), op);
+  VESTA_CHECK(src.dtype() == self.dtype(), runtime, op, ": Expected self.dtype to be equal to src.dtype, got ",
               self.dtype(), " and ", src.dtype(), ".");
   if (index.numel() == 0) return d;
   bool same = index.dim() == self.dim() && src.dim() == self.dim();
-  VESTA_CHECK(same, runtime,
-              "scatter_add_: Index tensor must have the same number of dimensions as self and src tensors, got ",
+  VESTA_CHECK(same, runtime, op,
+              ": Index tensor must have the same number of dimensions as self and src tensors, got ",
               index.dim(), ", ", self.dim(), " and ", src.dim(), ".");
   for (int64_t k = 0; k < self.dim(); ++k) {
     int64_t n = index.sizes()[size_t(k)];
-    VESTA_CHECK((k == d || n <= self.sizes()[size_t(k)]) && n <= src.sizes()[size_t(k)], runtime,
-                "scatter_add_: Expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
+    VESTA_CHECK((k == d || n <= self.sizes()[size_t(k)]) && n <= src.sizes()[size_t(k)], runtime, op,
+                ": Expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
                 " apart from dimension ", d, " and to be no larger than src ", src.sizes(), ".");
   }
   return d;
 }
+
+}  // namespace
+
+int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  return check_scatter_of(self, dim, index, src, "scatter_add_");
+}
+
+ScatterPlan scatter_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const char* op) {
+  check_defined(index, op, "index");
+  check_defined(src, op, "src");
+  Tensor from = src;
+  if (src.impl()->wrapped_number) {  // one element, repeated
+    Tensor element = empty_tensor({}, self.dtype(), self.device());
+    fill_values(element, src.item(), op);
+    from = ops::expand.kernel(element, index.sizes(), false);
+  }
+  return {check_scatter_of(self, dim, index, from, op), from};
+}
+
+ScatterOp scatter_op(Text reduce) {
+  VESTA_CHECK(reduce == "prod" || reduce == "amax" || reduce == "amin", runtime,
+              "scatter_reduce: expected 'prod', 'amax' or 'amin', got '", reduce, "' (reduce).");
+  return reduce == "prod" ? ScatterOp::product : reduce == "amax" ? ScatterOp::larger : ScatterOp::smaller;
+}
+
+namespace {
+
+/// scatter_reduce for one that is no sum: what was there takes no part unless include_self.
+Tensor scatter_reduced(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce,
+                       bool include_self) {
+  Tensor r = empty_tensor(input.sizes(), input.dtype(), input.device());
+  copy_values(r, input);
+  if (!include_self) {  // the places start with 1, or with one of those that go there
+    if (reduce == "prod") scatter_(r, dim, index, wrapped(int64_t(1)));
+    else scatter_(r, dim, index, src);
+  }
+  return _scatter_combine_(r, dim, index, src, reduce);
+}
+
+}  // namespace
 
 Tensor check_put_values(const Tensor& self, const IndexPlan& plan, const Tensor& values) {
   VESTA_CHECK(values.dtype() == self.dtype(), runtime,
@@ -304,6 +347,7 @@ Tensor flip_kernel(const Tensor& input, IntList dims) {
 }  // namespace
 
 void register_index_ops() {
+  ops::_scatter_reduce.set_kernel(&scatter_reduced);
   ops::cat.set_kernel(&cat_kernel);
   ops::flip.set_kernel(&flip_kernel);
 }

@@ -38,6 +38,18 @@ struct FillPlan {
 VESTA_API FillPlan fill_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value);
 /// Checks gather and returns the dimension.
 VESTA_API int64_t check_gather(const Tensor& input, int64_t dim, const Tensor& index);
+/// A scatter after its checks: the dimension, and src of self's dtype, of index's shape where it was a number.
+struct ScatterPlan {
+  int64_t dim;
+  Tensor src;
+};
+VESTA_API ScatterPlan scatter_plan(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                                   const char* op);
+/// How a scatter combines a place with what goes there.
+enum class ScatterOp : uint8_t { product, larger, smaller };
+/// Reads scatter_reduce's text: 'prod', 'amax' or 'amin'.
+VESTA_API ScatterOp scatter_op(Text reduce);
+
 /// Checks scatter_add_ and returns the dimension.
 VESTA_API int64_t check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);
 /// Checks index_put_'s values; they are returned expanded to the plan's result.

@@ -10,9 +10,6 @@ namespace vesta {
 
 VESTA_DEFINE_OPS(VESTA_OPS_LINALG)
 
-namespace {
-
-/// Raises unless `t` holds matrices of a dtype that LAPACK has.
 void check_matrices(const Tensor& t, const char* op, const char* argument) {
   VESTA_CHECK(is_differentiable(t.dtype()), not_implemented, op,
               ": Expected a floating point or complex tensor as input. Got ", t.dtype(), " (", argument, ").");
@@ -21,6 +18,8 @@ void check_matrices(const Tensor& t, const char* op, const char* argument) {
   VESTA_CHECK(t.dim() >= 2, runtime, op, ": The input tensor ", argument, " must have at least 2 dimensions, got ",
               t.sizes(), ".");
 }
+
+namespace {
 
 Dims batch_of(const Tensor& t) { return Dims(t.sizes().first(size_t(t.dim() - 2))); }
 
@@ -67,6 +66,16 @@ TriangularShape triangular_shape(const Tensor& A, const Tensor& B, bool left) {
   VESTA_CHECK((left ? s.rows : s.columns) == s.order, runtime, op, ": Incompatible shapes of A and B for the equation ",
               left ? "AX = B" : "XA = B", " (", s.order, "x", s.order, " and ", s.rows, "x", s.columns, ").");
   s.count = numel_of(s.batch, op);
+  return s;
+}
+
+MatrixShape matrix_shape(const Tensor& A, const char* op, const char* argument, bool square) {
+  check_matrices(A, op, argument);
+  MatrixShape s{batch_of(A), 0, A.size(-2), A.size(-1), 0};
+  VESTA_CHECK(!square || s.rows == s.columns, runtime, op, ": ", argument,
+              " must be batches of square matrices, but they are ", s.rows, " by ", s.columns, " matrices.");
+  s.count = numel_of(s.batch, op);
+  s.rank = std::min(s.rows, s.columns);
   return s;
 }
 

@@ -9,6 +9,9 @@ namespace vesta {
 
 VESTA_DECLARE_OPS(VESTA_OPS_LINALG)
 
+/// Raises unless `t` holds matrices of a dtype that LAPACK has.
+VESTA_API void check_matrices(const Tensor& t, const char* op, const char* argument);
+
 /// How much of a QR decomposition is asked for.
 enum class QrMode : uint8_t { reduced, complete, r };
 /// Reads linalg.qr's mode. Error(value) for another text.
@@ -31,6 +34,14 @@ struct TriangularShape {
 };
 /// Checks linalg.solve_triangular's operands and broadcasts their batches.
 VESTA_API TriangularShape triangular_shape(const Tensor& A, const Tensor& B, bool left);
+
+/// Matrices [rows, columns], `count` of them, and the smaller of both sizes.
+struct MatrixShape {
+  Dims batch;
+  int64_t count, rows, columns, rank;
+};
+/// Checks the operand of a decomposition. Error(runtime): no matrices, or (square) not of equal sizes.
+VESTA_API MatrixShape matrix_shape(const Tensor& A, const char* op, const char* argument, bool square);
 
 /// Makes uninitialised matrices [batch, rows, columns] whose columns are dense: LAPACK's order.
 VESTA_API Tensor empty_by_columns(IntSpan batch, int64_t rows, int64_t columns, const Tensor& like);

@@ -79,9 +79,10 @@ namespace adl_call {
 #define VESTA_MATH_UNARY(X)                                                                                            \
   X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin)       \
   X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(normal_cdf) X(lgamma) X(sigmoid) \
-  X(floor) X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf) X(isfinite)
+  X(floor) X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf) X(isfinite)    \
+  X(signbit)
 #define VESTA_MATH_BINARY(X)                                                                                           \
-  X(pow) X(atan2) X(fmod) X(hypot) X(copysign) X(maximum) X(minimum) X(fmax) X(fmin)
+  X(pow) X(atan2) X(fmod) X(hypot) X(copysign) X(maximum) X(minimum) X(fmax) X(fmin) X(nextafter)
 VESTA_MATH_UNARY(VESTA_MATH_POISON)
 VESTA_MATH_BINARY(VESTA_MATH_POISON)
 void select() = delete;
@@ -186,6 +187,7 @@ VESTA_MATH_C2(hypot)
 VESTA_MATH_C2(copysign)
 VESTA_MATH_C2(fmax)
 VESTA_MATH_C2(fmin)
+VESTA_MATH_C2(nextafter)
 #undef VESTA_MATH_C1
 #undef VESTA_MATH_C2
 
@@ -230,6 +232,12 @@ VESTA_HD VESTA_INLINE bool isinf(T x) {
 template <Real T>
 VESTA_HD VESTA_INLINE bool isfinite(T x) {
   return abs(x) < static_cast<T>(INFINITY);
+}
+
+/// Tells whether the sign is negative: that of -0 and of NaN too.
+template <Real T>
+VESTA_HD VESTA_INLINE bool signbit(T x) {
+  return copysign(T(1), x) < T(0);
 }
 
 /// Gives -1, 0 or 1; 0 for NaN, as torch.sign does.
@@ -371,6 +379,44 @@ VESTA_HD VESTA_INLINE T pow(T base, T exponent) {
     square *= square;
   }
   return static_cast<T>(result);
+}
+
+/// Tells whether an integer is negative.
+template <Integer T>
+VESTA_HD VESTA_INLINE bool signbit(T x) {
+  if constexpr (std::is_signed_v<T>) return x < T(0);
+  else return false;
+}
+/// Shifts to the left, wrapping; a shift by a negative number or by all bits gives 0.
+template <Integer T>
+VESTA_HD VESTA_INLINE T left_shift(T a, T b) {
+  constexpr int bits = 8 * int(sizeof(T));
+  if (signbit(b) || b >= T(bits)) return T(0);
+  return static_cast<T>(static_cast<Unsigned<T>>(a) << static_cast<int>(b));
+}
+/// Shifts to the right, keeping the sign; a shift by a negative number or by all bits leaves the sign alone.
+template <Integer T>
+VESTA_HD VESTA_INLINE T right_shift(T a, T b) {
+  constexpr int bits = 8 * int(sizeof(T));
+  if (signbit(b) || b >= T(bits)) return signbit(a) ? static_cast<T>(-1) : T(0);
+  return static_cast<T>(a >> static_cast<int>(b));
+}
+/// Gives the greatest common divisor (Euclid), 0 for zeros.
+template <Integer T>
+VESTA_HD VESTA_INLINE T gcd(T a, T b) {
+  while (b != T(0)) {
+    const T rest = fmod(a, b);
+    a = b;
+    b = rest;
+  }
+  return abs(a);
+}
+/// Gives the least common multiple, wrapping; 0 if either is 0.
+template <Integer T>
+VESTA_HD VESTA_INLINE T lcm(T a, T b) {
+  const T divisor = gcd(a, b);
+  if (divisor == T(0)) return T(0);
+  return abs(static_cast<T>(static_cast<Unsigned<T>>(trunc_divide(a, divisor)) * static_cast<Unsigned<T>>(b)));
 }
 
 /// Gives the sign of a real number: sgn is sign there, and differs for complex numbers only.

@@ -6,6 +6,7 @@
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/distance.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/fft.h>
@@ -14,6 +15,7 @@
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/optim.h>
 #include <vesta/core/ops/pool.h>
 #include <vesta/core/ops/random.h>
@@ -24,6 +26,7 @@
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/special.h>
 #include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>
 

@@ -1,7 +1,8 @@
 // Checks of pointwise ops that look at values: integers have no infinity to divide into.
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/compare.h>
-#include <vesta/core/ops/pointwise/arithmetic.h>
+#include <vesta/core/ops/pointwise/activation.h>
+#include <vesta/core/ops/pointwise/numbers.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/reduce.h>
 
@@ -36,6 +37,22 @@ void check_integer_exponent(const Tensor* const* in, const double*) {
   if (!exponent.impl()->wrapped_number || !is_integral(in[0]->dtype()) || exponent.dtype() != DType::int64) return;
   VESTA_CHECK(exponent.item<int64_t>() >= 0, runtime,
               "pow: Integers to negative integer powers are not allowed. Convert the base to float first.");
+}
+
+void check_integer_value(const Tensor* const* in, const double* params) {
+  if (params[0] == 1) return;
+  Promotion types;
+  for (int i = 0; i < 3; ++i) types.see(*in[i]);
+  if (!is_differentiable(types.result())) check_factor(types.result(), params[0], "addcmul", "value");
+}
+
+void check_celu_alpha(const Tensor* const*, const double* params) {
+  VESTA_CHECK(params[0] != 0, runtime, "celu: expected an alpha that is not 0, got 0 (alpha). ZeroDivisionError.");
+}
+
+void check_softshrink_lambd(const Tensor* const*, const double* params) {
+  VESTA_CHECK(params[0] >= 0, runtime, "softshrink: lambda must be greater or equal to 0, but found to be ", params[0],
+              ".");
 }
 
 }  // namespace VESTA_ISA_NS

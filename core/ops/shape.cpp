@@ -44,8 +44,8 @@ Tensor tile_composite(const Tensor& input, IntList dims) {
 Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output_size) {
   VESTA_CHECK(repeats.dim() == 1, runtime, "repeat_interleave: repeat_interleave only accepts a 1-d tensor as ",
               "repeats, got shape ", repeats.sizes(), ".");
-  VESTA_CHECK(repeats.dtype() == DType::int64 || repeats.dtype() == DType::int32, runtime,
-              "repeat_interleave: expected repeats of dtype int64 or int32, got ", repeats.dtype(), ".");
+  VESTA_CHECK(is_integral(repeats.dtype()) && repeats.dtype() != DType::bool_, runtime,
+              "repeat_interleave: expected repeats of an integer dtype, got ", repeats.dtype(), ".");
   NoGrad off;
   const Tensor counts = repeats.to(DType::int64);
   VESTA_CHECK(counts.numel() == 0 || amin(counts).item<int64_t>() >= 0, runtime,
@@ -57,7 +57,7 @@ Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output
   const Tensor starts = sub(cumsum(counts, 0), counts);
   const Tensor marks = zeros({total + 1}, DType::int64, counts.device());
   index_add_(marks, 0, starts, ones_like(counts));
-  return sub(cumsum(narrow(marks, 0, 0, total), 0), 1).to(repeats.dtype());
+  return sub(cumsum(narrow(marks, 0, 0, total), 0), 1).to(repeats.dtype() == DType::int32 ? DType::int32 : DType::int64);
 }
 
 Tensor repeat_interleave_self_Tensor_composite(const Tensor& input, const Tensor& repeats, MaybeInt dim,

@@ -28,24 +28,37 @@ Tensor msort_composite(const Tensor& x) {
   return std::get<0>(sort(x, 0));
 }
 
+Tensor _places_by_rank_composite(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
+  const Tensor order = std::get<1>(sort(input, MaybeBool(true), dim, largest));
+  return input.dim() == 0 ? order : contiguous(narrow(order, dim, first, count));
+}
+
+namespace {
+
+/// Returns the elements of ranks first, first + 1, ... along d, and their indices.
+TensorPair at_ranks(const Tensor& input, int64_t first, int64_t count, int64_t d, bool largest) {
+  if (input.dim() == 0) return {clone(input), zeros(IntList(), DType::int64, input.device())};
+  const Tensor places = _places_by_rank(input, first, count, d, largest);
+  return {gather(input, d, places), places};
+}
+
+}  // namespace
+
 TensorPair topk_composite(const Tensor& input, int64_t k, int64_t dim, bool largest, bool) {
   check_real(input, "topk");
   const int64_t d = wrap_dim(dim, input.dim(), "topk"), n = input.dim() ? input.size(d) : 1;
   VESTA_CHECK(k >= 0 && k <= n, runtime, "topk: selected index k out of range: expected k in [0, ", n, "], got ", k,
               ".");
-  const auto [values, indices] = sort(input, MaybeBool(true), d, largest);
-  if (input.dim() == 0) return {values, indices};
-  return {contiguous(narrow(values, d, 0, k)), contiguous(narrow(indices, d, 0, k))};
+  return at_ranks(input, 0, k, d, largest);
 }
 
 namespace {
 
 /// Returns the k-th element, from 0, of a sorted line and its index, without the dimension unless it is kept.
 TensorPair at_rank(const Tensor& input, int64_t k, int64_t d, bool keepdim) {
-  const auto [values, indices] = sort(input, MaybeBool(true), d, false);
-  if (input.dim() == 0) return {values, indices};
-  if (!keepdim) return {clone(select(values, d, k)), clone(select(indices, d, k))};
-  return {clone(narrow(values, d, k, 1)), clone(narrow(indices, d, k, 1))};
+  const auto [values, places] = at_ranks(input, k, 1, d, false);
+  if (keepdim || input.dim() == 0) return {values, places};
+  return {squeeze(values, d), squeeze(places, d)};
 }
 
 }  // namespace
@@ -75,6 +88,12 @@ TensorPair median_dim_composite(const Tensor& input, int64_t dim, bool keepdim) 
   return {keepdim ? values : squeeze(values, d), first};
 }
 
+Tensor shared_extremum(const Tensor& input, const Tensor& value) {
+  if (!layer_state.grad_enabled || !input.requires_grad()) return value;
+  const Tensor equal = logical_or(eq(input, value), logical_and(isnan(value), isnan(input)));
+  return amax(where(equal, input, wrapped(-std::numeric_limits<double>::infinity())));
+}
+
 Tensor median_composite(const Tensor& input) {
   check_real(input, "median");
   if (input.numel() == 0) {
@@ -82,7 +101,11 @@ Tensor median_composite(const Tensor& input) {
                 "shape ", input.sizes(), ".");
     return full(IntList(), std::numeric_limits<double>::quiet_NaN(), input.dtype(), input.device());
   }
-  return std::get<0>(median(reshape(input, -1), 0));
+  const Tensor value = [&] {
+    NoGrad off;
+    return std::get<0>(median(reshape(input, -1), 0));
+  }();
+  return shared_extremum(input, value);
 }
 
 Tensor quantile_scalar_composite(const Tensor& input, double q, MaybeInt dim, bool keepdim, Text interpolation) {

@@ -6,6 +6,7 @@
 #include <vesta/core/ops/lists/compare.h>
 #include <vesta/core/ops/lists/conv.h>
 #include <vesta/core/ops/lists/copy.h>
+#include <vesta/core/ops/lists/distance.h>
 #include <vesta/core/ops/lists/explog.h>
 #include <vesta/core/ops/lists/factory.h>
 #include <vesta/core/ops/lists/fft.h>
@@ -14,6 +15,7 @@
 #include <vesta/core/ops/lists/loss.h>
 #include <vesta/core/ops/lists/matmul.h>
 #include <vesta/core/ops/lists/norm.h>
+#include <vesta/core/ops/lists/numbers.h>
 #include <vesta/core/ops/lists/optim.h>
 #include <vesta/core/ops/lists/pool.h>
 #include <vesta/core/ops/lists/random.h>
@@ -24,6 +26,7 @@
 #include <vesta/core/ops/lists/shape.h>
 #include <vesta/core/ops/lists/softmax.h>
 #include <vesta/core/ops/lists/sort.h>
+#include <vesta/core/ops/lists/special.h>
 #include <vesta/core/ops/lists/trigonometric.h>
 #include <vesta/core/ops/lists/view.h>
 
@@ -34,7 +37,9 @@
   X(trigonometric, VESTA_OPS_TRIGONOMETRIC)                                                                            \
   X(activation, VESTA_OPS_ACTIVATION)                                                                                  \
   X(compare, VESTA_OPS_COMPARE)                                                                                        \
-  X(select, VESTA_OPS_SELECT)
+  X(select, VESTA_OPS_SELECT)                                                                                          \
+  X(numbers, VESTA_OPS_NUMBERS)                                                                                        \
+  X(special, VESTA_OPS_SPECIAL)
 #define VESTA_STRUCTURED_TOPICS(X)                                                                                     \
   X(view, VESTA_OPS_VIEW)                                                                                              \
   X(copy, VESTA_OPS_COPY)                                                                                              \
@@ -43,6 +48,7 @@
   X(factory, VESTA_OPS_FACTORY)                                                                                        \
   X(random, VESTA_OPS_RANDOM)                                                                                          \
   X(matmul, VESTA_OPS_MATMUL)                                                                                          \
+  X(distance, VESTA_OPS_DISTANCE)                                                                                      \
   X(linalg, VESTA_OPS_LINALG)                                                                                          \
   X(fft, VESTA_OPS_FFT)                                                                                                \
   X(conv, VESTA_OPS_CONV)                                                                                              \

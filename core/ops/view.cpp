@@ -165,6 +165,38 @@ Tensor as_strided(const Tensor& t, IntList size, IntList stride, MaybeInt storag
   return alias(t, size, stride, storage_offset.value_or(t.storage_offset()), "as_strided");
 }
 
+Tensor view_as_real(const Tensor& t) {
+  VESTA_CHECK(t.is_complex(), runtime, "view_as_real: is only supported for complex tensors, got ", t.dtype(), ".");
+  Dims sizes(t.sizes()), strides(t.strides());
+  for (int64_t& stride : strides) stride = checked_mul(stride, 2, "view_as_real");
+  sizes.push_back(2);
+  strides.push_back(1);
+  return alias(t, sizes, strides, 2 * t.storage_offset(),
+               t.dtype() == DType::complex64 ? DType::float32 : DType::float64, "view_as_real");
+}
+
+Tensor view_as_complex(const Tensor& t) {
+  VESTA_CHECK(t.dtype() == DType::float32 || t.dtype() == DType::float64, runtime,
+              "view_as_complex: is only supported for tensors of float32 and float64, got ", t.dtype(), ".");
+  VESTA_CHECK(t.dim() > 0 && t.sizes().back() == 2, runtime,
+              "view_as_complex: Tensor must have a last dimension of size 2, got shape ", t.sizes(), ".");
+  VESTA_CHECK(t.strides().back() == 1, runtime,
+              "view_as_complex: Tensor must have a last dimension with stride 1, got ", t.strides().back(), ".");
+  VESTA_CHECK(t.storage_offset() % 2 == 0, runtime,
+              "view_as_complex: Tensor must have a storage_offset divisible by 2, got ", t.storage_offset(), ".");
+  Dims sizes(t.sizes()), strides(t.strides());
+  sizes.pop_back();
+  strides.pop_back();
+  for (size_t d = 0; d < strides.size(); ++d) {
+    VESTA_CHECK(strides[d] % 2 == 0, runtime,
+                "view_as_complex: Tensor must have a stride divisible by 2 for all but last dimension, got ",
+                t.strides(), ".");
+    strides[d] /= 2;
+  }
+  return alias(t, sizes, strides, t.storage_offset() / 2,
+               t.dtype() == DType::float32 ? DType::complex64 : DType::complex128, "view_as_complex");
+}
+
 }  // namespace
 }  // namespace view_ops
 
@@ -179,6 +211,8 @@ void register_view_ops() {
   ops::slice.set_kernel(&view_ops::slice);
   ops::diagonal.set_kernel(&view_ops::diagonal);
   ops::as_strided.set_kernel(&view_ops::as_strided);
+  ops::view_as_real.set_kernel(&view_ops::view_as_real);
+  ops::view_as_complex.set_kernel(&view_ops::view_as_complex);
 }
 
 }  // namespace vesta

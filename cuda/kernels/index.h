@@ -77,6 +77,10 @@ struct ElementMoves {
 void run_gather(const ElementMoves& m, int64_t item);
 /// Queues self at index += other, one thread per line.
 void run_scatter_lines(const ElementMoves& m, DType dtype);
+/// How elements are combined with a place.
+enum class Combine : uint8_t { product, larger, smaller };
+/// Queues self at index = combined with other, one thread per line, for real dtypes and bool.
+void run_combine_lines(const ElementMoves& m, DType dtype, Combine how);
 /// Queues keys[i] = (offset of element i's place in self) / unit, or bad_key.
 void run_scatter_keys(const ElementMoves& m, void* keys);
 

@@ -90,6 +90,37 @@ VESTA_KERNEL void scatter_lines_kernel(Walk<Index, 3> walk, ElementMoves m) {
   }
 }
 
+/// Multiplies, or keeps the larger or smaller; NaN wins.
+template <class T>
+VESTA_DEVICE T combined(T a, T b, Combine how) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return how == Combine::larger ? a || b : a && b;
+  } else {
+    if (how == Combine::product) return T(a * b);
+    if (a != a) return a;
+    return b != b || (how == Combine::larger ? b > a : b < a) ? b : a;
+  }
+}
+
+/// Combines along lines of the indexed dimension, one thread per line.
+template <class T, class Index>
+VESTA_KERNEL void combine_lines_kernel(Walk<Index, 3> walk, ElementMoves m, Combine how) {
+  const Index i = thread_number<Index>();
+  if (i >= Index(m.total)) return;
+  int64_t offset[3];
+  walk.offsets(i, offset);
+  for (int64_t k = 0; k < m.length; ++k) {
+    const int64_t at = *reinterpret_cast<const int64_t*>(m.index + offset[1] + k * m.index_step);
+    if (uint64_t(at) >= uint64_t(m.size)) {
+      report(m.fault, FaultKind::element_index, m.name, at, m.size, m.dim);
+      continue;
+    }
+    T* to = reinterpret_cast<T*>(m.self + offset[0] + at * m.stride);
+    const T v = *reinterpret_cast<const T*>(m.other + offset[2] + k * m.other_step);
+    *to = convert<T>(combined(convert<compute_of<T>>(*to), convert<compute_of<T>>(v), how));
+  }
+}
+
 template <class T, class Index>
 void add(const Moves& m, double alpha) {
   const SortedAdditions<Index> a{m.self,
@@ -128,6 +159,17 @@ void run_scatter_lines(const ElementMoves& m, DType dtype) {
   visit_device<kAll>(dtype, [&]<class T>() {
     if (m.wide) scatter_lines<T, uint64_t>(m);
     else scatter_lines<T, uint32_t>(m);
+  });
+}
+
+void run_combine_lines(const ElementMoves& m, DType dtype, Combine how) {
+  visit_device<kReals | kBool>(dtype, [&]<class T>() {
+    auto launch = [&]<class Index>(Index) {
+      launch_independent(m.name, combine_lines_kernel<T, Index>, linear_shape(uint64_t(m.total), kThreads, m.stream),
+                         Walk<Index, 3>(m.walk), m, how);
+    };
+    if (m.wide) launch(uint64_t());
+    else launch(uint32_t());
   });
 }
 

@@ -28,6 +28,30 @@ VESTA_KERNEL void scan_lines_kernel(ScanLaunch l) {
   }
 }
 
+/// Multiplies along lines, or adds logarithms' numbers, one thread per line.
+template <class T, bool logarithms>
+VESTA_KERNEL void combine_lines_kernel(ScanLaunch l) {
+  const int64_t line = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (line >= l.outer * l.inner) return;
+  const int64_t first = line / l.inner * l.length * l.inner + line % l.inner;
+  const T* in = static_cast<const T*>(l.in) + first;
+  T* out = static_cast<T*>(l.out) + first;
+  using C = compute_of<T>;
+  C value = convert<C>(in[0]);
+  out[0] = in[0];
+  for (int64_t i = 1; i < l.length; ++i) {
+    const C v = convert<C>(in[i * l.inner]);
+    if constexpr (logarithms) {
+      const bool first_higher = value >= v || value != value;
+      const C high = first_higher ? value : v, low = first_higher ? v : value;
+      value = value == v && math::isinf(v) ? v : C(high + math::log1p(math::exp(low - high)));
+    } else {
+      value = C(value * v);
+    }
+    out[i * l.inner] = convert<T>(value);
+  }
+}
+
 template <class T>
 VESTA_KERNEL void scan_pieces_kernel(ScanLaunch l, int64_t pieces) {
   using S = SumOf<T>;
@@ -54,6 +78,20 @@ void run_scan_lines(const ScanLaunch& l) {
   const uint64_t lines = uint64_t(l.outer) * uint64_t(l.inner);
   visit_device<kReals>(l.dtype, [&]<class T>() {
     launch_independent("scan_lines", scan_lines_kernel<T>, linear_shape(lines, kThreads, l.stream), l);
+  });
+}
+
+void run_product_lines(const ScanLaunch& l) {
+  const uint64_t lines = uint64_t(l.outer) * uint64_t(l.inner);
+  visit_device<kNumbers>(l.dtype, [&]<class T>() {
+    launch_independent("cumprod", combine_lines_kernel<T, false>, linear_shape(lines, kThreads, l.stream), l);
+  });
+}
+
+void run_log_sum_lines(const ScanLaunch& l) {
+  const uint64_t lines = uint64_t(l.outer) * uint64_t(l.inner);
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    launch_independent("logcumsumexp", combine_lines_kernel<T, true>, linear_shape(lines, kThreads, l.stream), l);
   });
 }
 

@@ -27,6 +27,10 @@ bool scans_lines(const Launch& l) {
 }
 /// Queues in -> out, a thread per line.
 void run_scan_lines(const ScanLaunch& l);
+/// Queues in -> out with products instead of sums; complex numbers too.
+void run_product_lines(const ScanLaunch& l);
+/// Queues in -> out with log(e^a + e^b) instead of a + b; floating-point numbers only.
+void run_log_sum_lines(const ScanLaunch& l);
 /// Queues in -> out or totals, a block per piece of a line. `out` may be `in`.
 void run_scan_pieces(const ScanLaunch& l);
 

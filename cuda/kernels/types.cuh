@@ -87,6 +87,47 @@ VESTA_COMPLEX Complex<T> tanh(Complex<T> z) {
   const T below = s * s + u * u;
   return {s * c / below, t * u / below};
 }
+VESTA_COMPLEX Complex<T> sinh(Complex<T> z) {
+  return {math::sinh(z.re) * math::cos(z.im), math::cosh(z.re) * math::sin(z.im)};
+}
+VESTA_COMPLEX Complex<T> cosh(Complex<T> z) {
+  return {math::cosh(z.re) * math::cos(z.im), math::sinh(z.re) * math::sin(z.im)};
+}
+/// Multiplies by i, and by -i.
+VESTA_COMPLEX Complex<T> turned(Complex<T> z) { return {-z.im, z.re}; }
+VESTA_COMPLEX Complex<T> turned_back(Complex<T> z) { return {z.im, -z.re}; }
+VESTA_COMPLEX Complex<T> tan(Complex<T> z) { return turned_back(tanh(turned(z))); }
+// The inverse functions by roots of 1 - z and 1 + z, which keep the branch cuts and the small part of a result (Kahan,
+// "Branch cuts for complex elementary functions", 1987).
+VESTA_COMPLEX Complex<T> asin(Complex<T> z) {
+  const Complex<T> low = sqrt(Complex<T>(T(1) - z.re, -z.im)), high = sqrt(Complex<T>(T(1) + z.re, z.im));
+  return {math::atan2(z.re, (low * high).re), math::asinh(low.re * high.im - low.im * high.re)};
+}
+VESTA_COMPLEX Complex<T> acos(Complex<T> z) {
+  const Complex<T> low = sqrt(Complex<T>(T(1) - z.re, -z.im)), high = sqrt(Complex<T>(T(1) + z.re, z.im));
+  return {T(2) * math::atan2(low.re, high.re), math::asinh(high.re * low.im - high.im * low.re)};
+}
+VESTA_COMPLEX Complex<T> acosh(Complex<T> z) {
+  const Complex<T> low = sqrt(Complex<T>(z.re - T(1), z.im)), high = sqrt(Complex<T>(z.re + T(1), z.im));
+  return {math::asinh(low.re * high.re + low.im * high.im), T(2) * math::atan2(low.im, high.re)};
+}
+VESTA_COMPLEX Complex<T> asinh(Complex<T> z) { return turned_back(asin(turned(z))); }
+VESTA_COMPLEX Complex<T> atanh(Complex<T> z) {
+  const T x = z.re, y = z.im, below = (T(1) - x) * (T(1) - x) + y * y;
+  return {math::log1p(T(4) * x / below) / T(4), math::atan2(y + y, (T(1) - x) * (T(1) + x) - y * y) / T(2)};
+}
+VESTA_COMPLEX Complex<T> atan(Complex<T> z) { return turned_back(atanh(turned(z))); }
+VESTA_COMPLEX Complex<T> exp2(Complex<T> z) {
+  return exp(Complex<T>(z.re * T(0.693147180559945309417), z.im * T(0.693147180559945309417)));
+}
+VESTA_COMPLEX Complex<T> log2(Complex<T> z) {
+  const Complex<T> natural = log(z);
+  return {natural.re * T(1.44269504088896340736), natural.im * T(1.44269504088896340736)};
+}
+VESTA_COMPLEX Complex<T> log10(Complex<T> z) {
+  const Complex<T> natural = log(z);
+  return {natural.re * T(0.434294481903251827651), natural.im * T(0.434294481903251827651)};
+}
 VESTA_COMPLEX Complex<T> sigmoid(Complex<T> z) { return Complex<T>(T(1)) / (Complex<T>(T(1)) + exp(-z)); }
 /// Raises a complex base, by core/ops/math.h's rules: z^0 is 1, whole powers up to 100 are products.
 VESTA_COMPLEX Complex<T> pow(Complex<T> base, Complex<T> exponent) {

@@ -358,8 +358,8 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   return r;
 }
 
-/// Adds by sorted keys, for long lines whose destinations may be equal. `src` is contiguous, of index's shape.
-void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src) {
+/// Adds, or puts, by sorted keys, for long lines whose destinations may be equal. `src` is contiguous, of index's shape.
+void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool puts = false) {
   m.unit = self.element_size();
   m.bad_key = uint64_t(std::max<int64_t>(m.size - 1, 0)) * uint64_t(m.stride / m.unit) + 1;
   for (int d = 0; d < m.walk.ndim; ++d) {
@@ -375,7 +375,8 @@ void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src) {
   a.self = m.self, a.other = src.impl()->data();
   a.unit = m.unit, a.bad_key = m.bad_key;
   a.keys = keys.keys(), a.order = keys.order();
-  run_add(a, self.dtype(), 1);
+  if (puts) run_put(a, a.unit);
+  else run_add(a, self.dtype(), 1);
 }
 
 constexpr int64_t kShortLine = 32;  // indices that a thread adds one by one; longer lines are sorted
@@ -402,6 +403,43 @@ Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const 
     scatter_sorted(m, self, other.is_contiguous() ? other : contiguous_copy(other));
   }
   self.impl()->bump("scatter_add_");
+  return self;
+}
+
+Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  const ScatterPlan plan = scatter_plan(self, dim, index, src, "scatter_");
+  check_one_device("scatter_", {&self, &index, &plan.src});
+  Tensor places = index_as_int64(index, "scatter_", "index");
+  check_writable(self, "scatter_");
+  if (index.numel() == 0) return self;
+  DeviceGuard guard(self.device().index);
+  const Tensor other = contiguous_copy(
+      alias(plan.src, index.sizes(), plan.src.strides(), plan.src.storage_offset(), "scatter_"));
+  scatter_sorted(element_moves("scatter_", plan.dim, self, places, other), self, other, true);
+  self.impl()->bump("scatter_");
+  return self;
+}
+
+Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+  constexpr const char* op = "scatter_reduce";
+  const ScatterPlan plan = scatter_plan(self, dim, index, src, op);
+  const ScatterOp how = scatter_op(reduce);
+  check_one_device(op, {&self, &index, &src});
+  Tensor places = index_as_int64(index, op, "index");
+  check_writable(self, op);
+  if (index.numel() == 0) return self;
+  DeviceGuard guard(self.device().index);
+  Tensor other = alias(src, index.sizes(), src.strides(), src.storage_offset(), op);
+  if (overlap(self, src) != Overlap::none) other = contiguous_copy(other);
+  ElementMoves m = element_moves(op, plan.dim, self, places, other);
+  Dims lines(index.sizes());
+  if (index.dim()) lines[size_t(plan.dim)] = 1;
+  m.walk = element_walk(op, lines, plan.dim, self, places, other);
+  m.total = total_of(m.walk);
+  m.length = index.dim() ? index.sizes()[size_t(plan.dim)] : 1;
+  m.index_step = step_of(places, plan.dim), m.other_step = step_of(other, plan.dim);
+  run_combine_lines(m, self.dtype(), Combine(int(how)));
+  self.impl()->bump(op);
   return self;
 }
 
@@ -443,6 +481,8 @@ void register_index() {
   ops::embedding.set_kernel(DeviceType::cuda, &embedding);
   ops::gather.set_kernel(DeviceType::cuda, &gather);
   ops::scatter_add_.set_kernel(DeviceType::cuda, &scatter_add_);
+  ops::scatter_.set_kernel(DeviceType::cuda, &scatter_);
+  ops::_scatter_combine_.set_kernel(DeviceType::cuda, &_scatter_combine_);
   ops::nonzero.set_kernel(DeviceType::cuda, &nonzero);
 }
 

@@ -2,6 +2,7 @@
 // totals of pieces are scanned in turn and become the starting values of the pieces.
 #include <vesta/core/ops/scan.h>
 
+#include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/cuda/kernels/scan.h>
@@ -44,6 +45,29 @@ Tensor cumsum(const Tensor& input, int64_t dim, MaybeDType dtype) {
   l.in = plan.input.data_ptr(), l.out = r.data_ptr();
   scan(l, input.device());
   return r;
+}
+
+/// Runs a scan that has a thread per line.
+Tensor scan_by_lines(const ScanPlan& plan, const Tensor& input, OperandDevice& device, void (*run)(const ScanLaunch&)) {
+  Tensor r = result_tensor(plan.input.sizes(), plan.input.dtype(), input.device());
+  if (r.numel() == 0) return r;
+  ScanLaunch l;
+  l.dtype = r.dtype(), l.stream = device.stream();
+  l.outer = plan.outer, l.length = plan.length, l.inner = plan.inner;
+  l.in = plan.input.data_ptr(), l.out = r.data_ptr();
+  run(l);
+  return r;
+}
+
+Tensor cumprod(const Tensor& input, int64_t dim, MaybeDType dtype) {
+  OperandDevice device(input);
+  return scan_by_lines(scan_plan(input, dim, dtype, "cumprod"), input, device, run_product_lines);
+}
+
+Tensor logcumsumexp(const Tensor& input, int64_t dim) {
+  OperandDevice device(input);
+  check_floating(input, "logcumsumexp");
+  return scan_by_lines(order_plan(input, dim, "logcumsumexp"), input, device, run_log_sum_lines);
 }
 
 /// Elements and their places, in memory that the stream owns when this dies.
@@ -89,6 +113,8 @@ TensorPair extrema(const Tensor& input, int64_t dim) {
 
 void register_scan() {
   ops::cumsum.set_kernel(DeviceType::cuda, &cumsum);
+  ops::cumprod.set_kernel(DeviceType::cuda, &cumprod);
+  ops::logcumsumexp.set_kernel(DeviceType::cuda, &logcumsumexp);
   ops::cummax.set_kernel(DeviceType::cuda, &extrema<false>);
   ops::cummin.set_kernel(DeviceType::cuda, &extrema<true>);
 }

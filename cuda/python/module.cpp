@@ -1,5 +1,7 @@
 // vesta._C_cuda: the extension below `vesta.cuda`. It is thin: every function is one entry of the table in cuda/api.h.
 // It is imported when `vesta.cuda` first needs it, never by `import vesta`.
+#include "gil.h"
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -12,7 +14,7 @@ namespace py = pybind11;
 namespace vesta::cuda {
 namespace {
 
-using NoGil = py::call_guard<py::gil_scoped_release>;
+using NoGil = py::call_guard<python::WithoutGil>;
 
 py::dict dict_of(const DeviceInfo& i) {
   using namespace py::literals;

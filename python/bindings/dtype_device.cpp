@@ -91,6 +91,9 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (PyUnicode_Check(type)) has_index = std::string_view(PyUnicode_AsUTF8(type)).find(':') != std::string_view::npos;
     if (index != Py_None) {
       VESTA_CHECK(!has_index, runtime, "device: expected a type without an index, got ", str(d), " and an index.");
+      if (!PyIndex_Check(index)) {
+        type_error("device(): argument 'index' (position 2) must be int, not %s", Py_TYPE(index)->tp_name);
+      }
       long i = PyLong_AsLong(index);
       if (i == -1 && PyErr_Occurred()) throw_current();
       VESTA_CHECK(i >= 0 && i <= 127, runtime, "device: expected an index of 0 to 127, got ", int64_t(i), ".");
@@ -159,6 +162,10 @@ PyObject* as_size(PyObject* tuple) {
   return size;
 }
 PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  PyObject* given = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+  if (given && !Py_TYPE(given)->tp_iter && !PySequence_Check(given)) {
+    return PyErr_Format(PyExc_TypeError, "vesta.Size() takes an iterable of 'int', not '%s'", Py_TYPE(given)->tp_name);
+  }
   Ref tuple(PyTuple_Type.tp_new(&PyTuple_Type, args, kwargs));
   if (!tuple) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {

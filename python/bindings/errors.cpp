@@ -17,6 +17,7 @@ struct Classes {
   PyObject* type = nullptr;      // DTypeError(Error, TypeError, NotImplementedError)
   PyObject* memory = nullptr;    // OutOfMemoryError(Error, MemoryError)
   PyObject* device = nullptr;    // DeviceError(Error)
+  PyObject* linalg = nullptr;    // LinAlgError(Error)
   PyObject* distributed[5] = {};  // DistributedError(Error) and, by cause, its subclasses
 } classes;
 
@@ -28,6 +29,7 @@ PyObject* class_of(Cause c) {
     case Cause::not_implemented: return PyExc_NotImplementedError;
     case Cause::memory: return classes.memory;
     case Cause::device: return classes.device;
+    case Cause::linalg: return classes.linalg;
     case Cause::interrupt: return PyExc_KeyboardInterrupt;
     default: return classes.base;
   }
@@ -127,7 +129,8 @@ bool add_errors(PyObject* module) {
                       PyExc_NotImplementedError);  // what PyTorch's callers catch for an op without that dtype
   classes.memory = make("OutOfMemoryError", "Raised where memory cannot be had.", classes.base, PyExc_MemoryError);
   classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base);
-  return classes.value && classes.type && classes.memory && classes.device && add_distributed_errors(module);
+  classes.linalg = make("LinAlgError", "Raised for a matrix that has no such decomposition or solution.", classes.base);
+  return classes.linalg && classes.value && classes.type && classes.memory && classes.device && add_distributed_errors(module);
 }
 
 }  // namespace vesta::python

@@ -283,7 +283,12 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
   if (sizes) {
     Dims dims;
     for (Py_ssize_t i = 0; i < n; ++i) {
-      Ref size(PyNumber_Index(PyTuple_GET_ITEM(args, i)));
+      PyObject* given = PyTuple_GET_ITEM(args, i);
+      if (!PyIndex_Check(given)) {
+        type_error("%s(): expected int as a size, got %s (argument %zd).", type->tp_name, Py_TYPE(given)->tp_name,
+                   i + 1);
+      }
+      Ref size(PyNumber_Index(given));
       if (!size) throw_current();
       dims.push_back(PyLong_AsLongLong(size.get()));
       if (PyErr_Occurred()) throw_current();

@@ -185,6 +185,10 @@ int add_number_slots(PyType_Slot* slots, int n) {
   add(Py_nb_and, &binary<ops::bitwise_and, "__and__">);
   add(Py_nb_or, &binary<ops::bitwise_or, "__or__">);
   add(Py_nb_xor, &binary<ops::bitwise_xor, "__xor__">);
+  add(Py_nb_lshift, &binary<ops::bitwise_left_shift, "__lshift__">);
+  add(Py_nb_rshift, &binary<ops::bitwise_right_shift, "__rshift__">);
+  add(Py_nb_inplace_lshift, &inplace<ops::bitwise_left_shift, "__ilshift__">);
+  add(Py_nb_inplace_rshift, &inplace<ops::bitwise_right_shift, "__irshift__">);
   add(Py_nb_inplace_add, &inplace<ops::add, "__iadd__">);
   add(Py_nb_inplace_subtract, &inplace<ops::sub, "__isub__">);
   add(Py_nb_inplace_multiply, &inplace<ops::mul, "__imul__">);

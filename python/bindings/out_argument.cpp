@@ -1,6 +1,7 @@
 #include "out_argument.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include <vesta/core/dispatch/autocast.h>
 #include <vesta/core/dispatch/layer.h>
@@ -56,6 +57,14 @@ bool may_be_written(const Table& t, const Bound& b, const std::vector<Tensor>& o
   return apart && !(recorded && GradMode::enabled());
 }
 
+/// Tells whether `out` is one tensor where the result is one, and as many as it has where it has several: only then may
+/// kernels write into it, because any other is refused when the result is there.
+bool has_form(const Table& t, PyObject* out, size_t count) {
+  if (!t.named) return is_tensor(out) && std::string_view(t.result) == "Tensor";
+  Ref parts(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(t.named), "n_sequence_fields")));
+  return !is_tensor(out) && PyLong_AsSize_t(parts.get()) == count;
+}
+
 /// Refuses an out that cannot hold a result, by PyTorch's rules.
 void check_out(const Table& t, const Tensor& to, const Tensor& from) {
   VESTA_CHECK(!GradMode::enabled() || !(from.requires_grad() || to.requires_grad()), runtime, t.op,
@@ -85,7 +94,8 @@ PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
   Ref result;
   {
     autocast::Pause as_asked;  // such a call names its dtype
-    const Destination offered(may_be_written(t, b, outs) ? std::span<const Tensor>(outs) : std::span<const Tensor>());
+    const bool offers = has_form(t, out, outs.size()) && may_be_written(t, b, outs);
+    const Destination offered(offers ? std::span<const Tensor>(outs) : std::span<const Tensor>());
     result = Ref(thin(t, b, Out{}));
   }
   if (!result) return nullptr;

@@ -203,8 +203,7 @@ void Binder::add(const Schema& s, Thin thin, const Added& entries) {
   if (s.function) add_form(functions_[int(s.space)], name, entries.function, form);
   if (s.method) add_form(methods_, name, entries.method, form);
   if (s.inplace) {
-    const bool in_module = s.space == Space::functional || s.space == Space::hidden;
-    if (in_module) add_form(functions_[int(s.space)], name + "_", entries.inplace_function, inplace);
+    if (!s.method) add_form(functions_[int(s.space)], name + "_", entries.inplace_function, inplace);
     else add_form(methods_, name + "_", entries.inplace, inplace);
   }
 }

@@ -215,7 +215,7 @@ bool add_to_tensor(const char* name, PyObject* value) {
 }
 
 bool add_tensor_type(PyObject* module) {
-  static PyType_Slot slots[64];
+  static PyType_Slot slots[96];
   int n = 0;
   auto add = [&](int id, void* p) { slots[n++] = {id, p}; };
   add(Py_tp_new, reinterpret_cast<void*>(tensor_new));

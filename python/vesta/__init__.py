@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 #: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
 _LAZY = {
-    **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim"), ""),
+    **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim", "special"), ""),
     **dict.fromkeys(("safetensors", "utils", "distributed", "futures", "multiprocessing", "return_types"), ""),
     **dict.fromkeys(("distributions", "hub", "serialization", "storage"), ""),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
@@ -33,7 +33,9 @@ _LAZY = {
     **dict.fromkeys(("load", "save"), ".serialization"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
     "set_default_tensor_type": ".tensor_types",
-    **dict.fromkeys(("__config__", "accelerator", "quasirandom", "random", "testing", "torch_version", "types"), ""),
+    **dict.fromkeys(
+        ("__config__", "accelerator", "profiler", "quasirandom", "random", "testing", "torch_version", "types"), ""
+    ),
     **dict.fromkeys(("_six", "version"), ""),
     **dict.fromkeys(("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"), "._process_settings"),
     **dict.fromkeys(("is_deterministic_algorithms_warn_only_enabled", "set_warn_always"), "._process_settings"),
@@ -53,9 +55,17 @@ _TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int",
 for _name in _LAZY:  # set_grad_enabled of C++ only switches; the lazy one is also a context manager
     globals().pop(_name, None)
 for _name, _function in vars(_ops).items():
-    if not _name.startswith("_") and not _name.endswith("_"):
+    if not _name.startswith("_"):
         globals()[_name] = _function
-clamp_ = Tensor.clamp_
+#: In-place methods that are functions too.
+_IN_PLACE = (
+    "abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil clamp clamp_max clamp_min "
+    "clip cos cosh deg2rad erf erfc exp exp2 expm1 fix floor frac gcd i0 lcm ldexp log log10 log1p log2 logit "
+    "nan_to_num neg negative rad2deg reciprocal relu round rsqrt sigmoid sin sinc sinh sqrt square tan tanh trunc "
+    "xlogy zero"
+)
+for _name in _IN_PLACE.split():
+    globals()[f"{_name}_"] = getattr(Tensor, f"{_name}_")
 del _name, _function
 
 from . import _tensor, _tensor_kinds  # noqa: E402  (they put the methods written in Python into Tensor)

@@ -81,6 +81,12 @@ def _of_equation(equation: str) -> tuple[list[list[Name]], list[Name] | None]:
 
 
 def _of_sublists(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[list[Name]], list[Name] | None]:
+    for names in (*args[1::2], *(args[-1:] if len(args) % 2 else ())):
+        if not isinstance(names, (list, tuple)):
+            raise TypeError(
+                "einsum: expected an equation and operands, or each operand with a list of subscripts; "
+                f"got {type(names).__name__} for a list."
+            )
     output = list(args[-1]) if len(args) % 2 else None
     pairs = args[: len(args) // 2 * 2]
     for names in (*pairs[1::2], *([output] if output is not None else [])):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from numbers import Integral
 from typing import Any
 
 from . import _C
@@ -32,7 +33,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
         >>> vesta.broadcast_shapes((2, 1), (3,))
         vesta.Size([2, 3])
     """
-    lists = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    lists = [_shape("broadcast_shapes", s) for s in shapes]
     result = [1] * max((len(s) for s in lists), default=0)
     for shape in lists:
         for place, size in enumerate(shape, len(result) - len(shape)):
@@ -46,6 +47,14 @@ def broadcast_shapes(*shapes: Any) -> Any:
             if size != 1:
                 result[place] = size
     return _C.Size(result)
+
+
+def _shape(op: str, given: Any) -> tuple[int, ...]:
+    """Returns a shape that is given as one size or as a list of sizes."""
+    sizes = (given,) if isinstance(given, Integral) else given
+    if not isinstance(sizes, (tuple, list)) or not all(isinstance(size, Integral) for size in sizes):
+        raise TypeError(f"{op}: expected ints or lists of ints, got {given!r:.80} (shapes).")
+    return tuple(sizes)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
@@ -164,6 +173,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """Returns all combinations of r elements of a vector, as rows in the order of ``itertools.combinations``."""
     if not isinstance(input, Tensor) or input.dim() != 1:
         raise RuntimeError("combinations: expected a 1-d tensor (input).")
+    if not isinstance(r, Integral):
+        raise TypeError(f"combinations: expected int, got {type(r).__name__} (r).")
     if r < 0:
         raise RuntimeError(f"combinations: expected a non-negative number, got {r} (r).")
     if r == 0:
@@ -314,13 +325,20 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             raise RuntimeError(f"tensordot: expected dims in [0, {min(a.dim(), b.dim())}], got {dims} (dims).")
         first, second = list(range(a.dim() - dims, a.dim())), list(range(dims))
     else:
-        first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+        pair = list(dims) if isinstance(dims, (tuple, list)) else []
+        if len(pair) != 2 or not all(isinstance(part, (Integral, tuple, list)) for part in pair):
+            raise TypeError(f"tensordot: expected int or two lists of ints, got {dims!r:.80} (dims).")
+        first, second = ([d] if isinstance(d, Integral) else list(d) for d in pair)
     if len(first) != len(second):
         raise RuntimeError(f"tensordot: expected as many dimensions of a as of b, got {first} and {second} (dims).")
     first = [_dimension("tensordot", d, a) for d in first]
     second = [_dimension("tensordot", d, b) for d in second]
     for i, k in zip(first, second):
-        if a.shape[i] != b.shape[k]:
+        if a.shape[i] == 1:  # a dimension of size 1 is repeated: the other tensor's is summed first
+            b = b.sum(k, keepdim=True)
+        elif b.shape[k] == 1:
+            a = a.sum(i, keepdim=True)
+        elif a.shape[i] != b.shape[k]:
             raise RuntimeError(
                 f"tensordot: contracted dimensions need to match, got {a.shape[i]} at dim {i} of a and {b.shape[k]} "
                 f"at dim {k} of b."
@@ -335,6 +353,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 
 
 def _dimension(op: str, d: int, t: Tensor) -> int:
+    if not isinstance(d, Integral):
+        raise TypeError(f"{op}: expected int, got {type(d).__name__} (dim).")
     if not -t.dim() <= d < t.dim():
         raise IndexError(f"{op}: expected a dimension in [{-t.dim()}, {t.dim() - 1}], got {d}.")
     return d % t.dim()

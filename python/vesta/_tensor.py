@@ -88,6 +88,8 @@ def __copy__(self: Tensor) -> Tensor:
 
 
 def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
+    if not isinstance(memo, dict):
+        raise TypeError(f"__deepcopy__: expected a dict, got {type(memo).__name__} (memo).")
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
@@ -115,12 +117,16 @@ def __format__(self: Tensor, spec: str) -> str:
 
 def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     """Returns a tensor as the result of a NumPy function with a tensor argument."""
+    if isinstance(array, Tensor) or not hasattr(array, "ndim"):
+        raise TypeError(f"__array_wrap__: expected a NumPy array, got {type(array).__name__} (array).")
     return _C.from_numpy(array.copy() if array.ndim == 0 else array)
 
 
 @classmethod
 def __torch_function__(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """Runs ``func`` itself; results of a subclass's operations are of that subclass."""
+    if not isinstance(types, (tuple, list, set, frozenset)) or not all(isinstance(kind, type) for kind in types):
+        raise TypeError(f"__torch_function__: expected a tuple of classes, got {types!r:.80} (types).")
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     enabled = _C._set_torch_function_enabled(False)
@@ -251,11 +257,17 @@ def unique_consecutive(
     return function(self, return_inverse, return_counts, dim)
 
 
-def real(self: Tensor) -> Tensor:
-    """Returns the real part; the tensor itself if it is real."""
-    if self.is_complex():
-        raise NotImplementedError("real: expected a real tensor, got a complex one. Use abs() or numpy().real.")
-    return self
+def _part(name: str) -> property:
+    """Makes the property ``real`` or ``imag``: ``vesta.real`` and ``vesta.imag`` of this tensor, which can be set."""
+    part = getattr(_C._ops, name)
+
+    def read(self: Tensor) -> Tensor:
+        return part(self)
+
+    def write(self: Tensor, value: Any) -> None:
+        part(self).copy_(value)
+
+    return property(read, write, doc=part.__doc__)
 
 
 def install() -> None:
@@ -278,5 +290,6 @@ def install() -> None:
     Tensor.__torch_function__ = __torch_function__
     Tensor.type = type_
     Tensor.__array_priority__ = 1000  # a tensor on the right-hand side takes precedence over NumPy's operators
-    Tensor.real = property(real)
+    Tensor.real = _part("real")
+    Tensor.imag = _part("imag")
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)

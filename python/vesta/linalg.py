@@ -17,11 +17,16 @@ from __future__ import annotations
 import importlib.util
 import os
 
-from . import _C
-from ._C import _linalg
+from . import _C, _linalg_functions
+from ._C import LinAlgError, _linalg, _ops
 
-__all__ = [name for name in vars(_linalg) if not name.startswith("_")]
-globals().update({name: getattr(_linalg, name) for name in __all__})
+_OWN = ("cond", "diagonal", "inv_ex", "lstsq", "matrix_norm", "matrix_rank", "multi_dot", "norm", "pinv", "solve_ex")
+_OWN += ("tensorinv", "tensorsolve", "vecdot")
+
+globals().update({name: getattr(_linalg, name) for name in vars(_linalg) if not name.startswith("_")})
+globals().update({name: getattr(_linalg_functions, name) for name in _OWN})
+matmul = _ops.matmul
+__all__ = ["LinAlgError", "matmul", *(name for name in vars(_linalg) if not name.startswith("_")), *_OWN]
 
 
 def _name_folder() -> None:

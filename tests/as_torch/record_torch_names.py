@@ -9,10 +9,12 @@ import some.
 
 from __future__ import annotations
 
+import collections.abc
 import importlib
 import os
 import sys
 import types
+import typing
 import warnings
 
 import torch
@@ -68,7 +70,11 @@ def public(name: str) -> list[str]:
             continue
         home = getattr(value, "__module__", None)
         home = home if isinstance(home, str) else "torch"
-        if key in listed or home.startswith("torch") or (home == "builtins" and not isinstance(value, type)):
+        alias = home in ("typing", "types") and not any(
+            hasattr(known, key) for known in (typing, types, collections.abc)
+        )
+        plain = home == "builtins" and not isinstance(value, type)
+        if key in listed or home.startswith("torch") or plain or alias:
             found.append(key + above(name, key, value))
     return sorted(found)
 

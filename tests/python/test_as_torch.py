@@ -238,9 +238,14 @@ def test_an_op_and_its_import_cost_no_more() -> None:
             best = min(best, time.perf_counter() - start)
         print(best, type(torch.Tensor.__add__).__name__, type(torch.add).__name__)
     """
-    results = [run(sys.executable, "-c", textwrap.dedent(code.format(as_torch=flag))).split() for flag in (True, False)]
-    assert results[0][1:] == results[1][1:] == ["wrapper_descriptor", "builtin_function_or_method"]
-    assert float(results[0][0]) < 1.5 * float(results[1][0])
+    for _ in range(8):
+        with_it, without = (
+            run(sys.executable, "-c", textwrap.dedent(code.format(as_torch=flag))).split() for flag in (True, False)
+        )
+        assert with_it[1:] == without[1:] == ["wrapper_descriptor", "builtin_function_or_method"]
+        if float(with_it[0]) < 1.2 * float(without[0]):  # else another process came between
+            return
+    pytest.fail(f"200 operations took {with_it[0]} s, and {without[0]} s without as_torch")
 
 
 def test_import_torch_loads_no_more_than_needed() -> None:
@@ -366,13 +371,12 @@ def test_the_launcher_starts_within_a_program(tmp_path: Path) -> None:
 
 def test_import_torch_is_quick() -> None:
     code = (
-        "import time; s = time.process_time(); import vesta.as_torch as a; a.install(); import torch; "
-        "print(time.process_time() - s)"
+        "import time; t = time.process_time; s = t(); import vesta; m = t(); import vesta.as_torch as a; a.install(); "
+        "import torch; print(m - s, t() - m)"
     )
-    took = []
     for _ in range(8):
-        took.append(float(run(sys.executable, "-c", code)))
-        if took[-1] < 0.06:
+        package, rest = map(float, run(sys.executable, "-c", code).split())
+        if package + rest < 0.06 or rest < 0.4 * package:  # on a busy machine everything takes longer
             return
-        time.sleep(0.5)  # a busy machine
-    pytest.fail(f"import torch took {min(took):.3f} s of a processor")
+        time.sleep(0.5)
+    pytest.fail(f"import vesta took {package:.3f} s of a processor, as_torch {rest:.3f} s more")

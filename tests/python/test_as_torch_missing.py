@@ -255,3 +255,30 @@ def test_autocast_to_integers_is_off_with_a_warning(tmp_path: Path) -> None:
     )
     first = "In CPU autocast, but the target dtype is not supported. Disabling autocast."
     assert out.splitlines() == ["torch.float32 False", first]
+
+
+def test_what_libraries_ask_when_they_are_imported(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch
+        from torch.distributed.tensor import DTensor, Replicate, Shard
+        from torch._dynamo import OptimizedModule
+        from torch.fx.node import Target
+        from torch.distributions import constraints
+        print([getattr(torch, name).is_available() for name in ("xpu", "mps", "mtia")], torch.xpu.device_count())
+        print(torch.finfo(torch.float8_e4m3fn).max, torch.iinfo(torch.uint16).max, torch.finfo(torch.float16).bits)
+        print(Shard(0) == Shard(0) != Replicate(), Replicate().is_replicate(), isinstance(torch.ones(1), DTensor))
+        print(torch._C._nn._parse_to("cpu", torch.float64), torch.torch is torch)
+        layer = torch.nn.Linear(1, 1)
+        layer.compile(mode="default")
+        print(isinstance(layer, OptimizedModule), callable(torch.ops.aten._nothing.default))
+        """,
+    )
+    assert out.splitlines() == [
+        "[False, False, False] 0",
+        "448.0 65535 16",
+        "True True False",
+        "(device(type='cpu'), torch.float64, False, None) True",
+        "False True",
+    ]

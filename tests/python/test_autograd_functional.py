@@ -90,10 +90,32 @@ def test_parts_are_timed_and_nested_time_counts_once(tmp_path: Path) -> None:
     table = found.key_averages().table(sort_by="cpu_time_total", row_limit=1)
     assert "outer" in table and "inner" not in table and "Self CPU time total" in table
     found.export_chrome_trace(str(tmp_path / "trace.json"))
-    assert [event["name"] for event in json.loads((tmp_path / "trace.json").read_text())] == ["inner", "inner", "outer"]
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [event["name"] for event in events] == ["inner", "inner", "outer"]
     with profiler.record_function("alone"):
         pass
     assert len(found.function_events) == 3
     with profiler.profile(enabled=False) as nothing, profiler.record_function("part"):
         pass
     assert not nothing.function_events
+
+
+def test_steps_are_recorded_by_a_schedule(tmp_path: Path) -> None:
+    from vesta import profiler as steps
+
+    found = []
+    plan = steps.schedule(wait=1, warmup=1, active=2, repeat=1, skip_first=1)
+    with steps.profile(schedule=plan, on_trace_ready=lambda p: found.append(p.key_averages())) as running:
+        for step in range(8):
+            with steps.record_function(f"step {step}"):
+                pass
+            running.step()
+    (cycle,) = found
+    assert [event.key for event in cycle if event.key.startswith("step")] == ["step 3", "step 4"]
+    handler = steps.tensorboard_trace_handler(str(tmp_path / "logs"), "me", use_gzip=True)
+    with steps.profile(on_trace_ready=handler), steps.record_function("part"):
+        pass
+    (path,) = (tmp_path / "logs").iterdir()
+    assert path.name.startswith("me.") and path.name.endswith(".pt.trace.json.gz")
+    with pytest.raises(AssertionError, match="active > 0"):
+        steps.schedule(wait=0, warmup=0, active=0)

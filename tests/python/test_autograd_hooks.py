@@ -467,12 +467,28 @@ def test_a_hook_sees_the_result_as_what_is_saved() -> None:
     """Where a gradient uses the op's result, the second differentiation comes through it, and its hooks run again."""
     for function in (lambda x: x.sigmoid(), lambda x: (x * x).sum().sqrt(), lambda x: x.softmax(0), lambda x: x.exp()):
         assert calls_of_a_hook(function) == [1, 2]
+    for function in (lambda x: x.norm(), lambda x: x.norm(3), lambda x: x.norm(2, 0), lambda x: x.std()):
+        assert calls_of_a_hook(function) == [1, 2]
     for function in (lambda x: x.var(), lambda x: x * x, vesta.nn.functional.gelu):
         assert calls_of_a_hook(function) == [1, 1]
 
 
 @pytest.mark.differs
-def test_a_hook_on_a_norm_sees_the_first_differentiation_only() -> None:
-    """norm and std are made of other ops, which save results of their own."""
+def test_a_hook_on_a_rounded_norm_sees_the_first_differentiation_only() -> None:
+    """Of 16-bit floats, norm and std are computed, and saved, in float32; what is returned is rounded."""
     for function in (lambda x: x.norm(), lambda x: x.norm(3), lambda x: x.std()):
-        assert calls_of_a_hook(function) == [1, 1]
+        assert calls_of_a_hook(lambda x, function=function: function(x.half())) == [1, 1]
+
+
+def test_a_hook_on_a_norm_scales_the_second_gradient() -> None:
+    """The numbers: the derivative of |x| w is x w / |x|, and the hook's factor c comes in by both (c and c * c)."""
+    for dim, factor in ((None, 0.5), (0, -2.0)):
+        x = leaf(3.0, 4.0)
+        y = x.norm() if dim is None else x.norm(2, dim)
+        y.register_hook(lambda g, factor=factor: g * factor)
+        (g,) = autograd.grad(y, x, create_graph=True)
+        (h,) = autograd.grad(g[0], x)
+        np.testing.assert_allclose(values(g), np.array([0.6, 0.8]) * factor)
+        # d/dx_k of c x_0 / y is c (delta_0k / y), and through y, whose hook multiplies once more, -c c x_0 x_k / y**3
+        direct, through = np.array([1 / 5, 0]), np.array([-9 / 125, -12 / 125])
+        np.testing.assert_allclose(values(h), factor * direct + factor**2 * through)

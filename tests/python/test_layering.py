@@ -127,11 +127,12 @@ def forbidden(path, style, name):
         target_row = row_of(target)
         return None if target_row in ALLOWED[row] else f"{row} may not include {target_row}"
     if style == '"':
-        folders = (
-            [path.parent, Path("python/bindings")] if path.parent == Path("python/bindings/ops") else [path.parent]
-        )
+        folders = [path.parent]
+        if str(path.parent) in ("python/bindings/ops", "cuda/python"):
+            folders.append(Path("python/bindings"))
         beside = any((ROOT / folder / name).is_file() for folder in folders) and "/" not in name
-        return None if beside and row.split("/")[0] in ("python", "tests", "benchmarks") else "spell it <vesta/...>"
+        ours = row == "cuda/python" or row.split("/")[0] in ("python", "tests", "benchmarks")
+        return None if beside and ours else "spell it <vesta/...>"
     for pattern, folders in THIRD_PARTY.items():
         if re.match(pattern, name):
             known = any(row == folder or row.startswith(folder + "/") for folder in folders) and row != "core/base"

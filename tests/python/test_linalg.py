@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,3 +107,90 @@ def test_cuda_has_no_kernel_yet() -> None:
         pytest.skip("needs a CUDA device")
     with pytest.raises(RuntimeError, match="qr: no CUDA kernel"):
         vesta.linalg.qr(vesta.ones(2, 2, device="cuda"))
+
+
+# ---- functions in Python, and errors ----
+
+
+def random(*shape: int) -> vesta.Tensor:
+    vesta.manual_seed(1)
+    return vesta.randn(*shape, dtype=vesta.float64)
+
+
+@pytest.mark.parametrize("ord", ["fro", "nuc", float("inf"), -float("inf"), 1, -1, 2, -2])
+def test_matrix_norm(ord: Any) -> None:
+    x = random(3, 4)
+    assert np.allclose(vesta.linalg.matrix_norm(x, ord).item(), np.linalg.norm(x.numpy(), ord))
+    assert np.allclose(vesta.linalg.norm(x, ord).item(), np.linalg.norm(x.numpy(), ord))
+    many = random(2, 3, 4)
+    got = vesta.linalg.matrix_norm(many, ord, dim=(0, 2), keepdim=True)
+    want = np.linalg.norm(many.numpy(), ord, axis=(0, 2), keepdims=True)
+    assert got.shape == want.shape and np.allclose(got.numpy(), want)
+
+
+def test_norm_chooses_by_dimensions() -> None:
+    x = random(2, 3, 4)
+    assert np.allclose(vesta.linalg.norm(x).item(), np.sqrt((x.numpy() ** 2).sum()))
+    assert np.allclose(vesta.linalg.norm(x, 3, 1).numpy(), np.linalg.norm(x.numpy(), 3, 1))
+    for bad in (lambda: vesta.linalg.norm(x, 2), lambda: vesta.linalg.matrix_norm(x, "max")):
+        with pytest.raises(RuntimeError, match="linalg"):
+            bad()
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (3, 3), (2, 5, 3)])
+def test_lstsq(shape: tuple[int, ...]) -> None:
+    a, b = random(*shape), random(*shape[:-1], 2)
+    made = vesta.linalg.lstsq(a, b)
+    if len(shape) == 2:
+        assert np.allclose(made.solution.numpy(), np.linalg.lstsq(a.numpy(), b.numpy(), rcond=None)[0])
+    assert (made.rank == 3).all()
+    deficient = vesta.ones(4, 2, dtype=vesta.float64)
+    made = vesta.linalg.lstsq(deficient, vesta.ones(4, 1, dtype=vesta.float64))
+    assert np.allclose(made.solution.numpy(), 0.5) and made.rank.item() == 1
+    with pytest.raises(RuntimeError, match="driver"):
+        vesta.linalg.lstsq(a, b, driver="qr")
+
+
+def test_singular_matrices_raise() -> None:
+    zero = vesta.zeros(2, 2)
+    for f in (vesta.inverse, vesta.linalg.inv, lambda a: vesta.linalg.solve(a, vesta.ones(2))):
+        with pytest.raises(vesta.linalg.LinAlgError, match="singular"):
+            f(zero)
+    with pytest.raises(vesta.linalg.LinAlgError, match="minor of order 2"):
+        vesta.linalg.cholesky(vesta.tensor([[1.0, 2.0], [2.0, 1.0]]))
+    batch = vesta.stack([vesta.eye(2), zero])
+    with pytest.raises(vesta.linalg.LinAlgError, match="Batch element 1"):
+        vesta.linalg.inv(batch)
+    assert vesta.linalg.inv_ex(batch).info.tolist() == [0, 1]
+    assert vesta.linalg.cholesky_ex(-vesta.eye(2)).info.item() == 1
+    assert vesta.det(zero).item() == 0 and vesta.slogdet(zero).logabsdet.item() == -float("inf")
+
+
+def test_cond_rank_and_pinv() -> None:
+    x = vesta.diag(vesta.tensor([4.0, 2.0, 0.0]))
+    assert vesta.linalg.matrix_rank(x).item() == 2
+    assert vesta.linalg.matrix_rank(x, atol=3.0).item() == 1
+    assert vesta.linalg.cond(x[:2, :2]).item() == 2
+    assert vesta.linalg.cond(x, 1).item() == float("inf")
+    assert np.allclose(vesta.linalg.pinv(x, hermitian=True).numpy(), np.diag([0.25, 0.5, 0]))
+
+
+def test_multi_dot_and_tensors() -> None:
+    a, b, c = random(2, 3), random(3, 5), random(5)
+    assert vesta.allclose(vesta.linalg.multi_dot([a, b, c]), a @ b @ c)
+    x = random(6, 6).reshape(2, 3, 6)
+    inverse = vesta.linalg.tensorinv(x)
+    assert vesta.allclose(vesta.tensordot(x, inverse, 1).reshape(6, 6), vesta.eye(6, dtype=vesta.float64))
+    right = random(2, 3)
+    assert vesta.allclose(vesta.tensordot(x, vesta.linalg.tensorsolve(x, right), 1), right)
+
+
+def test_svd_of_empty_matrices() -> None:
+    u, s, vh = vesta.linalg.svd(vesta.zeros(3, 0))
+    assert u.tolist() == vesta.eye(3).tolist() and s.shape == (0,) and vh.shape == (0, 0)
+    assert vesta.linalg.det(vesta.zeros(0, 0)).item() == 1
+
+
+def test_addmv_in_place() -> None:
+    x = vesta.ones(2)
+    assert x.addmv_(vesta.ones(2, 3), vesta.ones(3), beta=2, alpha=0.5) is x and x.tolist() == [3.5, 3.5]

@@ -72,6 +72,18 @@ def test_seed(row: Row, dtype: str) -> None:
         pytest.param(lambda n, d: vesta.empty(n, dtype=d).normal_(2, 3), 2.0, 3.0, id="normal_"),
         pytest.param(lambda n, d: vesta.empty(n, dtype=d).bernoulli_(0.3), 0.3, 0.21**0.5, id="bernoulli_"),
         pytest.param(lambda n, d: vesta.bernoulli(vesta.full((n,), 0.25, dtype=d)), 0.25, 0.1875**0.5, id="bernoulli"),
+        pytest.param(lambda n, d: vesta.empty(n, dtype=d).exponential_(2.0), 0.5, 0.5, id="exponential_"),
+        pytest.param(lambda n, d: vesta.empty(n, dtype=d).geometric_(0.25), 4.0, 12**0.5, id="geometric_"),
+        pytest.param(
+            lambda n, d: vesta.empty(n, dtype=d).log_normal_(0, 0.5), 1.1331, 0.6039, id="log_normal_"
+        ),  # e^(1/8), e^(1/8) sqrt(e^(1/4) - 1)
+        pytest.param(lambda n, d: vesta.normal(vesta.full((n,), 1.0, dtype=d), 2.0), 1.0, 2.0, id="normal"),
+        pytest.param(lambda n, d: vesta.poisson(vesta.full((n,), 4.0, dtype=d)), 4.0, 2.0, id="poisson"),
+        pytest.param(lambda n, d: vesta.poisson(vesta.full((n,), 64.0, dtype=d)), 64.0, 8.0, id="poisson_large"),
+        pytest.param(
+            lambda n, d: vesta.multinomial(vesta.tensor([1.0, 0.0, 3.0], dtype=d), n, True).to(d), 1.5, 0.75**0.5,
+            id="multinomial",
+        ),
         pytest.param(lambda n, d: vesta.randint(0, 10, (n,), dtype=d), 4.5, 8.25**0.5, id="randint"),
     ],
 )

@@ -235,7 +235,8 @@ def test_cuda_without_a_device() -> None:
         "import vesta; c = vesta.cuda; c.empty_cache(); c.reset_peak_memory_stats(); c.manual_seed_all(1); "
         "a = vesta.accelerator; a.synchronize(); "
         "print(c.memory_allocated(), c.max_memory_reserved(), c.memory_stats(), c.memory_snapshot(), "
-        "c.get_rng_state_all(), a.is_available(), a.current_accelerator(), a.device_count(), a.memory_allocated(), c.nvtx.range_push('x'))\n"
+        "c.get_rng_state_all(), a.is_available(), a.current_accelerator(), a.device_count(), a.memory_allocated(), "
+        "c.nvtx.range_push('x'))\n"
         "assert 'no device' in c.memory_summary()\n"
         "with c.nvtx.range('part {}', 1): pass\n"
     )

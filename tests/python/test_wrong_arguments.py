@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
-import signal
-import warnings
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -14,22 +11,13 @@ import op_db_check as check
 import public_calls
 import pytest
 import vesta
+from fuzz.complaints import complaint
 from op_db import OPS
 from op_db_cases import single
 from op_db_row import DTYPES, Maker, Row
 
 #: What is wrong nearly everywhere. (Where it is not, the call may return.)
 WRONG = (None, "text", [1.5, "a"], object(), 0, -1, float("nan"), {"a": 1}, int, 10**30)
-#: The classes that tell a caller of a mistake; the last three where PyTorch has them. A ZeroDivisionError never does.
-CLASSES = (TypeError, ValueError, RuntimeError, IndexError, AssertionError, AttributeError, KeyError, OverflowError)
-#: What Python itself says when an object is used that nobody has looked at.
-NOT_OURS = re.compile(
-    r"object '?\w*'? ?has no attribute '|object is not (callable|iterable|subscriptable|an iterator)|^'\w+'$|"
-    r"unsupported operand|not supported between|object cannot be interpreted|must be real number|bad operand|"
-    r"unhashable|cannot unpack|not enough values|too many values|has no len|can't multiply|can only concatenate|"
-    r"list index out of|object does not support|not all arguments|division by zero|modulo by zero|"
-    r"float\(\) argument|could not convert"
-)
 
 
 def made(value: Any) -> Any:
@@ -50,41 +38,10 @@ def variants(call: public_calls.Call, first: int = 0) -> Iterator[tuple[str, tup
             yield f"{name} is {wrong!r}", tuple(made(value) for value in call.args), {**kwargs, name: wrong}
 
 
-class TookTooLong(BaseException):
-    """The call did not end."""
-
-
-def give_up(*_: Any) -> None:
-    raise TookTooLong("it does not end")
-
-
-def complaint(call: Any, args: tuple, kwargs: dict) -> str:
-    """Runs a call; returns what is wrong with the error it raises, or nothing."""
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(5)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            call(*args, **kwargs)
-    except CLASSES as error:
-        said = str(error)
-        if isinstance(error, vesta.Error) or not NOT_OURS.search(said):
-            return "" if said or isinstance(error, StopIteration) else f"{type(error).__name__} without a word"
-        return f"{type(error).__name__}: {said}"
-    except MemoryError:
-        return ""
-    except (Exception, TookTooLong) as error:
-        return f"{type(error).__name__}: {error}"
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-    return ""
-
-
 @pytest.mark.parametrize("call", public_calls.ALL, ids=lambda call: call.name)
 def test_every_argument_is_looked_at(call: public_calls.Call) -> None:
     call.function(*(made(value) for value in call.args), **{k: made(v) for k, v in call.kwargs.items()})
-    found = [f"{where}: {said}" for where, a, k in variants(call) if (said := complaint(call.function, a, k))]
+    found = [f"{where}: {said}" for where, a, k in variants(call) if (said := complaint(call.function, a, k)[1])]
     assert not found, f"{call.name}, {len(found)} calls:\n" + "\n".join(found)
 
 
@@ -98,7 +55,7 @@ def test_every_argument_of_an_op_is_looked_at(row: Row) -> None:
         call = public_calls.Call(row.name, function, sample.args, sample.kwargs)
         for where, args, kwargs in variants(call, first=int(row.where == "Tensor")):
             args, kwargs = check.materialize(type(sample)(args, kwargs), dtype)
-            if said := complaint(function, args, kwargs):
+            if said := complaint(function, args, kwargs)[1]:
                 found.append(f"{where}: {said}")
     assert not found, f"{row.name}, {len(found)} calls:\n" + "\n".join(found)
 

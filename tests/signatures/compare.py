@@ -66,7 +66,9 @@ def forms_of_registry(entries: Iterable[Mapping[str, Any]]) -> dict[str, Forms]:
                 continue
             if entry["method"]:
                 methods.setdefault(name, []).append(overload.as_method())
-            if entry["inplace"]:
+            if entry["inplace"] and not entry["method"]:
+                functions.setdefault(prefix + f"{name}_", []).append(replace(overload, out=False))
+            elif entry["inplace"]:
                 methods.setdefault(f"{name}_", []).append(overload.as_method())
     names = {*functions, *methods}
     return {name: Forms(tuple(functions.get(name, ())), tuple(methods.get(name, ()))) for name in names}

@@ -10,5 +10,10 @@ inline constexpr char isclose[] =
 inline constexpr char allclose[] =
     "allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False): whether all elements are close (see isclose), "
     "with broadcasting.";
+inline constexpr char isreal[] = "isreal(input): whether the imaginary part is 0, elementwise; true for real tensors.";
+inline constexpr char isin[] =
+    "isin(elements, test_elements, *, assume_unique=False, invert=False): whether each element is among "
+    "test_elements; a bool tensor of the shape of elements. invert gives the opposite. assume_unique changes "
+    "nothing.";
 
 }  // namespace vesta::doc

@@ -39,5 +39,57 @@ inline constexpr char stack[] = "stack(tensors, dim=0): joins tensors of one sha
 inline constexpr char embedding[] =
     "embedding(weight, indices, padding_idx=-1): rows of weight [rows, columns] at int64 or int32 indices of any "
     "shape; the result is [*indices.shape, columns]. IndexError out of [0, rows).";
+inline constexpr char scatter[] =
+    "scatter(input, dim, index, src or value): a copy with src[i] in place index[i] along dim; the last of equal "
+    "places wins on the CPU. With reduce='add' or 'multiply' src is combined with what is there. index may be "
+    "smaller than input in other dimensions, src larger than index. Error: an index out of range, other dtypes.";
+inline constexpr char scatter_[] = "scatter_(dim, index, src or value, *, reduce): scatter in place.";
+inline constexpr char _scatter_combine_[] =
+    "_scatter_combine_(dim, index, src, reduce): multiplies places by src, or takes the larger or smaller ('prod', "
+    "'amax', 'amin').";
+inline constexpr char _scatter_reduce[] =
+    "_scatter_reduce(dim, index, src, reduce, include_self): scatter_reduce for 'prod', 'amax' and 'amin'.";
+inline constexpr char scatter_reduce[] =
+    "scatter_reduce(input, dim, index, src, reduce, *, include_self=True): a copy in which place index[i] along "
+    "dim combines all src[i] that go there, and what was there if include_self; reduce is 'sum', 'prod', 'mean', "
+    "'amax' or 'amin'. Error: an index out of range, other dtypes.";
+inline constexpr char scatter_reduce_[] =
+    "scatter_reduce_(dim, index, src, reduce, *, include_self=True): scatter_reduce in place.";
+inline constexpr char index_copy[] =
+    "index_copy(input, dim, index, source): a copy with the slices of source along dim in places index [n]. Error: "
+    "shapes that do not fit, an index out of range.";
+inline constexpr char index_copy_[] = "index_copy_(dim, index, source): index_copy in place.";
+inline constexpr char index_reduce[] =
+    "index_reduce(input, dim, index, source, reduce, *, include_self=True): a copy in which slice index[i] along "
+    "dim combines all slices i of source that go there, and what was there if include_self; reduce is 'prod', "
+    "'mean', 'amax' or 'amin'.";
+inline constexpr char index_reduce_[] =
+    "index_reduce_(dim, index, source, reduce, *, include_self=True): index_reduce in place.";
+inline constexpr char take[] =
+    "take(input, index): the elements of input, seen as one line, at index; of index's shape. Error: an index out "
+    "of range.";
+inline constexpr char take_along_dim[] =
+    "take_along_dim(input, indices, dim=None): gather along dim with broadcasting; without dim input and indices "
+    "are one line each.";
+inline constexpr char put[] =
+    "put(input, index, source, accumulate=False): a copy with the elements of source in places index of input, "
+    "seen as one line; accumulate adds. Error: an index out of range, other numbers of elements.";
+inline constexpr char put_[] = "put_(index, source, accumulate=False): put in place.";
+inline constexpr char masked_scatter[] =
+    "masked_scatter(input, mask, source): a copy with the first elements of source in the places where the bool "
+    "mask, broadcast to input, is true. Error: too few elements in source, another dtype.";
+inline constexpr char masked_scatter_[] = "masked_scatter_(mask, source): masked_scatter in place.";
+inline constexpr char select_scatter[] =
+    "select_scatter(input, src, dim, index): a copy with src in the place of select(dim, index). Error: another "
+    "shape.";
+inline constexpr char slice_scatter[] =
+    "slice_scatter(input, src, dim=0, start=None, end=None, step=1): a copy with src in the place of "
+    "input[start:end:step] along dim. Error: another shape.";
+inline constexpr char diagonal_scatter[] =
+    "diagonal_scatter(input, src, offset=0, dim1=0, dim2=1): a copy with src in the place of diagonal(offset, "
+    "dim1, dim2). Error: another shape.";
+inline constexpr char one_hot[] =
+    "one_hot(input, num_classes=-1): int64 tensor [*, num_classes] of int64 classes [*]: 1 at the class, 0 "
+    "elsewhere; -1 takes the largest class and one. Error: a class out of range, another dtype.";
 
 }  // namespace vesta::doc

@@ -14,5 +14,83 @@ inline constexpr char linalg_solve_triangular[] =
     "where left is False. input [*, n, n] is triangular: what lies on the other side of its diagonal is not read, nor "
     "the diagonal itself, of ones, if unitriangular. B is [*, n, k], or [*, k, n] where left is False; batches "
     "broadcast. A zero on the diagonal gives inf or nan. Computed by BLAS.";
+inline constexpr char linalg_cholesky_ex[] =
+    "linalg.cholesky_ex(input, *, upper=False, check_errors=False): a named tuple (L, info): the Cholesky factors "
+    "of Hermitian positive-definite matrices [*, n, n], and an int32 tensor [*] with 0, or the order of the "
+    "leading minor that is not positive. check_errors raises there. Only the lower triangle (the upper one with "
+    "upper) is read.";
+inline constexpr char linalg_cholesky[] =
+    "linalg.cholesky(input, *, upper=False): the lower triangular L with L L^H = input of Hermitian "
+    "positive-definite matrices [*, n, n]; U with U^H U = input if upper. Error: a matrix that is not "
+    "positive-definite.";
+inline constexpr char cholesky_solve[] =
+    "cholesky_solve(B, L, upper=False): X with L L^H X = B (U^H U X = B if upper), for B [*, n, k] and L [*, n, n].";
+inline constexpr char cholesky_inverse[] =
+    "cholesky_inverse(L, upper=False): the inverse of L L^H, of U^H U if upper; [*, n, n].";
+inline constexpr char linalg_lu_factor_ex[] =
+    "linalg.lu_factor_ex(A, *, pivot=True, check_errors=False): a named tuple (LU, pivots, info): the LU "
+    "decomposition with row exchanges of matrices [*, m, n] in one matrix, LAPACK's pivots (int32, from 1) and "
+    "info, 0 or the place of the first zero on U's diagonal.";
+inline constexpr char linalg_lu_factor[] =
+    "linalg.lu_factor(A, *, pivot=True): a named tuple (LU, pivots); see lu_factor_ex.";
+inline constexpr char linalg_lu[] =
+    "linalg.lu(A, *, pivot=True): a named tuple (P, L, U) with A = P L U for matrices [*, m, n]: a permutation, a "
+    "lower triangular matrix with ones on its diagonal, an upper triangular one.";
+inline constexpr char _pivots_to_permutation[] =
+    "_pivots_to_permutation(pivots, rows): the order of rows that LAPACK's exchanges give.";
+inline constexpr char linalg_lu_solve[] =
+    "linalg.lu_solve(LU, pivots, B, *, left=True, adjoint=False): X with A X = B, from linalg.lu_factor(A); X A = "
+    "B if not left, A^H for A if adjoint.";
+inline constexpr char lu_solve[] = "lu_solve(B, LU_data, LU_pivots): linalg.lu_solve with B first.";
+inline constexpr char linalg_solve[] =
+    "linalg.solve(A, B, *, left=True): X with A X = B (X A = B if not left) for invertible A [*, n, n] and B [*, "
+    "n, k], or vectors [*, n]. Error: a singular matrix.";
+inline constexpr char linalg_inv[] = "linalg.inv(A): the inverses of matrices [*, n, n]. Error: a singular matrix.";
+inline constexpr char inverse[] = "inverse(input): linalg.inv.";
+inline constexpr char linalg_det[] = "linalg.det(A): the determinants [*] of matrices [*, n, n].";
+inline constexpr char det[] = "det(input): linalg.det.";
+inline constexpr char linalg_slogdet[] =
+    "linalg.slogdet(A): a named tuple (sign, logabsdet) of the determinants of matrices [*, n, n]: sign is a "
+    "complex number of size 1 for complex A, 0 for a singular matrix, whose logabsdet is -inf.";
+inline constexpr char slogdet[] = "slogdet(input): linalg.slogdet.";
+inline constexpr char logdet[] = "logdet(input): the logarithm of the determinant; NaN for a negative one, -inf for 0.";
+inline constexpr char linalg_eigh[] =
+    "linalg.eigh(input, UPLO='L'): a named tuple (eigenvalues, eigenvectors) of Hermitian matrices [*, n, n]: real "
+    "eigenvalues [*, n], ascending, and vectors in the columns of [*, n, n]. Only the triangle UPLO is read.";
+inline constexpr char linalg_eigvalsh[] = "linalg.eigvalsh(input, UPLO='L'): the eigenvalues of linalg.eigh.";
+inline constexpr char linalg_eig[] =
+    "linalg.eig(input): a named tuple (eigenvalues, eigenvectors), complex, of matrices [*, n, n]; vectors of size "
+    "1 in columns.";
+inline constexpr char linalg_eigvals[] = "linalg.eigvals(input): the eigenvalues of linalg.eig.";
+inline constexpr char _linalg_svd[] = "_linalg_svd(A, full_matrices): (U, S, Vh).";
+inline constexpr char linalg_svd[] =
+    "linalg.svd(A, full_matrices=True, *, driver=None): a named tuple (U, S, Vh) with A = U diag(S) Vh of matrices "
+    "[*, m, n]; S [*, min(m, n)] descends. U is [*, m, m] and Vh [*, n, n], or [*, m, k] and [*, k, n], k = min(m, "
+    "n), if not full_matrices. Error: driver on the CPU.";
+inline constexpr char linalg_svdvals[] =
+    "linalg.svdvals(A, *, driver=None): the singular values [*, min(m, n)], descending, of matrices [*, m, n].";
+inline constexpr char svd[] =
+    "svd(input, some=True, compute_uv=True): a named tuple (U, S, V) with input = U diag(S) V^H; see linalg.svd, "
+    "whose Vh is V^H. Without compute_uv U and V are zeros.";
+inline constexpr char _linalg_pinv[] = "_linalg_pinv(input, atol, rtol, hermitian): the pseudoinverse.";
+inline constexpr char _linalg_matrix_rank[] = "_linalg_matrix_rank(input, atol, rtol, hermitian): the rank.";
+inline constexpr char pinverse[] =
+    "pinverse(input, rcond=1e-15): the pseudoinverse of matrices [*, m, n]; singular values up to rcond times the "
+    "largest count as 0.";
+inline constexpr char linalg_matrix_power[] =
+    "linalg.matrix_power(input, n): the n-th power of matrices [*, k, k]; of their inverses if n < 0.";
+inline constexpr char matrix_power[] = "matrix_power(input, n): linalg.matrix_power.";
+inline constexpr char linalg_matrix_exp[] =
+    "linalg.matrix_exp(input): the exponential of matrices [*, n, n], by scaling, Pade's quotient of order 13 and "
+    "squaring (Higham, 2005).";
+inline constexpr char matrix_exp[] = "matrix_exp(input): linalg.matrix_exp.";
+inline constexpr char addmv_[] = "addmv_(mat, vec, *, beta=1, alpha=1): addmv in place.";
+inline constexpr char triangular_solve[] =
+    "triangular_solve(b, A, upper=True, transpose=False, unitriangular=False): a named tuple (solution, "
+    "cloned_coefficient): X with A X = b for triangular A, A^T if transpose; and a copy of A.";
+inline constexpr char linalg_vector_norm[] =
+    "linalg.vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None): (sum |x| ** ord) ** (1 / ord) over "
+    "dim, over everything without; inf, -inf and 0 are the largest, the smallest and the number of nonzero "
+    "elements.";
 
 }  // namespace vesta::doc

@@ -30,5 +30,29 @@ inline constexpr char _dropout[] =
 inline constexpr char dropout[] =
     "dropout(input, p=0.5, training=True): zeroes each element with probability p and scales the rest by 1 / (1 - p) "
     "(Srivastava et al. 2014); the input itself when not training.";
+inline constexpr char exponential_[] =
+    "exponential_(lambd=1, *, generator=None): fills with numbers of the density lambd * e ** (-lambd * x). Error: "
+    "lambd <= 0, an integer tensor.";
+inline constexpr char geometric_[] =
+    "geometric_(p, *, generator=None): fills with numbers of trials up to the first success, each of probability "
+    "p. Error: p not in (0, 1).";
+inline constexpr char cauchy_[] =
+    "cauchy_(median=0, sigma=1, *, generator=None): fills with numbers of a Cauchy distribution. Error: sigma <= "
+    "0, an integer tensor.";
+inline constexpr char log_normal_[] =
+    "log_normal_(mean=1, std=2, *, generator=None): fills with e ** x for normal x of that mean and standard "
+    "deviation. Error: std <= 0, an integer tensor.";
+inline constexpr char multinomial[] =
+    "multinomial(input, num_samples, replacement=False, *, generator=None): indices [num_samples], or [m, "
+    "num_samples], drawn with the probabilities that the rows of input [n] or [m, n] are proportional to. Error: a "
+    "negative weight, more samples than weights without replacement.";
+inline constexpr char normal[] =
+    "normal(mean, std, *, generator=None): normal numbers, each with its mean and standard deviation; either may "
+    "be a number, or both with a size. Error: a negative std.";
+inline constexpr char poisson[] =
+    "poisson(input, generator=None): numbers of Poisson distributions with these rates; of input's shape and "
+    "dtype. Error: a negative rate, an integer input.";
+inline constexpr char randint_like[] =
+    "randint_like(input, low=0, high, *, dtype=None): integers of [low, high) in input's shape and dtype.";
 
 }  // namespace vesta::doc

@@ -63,5 +63,29 @@ inline constexpr char nanmean[] =
 inline constexpr char diff[] =
     "diff(input, n=1, dim=-1, prepend=None, append=None): the differences of neighbours along dim, taken n times; "
     "prepend and append are put before and after input first. Of bools: whether neighbours differ.";
+inline constexpr char prod[] =
+    "prod(input, *, dtype=None): the product of all elements; prod(input, dim, keepdim=False, *, dtype=None): "
+    "along dim. Integers and bool multiply in int64, 16-bit floats in float32. Error: a dimension out of range.";
+inline constexpr char cumprod[] =
+    "cumprod(input, dim, *, dtype=None): the products of the first 1, 2, ... elements along dim; of input's shape. "
+    "Integers and bool multiply in int64. Error: a dimension out of range, dtype bool.";
+inline constexpr char cumprod_[] = "cumprod_(dim, *, dtype=None): cumprod in place.";
+inline constexpr char logcumsumexp[] =
+    "logcumsumexp(input, dim): log(cumsum(e ** input)) along dim, without overflow; of input's shape. Error: a "
+    "dimension out of range, an integer input.";
+inline constexpr char histc[] =
+    "histc(input, bins=100, min=0, max=0): how many elements lie in each of bins equal parts of [min, max], [bins] "
+    "of input's dtype; min = max = 0 take the smallest and the largest element. Elements outside, and NaN, are not "
+    "counted. Error: bins < 1, max < min, an integer input.";
+inline constexpr char bincount[] =
+    "bincount(input, weights=None, minlength=0): how often each of 0, 1, ... appears in integers [n], at least "
+    "minlength results; with weights [n] their sums. Error: a negative element, other shapes.";
+inline constexpr char trapezoid[] =
+    "trapezoid(y, x=None, *, dx=1, dim=-1): the integral of y along dim by the trapezoidal rule, between places x, "
+    "of y's shape or [n], or a step dx apart.";
+inline constexpr char trapz[] = "trapz(y, x=None, *, dx=1, dim=-1): trapezoid.";
+inline constexpr char cumulative_trapezoid[] =
+    "cumulative_trapezoid(y, x=None, *, dx=1, dim=-1): the integrals of trapezoid() up to each place along dim but "
+    "the first.";
 
 }  // namespace vesta::doc

@@ -28,5 +28,25 @@ inline constexpr char quantile[] =
     "dimension. Between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. NaN if there is one. "
     "float32 "
     "and float64.";
+inline constexpr char nanmedian[] =
+    "nanmedian(input): the median of all elements but NaN. nanmedian(input, dim, keepdim=False): a named tuple "
+    "(values, indices) along dim. NaN where there is nothing else.";
+inline constexpr char mode[] =
+    "mode(input, dim=-1, keepdim=False): a named tuple (values, indices) of the most frequent element along dim, "
+    "the smallest of several, and of the index of its last appearance. Error: a complex dtype, nothing to search.";
+inline constexpr char _places_by_rank[] =
+    "_places_by_rank(first, count, dim, largest): the indices of the elements that a stable sort along dim puts at "
+    "first, first + 1, ...";
+inline constexpr char _searchsorted[] =
+    "_searchsorted(sorted_sequence, values, right): the places of contiguous values in sorted lines of the same "
+    "dtype.";
+inline constexpr char searchsorted[] =
+    "searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None): for each value "
+    "of input [*, m] the place in the sorted lines [*, n] (or one line [n] for all) at which it could be inserted: "
+    "the first whose element is >= the value, > it with right=True or side='right'. sorter [*, n] sorts the lines "
+    "first. int64, or int32. Error: shapes that do not fit, side against right.";
+inline constexpr char bucketize[] =
+    "bucketize(input, boundaries, *, out_int32=False, right=False): for each value of input the number of "
+    "boundaries [n], which ascend, that are < it; <= it with right=True. int64, or int32.";
 
 }  // namespace vesta::doc

@@ -46,5 +46,12 @@ inline constexpr char split[] =
 inline constexpr char chunk[] =
     "chunk(chunks, dim=0): at most that many views of equal size along dim; the last may be smaller.";
 inline constexpr char sum_to_size[] = "sum_to_size(*size): sums over the dimensions that were broadcast from size.";
+inline constexpr char view_as_real[] =
+    "view_as_real(input): a complex tensor of shape [*] as a real one of shape [*, 2] over the same memory.";
+inline constexpr char view_as_complex[] =
+    "view_as_complex(input): a real tensor of shape [*, 2], float32 or float64, as a complex one of shape [*] over "
+    "the same memory. Error: a last dimension of another size or stride than 2 and 1, other strides that are odd.";
+inline constexpr char real[] = "real(input): the real part of a complex tensor, a view; a real tensor itself.";
+inline constexpr char imag[] = "imag(input): the imaginary part of a complex tensor, a view. Error: a real tensor.";
 
 }  // namespace vesta::doc

@@ -13,4 +13,30 @@
   OP(POINTWISE, erfc, Erfc, (), (), inplace, out)                                                                      \
   OP(POINTWISE, _gelu_erf, GeluErf, (), (), hidden)                                                                    \
   OP(POINTWISE, _gelu_tanh, GeluTanh, (), (), hidden)                                                                  \
-  OP(METHOD, Tensor, gelu, (Kw<Text> approximate = "none"), (approximate), composite, functional, out)
+  OP(METHOD, Tensor, gelu, (Kw<Text> approximate = "none"), (approximate), composite, functional, out)                 \
+  OP(POINTWISE, elu, Elu, (RealScalar alpha = 1, RealScalar scale = 1, RealScalar input_scale = 1),                    \
+   (alpha, scale, input_scale), hidden, inplace, out)                                                                  \
+  OP(POINTWISE, celu, Celu, (RealScalar alpha = 1.0), (alpha), no_method, inplace)                                     \
+  OP(POINTWISE, selu, Selu, (), (), no_method, inplace)                                                                \
+  OP(POINTWISE, silu, Silu, (), (), hidden, inplace, out)                                                              \
+  OP(POINTWISE, mish, Mish, (), (), hidden, inplace, out)                                                              \
+  OP(POINTWISE, hardtanh, Hardtanh, (RealScalar min_val = -1, RealScalar max_val = 1), (min_val, max_val), hidden,     \
+   inplace, out)                                                                                                       \
+  OP(POINTWISE, hardswish, Hardswish, (), (), hidden, inplace, out)                                                    \
+  OP(POINTWISE, hardsigmoid, Hardsigmoid, (), (), hidden, inplace, out)                                                \
+  OP(POINTWISE, softshrink, Softshrink, (RealScalar lambd = 0.5), (lambd), functional, out)                            \
+  OP(POINTWISE, hardshrink, Hardshrink, (RealScalar lambd = 0.5), (lambd), out)                                        \
+  OP(POINTWISE, threshold, Threshold, (RealScalar threshold, RealScalar value), (threshold, value), no_method,         \
+   inplace, out)                                                                                                       \
+  OP(POINTWISE, _prelu, Prelu, (const Tensor& weight), (weight), hidden)                                               \
+  OP(POINTWISE, _gated, Gated, (const Tensor& gate), (gate), hidden)                                                   \
+  OP(METHOD, Tensor, prelu, (const Tensor& weight), (weight), composite)                                               \
+  OP(METHOD, Tensor, glu, (int64_t dim = -1), (dim), composite, functional)                                            \
+  OP(METHOD, Tensor, softsign, (), (), composite, functional)                                                          \
+  OP(METHOD, Tensor, tanhshrink, (), (), composite, functional)                                                        \
+  OP(FUNCTION, Tensor, rrelu,                                                                                          \
+   (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,       \
+    Generator* generator = nullptr), (input, lower, upper, training, generator), composite)                            \
+  OP(FUNCTION, Tensor, rrelu_,                                                                                         \
+   (const Tensor& input, RealScalar lower = 0.125, RealScalar upper = 0.3333333333333333, bool training = false,       \
+    Generator* generator = nullptr), (input, lower, upper, training, generator), composite)

@@ -9,6 +9,7 @@
   OP(POINTWISE, sgn, Sgn, (), (), inplace, out)                                                                        \
   OP(POINTWISE, square, Square, (), (), inplace, out)                                                                  \
   OP(POINTWISE, sqrt, Sqrt, (), (), inplace, out)                                                                      \
+  OP(POINTWISE, _root, Root, (RealScalar exponent), (exponent), hidden)                                                \
   OP(POINTWISE, rsqrt, Rsqrt, (), (), inplace, out, casts(none, float32))                                              \
   OP(POINTWISE, reciprocal, Reciprocal, (), (), inplace, out, casts(none, float32))                                    \
   OP(POINTWISE, floor, Floor, (), (), inplace, out)                                                                    \

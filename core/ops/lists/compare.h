@@ -32,6 +32,21 @@
      (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
   OP(METHOD, bool, allclose, (const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false),  \
      (other, rtol, atol, equal_nan), composite, no_gradient)                                                           \
+  OP(POINTWISE, signbit, SignBit, (), (), out)                                                                         \
+  OP(POINTWISE, isposinf, IsPosInf, (), (), out)                                                                       \
+  OP(POINTWISE, isneginf, IsNegInf, (), (), out)                                                                       \
+  OP(POINTWISE, bitwise_left_shift, LeftShift, (const Operand& other), (other), inplace, out)                          \
+  OP(POINTWISE, bitwise_right_shift, RightShift, (const Operand& other), (other), inplace, out)                        \
+  OP(FORM, Tensor, bitwise_left_shift, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),               \
+   bitwise_left_shift(wrapped(self), other))                                                                           \
+  OP(FORM, Tensor, bitwise_right_shift, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),              \
+   bitwise_right_shift(wrapped(self), other))                                                                          \
+  OP(POINTWISE, gcd, Gcd, (const Tensor& other), (other), inplace, out)                                                \
+  OP(POINTWISE, lcm, Lcm, (const Tensor& other), (other), inplace, out)                                                \
+  OP(METHOD, Tensor, isreal, (), (), composite, no_gradient)                                                           \
+  OP(FUNCTION, Tensor, isin,                                                                                           \
+   (const Operand& elements, const Operand& test_elements, Kw<bool> assume_unique = false, bool invert = false),       \
+   (elements, test_elements, assume_unique, invert), composite, out, no_gradient)                                      \
   OP(ALIAS, not_equal, ne)                                                                                             \
   OP(ALIAS, less, lt)                                                                                                  \
   OP(ALIAS, less_equal, le)                                                                                            \

@@ -6,5 +6,19 @@
   OP(POINTWISE, exp, Exp, (), (), inplace, out, casts(none, float32))                                                  \
   OP(POINTWISE, log, Log, (), (), inplace, out, casts(none, float32))                                                  \
   OP(POINTWISE, log1p, Log1p, (), (), inplace, out, casts(none, float32))                                              \
+  OP(POINTWISE, exp2, Exp2, (), (), inplace, out)                                                                      \
+  OP(POINTWISE, expm1, Expm1, (), (), inplace, out, casts(none, float32))                                              \
+  OP(POINTWISE, log2, Log2, (), (), inplace, out, casts(none, float32))                                                \
+  OP(POINTWISE, log10, Log10, (), (), inplace, out, casts(none, float32))                                              \
+  OP(POINTWISE, logaddexp, LogAddExp, (const Tensor& other), (other), out)                                             \
+  OP(POINTWISE, logaddexp2, LogAddExp2, (const Tensor& other), (other), out)                                           \
+  OP(POINTWISE, xlogy, Xlogy, (const Operand& other), (other), inplace, out)                                           \
+  OP(FORM, Tensor, xlogy, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                            \
+   xlogy(wrapped(self), other), out)                                                                                   \
+  OP(POINTWISE, xlog1py, Xlog1py, (const Operand& other), (other), in_special, no_method, out)                         \
+  OP(FORM, Tensor, xlog1py, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                          \
+   xlog1py(wrapped(self), other), in_special, out)                                                                     \
+  OP(POINTWISE, _logit, Logit, (double eps), (eps), hidden)                                                            \
+  OP(METHOD_INPLACE, Tensor, logit, (MaybeDouble eps = {}), (eps), composite, out)                                     \
   OP(POINTWISE_FUNCTION, _binary_cross_entropy, BinaryCrossEntropy,                                                    \
      (const Tensor& input, const Tensor& target), (input, target), hidden)

@@ -31,5 +31,48 @@
   OP(FUNCTION, Tensor, embedding,                                                                                      \
      (const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1, bool scale_grad_by_freq = false,          \
       bool sparse = false), (weight, indices, padding_idx, scale_grad_by_freq, sparse))                                \
+  OP(METHOD, Tensor, scatter_, (int64_t dim, const Tensor& index, const Operand& src), (dim, index, src), tensor_only) \
+  OP(METHOD, Tensor, scatter, (int64_t dim, const Tensor& index, const Operand& src), (dim, index, src), composite,    \
+     out)                                                                                                              \
+  OP(PYTHON_FORM, Tensor, scatter_, value, (const Tensor& input, int64_t dim, const Tensor& index, Scalar value),      \
+     (input, dim, index, value), scatter_(input, dim, index, wrapped(value)), tensor_only)                             \
+  OP(PYTHON_FORM, Tensor, scatter, value, (const Tensor& input, int64_t dim, const Tensor& index, Scalar value),       \
+     (input, dim, index, value), scatter(input, dim, index, wrapped(value)), method, out)                              \
+  OP(METHOD_AS_INPLACE, scatter, by, (int64_t dim, const Tensor& index, const Operand& src, Kw<Text> reduce),          \
+     (dim, index, src, reduce), composite)                                                                             \
+  OP(METHOD_AS, Tensor, scatter, by, (int64_t dim, const Tensor& index, const Operand& src, Kw<Text> reduce),          \
+     (dim, index, src, reduce), composite, out)                                                                        \
+  OP(PYTHON_FORM, Tensor, scatter_, value_reduce,                                                                      \
+     (const Tensor& input, int64_t dim, const Tensor& index, Scalar value, Kw<Text> reduce),                           \
+     (input, dim, index, value, reduce), scatter_(input, dim, index, wrapped(value), reduce), tensor_only)             \
+  OP(PYTHON_FORM, Tensor, scatter, value_reduce,                                                                       \
+     (const Tensor& input, int64_t dim, const Tensor& index, Scalar value, Kw<Text> reduce),                           \
+     (input, dim, index, value, reduce), scatter(input, dim, index, wrapped(value), reduce), method, out)              \
+  OP(METHOD, Tensor, _scatter_combine_, (int64_t dim, const Tensor& index, const Tensor& src, Text reduce),            \
+     (dim, index, src, reduce), hidden)                                                                                \
+  OP(METHOD, Tensor, _scatter_reduce,                                                                                  \
+     (int64_t dim, const Tensor& index, const Tensor& src, Text reduce, bool include_self),                            \
+     (dim, index, src, reduce, include_self), hidden)                                                                  \
+  OP(METHOD_INPLACE, Tensor, scatter_reduce,                                                                           \
+     (int64_t dim, const Tensor& index, const Tensor& src, Text reduce, Kw<bool> include_self = true),                 \
+     (dim, index, src, reduce, include_self), composite, out)                                                          \
+  OP(METHOD_INPLACE, Tensor, index_copy, (int64_t dim, const Tensor& index, const Tensor& source),                     \
+     (dim, index, source), composite, out)                                                                             \
+  OP(METHOD_INPLACE, Tensor, index_reduce,                                                                             \
+     (int64_t dim, const Tensor& index, const Tensor& source, Text reduce, Kw<bool> include_self = true),              \
+     (dim, index, source, reduce, include_self), composite, out)                                                       \
+  OP(METHOD, Tensor, take, (const Tensor& index), (index), composite, out)                                             \
+  OP(METHOD, Tensor, take_along_dim, (const Tensor& indices, MaybeInt dim = {}), (indices, dim), composite, out)       \
+  OP(METHOD_INPLACE, Tensor, put, (const Tensor& index, const Tensor& source, bool accumulate = false),                \
+     (index, source, accumulate), composite)                                                                           \
+  OP(METHOD_INPLACE, Tensor, masked_scatter, (const Tensor& mask, const Tensor& source), (mask, source), composite)    \
+  OP(METHOD, Tensor, select_scatter, (const Tensor& src, int64_t dim, int64_t index), (src, dim, index), composite)    \
+  OP(METHOD, Tensor, slice_scatter,                                                                                    \
+     (const Tensor& src, int64_t dim = 0, MaybeInt start = {}, MaybeInt end = {}, int64_t step = 1),                   \
+     (src, dim, start, end, step), composite, out)                                                                     \
+  OP(METHOD, Tensor, diagonal_scatter,                                                                                 \
+     (const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1), (src, offset, dim1, dim2),           \
+     composite)                                                                                                        \
+  OP(METHOD, Tensor, one_hot, (int64_t num_classes = -1), (num_classes), composite, functional, no_gradient)           \
   OP(ALIAS, concat, cat)                                                                                               \
   OP(ALIAS, concatenate, cat)

@@ -6,4 +6,62 @@
   OP(IN, linalg, TensorPair, qr, (const Tensor& A, Text mode = "reduced"), (A, mode), out, fields("Q", "R"))           \
   OP(IN, linalg, Tensor, solve_triangular,                                                                             \
      (const Tensor& input, const Tensor& B, Kw<bool> upper, bool left = true, bool unitriangular = false),             \
-     (input, B, upper, left, unitriangular), out)
+     (input, B, upper, left, unitriangular), out)                                                                      \
+  OP(IN, linalg, TensorPair, cholesky_ex, (const Tensor& input, Kw<bool> upper = false, bool check_errors = false),    \
+     (input, upper, check_errors), out, fields("L", "info"))                                                           \
+  OP(IN, linalg, Tensor, cholesky, (const Tensor& input, Kw<bool> upper = false), (input, upper), composite, out)      \
+  OP(METHOD, Tensor, cholesky_solve, (const Tensor& input2, bool upper = false), (input2, upper), composite, out)      \
+  OP(METHOD, Tensor, cholesky_inverse, (bool upper = false), (upper), composite, out)                                  \
+  OP(IN, linalg, TensorTriple, lu_factor_ex,                                                                           \
+     (const Tensor& A, Kw<bool> pivot = true, bool check_errors = false), (A, pivot, check_errors), out,               \
+     fields("LU", "pivots", "info"))                                                                                   \
+  OP(IN, linalg, TensorPair, lu_factor, (const Tensor& A, Kw<bool> pivot = true), (A, pivot), composite, out,          \
+     fields("LU", "pivots"))                                                                                           \
+  OP(IN, linalg, TensorTriple, lu, (const Tensor& A, Kw<bool> pivot = true), (A, pivot), composite, out,               \
+     fields("P", "L", "U"))                                                                                            \
+  OP(FUNCTION, Tensor, _pivots_to_permutation, (const Tensor& pivots, int64_t rows), (pivots, rows), hidden,           \
+     no_gradient)                                                                                                      \
+  OP(IN, linalg, Tensor, lu_solve,                                                                                     \
+     (const Tensor& LU, const Tensor& pivots, const Tensor& B, Kw<bool> left = true, bool adjoint = false),            \
+     (LU, pivots, B, left, adjoint), composite, out)                                                                   \
+  OP(METHOD, Tensor, lu_solve, (const Tensor& LU_data, const Tensor& LU_pivots), (LU_data, LU_pivots), composite, out) \
+  OP(IN, linalg, Tensor, solve, (const Tensor& A, const Tensor& B, Kw<bool> left = true), (A, B, left), composite,     \
+     out)                                                                                                              \
+  OP(IN, linalg, Tensor, inv, (const Tensor& A), (A), composite, out)                                                  \
+  OP(METHOD, Tensor, inverse, (), (), composite, out)                                                                  \
+  OP(IN, linalg, Tensor, det, (const Tensor& A), (A), composite, out)                                                  \
+  OP(METHOD, Tensor, det, (), (), composite)                                                                           \
+  OP(IN, linalg, TensorPair, slogdet, (const Tensor& A), (A), composite, out, fields("sign", "logabsdet"))             \
+  OP(METHOD, TensorPair, slogdet, (), (), composite, out, fields("sign", "logabsdet"))                                 \
+  OP(METHOD, Tensor, logdet, (), (), composite)                                                                        \
+  OP(IN, linalg, TensorPair, eigh, (const Tensor& input, Text UPLO = "L"), (input, UPLO), out,                         \
+     fields("eigenvalues", "eigenvectors"))                                                                            \
+  OP(IN, linalg, Tensor, eigvalsh, (const Tensor& input, Text UPLO = "L"), (input, UPLO), composite, out)              \
+  OP(IN, linalg, TensorPair, eig, (const Tensor& input), (input), out, fields("eigenvalues", "eigenvectors"))          \
+  OP(IN, linalg, Tensor, eigvals, (const Tensor& input), (input), composite, out)                                      \
+  OP(FUNCTION, TensorTriple, _linalg_svd, (const Tensor& A, bool full_matrices), (A, full_matrices), hidden)           \
+  OP(IN, linalg, TensorTriple, svd, (const Tensor& A, bool full_matrices = true, Kw<MaybeText> driver = {}),           \
+     (A, full_matrices, driver), composite, out, fields("U", "S", "Vh"))                                               \
+  OP(IN, linalg, Tensor, svdvals, (const Tensor& A, Kw<MaybeText> driver = {}), (A, driver), composite, out)           \
+  OP(METHOD, TensorTriple, svd, (bool some = true, bool compute_uv = true), (some, compute_uv), composite, out,        \
+     fields("U", "S", "V"))                                                                                            \
+  OP(FUNCTION, Tensor, _linalg_pinv,                                                                                   \
+     (const Tensor& input, MaybeTensor atol, MaybeTensor rtol, bool hermitian), (input, atol, rtol, hermitian),        \
+     composite, hidden)                                                                                                \
+  OP(FUNCTION, Tensor, _linalg_matrix_rank,                                                                            \
+     (const Tensor& input, MaybeTensor atol, MaybeTensor rtol, bool hermitian), (input, atol, rtol, hermitian),        \
+     composite, hidden, no_gradient)                                                                                   \
+  OP(METHOD, Tensor, pinverse, (double rcond = 1e-15), (rcond), composite)                                             \
+  OP(IN, linalg, Tensor, matrix_power, (const Tensor& input, int64_t n), (input, n), composite, out)                   \
+  OP(METHOD, Tensor, matrix_power, (int64_t n), (n), composite, out)                                                   \
+  OP(IN, linalg, Tensor, matrix_exp, (const Tensor& input), (input), composite)                                        \
+  OP(METHOD, Tensor, matrix_exp, (), (), composite)                                                                    \
+  OP(METHOD, Tensor, addmv_,                                                                                           \
+     (const Tensor& mat, const Tensor& vec, Kw<RealScalar> beta = 1, RealScalar alpha = 1), (mat, vec, beta, alpha),   \
+     composite)                                                                                                        \
+  OP(METHOD, TensorPair, triangular_solve,                                                                             \
+     (const Tensor& A, bool upper = true, bool transpose = false, bool unitriangular = false),                         \
+     (A, upper, transpose, unitriangular), composite, out, fields("solution", "cloned_coefficient"))                   \
+  OP(IN, linalg, Tensor, vector_norm,                                                                                  \
+     (const Tensor& input, RealScalar ord = 2, const MaybeDims& dim = {}, bool keepdim = false,                        \
+      Kw<MaybeDType> dtype = {}), (input, ord, dim, keepdim, dtype), composite, out, casts(none, float32))

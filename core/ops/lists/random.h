@@ -47,4 +47,34 @@
   OP(FUNCTION, Tensor, _dropout, (const Tensor& input, double p = 0.5, bool training = true), (input, p, training),    \
      composite, hidden)                                                                                                \
   OP(FORM, Tensor, dropout, function, (const Tensor& input, double p, bool train), (input, p, train),                  \
-     _dropout(input, p, train))
+     _dropout(input, p, train))                                                                                        \
+  OP(METHOD, Tensor, exponential_, (double lambd = 1, Kw<Generator*> generator = nullptr), (lambd, generator),         \
+     composite, tensor_only, no_gradient)                                                                              \
+  OP(METHOD, Tensor, geometric_, (double p, Kw<Generator*> generator = nullptr), (p, generator), composite,            \
+     tensor_only, no_gradient)                                                                                         \
+  OP(METHOD, Tensor, cauchy_, (double median = 0, double sigma = 1, Kw<Generator*> generator = nullptr),               \
+     (median, sigma, generator), composite, tensor_only, no_gradient)                                                  \
+  OP(METHOD, Tensor, log_normal_, (double mean = 1, double std = 2, Kw<Generator*> generator = nullptr),               \
+     (mean, std, generator), composite, tensor_only, no_gradient)                                                      \
+  OP(METHOD, Tensor, multinomial, (int64_t num_samples, bool replacement = false, Kw<Generator*> generator = nullptr), \
+     (num_samples, replacement, generator), composite, out, no_gradient)                                               \
+  OP(FUNCTION, Tensor, normal, (const Tensor& mean, const Tensor& std, Kw<Generator*> generator = nullptr),            \
+     (mean, std, generator), composite, out, no_gradient)                                                              \
+  OP(FUNCTION_AS, Tensor, normal, Tensor_float,                                                                        \
+     (const Tensor& mean, double std = 1, Kw<Generator*> generator = nullptr), (mean, std, generator), composite, out, \
+     no_gradient)                                                                                                      \
+  OP(FUNCTION_AS, Tensor, normal, float_Tensor,                                                                        \
+     (double mean, const Tensor& std, Kw<Generator*> generator = nullptr), (mean, std, generator), composite, out,     \
+     no_gradient)                                                                                                      \
+  OP(FUNCTION_AS, Tensor, normal, float_float,                                                                         \
+     (double mean, double std, IntList size, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                \
+      MaybeDevice device = {}), (mean, std, size, generator, dtype, device), composite, out, factory)                  \
+  OP(FUNCTION, Tensor, poisson, (const Tensor& input, Generator* generator = nullptr), (input, generator), composite,  \
+     no_gradient)                                                                                                      \
+  OP(METHOD_AS, Tensor, randint_like, low_dtype,                                                                       \
+     (int64_t low, int64_t high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {}, MaybeDevice device = {}),  \
+     (low, high, generator, dtype, device), composite, factory, memory_format, no_method)                              \
+  OP(PYTHON_FORM, Tensor, randint_like, high,                                                                          \
+     (const Tensor& input, int64_t high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                    \
+      MaybeDevice device = {}), (input, high, generator, dtype, device),                                               \
+     randint_like(input, 0, high, generator, dtype, device), factory, memory_format)

@@ -75,4 +75,24 @@
   OP(METHOD, Tensor, nanmean, (const MaybeDims& dim = {}, bool keepdim = false, Kw<MaybeDType> dtype = {}),            \
      (dim, keepdim, dtype), composite, out)                                                                            \
   OP(METHOD, Tensor, diff, (int64_t n = 1, int64_t dim = -1, MaybeTensor prepend = {}, MaybeTensor append = {}),       \
-     (n, dim, prepend, append), composite, out)
+     (n, dim, prepend, append), composite, out)                                                                        \
+  OP(METHOD_AS, Tensor, prod, dim_int, (int64_t dim, bool keepdim = false, Kw<MaybeDType> dtype = {}),                 \
+     (dim, keepdim, dtype), composite, out, casts(none, float32_result))                                               \
+  OP(METHOD, Tensor, prod, (Kw<MaybeDType> dtype = {}), (dtype), composite, casts(none, float32_result))               \
+  OP(METHOD_INPLACE, Tensor, cumprod, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                     \
+     casts(none, float32_result))                                                                                      \
+  OP(METHOD, Tensor, logcumsumexp, (int64_t dim), (dim), out)                                                          \
+  OP(METHOD, Tensor, histc, (int64_t bins = 100, RealScalar min = 0, RealScalar max = 0), (bins, min, max), composite, \
+     out, no_gradient)                                                                                                 \
+  OP(METHOD, Tensor, bincount, (MaybeTensor weights = {}, int64_t minlength = 0), (weights, minlength), composite,     \
+     no_gradient)                                                                                                      \
+  OP(FUNCTION_AS, Tensor, trapezoid, x, (const Tensor& y, const Tensor& x, Kw<int64_t> dim = -1), (y, x, dim),         \
+     composite)                                                                                                        \
+  OP(FUNCTION_AS, Tensor, trapezoid, dx, (const Tensor& y, Kw<RealScalar> dx = 1, int64_t dim = -1), (y, dx, dim),     \
+     composite)                                                                                                        \
+  OP(FUNCTION_AS, Tensor, cumulative_trapezoid, x, (const Tensor& y, const Tensor& x, Kw<int64_t> dim = -1),           \
+     (y, x, dim), composite)                                                                                           \
+  OP(FUNCTION_AS, Tensor, cumulative_trapezoid, dx, (const Tensor& y, Kw<RealScalar> dx = 1, int64_t dim = -1),        \
+     (y, dx, dim), composite)                                                                                          \
+  OP(FUNCTION_AS, Tensor, trapz, x, (const Tensor& y, const Tensor& x, Kw<int64_t> dim = -1), (y, x, dim), composite)  \
+  OP(FUNCTION_AS, Tensor, trapz, dx, (const Tensor& y, Kw<double> dx = 1, int64_t dim = -1), (y, dx, dim), composite)

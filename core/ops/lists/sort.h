@@ -23,4 +23,27 @@
      (q, dim, keepdim, interpolation), composite, out)                                                                 \
   OP(METHOD, Tensor, quantile,                                                                                         \
      (const Tensor& q, MaybeInt dim = {}, bool keepdim = false, Kw<Text> interpolation = "linear"),                    \
-     (q, dim, keepdim, interpolation), composite, out)
+     (q, dim, keepdim, interpolation), composite, out)                                                                 \
+  OP(METHOD, Tensor, nanmedian, (), (), composite)                                                                     \
+  OP(METHOD_AS, TensorPair, nanmedian, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), composite, out,       \
+     fields("values", "indices"))                                                                                      \
+  OP(METHOD, TensorPair, mode, (int64_t dim = -1, bool keepdim = false), (dim, keepdim), composite, out,               \
+     fields("values", "indices"))                                                                                      \
+  OP(METHOD, Tensor, _places_by_rank, (int64_t first, int64_t count, int64_t dim, bool largest),                       \
+     (first, count, dim, largest), composite, hidden, no_gradient)                                                     \
+  OP(FUNCTION, Tensor, _searchsorted, (const Tensor& sorted_sequence, const Tensor& values, bool right),               \
+     (sorted_sequence, values, right), composite, hidden, no_gradient)                                                 \
+  OP(FUNCTION, Tensor, searchsorted,                                                                                   \
+     (const Tensor& sorted_sequence, const Operand& input, Kw<bool> out_int32 = false, bool right = false,             \
+      MaybeText side = {}, MaybeTensor sorter = {}), (sorted_sequence, input, out_int32, right, side, sorter),         \
+     composite, out, no_gradient)                                                                                      \
+  OP(PYTHON_FORM, Tensor, searchsorted, Scalar,                                                                        \
+     (const Tensor& sorted_sequence, Scalar self, Kw<bool> out_int32 = false, bool right = false,                      \
+      MaybeText side = {}, MaybeTensor sorter = {}), (sorted_sequence, self, out_int32, right, side, sorter),          \
+     searchsorted(sorted_sequence, wrapped(self), out_int32, right, side, sorter), out, no_gradient)                   \
+  OP(FUNCTION, Tensor, bucketize,                                                                                      \
+     (const Operand& input, const Tensor& boundaries, Kw<bool> out_int32 = false, bool right = false),                 \
+     (input, boundaries, out_int32, right), composite, out, no_gradient)                                               \
+  OP(PYTHON_FORM, Tensor, bucketize, Scalar,                                                                           \
+     (Scalar self, const Tensor& boundaries, Kw<bool> out_int32 = false, bool right = false),                          \
+     (self, boundaries, out_int32, right), bucketize(wrapped(self), boundaries, out_int32, right), no_gradient)

@@ -38,4 +38,8 @@
   OP(METHOD, Tensor, sum_to_size, (IntList size), (size), composite, tensor_only)                                      \
   OP(FORM_METHOD, Tensor, swapaxes, axes, (int64_t axis0, int64_t axis1), (axis0, axis1),                              \
      transpose(input, axis0, axis1))                                                                                   \
+  OP(METHOD, Tensor, view_as_real, (), (), no_method)                                                                  \
+  OP(METHOD, Tensor, view_as_complex, (), (), no_method)                                                               \
+  OP(METHOD, Tensor, real, (), (), composite, no_method)                                                               \
+  OP(METHOD, Tensor, imag, (), (), composite, no_method)                                                               \
   OP(ALIAS, swapdims, transpose)

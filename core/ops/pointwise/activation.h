@@ -103,5 +103,190 @@ struct GeluTanh {
   }
 };
 
+// Clevert et al., "Fast and accurate deep network learning by exponential linear units", 2015.
+struct Elu {
+  static constexpr auto doc =
+      "elu(input, alpha=1, scale=1, input_scale=1): scale * x for x > 0, else scale * alpha * (e ** (input_scale * x) - "
+      "1), elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, double alpha, double scale, double input_scale) {
+    return math::select(x > lit<V>(0), x * lit<V>(scale),
+                        math::expm1(x * lit<V>(input_scale)) * lit<V>(alpha * scale));
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double alpha, double scale, double input_scale) {
+    T low = math::select(x > lit<T>(0), lit<T>(0), x);  // no infinity where the other branch is taken
+    return g * math::select(x > lit<T>(0), lit<T>(scale),
+                            math::exp(low * lit<T>(input_scale)) * lit<T>(alpha * scale * input_scale));
+  }
+};
+
+/// Raises where alpha is 0.
+VESTA_API void check_celu_alpha(const Tensor* const* in, const double* params);
+
+// Barron, "Continuously differentiable exponential linear units", 2017.
+struct Celu {
+  static constexpr auto doc =
+      "celu(input, alpha=1): x for x > 0, else alpha * (e ** (x / alpha) - 1), elementwise. Error: alpha 0.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr auto check = &check_celu_alpha;
+  template <class V> VESTA_HD static V forward(V x, double alpha) { return Elu::forward(x, alpha, 1, 1 / alpha); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double alpha) {
+    return Elu::backward(g, x, Unused(), alpha, 1, 1 / alpha);
+  }
+};
+
+// Klambauer et al., "Self-normalizing neural networks", 2017.
+struct Selu {
+  static constexpr auto doc =
+      "selu(input): 1.0507... * x for x > 0, else 1.0507... * 1.6732... * (e ** x - 1), elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr double kAlpha = 1.67326324235437728481704, kScale = 1.05070098735548049341933;
+  template <class V> VESTA_HD static V forward(V x) { return Elu::forward(x, kAlpha, kScale, 1); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    return Elu::backward(g, x, Unused(), kAlpha, kScale, 1);
+  }
+};
+
+// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
+struct Silu {
+  static constexpr auto doc = "silu(input): x * sigmoid(x), elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x) { return math::product(x, math::sigmoid(x)); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    T s = math::sigmoid(x);
+    return g * math::conj(s * (lit<T>(1) + x * (lit<T>(1) - s)));
+  }
+};
+
+// Misra, "Mish: A self regularized non-monotonic activation function", 2019. With e = exp(-|x|), tanh(softplus(x)) is a
+// quotient without a second exponential: (1 + 2 e) / (1 + 2 e + 2 e^2) for x > 0, (e^2 + 2 e) / (e^2 + 2 e + 2) else.
+struct Mish {
+  static constexpr auto doc = "mish(input): x * tanh(log(1 + e ** x)), elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class T> VESTA_HD static T factor(T x) {
+    auto positive = x > lit<T>(0);
+    T e = math::exp(math::select(positive, -x, x)), square = e * e, twice = e + e;
+    T above = math::select(positive, lit<T>(1) + twice, square + twice);
+    T below = math::select(positive, above + square + square, above + lit<T>(2));
+    return above / below;
+  }
+  template <class V> VESTA_HD static V forward(V x) { return x * factor(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    T t = factor(x);
+    return g * (t + x * math::sigmoid(x) * (lit<T>(1) - t * t));
+  }
+};
+
+struct Hardtanh {
+  static constexpr auto doc =
+      "hardtanh(input, min_val=-1, max_val=1): x limited to [min_val, max_val], elementwise. The gradient at and beyond "
+      "the bounds is 0.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V x, double low, double high) {
+    return math::minimum(math::maximum(x, lit<V>(low)), lit<V>(high));
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double low, double high) {
+    return math::select(x <= lit<T>(low), lit<T>(0), math::select(x >= lit<T>(high), lit<T>(0), g));
+  }
+};
+
+// Howard et al., "Searching for MobileNetV3", 2019.
+struct Hardswish {
+  static constexpr auto doc = "hardswish(input): x * min(max(x + 3, 0), 6) / 6, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x) {
+    return x * math::minimum(math::maximum(x + lit<V>(3), lit<V>(0)), lit<V>(6)) / lit<V>(6);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    T middle = g * (x / lit<T>(3) + lit<T>(0.5));
+    return math::select(x <= lit<T>(-3), lit<T>(0), math::select(x < lit<T>(3), middle, g));
+  }
+};
+
+struct Hardsigmoid {
+  static constexpr auto doc = "hardsigmoid(input): min(max(x + 3, 0), 6) / 6, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x) {
+    return math::minimum(math::maximum(x + lit<V>(3), lit<V>(0)), lit<V>(6)) / lit<V>(6);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    return math::select(x > lit<T>(-3), math::select(x < lit<T>(3), g / lit<T>(6), lit<T>(0)), lit<T>(0));
+  }
+};
+
+/// Raises where lambd is negative.
+VESTA_API void check_softshrink_lambd(const Tensor* const* in, const double* params);
+
+struct Softshrink {
+  static constexpr auto doc =
+      "softshrink(input, lambd=0.5): x - lambd for x > lambd, x + lambd for x < -lambd, else 0. Error: a negative lambd.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr auto check = &check_softshrink_lambd;
+  template <class V> VESTA_HD static V forward(V x, double lambd) {
+    V inner = math::select(x < lit<V>(-lambd), x + lit<V>(lambd), math::select(x != x, x, lit<V>(0)));
+    return math::select(x > lit<V>(lambd), x - lit<V>(lambd), inner);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double lambd) {
+    return math::select(math::abs(x) <= lit<T>(lambd), lit<T>(0), g);
+  }
+};
+
+struct Hardshrink {
+  static constexpr auto doc = "hardshrink(input, lambd=0.5): 0 for -lambd <= x <= lambd, else x, elementwise.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, double lambd) {
+    return math::select((x >= lit<V>(-lambd)) & (x <= lit<V>(lambd)), lit<V>(0), x);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double lambd) {
+    return math::select(x >= lit<T>(-lambd), math::select(x <= lit<T>(lambd), lit<T>(0), g), g);
+  }
+};
+
+struct Threshold {
+  static constexpr auto doc = "threshold(input, threshold, value): x for x > threshold, else value, elementwise.";
+  static constexpr auto accepts = kReals;
+  template <class V> VESTA_HD static V forward(V x, double threshold, double value) {
+    return math::select(x <= lit<V>(threshold), lit<V>(value), x);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double threshold, double) {
+    return math::select(x <= lit<T>(threshold), lit<T>(0), g);
+  }
+};
+
+struct Prelu {
+  static constexpr auto doc = "_prelu(input, weight): x for x > 0, else weight * x, elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, V weight) { return math::select(x > lit<V>(0), x, weight * x); }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T weight, Unused) {
+    return math::select(x > lit<T>(0), g, weight * g);
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, Unused, Unused) {
+    return math::select(x > lit<T>(0), lit<T>(0), x * g);
+  }
+};
+
+// Dauphin et al., "Language modeling with gated convolutional networks", 2016.
+struct Gated {
+  static constexpr auto doc = "_gated(input, gate): x * sigmoid(gate), elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, V gate) { return x * math::sigmoid(gate); }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, T gate, Unused) { return g * math::sigmoid(gate); }
+  template <class T> VESTA_HD static T backward_b(T g, T x, T gate, Unused) {
+    T s = math::sigmoid(gate);
+    return g * x * (s * (lit<T>(1) - s));
+  }
+};
+
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def

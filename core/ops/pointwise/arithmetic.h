@@ -60,6 +60,23 @@ struct Sqrt {
   template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g / math::conj(y + y); }
 };
 
+// The last step of a norm, whose slope is infinite at 0. The gradient is in terms of the result, as PyTorch's is: what
+// a hook does to the result's gradient, it does in a second differentiation as well.
+struct Root {
+  static constexpr auto doc =
+      "_root(input, exponent): x ** exponent of x >= 0, elementwise, exponent in (0, 1); the gradient at 0 is 0.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V x, double exponent) {
+    return exponent == 0.5 ? math::sqrt(x) : math::select(x == lit<V>(0), x, math::pow(x, lit<V>(exponent)));
+  }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y, double exponent) {
+    T safe = math::select(y == lit<T>(0), lit<T>(1), y);  // for the gradient of this formula
+    T slope = exponent == 0.5 ? lit<T>(0.5) / safe : lit<T>(exponent) * math::pow(safe, lit<T>(1 - 1 / exponent));
+    return math::select(y == lit<T>(0), lit<T>(0), g * slope);
+  }
+};
+
 struct Rsqrt {
   static constexpr auto doc = "rsqrt(input): 1 / sqrt(x), elementwise; NaN for x < 0.";
   static constexpr auto accepts = kFloats | kComplexes;

@@ -99,5 +99,44 @@ struct BitwiseXor : Bitwise {
   template <class V> VESTA_HD static V forward(V a, V b) { return V(a ^ b); }
 };
 
+struct SignBit : Comparison {
+  static constexpr auto doc = "signbit(input): whether the sign of x is negative, that of -0.0 and NaN too, elementwise.";
+  template <class V> VESTA_HD static auto forward(V x) { return math::signbit(x); }
+};
+struct IsPosInf : Comparison {
+  static constexpr auto doc = "isposinf(input): whether x is positive infinity, elementwise.";
+  template <class V> VESTA_HD static auto forward(V x) { return math::isinf(x) & (x > lit<V>(0)); }
+};
+struct IsNegInf : Comparison {
+  static constexpr auto doc = "isneginf(input): whether x is negative infinity, elementwise.";
+  template <class V> VESTA_HD static auto forward(V x) { return math::isinf(x) & (x < lit<V>(0)); }
+};
+
+/// Holds what integer arithmetic shares.
+struct IntegerArithmetic : Bitwise {
+  static constexpr auto accepts = kIntegers;
+};
+struct LeftShift : IntegerArithmetic {
+  static constexpr auto doc =
+      "bitwise_left_shift(input, other): x * 2 ** y, wrapping; 0 where y is negative or at least the number of bits.";
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::left_shift(a, b); }
+};
+struct RightShift : IntegerArithmetic {
+  static constexpr auto doc =
+      "bitwise_right_shift(input, other): floor(x / 2 ** y); 0 or -1, by the sign of x, where y is negative or at least "
+      "the number of bits.";
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::right_shift(a, b); }
+};
+struct Gcd : IntegerArithmetic {
+  static constexpr auto doc =
+      "gcd(input, other): the greatest common divisor, not negative, elementwise with broadcasting; of 0 and 0 it is 0.";
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::gcd(a, b); }
+};
+struct Lcm : IntegerArithmetic {
+  static constexpr auto doc =
+      "lcm(input, other): the least common multiple, not negative, elementwise with broadcasting; 0 if either is 0.";
+  template <class V> VESTA_HD static V forward(V a, V b) { return math::lcm(a, b); }
+};
+
 }  // namespace VESTA_ISA_NS
 }  // namespace vesta::def

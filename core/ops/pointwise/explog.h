@@ -27,6 +27,116 @@ struct Log1p {
   template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g / math::conj(x + lit<T>(1)); }
 };
 
+struct Exp2 {
+  static constexpr auto doc = "exp2(input): 2 ** x, elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::exp2(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y) {
+    return g * math::conj(y) * lit<T>(0.69314718055994530942);  // log(2)
+  }
+};
+
+struct Expm1 {
+  static constexpr auto doc = "expm1(input): e ** x - 1, accurate near 0, elementwise.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::expm1(x); }
+  template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * math::conj(y + lit<T>(1)); }
+};
+
+struct Log2 {
+  static constexpr auto doc = "log2(input): the logarithm to base 2, elementwise; NaN for x < 0, -inf for 0.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::log2(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    return g / math::conj(x * lit<T>(0.69314718055994530942));  // log(2)
+  }
+};
+
+struct Log10 {
+  static constexpr auto doc = "log10(input): the logarithm to base 10, elementwise; NaN for x < 0, -inf for 0.";
+  static constexpr auto accepts = kFloats | kComplexes;
+  template <class V> VESTA_HD static V forward(V x) { return math::log10(x); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    return g / math::conj(x * lit<T>(2.3025850929940456840));  // log(10)
+  }
+};
+
+// max + log(1 + e^-|a - b|); of equal infinities themselves, where a - b is NaN.
+struct LogAddExp {
+  static constexpr auto doc = "logaddexp(input, other): log(e ** x + e ** y), elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V a, V b) {
+    V sum = math::maximum(a, b) + math::log1p(math::exp(-math::abs(a - b)));
+    return math::select((a == b) & math::isinf(a), a, sum);
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return g * math::sigmoid(a - b); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return g * math::sigmoid(b - a); }
+};
+
+struct LogAddExp2 {
+  static constexpr auto doc = "logaddexp2(input, other): log2(2 ** x + 2 ** y), elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V a, V b) {
+    V rest = math::log1p(math::exp2(-math::abs(a - b))) * lit<V>(1.4426950408889634074);  // log2(e)
+    return math::select((a == b) & math::isinf(a), a, math::maximum(a, b) + rest);
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
+    return g * math::sigmoid((a - b) * lit<T>(0.69314718055994530942));  // log(2)
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) {
+    return g * math::sigmoid((b - a) * lit<T>(0.69314718055994530942));
+  }
+};
+
+struct Xlogy {
+  static constexpr auto doc =
+      "xlogy(input, other): x * log(y), and 0 for x = 0 unless y is NaN, elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  template <class V> VESTA_HD static V forward(V a, V b) {
+    V product = a * math::log(b);
+    return math::select(b != b, b, math::select(a == lit<V>(0), lit<V>(0), product));
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
+    return g * math::log(math::select(a == lit<T>(0), lit<T>(1), b));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return g * a / b; }
+};
+
+struct Xlog1py {
+  static constexpr auto doc =
+      "xlog1py(input, other): x * log(1 + y), and 0 for x = 0 unless y is NaN, elementwise with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  template <class V> VESTA_HD static V forward(V a, V b) {
+    V product = a * math::log1p(b);
+    return math::select(b != b, b, math::select(a == lit<V>(0), lit<V>(0), product));
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
+    return g * math::log1p(math::select(a == lit<T>(0), lit<T>(0), b));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return g * a / (b + lit<T>(1)); }
+};
+
+// log(z / (1 - z)); from 0.3 on by log1p of (2 z - 1) / (1 - z), which is exact near the zero at 1/2.
+struct Logit {
+  static constexpr auto doc =
+      "_logit(input, eps): log(z / (1 - z)) of z = x limited to [eps, 1 - eps], of z = x for a negative eps.";
+  static constexpr auto accepts = kFloats;
+  template <class V> VESTA_HD static V forward(V x, double eps) {
+    V z = x;
+    if (eps >= 0) z = math::minimum(math::maximum(x, lit<V>(eps)), lit<V>(1) - lit<V>(eps));
+    V rest = lit<V>(1) - z;
+    V low = math::log(z / rest), high = math::log1p((z + z - lit<V>(1)) / rest);
+    return math::select(z < lit<V>(0.3), low, high);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double eps) {
+    T slope = g / (x * (lit<T>(1) - x));
+    double low = eps < 0 ? 0 : eps, outside = eps < 0 ? static_cast<double>(NAN) : 0;
+    return math::select(x < lit<T>(low), lit<T>(outside), math::select(x > lit<T>(1 - low), lit<T>(outside), slope));
+  }
+};
+
 struct BinaryCrossEntropy {
   static constexpr auto doc =
       "_binary_cross_entropy(input, target): -(t log x + (1 - t) log(1 - x)), logarithms at least -100, elementwise.";

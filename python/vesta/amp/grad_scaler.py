@@ -11,10 +11,12 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from numbers import Real
 from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._arguments import expect
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -88,6 +90,8 @@ class GradScaler:
             self._enabled = False
         if not self._enabled:
             return
+        for name in ("init_scale", "growth_factor", "backoff_factor", "growth_interval"):
+            expect("GradScaler", name, locals()[name], Real, "float")
         if growth_factor <= 1.0:
             raise AssertionError(f"The growth factor must be > 1.0, got {growth_factor}.")
         if backoff_factor >= 1.0:

@@ -94,12 +94,68 @@ def _fetching(module: ModuleType) -> None:
     module.STOP_ENDS_THE_PASS = True  # type: ignore[attr-defined]
 
 
+def _modules(module: ModuleType) -> None:
+    """``Module.compile`` does nothing."""
+
+    def compile(self: Any, *args: Any, **kwargs: Any) -> None:
+        """Does nothing: the module runs as it is written."""
+
+    module.Module.compile = compile  # type: ignore[attr-defined]
+
+
+#: Limits of dtypes that Vesta has not, which libraries ask for when they are imported: bits, eps, max, tiny.
+_FLOATS = {
+    "torch.float8_e4m3fn": (8, 0.125, 448.0, 0.015625),
+    "torch.float8_e4m3fnuz": (8, 0.125, 240.0, 0.0078125),
+    "torch.float8_e5m2": (8, 0.25, 57344.0, 6.103515625e-05),
+    "torch.float8_e5m2fnuz": (8, 0.25, 57344.0, 3.0517578125e-05),
+}
+_INTEGERS = {"torch.uint16": 16, "torch.uint32": 32, "torch.uint64": 64}
+
+
+def _limits(module: ModuleType) -> None:
+    """``finfo`` and ``iinfo`` know dtypes that Vesta has not."""
+    for kind, facts in ((module.finfo, _float_limits), (module.iinfo, _integer_limits)):  # type: ignore[attr-defined]
+        _know_more(kind, facts)
+
+
+def _know_more(kind: type, facts: Callable[[str], dict[str, Any] | None]) -> None:
+    """Lets a class of limits take the refused names of dtypes that ``facts`` knows."""
+    ours = kind.__init__  # type: ignore[misc]
+
+    def __init__(self: Any, type: Any = None) -> None:
+        known = facts(type._name) if getattr(type, "__refuses__", False) else None
+        if known is not None:
+            vars(self).update(known, dtype=type._name[len("torch.") :])
+        elif type is None:
+            ours(self)
+        else:
+            ours(self, type)
+
+    kind.__init__ = __init__  # type: ignore[misc]
+
+
+def _float_limits(name: str) -> dict[str, Any] | None:
+    if name not in _FLOATS:
+        return None
+    bits, eps, largest, tiny = _FLOATS[name]
+    same = {"tiny": tiny, "smallest_normal": tiny, "resolution": 1.0}
+    return {"bits": bits, "eps": eps, "max": largest, "min": -largest, **same}
+
+
+def _integer_limits(name: str) -> dict[str, Any] | None:
+    bits = _INTEGERS.get(name)
+    return None if bits is None else {"bits": bits, "min": 0, "max": 2**bits - 1}
+
+
 #: What is done with a module of Vesta once it is loaded.
 _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "vesta": _package,
     "vesta.version": _version,
     "vesta.tensor_types": _tensor_types,
+    "vesta._limits": _limits,
     "vesta.nn.functional": _losses,
+    "vesta.nn.modules.module": _modules,
     "vesta.optim.optimizer": _optimizers,
     "vesta.amp.autocast_mode": _autocast,
     "vesta.utils.data.fetch": _fetching,

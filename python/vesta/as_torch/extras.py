@@ -73,10 +73,24 @@ def _true() -> bool:
     return True
 
 
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """Returns the device, dtype, ``non_blocking`` and memory format of arguments of ``Module.to``."""
+    from vesta.nn.modules.module import _parse_to as parse
+
+    memory_format = kwargs.pop("memory_format", None)
+    return (*parse(*args, **kwargs), memory_format)
+
+
 def _tensor_type() -> Any:
     from vesta import Tensor
 
     return Tensor
+
+
+def _package() -> Any:
+    import vesta
+
+    return vesta
 
 
 def _generator_type() -> Any:
@@ -89,8 +103,10 @@ _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
     "torch._disable_dynamo": lambda fn=None, recursive=True: (lambda f: f) if fn is None else fn,
+    "torch.distributed.rpc.api._require_initialized": lambda fn: fn,
     "torch._C._get_tracing_state": _tracing_state,
     "torch._C._is_tracing": _false,
+    "torch._C._nn._parse_to": _parse_to,
     "torch._C._is_torch_function_enabled": _true,
     "torch._C._GLIBCXX_USE_CXX11_ABI": True,
     "torch._C.has_lapack": True,
@@ -107,6 +123,7 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._C.TensorBase": _tensor_type,
     "torch._TensorBase": _tensor_type,
     "torch._C.Generator": _generator_type,
+    "torch.torch": _package,
 }
 
 

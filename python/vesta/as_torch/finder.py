@@ -20,10 +20,13 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from . import behaviour, missing, naming
+from . import behaviour, naming
 
 #: The folder of modules that exist for PyTorch programs only.
 _ONLY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "only")
+
+#: How a module of Vesta finds its own names, by its name in PyTorch.
+own_attributes: dict[str, Callable[[str], Any]] = {}
 
 
 def locate(theirs: str) -> Callable[[], ModuleType] | None:
@@ -40,6 +43,10 @@ def locate(theirs: str) -> Callable[[], ModuleType] | None:
     parts = theirs.split(".")[1:]
     if any(os.path.exists(os.path.join(_ONLY, *parts) + end) for end in (".py", "/__init__.py")):
         return lambda: importlib.import_module("vesta.as_torch.only." + ".".join(parts))
+    if os.path.exists(os.path.join(_ONLY, "__".join(parts) + ".py")):  # in a package that is Vesta's
+        return lambda: importlib.import_module("vesta.as_torch.only." + "__".join(parts))
+    from . import missing
+
     return (lambda: missing.module(theirs)) if theirs in missing.names() else None
 
 
@@ -60,6 +67,15 @@ class _SecondName:
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec
+
+    def get_code(self, name: str) -> Any:
+        """Returns the code of the module, for ``python -m``; None if it has none in Python."""
+        spec = self.load().__spec__
+        loader = spec.loader if spec is not None else None
+        return loader.get_code(spec.name) if hasattr(loader, "get_code") else None  # type: ignore[union-attr]
+
+    def is_package(self, name: str) -> bool:
+        return hasattr(self.load(), "__path__")
 
 
 class _Naming:
@@ -90,7 +106,34 @@ def adopt(module: ModuleType) -> None:
     ours = module.__name__
     theirs = naming.rename(module)
     behaviour.apply(ours, module)
-    missing.attach(module, theirs)
+    attach(module, theirs)
+
+
+def attach(module: ModuleType, theirs: str) -> None:
+    """Lets a module of Vesta answer for PyTorch's names that it has not."""
+    own = vars(module).get("__getattr__")
+    values = vars(module)
+
+    def own_attribute(name: str) -> Any:
+        if name in values:
+            return values[name]
+        if own is None:
+            raise AttributeError(name)
+        return own(name)
+
+    def __getattr__(name: str) -> Any:
+        if own is not None:
+            try:
+                return own(name)
+            except AttributeError:
+                pass
+        from . import missing  # not before a name is missed: it takes some milliseconds
+
+        return missing.attribute(module, theirs, name)
+
+    own_attributes[theirs] = own_attribute
+    values["__getattr__"] = __getattr__
+    values.setdefault("__path__", [])  # PyTorch may have a package of the name, with modules that Vesta has not
 
 
 class Finder:

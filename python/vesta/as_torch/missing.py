@@ -8,12 +8,12 @@ that PyTorch has not either are AttributeErrors as ever, so that ``hasattr`` tel
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from . import extras
+from .finder import own_attributes
 
 #: Why something is missing, by the beginning of its name; the longest beginning holds.
 REASONS = {
@@ -43,7 +43,6 @@ REASONS = {
     "torch.onnx": "Vesta does not record programs, which an ONNX file needs",
     "torch.ops": "operators of extensions are PyTorch's, and Vesta cannot load them",
     "torch.package": "Vesta does not pack programs; save a state_dict() instead",
-    "torch.profiler": "Vesta does not have it yet",
     "torch.quantization": "Vesta has no quantized values; use float16 or bfloat16",
     "torch.sparse": "Vesta has no sparse tensors",
     "torch.vmap": "Vesta does not transform functions; vesta.autograd.grad gives derivatives",
@@ -53,8 +52,6 @@ REASONS = {
 }
 _NAMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "names.txt")
 _table: dict[str, dict[str, str]] = {}
-#: How a module of Vesta finds its own names, by its name in PyTorch.
-_own: dict[str, Callable[[str], Any]] = {}
 
 
 def reason(name: str) -> str:
@@ -125,7 +122,7 @@ def attribute(module: ModuleType, theirs: str, name: str) -> Any:
 def _by_table(module: ModuleType, theirs: str, name: str) -> Any:
     """Returns the object of a package above that PyTorch has here too, or a refusal; None: PyTorch has no such name."""
     listed = names().get(theirs, {})
-    inside = theirs in OPEN or (isinstance(module, Rest) and not listed)  # nobody knows what programs look for there
+    inside = theirs in OPEN or (theirs in names() and not listed)  # nobody knows what programs look for there
     if name not in listed and not inside:
         return None
     found = _above(theirs, name, listed.get(name))
@@ -139,7 +136,7 @@ def _above(theirs: str, name: str, home: str | None) -> Any:
     parent = theirs.rpartition(".")[0] if home is None else home
     while parent:
         try:
-            value = _own[parent](name)
+            value = own_attributes[parent](name)
         except (AttributeError, KeyError):
             value = None
         if value is not None and not isinstance(value, (ModuleType, Refused)):
@@ -170,29 +167,5 @@ def module(theirs: str) -> ModuleType:
     """Makes the module ``torch...`` for which Vesta has none."""
     made = Rest(theirs, f"Not available: {reason(theirs)}.")
     made.__path__ = []  # type: ignore[attr-defined]
+    made.__all__ = [name for name in names()[theirs] if not name.startswith("_")]  # type: ignore[attr-defined]
     return made
-
-
-def attach(module: ModuleType, theirs: str) -> None:
-    """Lets a module of Vesta answer for PyTorch's names that it has not."""
-    own = vars(module).get("__getattr__")
-    values = vars(module)
-
-    def own_attribute(name: str) -> Any:
-        if name in values:
-            return values[name]
-        if own is None:
-            raise AttributeError(name)
-        return own(name)
-
-    def __getattr__(name: str) -> Any:
-        if own is not None:
-            try:
-                return own(name)
-            except AttributeError:
-                pass
-        return attribute(module, theirs, name)
-
-    _own[theirs] = own_attribute
-    values["__getattr__"] = __getattr__
-    values.setdefault("__path__", [])  # PyTorch may have a package of the name, with modules that Vesta has not

@@ -21,7 +21,7 @@ _NAMED = (type, FunctionType, BuiltinFunctionType)
 def torch_module(ours: str) -> str:
     """Returns the name in PyTorch of a module of Vesta; the name itself for ``vesta.as_torch`` and what is no part."""
     if ours.startswith("vesta.as_torch.only."):
-        return "torch." + ours[len("vesta.as_torch.only.") :]
+        return "torch." + ours[len("vesta.as_torch.only.") :].replace("__", ".")
     if ours == "vesta" or (ours.startswith("vesta.") and not ours.startswith("vesta.as_torch")):
         return "torch" + ours[len("vesta") :]
     return ours
@@ -88,6 +88,9 @@ def install() -> None:
     from .finder import adopt
 
     _rename_values()
+    for value in list(vars(_C).values()):  # parts of the extension, which is one file
+        if isinstance(value, ModuleType) and value.__name__.startswith("vesta._C."):
+            sys.modules.setdefault(value.__name__, value)
     loaded = [(name, module) for name, module in sys.modules.items() if torch_module(name) != name]
     for name, module in sorted(loaded, key=lambda entry: entry[0], reverse=True):  # the package comes last
         if getattr(module, "__name__", None) == name:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import json
 import threading
 import time
@@ -100,8 +101,8 @@ class EventList(list):
             }
             for e in self
         ]
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(events, file)
+        with (gzip.open if path.endswith(".gz") else open)(path, "wt", encoding="utf-8") as file:
+            json.dump({"traceEvents": events}, file)
 
     def __str__(self) -> str:
         return self.table()

@@ -111,7 +111,10 @@ class Future:
 
 def collect_all(futures: Iterable[Future]) -> Future:
     """Returns a future of the list of the given futures, which is there when all of them are."""
-    whole, parts = Future(), list(futures)
+    whole, parts = Future(), list(futures) if isinstance(futures, Iterable) else [futures]
+    for part in parts:
+        if not isinstance(part, Future):
+            raise TypeError(f"collect_all: expected an iterable of Futures, got {type(part).__name__} (futures).")
     left, lock = len(parts), threading.Lock()
     if not parts:
         whole.set_result(parts)

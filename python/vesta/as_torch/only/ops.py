@@ -45,12 +45,21 @@ class _Namespace(ModuleType):
         full = f"{own}::{name}"
         function = _defined.get(full)
         if function is None and own in _FUNCTIONS and not name.startswith("__"):
-            function = getattr(vesta._C._ops, name, None) or getattr(vesta.Tensor, name, None)
+            function = getattr(vesta._C._ops, name, None) or getattr(vesta.Tensor, name, None) or _refusing(full)
         if function is None:
             raise AttributeError(f"'_OpNamespace' {own!r} object has no attribute {name!r}")
         made = function if isinstance(function, Operator) else Operator(full, function)
         setattr(self, name, made)
         return made
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    """Returns what stands for an operator of PyTorch that Vesta has not: libraries name many, and call few."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"torch.ops.{name.replace('::', '.')} is not available: Vesta does not have it yet.")
+
+    return refuse
 
 
 def define(name: str, function: Any) -> None:

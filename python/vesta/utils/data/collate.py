@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence, Sized
 from typing import Any
 
 import vesta
@@ -180,6 +180,8 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         >>> collate([{"a": 1}, {"a": 2}], collate_fn_map={int: lambda batch, *, collate_fn_map: sum(batch)})
         {'a': 3}
     """
+    if isinstance(batch, Sized) and not len(batch):
+        raise IndexError("default_collate: expected at least one sample, got none (batch).")
     first = batch[0]
     kind = type(first)
     if collate_fn_map is not None:

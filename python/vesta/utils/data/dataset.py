@@ -259,6 +259,8 @@ class Subset(Dataset[T_co]):
             raise TypeError(
                 f"Subset: expected a dataset with samples by number, got {type(dataset).__name__} (dataset)."
             )
+        if not (hasattr(indices, "__len__") and hasattr(indices, "__getitem__")):
+            raise TypeError(f"Subset: expected a sequence of ints, got {type(indices).__name__} (indices).")
         self.dataset = dataset
         self.indices = indices
         if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:

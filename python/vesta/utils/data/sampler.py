@@ -156,6 +156,9 @@ class SubsetRandomSampler(SeekableSampler[int]):
 
     @checked
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+        if not (hasattr(indices, "__len__") and hasattr(indices, "__getitem__")):
+            given = type(indices).__name__
+            raise TypeError(f"SubsetRandomSampler: expected a sequence of ints, got {given} (indices).")
         self.indices = indices
         self.generator = generator
 

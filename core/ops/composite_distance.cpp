@@ -1,0 +1,205 @@
+// Distances, products of vectors and covariances, made of other ops: their gradients come from those.
+#include <algorithm>
+#include <limits>
+
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/distance.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/shape.h>
+#include <vesta/core/ops/trigonometric.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+
+Tensor dist_composite(const Tensor& input, const Tensor& other, double p) { return norm(sub(input, other), p); }
+
+Tensor pairwise_distance_composite(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  const int64_t last = std::max(x1.dim(), x2.dim()) - 1;
+  return norm(add(sub(x1, x2), wrapped(eps)), p, MaybeDims(last), keepdim);
+}
+
+Tensor cosine_similarity_composite(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const DType joint = promote(x1.dtype(), x2.dtype());
+  VESTA_CHECK(is_float(joint), runtime, "cosine_similarity: expected common dtype to be floating point, yet common "
+              "dtype is ", joint, ".");
+  const Dims shape = broadcast_shapes(x1.sizes(), x2.sizes(), "cosine_similarity");
+  const Tensor a = expand(x1, shape).to(joint), b = expand(x2, shape).to(joint);
+  const auto unit = [&](const Tensor& x) {
+    const Tensor size = norm(x, 2, MaybeDims(dim), true);
+    Tensor more;  // what raises a size below eps to it: a constant, as PyTorch has it
+    {
+      NoGrad off;
+      more = where(lt(size, wrapped(eps)), sub(wrapped(eps), size), wrapped(0.0));
+    }
+    return div(x, add(size, more));
+  };
+  return sum(mul(unit(a), unit(b)), MaybeDims(dim));
+}
+
+namespace {
+
+/// Returns sqrt(|a|^2 + |b|^2 - 2 a b) for the rows of a [*, P, M] and b [*, R, M]: one product. The gradient at 0 is 0.
+Tensor euclidean_by_product(const Tensor& a, const Tensor& b) {
+  const Tensor squares = sub(add(sum(square(a), MaybeDims(-1), true), mT(sum(square(b), MaybeDims(-1), true))),
+                             mul(matmul(a, mT(b)), wrapped(2.0)));
+  const Tensor none = le(squares, 0);
+  return where(none, wrapped(0.0), sqrt(where(none, wrapped(1.0), squares)));
+}
+
+}  // namespace
+
+Tensor cdist_composite(const Tensor& x1, const Tensor& x2, double p, Text compute_mode) {
+  check_floating(x1, "cdist", "x1");
+  check_floating(x2, "cdist", "x2");
+  VESTA_CHECK(x1.dim() >= 2 && x2.dim() >= 2, runtime, "cdist: expected tensors of at least 2 dimensions, got ",
+              x1.sizes(), " (x1) and ", x2.sizes(), " (x2).");
+  VESTA_CHECK(x1.size(-1) == x2.size(-1), runtime, "cdist: X1 and X2 must have the same number of columns. X1: ",
+              x1.size(-1), " X2: ", x2.size(-1), ".");
+  VESTA_CHECK(p >= 0, runtime, "cdist: only supports non-negative p values, got ", p, " (p).");
+  const bool always = compute_mode == "use_mm_for_euclid_dist", never = compute_mode == "donot_use_mm_for_euclid_dist";
+  VESTA_CHECK(always || never || compute_mode == "use_mm_for_euclid_dist_if_necessary", value,
+              "cdist: ", compute_mode, " is not a valid value for compute_mode.");
+  const int64_t rows = x1.size(-2), columns = x2.size(-2);
+  if (x1.size(-1) == 0 || rows == 0 || columns == 0) {
+    const Dims batch = broadcast_shapes(x1.sizes().subspan(0, size_t(x1.dim() - 2)),
+                                        x2.sizes().subspan(0, size_t(x2.dim() - 2)), "cdist");
+    Dims shape(batch);
+    shape.push_back(rows), shape.push_back(columns);
+    return zeros(shape, promote(x1.dtype(), x2.dtype()), x1.device());
+  }
+  if (p == 2 && !never && (always || rows > 25 || columns > 25)) return euclidean_by_product(x1, x2);
+  return norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, MaybeDims(-1));
+}
+
+Tensor pdist_composite(const Tensor& input, double p) {
+  check_floating(input, "pdist");
+  VESTA_CHECK(input.dim() == 2, runtime, "pdist: only supports 2D tensors, got: ", input.dim(), "D.");
+  VESTA_CHECK(p >= 0, runtime, "pdist: only supports non-negative p values, got ", p, " (p).");
+  const Tensor pairs = triu_indices(input.size(0), input.size(0), 1, DType::int64, input.device());
+  const Tensor from = index_select(input, 0, select(pairs, 0, 0)), to = index_select(input, 0, select(pairs, 0, 1));
+  return norm(sub(from, to), p, MaybeDims(1));
+}
+
+Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxnorm) {
+  check_floating_or_complex(input, "renorm");
+  VESTA_CHECK(p > 0, runtime, "renorm: non-positive-norm not supported, got ", p, " (p).");
+  VESTA_CHECK(maxnorm >= 0, runtime, "renorm: expected maxnorm to be >= 0 but got ", maxnorm, ".");
+  VESTA_CHECK(input.dim() > 1, runtime, "renorm: input needs at least 2 dimensions, got ", input.dim(),
+              " dimensions.");
+  const int64_t d = wrap_dim(dim, input.dim(), "renorm");
+  Dims others;
+  for (int64_t k = 0; k < input.dim(); ++k) {
+    if (k != d) others.push_back(k);
+  }
+  const Tensor size = norm(input, p, MaybeDims(others), true);
+  const Tensor factor = where(gt(size, wrapped(maxnorm)), div(wrapped(maxnorm), add(size, wrapped(1e-7))), wrapped(1.0));
+  return mul(input, factor.to(size.dtype()));
+}
+
+// ---- products ----
+
+Tensor linalg_cross_composite(const Tensor& input, const Tensor& other, int64_t dim) {
+  VESTA_CHECK(input.dim() == other.dim(), runtime, "linalg.cross: inputs must have the same number of dimensions, got ",
+              input.sizes(), " (input) and ", other.sizes(), " (other).");
+  const int64_t d = wrap_dim(dim, input.dim(), "linalg.cross");
+  VESTA_CHECK(input.dim() > 0 && input.size(d) == 3 && other.size(d) == 3, runtime,
+              "linalg.cross: inputs dimension ", dim, " must have length 3. Got ", input.sizes(), " (input) and ",
+              other.sizes(), " (other).");
+  const auto shifted = [&](const Tensor& x, int64_t by) { return roll(x, IntList(-by), IntList(d)); };
+  return sub(mul(shifted(input, 1), shifted(other, 2)), mul(shifted(input, 2), shifted(other, 1)));
+}
+
+Tensor cross_composite(const Tensor& input, const Tensor& other, MaybeInt dim) {
+  if (dim) return linalg_cross(input, other, *dim);
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (input.size(d) == 3) return linalg_cross(input, other, d);
+  }
+  VESTA_CHECK(false, runtime, "cross: no dimension of size 3 in input, got shape ", input.sizes(), ".");
+}
+
+Tensor linalg_vander_composite(const Tensor& x, MaybeInt N) {
+  VESTA_CHECK(x.dim() > 0, runtime, "linalg.vander: expected a tensor of at least 1 dimension, got a 0-d one (x).");
+  VESTA_CHECK(!N || *N > 1, runtime, "linalg.vander: expected N > 1, got ", N.value_or(0), " (N).");
+  Tensor values = x.dtype() == DType::bool_ || is_integral(x.dtype()) ? x.to(DType::int64) : x;
+  TensorVector powers = {ones_like(values)};
+  for (int64_t k = 1; k < N.value_or(x.size(-1)); ++k) powers.push_back(mul(powers.back(), values));
+  if (N.value_or(x.size(-1)) == 0) return reshape(values, {0, 0});
+  return stack(powers, -1);
+}
+
+Tensor vander_composite(const Tensor& x, MaybeInt N, bool increasing) {
+  VESTA_CHECK(x.dim() == 1, runtime, "vander: x must be a one-dimensional tensor, got shape ", x.sizes(), ".");
+  const int64_t n = N.value_or(x.size(0));
+  VESTA_CHECK(n >= 0, runtime, "vander: N must be non-negative, got ", n, ".");
+  const Tensor values = is_integral(x.dtype()) || x.dtype() == DType::bool_ ? x.to(DType::int64) : x;
+  if (n == 0) return empty({x.size(0), 0}, values.dtype(), values.device());
+  TensorVector powers = {ones_like(values)};
+  for (int64_t k = 1; k < n; ++k) powers.push_back(mul(powers.back(), values));
+  if (!increasing) std::reverse(powers.begin(), powers.end());
+  return stack(powers, -1);
+}
+
+// ---- covariances ----
+
+Tensor cov_composite(const Tensor& input, int64_t correction, MaybeTensor fweights, MaybeTensor aweights) {
+  VESTA_CHECK(input.dim() <= 2, runtime, "cov: expected input to have two or fewer dimensions but got an input with ",
+              input.dim(), " dimensions.");
+  VESTA_CHECK(input.dtype() != DType::bool_, not_implemented, "cov: bool dtype is not supported for input.");
+  const Tensor x = (input.dim() < 2 ? reshape(input, {1, -1}) : input)
+                       .to(is_differentiable(input.dtype()) ? input.dtype() : default_dtype());
+  const int64_t count = x.size(1);
+  Tensor weights;
+  const auto check = [&](const Tensor& w, const char* name, bool integral) {
+    VESTA_CHECK(w.dim() <= 1 && w.numel() == count, runtime, "cov: expected ", name, " to have one element per ",
+                "observation, ", count, ", got shape ", w.sizes(), ".");
+    VESTA_CHECK(integral ? is_integral(w.dtype()) && w.dtype() != DType::bool_ : is_float(w.dtype()), runtime,
+                "cov: expected ", name, " to have ", integral ? "integral" : "floating point",
+                " dtype but got ", name, " with ", w.dtype(), " dtype.");
+    if (w.device().type == DeviceType::cpu && w.numel() > 0) {
+      VESTA_CHECK(ge(amin(w), 0).item<bool>(), runtime, "cov: ", name, " cannot be negative.");
+    }
+    return reshape(w, -1);
+  };
+  if (fweights.defined()) weights = check(*fweights, "fweights", true);
+  if (aweights.defined()) {
+    const Tensor a = check(*aweights, "aweights", false);
+    weights = weights.defined() ? mul(weights, a) : a;
+  }
+  Tensor total = weights.defined() ? sum(weights) : full({}, double(count), DType::float64, x.device());
+  const Tensor average =
+      weights.defined() ? div(sum(mul(x, weights), MaybeDims(1), true), total) : mean(x, MaybeDims(1), true);
+  Tensor degrees = sub(total, wrapped(correction));
+  if (weights.defined() && aweights.defined() && correction != 0) {
+    degrees = sub(total, div(mul(sum(mul(weights, *aweights)), wrapped(correction)), total));
+  }
+  degrees = clamp_min(degrees, 0);
+  const Tensor centered = sub(x, average);
+  const Tensor weighted = weights.defined() ? mul(centered, weights) : centered;
+  const Tensor products = matmul(centered, mT(weighted.is_complex() ? conj_physical(weighted) : weighted));
+  const Tensor r = div(products, degrees.to(products.is_complex() ? DType::float64 : products.dtype()))
+                       .to(products.dtype());
+  return input.dim() < 2 ? reshape(r, IntList()) : r;
+}
+
+Tensor corrcoef_composite(const Tensor& input) {
+  VESTA_CHECK(input.dim() <= 2, runtime,
+              "corrcoef: expected input to have two or fewer dimensions but got an input with ", input.dim(),
+              " dimensions.");
+  const Tensor c = cov(input);
+  if (c.dim() == 0) return div(c, c);
+  const Tensor variance = diagonal(c);
+  const Tensor deviation = sqrt(variance.is_complex() ? real(variance) : variance);
+  const Tensor r = div(div(c, unsqueeze(deviation, -1)), unsqueeze(deviation, 0));
+  if (!r.is_complex()) return clamp(r, wrapped(-1.0), wrapped(1.0));
+  const Tensor parts = view_as_real(r);
+  return view_as_complex(clamp(parts, wrapped(-1.0), wrapped(1.0)));
+}
+
+}  // namespace vesta

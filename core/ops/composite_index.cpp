@@ -1,0 +1,230 @@
+// Reading and writing at places, made of other ops: their gradients come from those.
+#include <algorithm>
+
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+
+// ---- scatter ----
+
+Tensor scatter_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  return scatter_(clone(input), dim, index, src);
+}
+
+namespace {
+
+/// Makes the number of scatter's form with a value a tensor of index's shape.
+Tensor source_of(const Tensor& input, const Tensor& index, const Tensor& src) {
+  return src.impl()->wrapped_number ? full(index.sizes(), src.item(), input.dtype(), input.device()) : src;
+}
+
+}  // namespace
+
+Tensor scatter_by__composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+  VESTA_CHECK(reduce == "add" || reduce == "multiply", runtime,
+              "scatter: reduce argument must be either add or multiply, got '", reduce, "'.");
+  const Tensor source = source_of(input, index, src);
+  if (reduce == "add") return scatter_add_(input, dim, index, source);
+  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? clone(input) : input;
+  return copy_(input, scatter_reduce(before, dim, index, source, "prod", true));
+}
+
+Tensor scatter_by_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
+  return ops::scatter_by_(clone(input), dim, index, src, reduce);
+}
+
+namespace {
+
+void check_reduce(Text reduce, const char* op, bool sums) {
+  VESTA_CHECK((sums && reduce == "sum") || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+              runtime, op, ": reduce argument must be either ", sums ? "sum, " : "", "prod, mean, amax or amin, got '",
+              reduce, "'.");
+}
+
+}  // namespace
+
+Tensor scatter_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, Text reduce,
+                                bool include_self) {
+  check_reduce(reduce, "scatter_reduce", true);
+  VESTA_CHECK(input.dtype() == src.dtype(), runtime, "scatter_reduce: Expected self.dtype to be equal to src.dtype, ",
+              "got ", input.dtype(), " and ", src.dtype(), ".");
+  if (reduce != "sum" && reduce != "mean") {
+    check_real(input, "scatter_reduce");
+    return _scatter_reduce(input, dim, index, src, reduce, include_self);
+  }
+  const Tensor start = include_self ? input : scatter(input, dim, index, wrapped(int64_t(0)));
+  const Tensor total = scatter_add(start, dim, index, src);
+  if (reduce == "sum") return total;
+  const DType counted = is_differentiable(input.dtype()) ? real_type(input.dtype()) : input.dtype();
+  Tensor count;
+  {
+    NoGrad off;
+    count = ones_like(input, counted);
+    if (!include_self) count = scatter(count, dim, index, wrapped(int64_t(0)));
+    count = clamp_min(scatter_add(count, dim, index, ones_like(src, counted)), 1);
+  }
+  return is_differentiable(input.dtype()) ? div(total, count) : floor_divide(total, count);
+}
+
+// ---- along one dimension ----
+
+namespace {
+
+/// Makes the list of indices that means "index along d, everything else whole".
+TensorVector along(const Tensor& input, int64_t d, const Tensor& index) {
+  TensorVector indices(size_t(d) + 1);
+  indices[size_t(d)] = index;
+  return indices;
+}
+
+/// Checks that source has one slice along d per index, of input's shape otherwise.
+void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Tensor& source, const char* op) {
+  VESTA_CHECK(index.dim() <= 1, index, op, ": Index should have dimension 1 or 0, got ", index.dim(), ".");
+  VESTA_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32, runtime, op,
+              ": expected index to have dtype int64 or int32, got ", index.dtype(), ".");
+  VESTA_CHECK(input.dtype() == source.dtype(), runtime, op, ": self and source expected to have the same dtype, but ",
+              "got (self) ", input.dtype(), " and (source) ", source.dtype(), ".");
+  bool fits = source.dim() == input.dim() || (source.dim() == 0 && index.numel() == 1);
+  for (int64_t k = 0; k < source.dim() && fits; ++k) {
+    fits = source.size(k) == (k == d ? index.numel() : input.size(k));
+  }
+  VESTA_CHECK(fits, runtime, op, ": expected source to have input's shape ", input.sizes(), ", with ", index.numel(),
+              " slices along dimension ", d, ", got ", source.sizes(), ".");
+}
+
+}  // namespace
+
+Tensor index_copy_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  const int64_t d = wrap_dim(dim, input.dim(), "index_copy");
+  check_slices(input, d, index, source, "index_copy");
+  if (input.dim() == 0) return index.numel() ? reshape(source, IntList()) : clone(input);
+  return index_put(input, along(input, d, reshape(index, -1)), source);
+}
+
+Tensor index_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Text reduce,
+                              bool include_self) {
+  check_reduce(reduce, "index_reduce", false);
+  const int64_t d = wrap_dim(dim, input.dim(), "index_reduce");
+  check_slices(input, d, index, source, "index_reduce");
+  Dims shape(size_t(std::max<int64_t>(source.dim(), 1)), 1);
+  shape[size_t(d)] = index.numel();
+  const Tensor places = source.dim() ? expand(reshape(index.to(DType::int64), shape), source.sizes())
+                                     : reshape(index.to(DType::int64), IntList());
+  return scatter_reduce(input, dim, places, source, reduce, include_self);
+}
+
+// ---- one line ----
+
+Tensor take_composite(const Tensor& input, const Tensor& index) {
+  VESTA_CHECK(index.dtype() == DType::int64, runtime, "take: Expected a long tensor for index, but got ",
+              index.dtype(), ".");
+  VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "take: tried to take from an empty tensor.");
+  return _index(reshape(input, -1), {index});
+}
+
+Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, MaybeInt dim) {
+  VESTA_CHECK(indices.dtype() == DType::int64 || indices.dtype() == DType::int32, runtime,
+              "take_along_dim: dtype of indices should be int64 or int32 but got ", indices.dtype(), ".");
+  if (!dim) return gather(reshape(input, -1), 0, reshape(indices, -1).to(DType::int64));
+  VESTA_CHECK(input.dim() == indices.dim(), runtime, "take_along_dim: input and indices should have the same number of ",
+              "dimensions, but got ", input.dim(), " dimensions for input, and ", indices.dim(),
+              " dimensions for indices.");
+  const int64_t d = wrap_dim(*dim, input.dim(), "take_along_dim");
+  Dims a(input.sizes()), b(indices.sizes());
+  if (input.dim()) a[size_t(d)] = b[size_t(d)] = 1;
+  Dims shape = broadcast_shapes(a, b, "take_along_dim"), from(shape);
+  if (input.dim()) shape[size_t(d)] = indices.size(d), from[size_t(d)] = input.size(d);
+  return gather(expand(input, from), d, expand(indices, shape).to(DType::int64));
+}
+
+Tensor put_composite(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
+  VESTA_CHECK(index.dtype() == DType::int64, runtime, "put: Expected a long tensor for index, but got ", index.dtype(),
+              ".");
+  VESTA_CHECK(input.dtype() == source.dtype(), runtime, "put: self and source expected to have the same dtype, but ",
+              "got self.dtype = ", input.dtype(), " and source.dtype = ", source.dtype(), ".");
+  VESTA_CHECK(index.numel() == source.numel(), runtime, "put: Expected source and index to have the same number of ",
+              "elements, but got source.numel() = ", source.numel(), ", index.numel() = ", index.numel(), ".");
+  VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "put: tried to put elements into an empty tensor.");
+  if (index.numel() == 0) return clone(input);
+  return reshape(index_put(reshape(input, -1), {reshape(index, -1)}, reshape(source, -1), accumulate), input.sizes());
+}
+
+// ---- masks ----
+
+Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  VESTA_CHECK(mask.dtype() == DType::bool_, runtime, "masked_scatter: only supports boolean masks, but got mask with ",
+              "dtype ", mask.dtype(), ".");
+  VESTA_CHECK(input.dtype() == source.dtype(), runtime, "masked_scatter: expected self and source to have same dtypes ",
+              "but got ", input.dtype(), " and ", source.dtype(), ".");
+  const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter");
+  const Tensor x = expand(input, shape), where_to = expand(mask, shape);
+  const int64_t count = sum(where_to).item<int64_t>();  // how much of source is taken: waits for a device
+  VESTA_CHECK(count <= source.numel(), runtime, "masked_scatter: expected source to have at least as many elements as ",
+              "the mask has true ones, ", count, ", got ", source.numel(), ".");
+  if (count == 0) return clone(x);
+  const Tensor first = slice(reshape(source, -1), 0, 0, count, 1);
+  if (x.dim() == 0) return reshape(first, IntList());
+  return index_put(x, {contiguous(where_to)}, first);
+}
+
+// ---- views ----
+
+namespace {
+
+/// Writes src into a view of a copy of input.
+template <class View>
+Tensor copy_with(const Tensor& input, const Tensor& src, const char* op, View view) {
+  const Tensor r = clone(input);
+  const Tensor part = view(r);
+  VESTA_CHECK(std::ranges::equal(part.sizes(), src.sizes()), runtime, op, ": expected src to have a size equal to the ",
+              "slice of self. src size = ", src.sizes(), ", slice size = ", part.sizes(), ".");
+  copy_(part, src);
+  return r;
+}
+
+}  // namespace
+
+Tensor select_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {
+  return copy_with(input, src, "select_scatter", [&](const Tensor& t) { return select(t, dim, index); });
+}
+Tensor slice_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, MaybeInt start, MaybeInt end,
+                               int64_t step) {
+  return copy_with(input, src, "slice_scatter", [&](const Tensor& t) { return slice(t, dim, start, end, step); });
+}
+Tensor diagonal_scatter_composite(const Tensor& input, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
+  return copy_with(input, src, "diagonal_scatter", [&](const Tensor& t) { return diagonal(t, offset, dim1, dim2); });
+}
+
+// ---- classes ----
+
+Tensor one_hot_composite(const Tensor& input, int64_t num_classes) {
+  VESTA_CHECK(input.dtype() == DType::int64, runtime, "one_hot: is only applicable to index tensor of type int64, got ",
+              input.dtype(), ".");
+  VESTA_CHECK(num_classes >= -1, runtime, "one_hot: expected num_classes of at least -1, got ", num_classes, ".");
+  NoGrad off;
+  int64_t count = num_classes;
+  if (input.numel() == 0) {
+    VESTA_CHECK(num_classes > 0, runtime, "one_hot: Can not infer total number of classes from empty tensor.");
+  } else {
+    if (input.device().type == DeviceType::cpu || num_classes == -1) {
+      VESTA_CHECK(amin(input).item<int64_t>() >= 0, runtime, "one_hot: Class values must be non-negative.");
+      const int64_t largest = amax(input).item<int64_t>();
+      if (num_classes == -1) count = checked_add(largest, 1, "one_hot");
+      VESTA_CHECK(largest < count, runtime, "one_hot: Class values must be smaller than num_classes, got ", largest,
+                  " for ", count, ".");
+    }
+  }
+  Dims shape(input.sizes());
+  shape.push_back(count);
+  return scatter_(zeros(shape, DType::int64, input.device()), -1, unsqueeze(input, -1), wrapped(int64_t(1)));
+}
+
+}  // namespace vesta

@@ -1,0 +1,197 @@
+// Mathematical functions that are made of other ops: special functions, complex parts, activations of several pieces.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/numbers.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/special.h>
+#include <vesta/core/ops/trigonometric.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+
+// ---- special functions ----
+
+Tensor polygamma_composite(const Tensor& input, int64_t n) {
+  VESTA_CHECK(n >= 0, runtime, "polygamma: expected n >= 0, got ", n, " (n).");
+  VESTA_CHECK(n < (1 << 30), runtime, "polygamma: expected n below 2^30, got ", n, " (n).");
+  return n == 0 ? digamma(input) : _polygamma(input, double(n));
+}
+
+Tensor mvlgamma_composite(const Tensor& input, int64_t p) {
+  VESTA_CHECK(p >= 1, runtime, "mvlgamma: p has to be greater than or equal to 1, got ", p, ".");
+  VESTA_CHECK(p <= 1 << 20, runtime, "mvlgamma: expected p of at most 2^20, got ", p, " (p).");
+  Tensor r;
+  for (int64_t i = 0; i < p; ++i) {
+    const Tensor part = lgamma(i == 0 ? input : sub(input, wrapped(0.5 * double(i))));
+    r = i == 0 ? part : add(r, part);
+  }
+  return p == 1 ? r : add(r, wrapped(0.25 * double(p) * double(p - 1) * std::log(std::acos(-1.0))));
+}
+
+Tensor logit_composite(const Tensor& input, MaybeDouble eps) { return _logit(input, eps.value_or(-1)); }
+
+Tensor nan_to_num_composite(const Tensor& input, MaybeDouble nan, MaybeDouble posinf, MaybeDouble neginf) {
+  if (input.is_complex()) return view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf));
+  if (!is_float(input.dtype())) return clone(input);
+  const double largest = visit<kFloats>(input.dtype(), []<class T>() -> double {
+    if constexpr (std::is_same_v<T, Half>) return 65504;
+    else if constexpr (std::is_same_v<T, BFloat16>) return 0x1.fep127;
+    else return std::numeric_limits<T>::max();
+  });
+  return _nan_to_num(input, nan.value_or(0), posinf.value_or(largest), neginf.value_or(-largest));
+}
+
+Tensor positive_composite(const Tensor& input) {
+  VESTA_CHECK(input.dtype() != DType::bool_, runtime, "positive: The `+` operator, on a bool tensor is not supported.");
+  return input;
+}
+
+Tensor float_power_composite(const Tensor& input, const Tensor& exponent) {
+  const DType wide = input.is_complex() || exponent.is_complex() ? DType::complex128 : DType::float64;
+  return pow(input.to(wide), exponent.to(wide));
+}
+
+Tensor ldexp_composite(const Tensor& input, const Tensor& other) {
+  return mul(input, exp2(is_differentiable(other.dtype()) ? other : other.to(default_dtype())));
+}
+
+// ---- complex numbers ----
+
+Tensor angle_composite(const Tensor& input) {
+  if (!input.is_complex()) return _angle(input);
+  return atan2(imag(input), real(input));
+}
+
+Tensor real_composite(const Tensor& input) {
+  return input.is_complex() ? select(view_as_real(input), -1, 0) : input;
+}
+
+Tensor imag_composite(const Tensor& input) {
+  VESTA_CHECK(input.is_complex(), runtime, "imag: is not implemented for tensors with non-complex dtypes, got ",
+              input.dtype(), ".");
+  return select(view_as_real(input), -1, 1);
+}
+
+namespace {
+
+void check_parts(const Tensor& a, const Tensor& b, const char* op, const char* first, const char* second) {
+  VESTA_CHECK((a.dtype() == DType::float32 || a.dtype() == DType::float64) && a.dtype() == b.dtype(), runtime, op,
+              ": expected two tensors of dtype float32, or of float64, got ", a.dtype(), " (", first, ") and ",
+              b.dtype(), " (", second, ").");
+}
+
+}  // namespace
+
+Tensor complex_composite(const Tensor& re, const Tensor& im) {
+  check_parts(re, im, "complex", "real", "imag");
+  const Dims shape = broadcast_shapes(re.sizes(), im.sizes(), "complex");
+  return view_as_complex(stack({expand(re, shape), expand(im, shape)}, -1));
+}
+
+Tensor polar_composite(const Tensor& size, const Tensor& angle) {
+  check_parts(size, angle, "polar", "abs", "angle");
+  return complex(mul(size, cos(angle)), mul(size, sin(angle)));
+}
+
+Tensor isreal_composite(const Tensor& input) {
+  return input.is_complex() ? eq(imag(input), 0) : ones_like(input, DType::bool_);
+}
+
+// ---- membership ----
+
+Tensor isin_composite(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+  for (const Tensor* t : {&elements, &test_elements}) {
+    VESTA_CHECK(!t->is_complex() && t->dtype() != DType::bool_, not_implemented,
+                "isin: expected a real dtype that is not bool, got ", t->dtype(), ".");
+  }
+  NoGrad off;
+  const Tensor tests = flatten(test_elements);
+  Tensor found;
+  if (tests.numel() == 0 || elements.numel() == 0) {
+    found = zeros(elements.sizes(), DType::bool_, elements.device());
+  } else if (double(tests.numel()) < 10 * std::pow(double(elements.numel()), 0.145)) {
+    found = any(eq(unsqueeze(elements, -1), tests), MaybeDims(-1));
+  } else {  // sorted together with their origin: an element is found if a test of its value stands in front of it
+    const DType joint = promote(elements.dtype(), tests.dtype());
+    const Tensor all = cat({tests.to(joint), flatten(elements).to(joint)});
+    const auto [values, order] = sort(all, MaybeBool(true), 0, false);
+    const int64_t n = all.numel(), count = tests.numel();
+    const Tensor places = arange(0, n, 1, DType::int64, all.device());
+    const Tensor is_test = lt(order, count);
+    // the first place of each run of equal values, and whether a test stands there (tests come first, as sort is stable)
+    const Tensor fresh = cat({ones(1, DType::bool_, all.device()),
+                              ne(slice(values, 0, 1, {}, 1), slice(values, 0, 0, n - 1, 1))});
+    const Tensor start = std::get<0>(cummax(where(fresh, places, wrapped(int64_t(0))), 0));
+    const Tensor hit = index_select(is_test, 0, start);
+    found = zeros(n, DType::bool_, all.device());
+    found = index_put(found, {order}, hit);
+    found = reshape(slice(found, 0, count, {}, 1), elements.sizes());
+  }
+  return invert ? logical_not(found) : found;
+}
+
+// ---- activations ----
+
+Tensor prelu_composite(const Tensor& input, const Tensor& weight) {
+  VESTA_CHECK(input.dtype() == weight.dtype(), runtime, "prelu: Type promoting not supported. Got ", input.dtype(),
+              " (input) and ", weight.dtype(), " (weight).");
+  VESTA_CHECK(weight.dim() <= 1, runtime, "prelu: expected `weight` to be a scalar or 1D tensor, but got: ndim = ",
+              weight.dim(), ".");
+  if (weight.dim() == 0) return _prelu(input, weight);
+  const int64_t count = weight.numel();
+  if (count != 1) {
+    VESTA_CHECK(input.dim() > 0, runtime, "prelu: Not allow zero-dim input tensor.");
+    const int64_t channels = input.dim() > 1 ? input.size(1) : 1;
+    VESTA_CHECK(channels == count, runtime,
+                "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = ", count,
+                " and channel size = ", channels, ".");
+  }
+  if (input.dim() == 0) return _prelu(input, select(weight, 0, 0));
+  Dims shape(size_t(input.dim()), 1);
+  shape[input.dim() > 1 ? 1 : 0] = count;
+  return _prelu(input, reshape(weight, shape));
+}
+
+Tensor glu_composite(const Tensor& input, int64_t dim) {
+  VESTA_CHECK(input.dim() > 0, runtime, "glu: does not support 0-dimensional tensors.");
+  const int64_t d = wrap_dim(dim, input.dim(), "glu"), n = input.size(d);
+  VESTA_CHECK(n % 2 == 0, runtime, "glu: Halving dimension must be even, but dimension ", d, " is size ", n, ".");
+  return _gated(slice(input, d, 0, n / 2, 1), slice(input, d, n / 2, n, 1));
+}
+
+Tensor softsign_composite(const Tensor& input) { return div(input, add(abs(input), 1)); }
+
+Tensor tanhshrink_composite(const Tensor& input) { return sub(input, tanh(input)); }
+
+Tensor rrelu_composite(const Tensor& input, double lower, double upper, bool training, Generator* generator) {
+  VESTA_CHECK(lower <= upper, runtime, "rrelu: Lower bound should be less than or equal to the upper bound, got ",
+              lower, " and ", upper, ".");
+  if (!training) return leaky_relu(input, (lower + upper) / 2);
+  check_floating(input, "rrelu");
+  Tensor slope;
+  {
+    NoGrad off;
+    slope = uniform_(empty_like(input), lower, upper, generator);
+  }
+  return where(gt(input, 0), input, mul(input, slope));
+}
+
+Tensor rrelu__composite(const Tensor& input, double lower, double upper, bool training, Generator* generator) {
+  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? clone(input) : input;
+  return copy_(input, rrelu(before, lower, upper, training, generator));
+}
+
+}  // namespace vesta

@@ -1,0 +1,196 @@
+// Random numbers of further distributions, made of uniform and normal ones: the same values on every device.
+#include <cmath>
+#include <limits>
+
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/random.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
+#include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/special.h>
+#include <vesta/core/ops/trigonometric.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+namespace {
+
+/// Draws uniform numbers of (0, 1) in t's shape: in float64 where t holds doubles or integers, else in float32.
+Tensor inner_uniform(const Tensor& t, Generator* generator) {
+  const bool wide = t.dtype() == DType::float64 || !is_differentiable(t.dtype());
+  const DType dtype = wide ? DType::float64 : DType::float32;
+  const double smallest = wide ? 0x1p-54 : 0x1p-25;  // half a step of uniform_'s numbers
+  return clamp_min(uniform_(empty(t.sizes(), dtype, t.device()), 0, 1, generator), wrapped(smallest));
+}
+
+void check_real_floating(const Tensor& t, const char* op) {
+  VESTA_CHECK(is_float(t.dtype()), not_implemented, op, ": expected a floating-point dtype, got ", t.dtype(), ".");
+}
+
+}  // namespace
+
+// ---- one distribution for all elements ----
+
+Tensor exponential__composite(const Tensor& input, double lambd, Generator* generator) {
+  check_real_floating(input, "exponential_");
+  VESTA_CHECK(lambd > 0, runtime, "exponential_: expects lambda > 0.0, but found lambda=", lambd, ".");
+  NoGrad off;
+  return copy_(input, div(neg(log(inner_uniform(input, generator))), wrapped(lambd)));
+}
+
+Tensor geometric__composite(const Tensor& input, double p, Generator* generator) {
+  VESTA_CHECK(p > 0 && p < 1, runtime, "geometric_: expects p to be in (0, 1), but got p=", p, ".");
+  check_real(input, "geometric_");
+  NoGrad off;
+  return copy_(input, ceil(div(log(inner_uniform(input, generator)), wrapped(std::log1p(-p)))));
+}
+
+Tensor cauchy__composite(const Tensor& input, double median, double sigma, Generator* generator) {
+  check_real_floating(input, "cauchy_");
+  VESTA_CHECK(sigma > 0, runtime, "cauchy_: expects sigma > 0.0, but found sigma=", sigma, ".");
+  NoGrad off;
+  const Tensor angle = mul(sub(inner_uniform(input, generator), wrapped(0.5)), wrapped(std::acos(-1.0)));
+  return copy_(input, add(mul(tan(angle), wrapped(sigma)), wrapped(median)));
+}
+
+Tensor log_normal__composite(const Tensor& input, double mean, double std, Generator* generator) {
+  check_real_floating(input, "log_normal_");
+  VESTA_CHECK(std > 0, runtime, "log_normal_: expects std > 0.0, but found std=", std, ".");
+  NoGrad off;
+  return copy_(input, exp(normal_(empty_like(input), mean, std, generator)));
+}
+
+// ---- parameters per element ----
+
+namespace {
+
+void check_deviations(const Tensor& std, const char* op) {
+  VESTA_CHECK(!std.is_complex(), runtime, op, ": expects standard deviation to be non-complex.");
+  if (std.numel() > 0) VESTA_CHECK(ge(amin(std), 0).item<bool>(), runtime, op, ": expects all elements of std >= 0.0.");
+}
+
+}  // namespace
+
+Tensor normal_composite(const Tensor& mean, const Tensor& std, Generator* generator) {
+  NoGrad off;
+  check_deviations(std, "normal");
+  const Dims shape = broadcast_shapes(mean.sizes(), std.sizes(), "normal");
+  const Tensor noise = normal_(empty(shape, mean.dtype(), mean.device()), 0, 1, generator);
+  return add(mul(noise, std), mean).to(mean.dtype());
+}
+Tensor normal_Tensor_float_composite(const Tensor& mean, double std, Generator* generator) {
+  VESTA_CHECK(std >= 0, runtime, "normal: expects std >= 0.0, but found std ", std, ".");
+  NoGrad off;
+  return add(normal_(empty(mean.sizes(), mean.dtype(), mean.device()), 0, std, generator), mean);
+}
+Tensor normal_float_Tensor_composite(double mean, const Tensor& std, Generator* generator) {
+  NoGrad off;
+  check_deviations(std, "normal");
+  return add(mul(normal_(empty(std.sizes(), std.dtype(), std.device()), 0, 1, generator), std), wrapped(mean));
+}
+Tensor normal_float_float_composite(double mean, double std, IntList size, Generator* generator, MaybeDType dtype,
+                                    MaybeDevice device) {
+  return normal_(empty(size, dtype.value_or(default_dtype()), device), mean, std, generator);
+}
+
+Tensor randint_like_low_dtype_composite(const Tensor& input, int64_t low, int64_t high, Generator* generator,
+                                        MaybeDType dtype, MaybeDevice device) {
+  VESTA_CHECK(low < high, runtime, "randint_like: expected low < high, got low=", low, " and high=", high, ".");
+  return random_(empty_like(input, dtype, device), low, high, generator);
+}
+
+Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool replacement, Generator* generator) {
+  constexpr const char* op = "multinomial";
+  VESTA_CHECK(input.dim() == 1 || input.dim() == 2, runtime, op, ": prob_dist must be 1 or 2 dim, got shape ",
+              input.sizes(), ".");
+  VESTA_CHECK(is_float(input.dtype()), runtime, op, ": only supports floating-point dtypes for input, got: ",
+              input.dtype(), ".");
+  VESTA_CHECK(num_samples > 0, runtime, op, ": cannot sample n_sample <= 0 samples, got ", num_samples, ".");
+  const int64_t n = input.size(-1);
+  VESTA_CHECK(replacement || num_samples <= n, runtime, op, ": cannot sample n_sample > prob_dist.size(-1) samples ",
+              "without replacement, got ", num_samples, " of ", n, ".");
+  NoGrad off;
+  Dims shape(input.sizes());
+  shape.back() = num_samples;
+  if (input.numel() == 0) return empty(shape, DType::int64, input.device());
+  const Tensor p = input.to(DType::float64);
+  VESTA_CHECK(all(logical_and(isfinite(p), ge(p, 0))).item<bool>(), runtime, op,
+              ": probability tensor contains either `inf`, `nan` or element < 0.");
+  const Tensor positive = sum(gt(p, 0), MaybeDims(-1));
+  VESTA_CHECK(ge(amin(positive), replacement ? 1 : num_samples).item<bool>(), runtime, op,
+              replacement ? ": invalid multinomial distribution (sum of probabilities <= 0)."
+                          : ": invalid multinomial distribution (with replacement=False, not enough non-negative "
+                            "category to sample).");
+  if (!replacement) {  // the largest of p / e with exponential e are a sample without replacement
+    const Tensor e = exponential_(empty_like(p), 1, generator);
+    return std::get<1>(topk(div(p, e), num_samples, -1, true, true));
+  }
+  const Tensor sums = cumsum(p, -1), total = narrow(sums, -1, n - 1, 1);
+  const Tensor at = mul(uniform_(empty(shape, DType::float64, input.device()), 0, 1, generator), total);
+  // the last category with a probability: rounding must not lead beyond it
+  const Tensor last = searchsorted(sums, contiguous(total), false, false);
+  return minimum(searchsorted(sums, at, false, true), last);
+}
+
+// ---- Poisson ----
+
+namespace {
+
+/// Draws for rates below 10: counts uniform factors until their product falls below e^-rate (Knuth).
+Tensor small_poisson(const Tensor& rate, Generator* generator) {
+  const Tensor limit = exp(neg(rate));
+  Tensor product = ones_like(rate), count = zeros_like(rate);
+  Tensor running = ones_like(rate, DType::bool_);
+  while (any(running).item<bool>()) {
+    product = mul(product, uniform_(empty_like(rate), 0, 1, generator));
+    running = gt(product, limit);
+    count = add(count, running.to(rate.dtype()));
+  }
+  return count;
+}
+
+/// Draws for larger rates by transformed rejection: PTRS of Hoermann, "The transformed rejection method for generating
+/// Poisson random variables", 1993.
+Tensor large_poisson(const Tensor& rate, Generator* generator) {
+  const Tensor root = sqrt(rate), log_rate = log(rate);
+  const Tensor b = add(mul(root, 2.53), 0.931), a = add(mul(b, 0.02483), -0.059);
+  const Tensor inverse_alpha = add(div(wrapped(1.1328), sub(b, 3.4)), 1.1239);
+  const Tensor v_r = sub(wrapped(0.9277), div(wrapped(3.6224), sub(b, 2)));
+  Tensor result = zeros_like(rate), done = zeros_like(rate, DType::bool_);
+  while (!all(done).item<bool>()) {
+    const Tensor u = sub(uniform_(empty_like(rate), 0, 1, generator), 0.5);
+    const Tensor v = uniform_(empty_like(rate), 0, 1, generator);
+    const Tensor us = sub(wrapped(0.5), abs(u));
+    const Tensor k = floor(add(add(mul(add(div(mul(a, 2), us), b), u), rate), 0.43));
+    const Tensor quick = logical_and(ge(us, 0.07), le(v, v_r));
+    const Tensor hopeless = logical_or(lt(k, 0), logical_and(lt(us, 0.013), gt(v, us)));
+    const Tensor left = sub(log(mul(v, inverse_alpha)), log(add(div(a, mul(us, us)), b)));
+    const Tensor right = sub(sub(mul(k, log_rate), rate), lgamma(add(k, 1)));
+    const Tensor accepted = logical_or(quick, logical_and(logical_not(hopeless), le(left, right)));
+    result = where(logical_and(accepted, logical_not(done)), k, result);
+    done = logical_or(done, accepted);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor poisson_composite(const Tensor& input, Generator* generator) {
+  check_real_floating(input, "poisson");
+  NoGrad off;
+  if (input.numel() == 0) return empty_like(input);
+  const Tensor rate = input.to(DType::float64);
+  VESTA_CHECK(all(ge(rate, 0)).item<bool>() && all(isfinite(rate)).item<bool>(), runtime,
+              "poisson: expected rates that are finite and at least 0 (input).");
+  const Tensor small = lt(rate, 10);
+  Tensor r = zeros_like(rate);
+  if (any(small).item<bool>()) r = where(small, small_poisson(where(small, rate, wrapped(0.0)), generator), r);
+  if (!all(small).item<bool>()) r = where(small, r, large_poisson(where(small, wrapped(10.0), rate), generator));
+  return r.to(input.dtype());
+}
+
+}  // namespace vesta

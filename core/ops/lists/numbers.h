@@ -1,0 +1,42 @@
+// The op list, parts and neighbours of numbers, sums with a factor. See README.md.
+#pragma once
+
+// clang-format off
+#define VESTA_OPS_NUMBERS(OP)                                                                                          \
+  OP(POINTWISE, round, Round, (), (), inplace, out)                                                                    \
+  OP(POINTWISE, _round_decimals, RoundDecimals, (double decimals), (decimals), hidden)                                 \
+  OP(FORM_METHOD, Tensor, round, decimals, (Kw<int64_t> decimals), (decimals),                                         \
+   decimals == 0 ? round(input) : _round_decimals(input, double(decimals)), out)                                       \
+  OP(FORM_INPLACE, round, decimals, (Kw<int64_t> decimals), (decimals),                                                \
+   decimals == 0 ? ops::round(input, Out{&input, Out::inplace})                                                        \
+                 : ops::_round_decimals(input, double(decimals), Out{&input, Out::inplace}))                           \
+  OP(POINTWISE, trunc, Trunc, (), (), inplace, out)                                                                    \
+  OP(POINTWISE, frac, Frac, (), (), inplace, out)                                                                      \
+  OP(POINTWISE, _nan_to_num, NanToNum, (double nan, double posinf, double neginf), (nan, posinf, neginf), hidden)      \
+  OP(METHOD_INPLACE, Tensor, nan_to_num, (MaybeDouble nan = {}, MaybeDouble posinf = {}, MaybeDouble neginf = {}),     \
+   (nan, posinf, neginf), composite, out)                                                                              \
+  OP(POINTWISE, fmod, Fmod, (const Operand& other), (other), inplace, out)                                             \
+  OP(POINTWISE, fmax, Fmax, (const Tensor& other), (other), out)                                                       \
+  OP(POINTWISE, fmin, Fmin, (const Tensor& other), (other), out)                                                       \
+  OP(POINTWISE, copysign, Copysign, (const Operand& other), (other), inplace, out)                                     \
+  OP(POINTWISE, nextafter, NextAfter, (const Tensor& other), (other), inplace, out)                                    \
+  OP(POINTWISE, heaviside, Heaviside, (const Tensor& values), (values), inplace, out)                                  \
+  OP(POINTWISE, lerp, Lerp, (const Tensor& end, const Operand& weight), (end, weight), inplace, out)                   \
+  OP(POINTWISE, addcmul, Addcmul, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \
+   (tensor1, tensor2, value), inplace, out, casts(none, widest))                                                       \
+  OP(FORM_METHOD, Tensor, addcmul, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),            \
+   (value, tensor1, tensor2), addcmul(input, tensor1, tensor2, value), deprecated, out)                                \
+  OP(FORM_INPLACE, addcmul, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
+   (value, tensor1, tensor2), ops::addcmul(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
+  OP(POINTWISE, addcdiv, Addcdiv, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \
+   (tensor1, tensor2, value), inplace, out, casts(none, widest))                                                       \
+  OP(FORM_METHOD, Tensor, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),            \
+   (value, tensor1, tensor2), addcdiv(input, tensor1, tensor2, value), deprecated, out)                                \
+  OP(FORM_INPLACE, addcdiv, value, (RealScalar value, const Tensor& tensor1, const Tensor& tensor2),                   \
+   (value, tensor1, tensor2), ops::addcdiv(input, tensor1, tensor2, value, Out{&input, Out::inplace}), deprecated)     \
+  OP(METHOD, Tensor, positive, (), (), composite)                                                                      \
+  OP(METHOD_INPLACE, Tensor, float_power, (const Operand& exponent), (exponent), composite, out)                       \
+  OP(FORM, Tensor, float_power, Scalar, (Scalar self, const Tensor& exponent), (self, exponent),                       \
+   float_power(wrapped(self), exponent), out)                                                                          \
+  OP(METHOD_INPLACE, Tensor, ldexp, (const Tensor& other), (other), composite, out)                                    \
+  OP(ALIAS, fix, trunc)

@@ -1,0 +1,7 @@
+#include <vesta/core/ops/numbers.h>
+
+#include "op_bindings.h"
+
+namespace vesta::python {
+VESTA_BIND_OPS(numbers, VESTA_OPS_NUMBERS)
+}

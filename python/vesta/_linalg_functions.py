@@ -1,0 +1,399 @@
+"""Functions of ``vesta.linalg`` whose arguments may be numbers, texts or tensors."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Any
+
+from . import _C
+from ._C import Tensor, _linalg, _ops
+
+#: What ``lstsq`` returns.
+LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singular_values"])
+
+
+def _written(made: Tensor, out: Tensor | None) -> Tensor:
+    """Returns ``made``, written into ``out`` where that is given."""
+    return made if out is None else _ops.mul(made, 1, out=out)  # which checks and resizes it
+
+
+def _expect_matrices(op: str, A: Any) -> None:
+    if not isinstance(A, Tensor):
+        raise TypeError(f"linalg.{op}(): argument 'A' (position 1) must be Tensor, not {type(A).__name__}")
+    if A.dim() < 2:
+        raise RuntimeError(f"linalg.{op}: The input tensor A must have at least 2 dimensions, got {tuple(A.shape)}.")
+
+
+def _as_tensor(value: Any, like: Tensor) -> Tensor | None:
+    """Returns a tolerance as a tensor of ``like``'s real dtype; None stays None."""
+    if value is None or isinstance(value, Tensor):
+        return value
+    real = {_C.complex64: _C.float32, _C.complex128: _C.float64}.get(like.dtype, like.dtype)
+    return _C.tensor(value, dtype=real, device=like.device)
+
+
+def pinv(
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Returns the pseudoinverses ``[*, n, m]`` of matrices ``[*, m, n]``, from their singular values.
+
+    Singular values up to ``max(atol, rtol * largest)`` count as 0 (Golub and Van Loan, "Matrix Computations", 5.5.2).
+
+    Args:
+        A: float32, float64 or complex.
+        rcond: another name for ``rtol``.
+        hermitian: takes the eigenvalues of Hermitian matrices instead.
+        atol, rtol: numbers or tensors ``[*]``; without both ``rtol`` is ``max(m, n)`` times the dtype's epsilon.
+
+    Raises:
+        RuntimeError: ``A`` has fewer than 2 dimensions.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.pinv(vesta.tensor([[2.0, 0.0], [0.0, 0.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
+    _expect_matrices("pinv", A)
+    relative = rcond if rtol is None else rtol
+    return _written(_C._linalg_pinv(A, _as_tensor(atol, A), _as_tensor(relative, A), hermitian), out)
+
+
+def matrix_rank(
+    A: Tensor,
+    tol: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Returns the ranks ``[*]`` (int64) of matrices ``[*, m, n]``: how many singular values exceed the tolerance.
+
+    Args:
+        tol: another name for ``atol``, with ``rtol`` 0.
+        hermitian: takes the absolute eigenvalues of Hermitian matrices instead.
+        atol, rtol: as in ``pinv``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.matrix_rank(vesta.ones(3, 3))
+        tensor(1)
+    """
+    _expect_matrices("matrix_rank", A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return _written(_C._linalg_matrix_rank(A, _as_tensor(atol, A), _as_tensor(rtol, A), hermitian), out)
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+    """Solves ``min |A X - B|`` for matrices ``A [*, m, n]`` and ``B [*, m, k]``; the smallest X where there are several.
+
+    The solution comes from A's singular values, those up to ``rcond`` times the largest counting as 0.
+
+    Args:
+        B: ``[*, m, k]``, or vectors ``[*, m]``.
+        rcond: ``max(m, n)`` times the dtype's epsilon without it.
+        driver: ``"gels"``, ``"gelsy"``, ``"gelsd"`` or ``"gelss"``; says which of the other results PyTorch's have.
+
+    Returns:
+        a named tuple ``(solution, residuals, rank, singular_values)``: residuals ``[*, k]`` are the squared errors where
+        m > n and all ranks are n, else empty; rank ``[*]``, and singular values for ``"gelsd"`` and ``"gelss"``.
+
+    Raises:
+        RuntimeError: shapes that do not fit, an unknown driver.
+
+    Example::
+
+        >>> import vesta
+        >>> A = vesta.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+        >>> vesta.linalg.lstsq(A, vesta.tensor([[1.0], [4.0], [5.0]])).solution
+        tensor([[1.],
+                [2.]])
+    """
+    _expect_matrices("lstsq", A)
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}.")
+    vector = B.dim() == A.dim() - 1 and B.shape == A.shape[:-1]
+    right = B.unsqueeze(-1) if vector else B
+    m, n = A.shape[-2:]
+    if right.dim() < 2 or right.shape[-2] != m:
+        raise RuntimeError(f"linalg.lstsq: B.size(-2) should match A.size(-2), got {tuple(A.shape)} and {tuple(B.shape)}.")
+    if A.dtype != B.dtype:
+        raise RuntimeError(f"linalg.lstsq: Expected A and B to have the same dtype, got {A.dtype} and {B.dtype}.")
+    U, S, Vh = _linalg.svd(A, full_matrices=False)
+    limit = _epsilon(A) * max(m, n) if rcond is None else rcond
+    kept = S > limit * S.amax(-1, keepdim=True) if S.shape[-1] else S > 0
+    inverse = _ops.where(kept, 1 / _ops.where(kept, S, 1.0), 0.0)
+    solution = Vh.mH @ (inverse.unsqueeze(-1) * (U.mH @ right))
+    rank = kept.sum(-1)
+    residuals = _ops.empty(0, dtype=S.dtype, device=A.device)
+    if m > n and driver != "gelsy" and bool((rank == n).all()):
+        residuals = (A @ solution - right).abs().square().sum(-2)
+    values = S if driver in ("gelsd", "gelss") else _ops.empty(0, dtype=S.dtype, device=A.device)
+    if driver == "gels":
+        rank = _ops.empty(0, dtype=rank.dtype, device=A.device)
+    return LstsqResult(solution.squeeze(-1) if vector else solution, residuals, rank, values)
+
+
+def _epsilon(A: Tensor) -> float:
+    return 2.0**-23 if A.dtype in (_C.float32, _C.complex64) else 2.0**-52
+
+
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Returns norms of the matrices that two dimensions of ``A`` make.
+
+    Args:
+        ord: ``"fro"`` (the root of the sum of squares), ``"nuc"`` (the sum of singular values), ``inf`` and ``-inf`` (the
+            largest and the smallest sum of a row's absolute values), 1 and -1 (of a column's), 2 and -2 (the largest and
+            the smallest singular value).
+
+    Raises:
+        RuntimeError: another ``ord``, other than two dimensions.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.matrix_norm(vesta.tensor([[1.0, -2.0], [3.0, 4.0]]), float("inf"))
+        tensor(7.)
+    """
+    _expect_matrices("matrix_norm", A)
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple of ints. Got {dim}.")
+    first, second = (d + A.dim() if d < 0 else d for d in dim)
+    if first == second:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}.")
+    if ord in ("fro", "f"):
+        return _written(_linalg.vector_norm(A, 2, (first, second), keepdim, dtype=dtype), out)
+    x = A if dtype is None else A.to(dtype)
+    if ord in ("nuc", 2, -2):
+        values = _linalg.svdvals(_ops.movedim(x, (first, second), (-2, -1)))
+        made = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        for d in sorted((first, second)) if keepdim else ():
+            made = made.unsqueeze(d)
+        return _written(made, out)
+    if not isinstance(ord, str) and abs(ord) in (1, math.inf):
+        summed, sought = (first, second) if abs(ord) == 1 else (second, first)
+        sums = x.abs().sum(summed, keepdim=True)
+        made = sums.amax(sought, keepdim=True) if ord > 0 else sums.amin(sought, keepdim=True)
+        return _written(made if keepdim else made.squeeze((first, second)), out)
+    raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+
+
+def norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """Returns norms of vectors or matrices: ``vector_norm`` along one dimension, ``matrix_norm`` over two.
+
+    Without ``dim`` and ``ord`` it is the 2-norm of all elements; with ``ord`` alone ``A`` must be a vector or a matrix.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.norm(vesta.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
+    if not isinstance(A, Tensor):
+        raise TypeError(f"linalg.norm(): argument 'A' (position 1) must be Tensor, not {type(A).__name__}")
+    if ord is None:
+        made = _linalg.vector_norm(A, 2, dim, keepdim, dtype=dtype)
+        return _written(made, out)
+    if dim is None:
+        if A.dim() not in (1, 2):
+            raise RuntimeError(
+                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+                f"{A.dim()}D."
+            )
+        dim = (0,) if A.dim() == 1 else (0, 1)
+    dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dim) == 2:
+        return matrix_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: ord={ord!r} is for matrices, got {len(dim)} dimension(s) (dim).")
+    return _written(_linalg.vector_norm(A, ord, dim, keepdim, dtype=dtype), out)
+
+
+def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns condition numbers ``[*]``: ``norm(A, p) * norm(inv(A), p)``; of 2 (without ``p``) and -2 from singular values.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.cond(vesta.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor(2.)
+    """
+    _expect_matrices("cond", A)
+    if p in (None, 2, -2):
+        values = _linalg.svdvals(A)
+        largest, smallest = values[..., 0], values[..., -1]
+        return _written(smallest / largest if p == -2 else largest / smallest, out)
+    inverse, info = inv_ex(A)
+    made = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return _written(_ops.where(info == 0, made, math.inf), out)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """Returns ``(inverse, info)``: the inverses of matrices ``[*, n, n]``, and int32 numbers ``[*]``, 0 where there is one.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.inv_ex(vesta.eye(2)).info
+        tensor(0, dtype=vesta.int32)
+    """
+    _expect_matrices("inv_ex", A)
+    one = _ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
+    return _InvEx(*solve_ex(A, one, check_errors=check_errors))
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+    """Returns ``(result, info)``: the solution of ``A X = B``, and int32 numbers ``[*]``, 0 where A is invertible.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.solve_ex(vesta.eye(2), vesta.ones(2, 1)).info
+        tensor(0, dtype=vesta.int32)
+    """
+    _expect_matrices("solve_ex", A)
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(f"linalg.solve_ex: A must be batches of square matrices, but they are {tuple(A.shape)}.")
+    LU, pivots, info = _linalg.lu_factor_ex(A, check_errors=check_errors)
+    vector = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
+    made = _linalg.lu_solve(LU, pivots, B.unsqueeze(-1) if vector else B, left=left)
+    return _SolveEx(made.squeeze(-1) if vector else made, info)
+
+
+_InvEx = namedtuple("_InvEx", ["inverse", "info"])
+_SolveEx = namedtuple("_SolveEx", ["result", "info"])
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """Returns the sums of ``conj(x) * y`` along ``dim``, with broadcasting.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.vecdot(vesta.tensor([1.0, 2.0]), vesta.tensor([3.0, 4.0]))
+        tensor(11.)
+    """
+    return _written((_ops.conj(x) * y).sum(dim), out)
+
+
+def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+    """Returns the product of two or more matrices, in the order with the fewest multiplications.
+
+    Args:
+        tensors: matrices; the first and the last may be vectors.
+
+    The order is found by dynamic programming (Cormen et al., "Introduction to Algorithms", 15.2).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.multi_dot([vesta.ones(2, 3), vesta.ones(3, 4), vesta.ones(4)])
+        tensor([12., 12.])
+    """
+    given = list(tensors)
+    if len(given) < 2:
+        raise RuntimeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(given)}.")
+    many = [given[0].unsqueeze(0) if given[0].dim() == 1 else given[0], *given[1:]]
+    many[-1] = many[-1].unsqueeze(-1) if many[-1].dim() == 1 else many[-1]
+    for i, t in enumerate(many):
+        if t.dim() != 2:
+            raise RuntimeError(f"linalg.multi_dot: expected matrices, got a {given[i].dim()}-D tensor (tensors[{i}]).")
+        if i and t.shape[0] != many[i - 1].shape[1]:
+            raise RuntimeError(
+                f"linalg.multi_dot: tensors {i - 1} and {i} with shapes {tuple(many[i - 1].shape)} and {tuple(t.shape)} "
+                "cannot be multiplied."
+            )
+    sizes, n = [many[0].shape[0], *(t.shape[1] for t in many)], len(many)
+    costs = {(i, i): 0 for i in range(n)}
+    split = {}
+    for span in range(1, n):
+        for i in range(n - span):
+            j = i + span
+            each = [costs[i, k] + costs[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            costs[i, j] = min(each)
+            split[i, j] = i + each.index(costs[i, j])
+
+    def product(i: int, j: int) -> Tensor:
+        return many[i] if i == j else product(i, split[i, j]) @ product(split[i, j] + 1, j)
+
+    made = product(0, n - 1)
+    made = made.squeeze(0) if given[0].dim() == 1 else made
+    return _written(made.squeeze(-1) if given[-1].dim() == 1 else made, out)
+
+
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+    """Returns the inverse of ``A`` as a map from its last dimensions to the first ``ind``.
+
+    Raises:
+        RuntimeError: the two sets of dimensions have other numbers of elements, a singular map.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.tensorinv(vesta.eye(6).reshape(2, 3, 6), ind=2).shape
+        vesta.Size([6, 2, 3])
+    """
+    if ind <= 0:
+        raise RuntimeError(f"linalg.tensorinv: expected a strictly positive integer for ind, got {ind}.")
+    first, last = A.shape[:ind], A.shape[ind:]
+    if math.prod(first) != math.prod(last):
+        raise RuntimeError(f"linalg.tensorinv: expected equal numbers of elements, got {tuple(first)} and {tuple(last)}.")
+    return _written(_linalg.inv(A.reshape(math.prod(first), -1)).reshape([*last, *first]), out)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns X with ``tensordot(A, X, X.dim()) = B``; ``dims`` of ``A`` are moved to its end first.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.tensorsolve(vesta.eye(6).reshape(2, 3, 6), vesta.ones(2, 3)).shape
+        vesta.Size([6])
+    """
+    moved = A if dims is None else _ops.movedim(A, list(dims), list(range(A.dim() - len(dims), A.dim())))
+    rest = moved.shape[B.dim() :]
+    if math.prod(rest) != math.prod(B.shape):
+        raise RuntimeError(
+            f"linalg.tensorsolve: expected A to satisfy prod(A.shape[B.dim():]) = prod(B.shape), got {tuple(A.shape)} "
+            f"and {tuple(B.shape)}."
+        )
+    return _written(_linalg.solve(moved.reshape(-1, math.prod(rest)), B.reshape(-1)).reshape(list(rest)), out)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Returns ``vesta.diagonal`` of the last two dimensions.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.linalg.diagonal(vesta.eye(2))
+        tensor([1., 1.])
+    """
+    return _ops.diagonal(A, offset, dim1, dim2)

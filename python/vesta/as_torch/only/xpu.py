@@ -1,0 +1,5 @@
+"""``torch.xpu``: Intel's GPUs, on which Vesta does not compute."""
+
+from __future__ import annotations
+
+from vesta.as_torch.only._absent import *  # noqa: F403

@@ -1,0 +1,24 @@
+"""Special functions, as PyTorch's ``torch.special``.
+
+Functions that ``vesta`` has too are the same here, some under another name.
+
+Example::
+
+    >>> import vesta
+    >>> vesta.special.expit(vesta.tensor([0.0]))
+    tensor([0.5000])
+"""
+
+from __future__ import annotations
+
+from ._C import _ops, _special
+
+#: Names here of functions that ``vesta`` has under another name.
+_OTHER_NAMES = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
+_SAME_NAMES = ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "log_softmax", "logit", "logsumexp")
+_SAME_NAMES += ("polygamma", "round", "sinc", "softmax", "xlogy")
+
+globals().update({name: getattr(_special, name) for name in vars(_special) if not name.startswith("_")})
+globals().update({name: getattr(_ops, other) for name, other in _OTHER_NAMES.items()})
+globals().update({name: getattr(_ops, name) for name in _SAME_NAMES})
+__all__ = [*(name for name in vars(_special) if not name.startswith("_")), *_OTHER_NAMES, *_SAME_NAMES]

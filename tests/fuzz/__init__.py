@@ -1,0 +1,1 @@
+"""The fuzz campaigns: random programs, and calls with wrong arguments."""

@@ -1,0 +1,61 @@
+"""What is wrong with the error that a call raises: one sentence of ours, of a class for callers, is right."""
+
+from __future__ import annotations
+
+import re
+import signal
+import warnings
+from typing import Any
+
+import vesta
+
+#: The classes that tell a caller of a mistake; the last ones where PyTorch has them. A ZeroDivisionError never does.
+CLASSES = (
+    TypeError, ValueError, RuntimeError, IndexError, AssertionError, AttributeError, KeyError, OverflowError,
+    BufferError, OSError,
+)  # fmt: skip
+#: What Python itself says when an object is used that nobody has looked at.
+NOT_OURS = re.compile(
+    r"object '?\w*'? ?has no attribute '|object is not (callable|iterable|subscriptable|an iterator)|^'\w+'$|"
+    r"unsupported operand|not supported between|object cannot be interpreted|must be real number|bad operand|"
+    r"unhashable|cannot unpack|not enough values|too many values|has no len|can't multiply|can only concatenate|"
+    r"list index out of|object does not support|not all arguments|division by zero|modulo by zero|"
+    r"float\(\) argument|could not convert"
+)
+
+
+class Hostile(Exception):
+    """What an argument raises when it is used: a call may let it through."""
+
+
+class TookTooLong(BaseException):
+    """The call did not end."""
+
+
+def give_up(*_: Any) -> None:
+    raise TookTooLong("it does not end")
+
+
+def complaint(call: Any, args: tuple, kwargs: dict, seconds: int = 5) -> tuple[bool, str]:
+    """Runs a call; returns whether it raised, and what is wrong with the error ("": nothing)."""
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call(*args, **kwargs)
+    except (Hostile, MemoryError):
+        return True, ""
+    except SystemError as error:
+        return True, f"SystemError: {error}"
+    except CLASSES as error:
+        said = str(error)
+        if isinstance(error, vesta.Error) or not NOT_OURS.search(said):
+            return True, "" if said else f"{type(error).__name__} without a word"
+        return True, f"{type(error).__name__}: {said}"
+    except (Exception, TookTooLong) as error:
+        return True, f"{type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    return False, ""
