@@ -6,7 +6,7 @@ import warnings
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import checked, expect
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -81,6 +81,7 @@ def embedding(
     return value + (result - value) * share  # the same values, with a gradient that is divided by the counts
 
 
+@checked
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
