@@ -371,7 +371,10 @@ def pair_of_bn() -> tuple[Any, ...]:
 
 
 MORE_FUNCTIONS = [
-    *(call(f"F.{name}", getattr(F, name), x, False) for name in ("relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid")),
+    *(
+        call(f"F.{name}", getattr(F, name), x, False)
+        for name in ("relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid")
+    ),
     *(call(f"F.{name}", getattr(F, name), x) for name in ("softsign", "tanhshrink")),
     *(call(f"F.{name}", getattr(F, name), x, 1.0, False) for name in ("elu", "celu")),
     call("F.rrelu", F.rrelu, x, 0.1, 0.3, False, False),
@@ -379,18 +382,66 @@ MORE_FUNCTIONS = [
     call("F.threshold", F.threshold, x, 0.5, 1.0, False),
     call("F.softmin", F.softmin, x, 1, _stacklevel=3, dtype=vesta.float32),
     call("F.gumbel_softmax", F.gumbel_softmax, x, 1.0, False, 1e-10, -1),
-    *(call(f"F.{name}", getattr(F, name), sequence, 0.5, True, False) for name in ("dropout1d", "alpha_dropout", "feature_alpha_dropout")),
+    *(
+        call(f"F.{name}", getattr(F, name), sequence, 0.5, True, False)
+        for name in ("dropout1d", "alpha_dropout", "feature_alpha_dropout")
+    ),
     call("F.dropout2d", F.dropout2d, image, 0.5, True, False),
     call("F.dropout3d", F.dropout3d, volume, 0.5, True, False),
-    *(call(f"F.max_pool{d}d", getattr(F, f"max_pool{d}d"), of, 2, 2, 0, 1, False, False) for d, of in ((1, sequence), (3, volume))),
-    *(call(f"F.max_pool{d}d_with_indices", getattr(F, f"max_pool{d}d_with_indices"), of, 2, 2, 0, 1, False, True) for d, of in ((1, sequence), (2, image), (3, volume))),
-    *(call(f"F.lp_pool{d}d", getattr(F, f"lp_pool{d}d"), of, 2.0, 2, 2, False) for d, of in ((1, sequence), (2, image), (3, volume))),
-    *(call(f"F.adaptive_avg_pool{d}d", getattr(F, f"adaptive_avg_pool{d}d"), of, 2) for d, of in ((2, image), (3, volume))),
-    *(call(f"F.adaptive_max_pool{d}d", getattr(F, f"adaptive_max_pool{d}d"), of, 2, True) for d, of in ((1, sequence), (2, image), (3, volume))),
-    *(call(f"F.adaptive_max_pool{d}d_with_indices", getattr(F, f"adaptive_max_pool{d}d_with_indices"), of, 2, True) for d, of in ((1, sequence), (2, image), (3, volume))),
-    *(call(f"F.fractional_max_pool{d}d", getattr(F, f"fractional_max_pool{d}d"), of, 2, 2, None, True, None) for d, of in ((2, image), (3, volume))),
-    *(call(f"F.fractional_max_pool{d}d_with_indices", getattr(F, f"fractional_max_pool{d}d_with_indices"), of, 2, 2, None, True, None) for d, of in ((2, image), (3, volume))),
-    *(call(f"F.max_unpool{d}d", getattr(F, f"max_unpool{d}d"), of, lambda of=of, d=d: getattr(F, f"max_pool{d}d")(of(), 1, return_indices=True)[1], 1, 1, 0, None) for d, of in ((1, sequence), (2, image), (3, volume))),
+    *(
+        call(f"F.max_pool{d}d", getattr(F, f"max_pool{d}d"), of, 2, 2, 0, 1, False, False)
+        for d, of in ((1, sequence), (3, volume))
+    ),
+    *(
+        call(f"F.max_pool{d}d_with_indices", getattr(F, f"max_pool{d}d_with_indices"), of, 2, 2, 0, 1, False, True)
+        for d, of in ((1, sequence), (2, image), (3, volume))
+    ),
+    *(
+        call(f"F.lp_pool{d}d", getattr(F, f"lp_pool{d}d"), of, 2.0, 2, 2, False)
+        for d, of in ((1, sequence), (2, image), (3, volume))
+    ),
+    *(
+        call(f"F.adaptive_avg_pool{d}d", getattr(F, f"adaptive_avg_pool{d}d"), of, 2)
+        for d, of in ((2, image), (3, volume))
+    ),
+    *(
+        call(f"F.adaptive_max_pool{d}d", getattr(F, f"adaptive_max_pool{d}d"), of, 2, True)
+        for d, of in ((1, sequence), (2, image), (3, volume))
+    ),
+    *(
+        call(f"F.adaptive_max_pool{d}d_with_indices", getattr(F, f"adaptive_max_pool{d}d_with_indices"), of, 2, True)
+        for d, of in ((1, sequence), (2, image), (3, volume))
+    ),
+    *(
+        call(f"F.fractional_max_pool{d}d", getattr(F, f"fractional_max_pool{d}d"), of, 2, 2, None, True, None)
+        for d, of in ((2, image), (3, volume))
+    ),
+    *(
+        call(
+            f"F.fractional_max_pool{d}d_with_indices",
+            getattr(F, f"fractional_max_pool{d}d_with_indices"),
+            of,
+            2,
+            2,
+            None,
+            True,
+            None,
+        )
+        for d, of in ((2, image), (3, volume))
+    ),
+    *(
+        call(
+            f"F.max_unpool{d}d",
+            getattr(F, f"max_unpool{d}d"),
+            of,
+            lambda of=of, d=d: getattr(F, f"max_pool{d}d")(of(), 1, return_indices=True)[1],
+            1,
+            1,
+            0,
+            None,
+        )
+        for d, of in ((1, sequence), (2, image), (3, volume))
+    ),
     call("F.local_response_norm", F.local_response_norm, image, 2, 1e-4, 0.75, 1.0),
     call("F.interpolate", F.interpolate, image, 4, None, "nearest", None, None, False),
     call("F.upsample", quiet(F.upsample), image, 4, None, "bilinear", False),
@@ -415,11 +466,60 @@ MORE_FUNCTIONS = [
     call("F.multi_margin_loss", F.multi_margin_loss, x, target, 1, 1.0, vector(), None, None, "mean"),
     call("F.cosine_embedding_loss", F.cosine_embedding_loss, x, x, lambda: vesta.ones(4), 0.0, None, None, "mean"),
     call("F.triplet_margin_loss", F.triplet_margin_loss, x, x, x, 1.0, 2.0, 1e-6, False, None, None, "mean"),
-    call("F.triplet_margin_with_distance_loss", F.triplet_margin_with_distance_loss, x, x, x, distance_function=None, margin=1.0, swap=False, reduction="mean"),
-    call("F.ctc_loss", F.ctc_loss, lambda: vesta.zeros(4, 2, 3).log_softmax(2), lambda: vesta.ones(2, 2, dtype=vesta.int64), [4, 4], [1, 2], 0, "mean", False),
+    call(
+        "F.triplet_margin_with_distance_loss",
+        F.triplet_margin_with_distance_loss,
+        x,
+        x,
+        x,
+        distance_function=None,
+        margin=1.0,
+        swap=False,
+        reduction="mean",
+    ),
+    call(
+        "F.ctc_loss",
+        F.ctc_loss,
+        lambda: vesta.zeros(4, 2, 3).log_softmax(2),
+        lambda: vesta.ones(2, 2, dtype=vesta.int64),
+        [4, 4],
+        [1, 2],
+        0,
+        "mean",
+        False,
+    ),
     call("F.embedding_bag", F.embedding_bag, classes, x, None, None, 2.0, False, "mean", False, None, False, None),
-    call("F.multi_head_attention_forward", F.multi_head_attention_forward, lambda: vesta.ones(2, 1, 4), lambda: vesta.ones(3, 1, 4), lambda: vesta.ones(3, 1, 4), 4, 2, lambda: vesta.ones(12, 4), None, None, None, False, 0.0, lambda: vesta.eye(4), None),
-    *(call(f"init.{name}", quiet(getattr(init, name)), x) for name in ("uniform", "normal", "eye", "orthogonal", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal", "orthogonal_")),
+    call(
+        "F.multi_head_attention_forward",
+        F.multi_head_attention_forward,
+        lambda: vesta.ones(2, 1, 4),
+        lambda: vesta.ones(3, 1, 4),
+        lambda: vesta.ones(3, 1, 4),
+        4,
+        2,
+        lambda: vesta.ones(12, 4),
+        None,
+        None,
+        None,
+        False,
+        0.0,
+        lambda: vesta.eye(4),
+        None,
+    ),
+    *(
+        call(f"init.{name}", quiet(getattr(init, name)), x)
+        for name in (
+            "uniform",
+            "normal",
+            "eye",
+            "orthogonal",
+            "xavier_uniform",
+            "xavier_normal",
+            "kaiming_uniform",
+            "kaiming_normal",
+            "orthogonal_",
+        )
+    ),
     call("init.constant", quiet(init.constant), x, 1.0),
     call("init.dirac", quiet(init.dirac), lambda: vesta.ones(2, 2, 3)),
     call("init.sparse", quiet(init.sparse), x, 0.5),
@@ -429,23 +529,89 @@ MORE_FUNCTIONS = [
     call("nn.RNNBase", nn.RNNBase, "LSTM", 2, 3, 1, True, False, 0.0, False, 0),
     call("nn.RNNCellBase", nn.RNNCellBase, 2, 3, True, 1),
     call("nn.LazyLinear", nn.LazyLinear, 3, True),
-    *(call(f"nn.LazyConv{t}{d}d", getattr(nn, f"LazyConv{t}{d}d"), 3, 2, 1, 0) for t in ("", "Transpose") for d in (1, 2, 3)),
-    *(call(f"nn.Lazy{kind}{d}d", getattr(nn, f"Lazy{kind}{d}d"), 1e-5, 0.1, True, True) for kind in ("BatchNorm", "InstanceNorm") for d in (1, 2, 3)),
+    *(
+        call(f"nn.LazyConv{t}{d}d", getattr(nn, f"LazyConv{t}{d}d"), 3, 2, 1, 0)
+        for t in ("", "Transpose")
+        for d in (1, 2, 3)
+    ),
+    *(
+        call(f"nn.Lazy{kind}{d}d", getattr(nn, f"Lazy{kind}{d}d"), 1e-5, 0.1, True, True)
+        for kind in ("BatchNorm", "InstanceNorm")
+        for d in (1, 2, 3)
+    ),
     call("nn.utils.clip_grads_with_norm_", nn.utils.clip_grads_with_norm_, parameters, 1.0, lambda: vesta.tensor(2.0)),
-    call("nn.utils.convert_conv2d_weight_memory_format", nn.utils.convert_conv2d_weight_memory_format, lambda: nn.Conv2d(2, 2, 2), vesta.channels_last),
-    call("nn.utils.convert_conv3d_weight_memory_format", nn.utils.convert_conv3d_weight_memory_format, lambda: nn.Conv3d(2, 2, 2), vesta.channels_last_3d),
-    call("nn.utils.fuse_conv_bn_eval", nn.utils.fuse_conv_bn_eval, lambda: nn.Conv2d(2, 2, 2).eval(), lambda: nn.BatchNorm2d(2).eval(), False),
-    call("nn.utils.fuse_linear_bn_eval", nn.utils.fuse_linear_bn_eval, lambda: line().eval(), lambda: nn.BatchNorm1d(2).eval()),
-    *(call(f"nn.utils.fuse_{kind}_bn_weights", lambda *a, kind=kind: getattr(nn.utils, f"fuse_{kind}_bn_weights")(*a), *pair_of_bn()) for kind in ("conv", "linear")),
+    call(
+        "nn.utils.convert_conv2d_weight_memory_format",
+        nn.utils.convert_conv2d_weight_memory_format,
+        lambda: nn.Conv2d(2, 2, 2),
+        vesta.channels_last,
+    ),
+    call(
+        "nn.utils.convert_conv3d_weight_memory_format",
+        nn.utils.convert_conv3d_weight_memory_format,
+        lambda: nn.Conv3d(2, 2, 2),
+        vesta.channels_last_3d,
+    ),
+    call(
+        "nn.utils.fuse_conv_bn_eval",
+        nn.utils.fuse_conv_bn_eval,
+        lambda: nn.Conv2d(2, 2, 2).eval(),
+        lambda: nn.BatchNorm2d(2).eval(),
+        False,
+    ),
+    call(
+        "nn.utils.fuse_linear_bn_eval",
+        nn.utils.fuse_linear_bn_eval,
+        lambda: line().eval(),
+        lambda: nn.BatchNorm1d(2).eval(),
+    ),
+    *(
+        call(
+            f"nn.utils.fuse_{kind}_bn_weights",
+            lambda *a, kind=kind: getattr(nn.utils, f"fuse_{kind}_bn_weights")(*a),
+            *pair_of_bn(),
+        )
+        for kind in ("conv", "linear")
+    ),
     call("nn.utils.spectral_norm", nn.utils.spectral_norm, line, "weight", 1, 1e-12, 0),
-    call("nn.utils.remove_spectral_norm", nn.utils.remove_spectral_norm, lambda: nn.utils.spectral_norm(line()), "weight"),
+    call(
+        "nn.utils.remove_spectral_norm", nn.utils.remove_spectral_norm, lambda: nn.utils.spectral_norm(line()), "weight"
+    ),
     call("nn.utils.weight_norm", quiet(nn.utils.weight_norm), line, "weight", 0),
-    call("nn.utils.remove_weight_norm", nn.utils.remove_weight_norm, lambda: quiet(nn.utils.weight_norm)(line()), "weight"),
+    call(
+        "nn.utils.remove_weight_norm",
+        nn.utils.remove_weight_norm,
+        lambda: quiet(nn.utils.weight_norm)(line()),
+        "weight",
+    ),
     call("nn.utils.skip_init", nn.utils.skip_init, nn.Linear, 3, 2),
-    call("nn.utils.stateless.functional_call", nn.utils.stateless.functional_call, line, lambda: {"weight": vesta.ones(2, 3)}, x, None, tie_weights=True, strict=False),
-    call("parametrize.register_parametrization", nn.utils.parametrize.register_parametrization, line, "weight", lambda: nn.Identity(), unsafe=False),
+    call(
+        "nn.utils.stateless.functional_call",
+        nn.utils.stateless.functional_call,
+        line,
+        lambda: {"weight": vesta.ones(2, 3)},
+        x,
+        None,
+        tie_weights=True,
+        strict=False,
+    ),
+    call(
+        "parametrize.register_parametrization",
+        nn.utils.parametrize.register_parametrization,
+        line,
+        "weight",
+        lambda: nn.Identity(),
+        unsafe=False,
+    ),
     call("parametrize.remove_parametrizations", nn.utils.parametrize.remove_parametrizations, normed, "weight", True),
-    call("parametrizations.orthogonal", nn.utils.parametrizations.orthogonal, line, "weight", "householder", use_trivialization=True),
+    call(
+        "parametrizations.orthogonal",
+        nn.utils.parametrizations.orthogonal,
+        line,
+        "weight",
+        "householder",
+        use_trivialization=True,
+    ),
     call("parametrizations.spectral_norm", nn.utils.parametrizations.spectral_norm, line, "weight", 1, 1e-12, 0),
     call("parametrizations.weight_norm", nn.utils.parametrizations.weight_norm, line, "weight", 0),
     call("prune.l1_unstructured", prune.l1_unstructured, prunable, "weight", 0.5),
@@ -454,12 +620,23 @@ MORE_FUNCTIONS = [
     call("prune.random_structured", prune.random_structured, prunable, "weight", 1, 0),
     call("prune.custom_from_mask", prune.custom_from_mask, prunable, "bias", lambda: vesta.ones(4)),
     call("prune.identity", prune.identity, prunable, "weight"),
-    call("prune.global_unstructured", prune.global_unstructured, lambda: [(prunable(), "weight")], prune.L1Unstructured, None, amount=0.5),
+    call(
+        "prune.global_unstructured",
+        prune.global_unstructured,
+        lambda: [(prunable(), "weight")],
+        prune.L1Unstructured,
+        None,
+        amount=0.5,
+    ),
     call("prune.remove", prune.remove, lambda: prune.identity(prunable(), "weight"), "weight"),
-    call("rnn.pack_padded_sequence", nn.utils.rnn.pack_padded_sequence, lambda: vesta.ones(3, 2, 4), [3, 1], False, True),
+    call(
+        "rnn.pack_padded_sequence", nn.utils.rnn.pack_padded_sequence, lambda: vesta.ones(3, 2, 4), [3, 1], False, True
+    ),
     call("rnn.pad_packed_sequence", nn.utils.rnn.pad_packed_sequence, packed, False, 0.0, 4),
     call("rnn.pad_sequence", nn.utils.rnn.pad_sequence, lambda: [vesta.ones(2), vesta.ones(1)], False, 0.0, "right"),
-    call("rnn.unpad_sequence", nn.utils.rnn.unpad_sequence, lambda: vesta.ones(3, 2), lambda: vesta.tensor([3, 1]), False),
+    call(
+        "rnn.unpad_sequence", nn.utils.rnn.unpad_sequence, lambda: vesta.ones(3, 2), lambda: vesta.tensor([3, 1]), False
+    ),
     call("rnn.pack_sequence", nn.utils.rnn.pack_sequence, lambda: [vesta.ones(2), vesta.ones(1)], True),
     call("rnn.unpack_sequence", nn.utils.rnn.unpack_sequence, packed),
     call("optim.Adadelta", optim.Adadelta, parameters, 1.0, 0.9, 1e-6, 0.1, maximize=False),
@@ -470,18 +647,51 @@ MORE_FUNCTIONS = [
     call("optim.RAdam", optim.RAdam, parameters, 0.1, (0.9, 0.99), 1e-8, 0.1, False, maximize=False),
     call("optim.Rprop", optim.Rprop, parameters, 0.1, (0.5, 1.2), (1e-6, 50), maximize=False),
     call("optim.Adafactor", optim.Adafactor, parameters, 0.1, -0.8, (None, 1e-3), 1.0, 0.1, maximize=False),
-    call("optim.Muon", optim.Muon, lambda: parameters()[1:], 0.1, 0.1, 0.95, True, (3.4, -4.8, 2.0), 1e-7, 5, "original"),
+    call(
+        "optim.Muon", optim.Muon, lambda: parameters()[1:], 0.1, 0.1, 0.95, True, (3.4, -4.8, 2.0), 1e-7, 5, "original"
+    ),
     call("optim.LBFGS", optim.LBFGS, parameters, 1.0, 20, 25, 1e-7, 1e-9, 10, "strong_wolfe"),
-    call("CyclicLR", stepped(schedules.CyclicLR), optimizer, 0.1, 0.5, 2, 3, "triangular", 1.0, None, "cycle", True, 0.8, 0.9, -1),
+    call(
+        "CyclicLR",
+        stepped(schedules.CyclicLR),
+        optimizer,
+        0.1,
+        0.5,
+        2,
+        3,
+        "triangular",
+        1.0,
+        None,
+        "cycle",
+        True,
+        0.8,
+        0.9,
+        -1,
+    ),
     call("swa_utils.SWALR", stepped(optim.swa_utils.SWALR), optimizer, 0.1, 3, "cos", -1),
     call("swa_utils.AveragedModel", optim.swa_utils.AveragedModel, line, "cpu", None, None, False),
     call("swa_utils.update_bn", optim.swa_utils.update_bn, lambda: [x()], lambda: nn.BatchNorm1d(3)),
     call("swa_utils.get_ema_avg_fn", optim.swa_utils.get_ema_avg_fn, 0.9),
-]  # fmt: skip
-
+]
 _LISTED = {call.name for call in LAYERS}
 _FIRST = {row.name: row for row in reversed(ROWS)}
 #: One configuration of every layer that is not above.
 MORE_LAYERS = [call for row in _FIRST.values() for call in of_row(row) if call.name not in _LISTED]
+
+
+def present(call: Call) -> bool:
+    """Returns whether the ops of a call are in this build."""
+    arguments = [value() if getattr(value, "__module__", "") == __name__ else value for value in call.args]
+    named = {k: v() if getattr(v, "__module__", "") == __name__ else v for k, v in call.kwargs.items()}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call.function(*arguments, **named)
+    except (NotImplementedError, AttributeError) as error:
+        return not run.missing_op(error)
+    return True
+
+
+MORE_LAYERS, MORE_FUNCTIONS = ([call for call in calls if present(call)] for calls in (MORE_LAYERS, MORE_FUNCTIONS))
 
 ALL = FUNCTIONS + MORE_FUNCTIONS + INITIAL + LAYERS + MORE_LAYERS + OPTIMIZERS + SCHEDULES + DATA

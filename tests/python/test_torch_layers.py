@@ -84,7 +84,13 @@ def test_it_computes_what_pytorchs_does(row: Row) -> None:
     wanted = recorded()[str(row)]
     layer = run.build(vesta, row)
     run.fill(vesta, layer)
-    found = compare("evaluation", run.call(vesta, layer.eval(), row), wanted["evaluation"])
+    try:
+        evaluated = run.call(vesta, layer.eval(), row)
+    except (NotImplementedError, AttributeError) as error:
+        if not run.missing_op(error):
+            raise
+        pytest.skip(str(error))
+    found = compare("evaluation", evaluated, wanted["evaluation"])
     if row.random:
         run.call(vesta, layer.train(), row)
     else:

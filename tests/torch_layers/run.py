@@ -33,7 +33,7 @@ def tensor(lib: Any, data: Data) -> Any:
     if data.kind == "causal":
         return lib.triu(lib.full(data.shape, -math.inf), diagonal=1)
     if data.kind == "logs":
-        return lib.nn.functional.log_softmax(tensor(lib, Data(data.shape)), -1)
+        return tensor(lib, Data(data.shape))  # log_softmax of it is taken when its gradient is requested
     if data.kind == "packed":
         padded = tensor(lib, Data(data.shape))
         return lib.nn.utils.rnn.pack_padded_sequence(padded, list(data.values), enforce_sorted=False)
@@ -122,6 +122,9 @@ def call(lib: Any, layer: Any, row: Row) -> dict[str, Any]:
         source.requires_grad_()
     if len(inputs) == 1 and isinstance(inputs[0], tuple) and not isinstance(inputs[0], lib.nn.utils.rnn.PackedSequence):
         inputs = list(inputs[0])  # a pooled pair is two arguments
+    for i, value in enumerate(row.inputs):
+        if isinstance(value, Data) and value.kind == "logs":
+            inputs[i] = lib.nn.functional.log_softmax(inputs[i], -1)
     inplace = getattr(layer, "inplace", False) is True
     inputs = [x * 1 if inplace and isinstance(x, lib.Tensor) else x for x in inputs]
     with warnings.catch_warnings():
@@ -179,6 +182,12 @@ def initial(lib: Any, row: Row, times: int = 30) -> dict[str, list[float]]:
         spread = math.sqrt(sum((x - mean) ** 2 for x in drawn) / len(drawn))
         result[name] = [*map(shown, (min(drawn), mean, spread, max(drawn))), len(drawn)]
     return result
+
+
+def missing_op(error: Exception) -> bool:
+    """Returns whether an error says that a build does not have an op yet."""
+    said = str(error)
+    return "expected an op of this name" in said or "module 'vesta.nn.functional' has no attribute" in said
 
 
 def outcome(lib: Any, row: Row) -> dict[str, Any]:

@@ -16,7 +16,8 @@ class Data:
     ``kind``: ``"wave"`` has values of about [-2, 2], ``"part"`` of (0, 1), ``"positive"`` of (0.1, 2), ``"sign"`` -1
     or 1,
     ``"number"`` integers of [0, high), ``"mask"`` booleans, ``"given"`` the integers of ``values``, ``"causal"`` minus
-    infinity above the diagonal, ``"packed"`` a packed sequence of the lengths ``values``, ``"pooled"`` a pair: maxima
+    infinity above the diagonal, ``"logs"`` logarithms of probabilities, ``"packed"`` a packed sequence of the lengths
+    ``values``, ``"pooled"`` a pair: maxima
     of
     a wave and their places.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import checked, expect
 
 from .ops import ops
 
@@ -291,6 +291,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     return vesta.log_softmax(input, _implicit_dim("log_softmax", input) if dim is None else dim, dtype)
 
 
+@checked
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Draws from the Gumbel-softmax distribution: softmax((logits + g) / tau) with g = -log(-log(u)), u uniform.
 
@@ -319,5 +320,5 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if not hard:
         return soft
     best = soft.argmax(dim, keepdim=True)
-    one_hot = vesta.zeros_like(logits).scatter_(dim, best, 1.0)
+    one_hot = vesta.zeros_like(soft).scatter_add(dim, best, vesta.ones_like(best, dtype=soft.dtype))
     return one_hot - soft.detach() + soft

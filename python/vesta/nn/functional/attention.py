@@ -8,7 +8,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import checked, expect
 
 from .ops import ops
 
@@ -125,6 +125,7 @@ def _static(name: str, given: Tensor, heads: int, size: int) -> Tensor:
     return given
 
 
+@checked
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -206,6 +207,8 @@ def multi_head_attention_forward(
 
     if embed_dim != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
+    if num_heads <= 0:
+        raise ValueError(f"multi_head_attention_forward: expected num_heads >= 1, got {num_heads} (num_heads).")
     head_dim = embed_dim // num_heads
     if head_dim * num_heads != embed_dim:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")

@@ -6,7 +6,7 @@ import warnings
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import checked, expect
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -75,12 +75,13 @@ def embedding(
     if not scale_grad_by_freq or not result.requires_grad:
         return result
     flat = input.reshape(-1).to(vesta.int64)
-    counts = vesta.bincount(flat, minlength=weight.size(0))
-    share = (1.0 / counts[flat].to(weight.dtype)).reshape(*input.shape, 1)
+    counts = weight.new_zeros((weight.size(0),)).index_add(0, flat, vesta.ones_like(flat, dtype=weight.dtype))
+    share = (1.0 / counts[flat]).detach().reshape(*input.shape, 1)
     value = result.detach()
     return value + (result - value) * share  # the same values, with a gradient that is divided by the counts
 
 
+@checked
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

@@ -9,7 +9,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import checked, expect
 
 from .ops import ops
 
@@ -360,6 +360,7 @@ def poisson_nll_loss(
     return ops.poisson_nll_loss(input, target, log_input, full, eps, reduction)
 
 
+@checked
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -502,6 +503,7 @@ def multilabel_margin_loss(
     return ops.multilabel_margin_loss(input, target, reduction)
 
 
+@checked
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -590,6 +592,7 @@ def cosine_embedding_loss(
     return ops.cosine_embedding_loss(input1, input2, target, margin, reduction)
 
 
+@checked
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -624,6 +627,7 @@ def triplet_margin_loss(
     return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
+@checked
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -662,6 +666,7 @@ def triplet_margin_with_distance_loss(
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
+@checked
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -84,7 +84,7 @@ def group_norm(
         weight, bias: [C]; scale and shift afterwards.
 
     Raises:
-        ValueError: a group has a single value in each example.
+        ValueError: there is one example, and each of its groups has a single value.
 
     Example::
 
@@ -96,7 +96,7 @@ def group_norm(
     expect("group_norm", "num_groups", num_groups, int, "int")
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
-    if num_groups > 0 and input.numel() and input.numel() == input.size(0) * num_groups:
+    if num_groups > 0 and input.numel() == num_groups:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     return ops.group_norm(input, num_groups, weight, bias, eps)
 

@@ -14,6 +14,8 @@ class _Ops:
     """Finds an op by its name in ``_C._private``, ``_C._nn`` and ``vesta``, once; afterwards it is an attribute."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         for home in (_C._private, _C._nn, vesta):
             found = getattr(home, name, None)
             if found is not None:

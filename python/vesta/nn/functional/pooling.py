@@ -161,6 +161,8 @@ def _lp(input: Tensor, dims: int, norm_type: Any, kernel_size: Any, stride: Any,
     op = f"lp_pool{dims}d"
     expect(op, "input", input, Tensor, "Tensor")
     expect(op, "norm_type", norm_type, (int, float), "float")
+    if norm_type == 0:
+        raise ValueError(f"{op}: expected a number other than 0, got {norm_type} (norm_type).")
     expect(op, "kernel_size", kernel_size, (int, tuple, list), "an integer, or one for each dimension")
     sizes = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
     count = 1
@@ -287,6 +289,17 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 # ---- random windows ----
 
 
+def _each(op: str, name: str, value: Any, count: int, kind: Any) -> tuple[Any, ...]:
+    """Converts a number, or one for each dimension, to a tuple."""
+    expect(op, name, value, (int, float, tuple, list), "a number, or one for each dimension")
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+    for entry in values:
+        expect(op, name, entry, kind, "a number, or one for each dimension")
+    if len(values) != count:
+        raise ValueError(f"{op}: expected one number or {count}, got {len(values)} ({name}).")
+    return values
+
+
 def _starts(samples: Tensor, size: int, output: int, kernel: int) -> Tensor:
     """Returns where each window begins [N, C, output], from one number of [0, 1) for each channel [N, C].
 
@@ -311,10 +324,13 @@ def _fractional(
         raise ValueError(f"{op}: expected an input of {dims + 1} or {dims + 2} dimensions, got {input.dim()} (input).")
     sizes = input.shape[-dims:]
     if output_size is None:
-        ratios = (output_ratio,) * dims if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
+        ratios = _each(op, "output_ratio", output_ratio, dims, (int, float))
         output_size = [int(size * ratio) for size, ratio in zip(sizes, ratios)]
-    outputs = (output_size,) * dims if isinstance(output_size, int) else tuple(output_size)
-    kernels = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
+    outputs = _each(op, "output_size", output_size, dims, int)
+    kernels = _each(op, "kernel_size", kernel_size, dims, int)
+    expect(op, "_random_samples", samples, (Tensor, type(None)), "Tensor or None")
+    if min(*outputs, *kernels) < 1:
+        raise ValueError(f"{op}: expected sizes of at least 1, got {outputs} and {kernels} (output_size, kernel_size).")
     batched = input if input.dim() == dims + 2 else input.unsqueeze(0)
     batch, channels = batched.shape[:2]
     if samples is None:
@@ -414,15 +430,9 @@ def _unpool(
     expect(op, "input", input, Tensor, "Tensor")
     expect(op, "indices", indices, Tensor, "Tensor")
 
-    def each(name: str, value: Any) -> tuple[int, ...]:
-        expect(op, name, value, (int, tuple, list), "an integer, or one for each dimension")
-        values = (value,) * dims if isinstance(value, int) else tuple(value)
-        if len(values) != dims or not all(isinstance(entry, int) for entry in values):
-            raise ValueError(f"{op}: expected an integer or {dims} of them, got {value!r} ({name}).")
-        return values
-
-    kernels, paddings = each("kernel_size", kernel_size), each("padding", padding)
-    strides = kernels if stride is None else each("stride", stride)
+    kernels = _each(op, "kernel_size", kernel_size, dims, int)
+    paddings = _each(op, "padding", padding, dims, int)
+    strides = kernels if stride is None else _each(op, "stride", stride, dims, int)
     steps = zip(input.shape[-dims:], kernels, strides, paddings)
     smallest = [(size - 1) * step + kernel - 2 * pad for size, kernel, step, pad in steps]
     sizes = smallest if output_size is None else _unpooled_size(op, output_size, smallest, strides, dims)
@@ -457,13 +467,13 @@ def _scattered(op: str, input: Tensor, indices: Tensor, sizes: list[int], dims: 
     plane = 1
     for size in sizes:
         plane *= size
-    lead = input.shape[:-dims]
-    flat, places = input.reshape(*lead, -1), indices.reshape(*lead, -1)
+    flat, places = input.flatten(0, -dims - 1).flatten(1), indices.flatten(0, -dims - 1).flatten(1)
     if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < plane:
         raise RuntimeError(f"{op}: expected indices in [0, {plane}), got some outside (indices). Check output_size.")
-    # A place may be named several times, by windows that overlap: all of them hold the same value.
-    base = vesta.zeros((*lead, plane), dtype=input.dtype, device=input.device)
-    return ops.scatter(base, len(lead), places, flat).reshape(*lead, *sizes)
+    # Windows that overlap may name a place several times: all of them hold the same value.
+    planes = vesta.zeros((flat.size(0), plane), dtype=input.dtype, device=input.device)
+    lines = vesta.arange(flat.size(0), device=input.device).unsqueeze(1)
+    return planes.index_put((lines, places), flat).reshape(*input.shape[:-dims], *sizes)
 
 
 def max_unpool1d(

@@ -69,6 +69,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
                 "value is between 1 and n_classes-1"
             )
+        if div_value <= 0:
+            raise ValueError(f"AdaptiveLogSoftmaxWithLoss: expected div_value > 0, got {div_value} (div_value).")
         where = {"device": device, "dtype": dtype}
         self.in_features = in_features
         self.n_classes = n_classes

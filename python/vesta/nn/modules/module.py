@@ -14,15 +14,35 @@ from typing import Any, TypeVar
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
-from vesta.nn.modules.hooks import HooksMixin, any_global
+from vesta.nn.modules.hooks import (
+    HooksMixin,
+    any_global,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
 from vesta.nn.modules.registry import Registry
 from vesta.nn.modules.state_dict import StateDictMixin
 from vesta.nn.modules.unwinding import name_module
 from vesta.nn.parameter import Buffer, Parameter, is_lazy
+from vesta.utils.hooks import RemovableHandle
 
-__all__ = ["Module"]
+__all__ = [
+    "Module",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
 
 T = TypeVar("T", bound="Module")
+_parameter_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_buffer_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_module_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 _MISSING = object()
 _TABLES = ("_parameters", "_buffers", "_modules")
 _HOOK_TABLES = (
@@ -57,8 +77,13 @@ class Module(HooksMixin, StateDictMixin):
     """
 
     training: bool
+    dump_patches: bool = False  # of old programs
+    call_super_init: bool = False  # whether the constructor goes on to the next base class
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init and (args or kwargs):
+            what = f"an unexpected keyword argument '{next(iter(kwargs))}'" if kwargs else f"{len(args) + 1} arguments"
+            raise TypeError(f"{type(self).__name__}.__init__() got {what}: expected none (Module.__init__).")
         state = self.__dict__
         state["training"] = True
         state["_has_hooks"] = False
@@ -67,6 +92,8 @@ class Module(HooksMixin, StateDictMixin):
             state[table] = OrderedDict()
         for table in _TABLES:
             state[table] = Registry(self)
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the module's output; every subclass implements it."""
@@ -133,7 +160,7 @@ class Module(HooksMixin, StateDictMixin):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                 f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        table[name] = param
+        table[name] = _told(_parameter_registration_hooks, self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that moves and is saved with the module but is not trained.
@@ -155,7 +182,7 @@ class Module(HooksMixin, StateDictMixin):
             raise TypeError(
                 f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (vesta.Tensor or None required)"
             )
-        table[name] = tensor
+        table[name] = _told(_buffer_registration_hooks, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -173,7 +200,7 @@ class Module(HooksMixin, StateDictMixin):
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         table = self._table("_modules")
         self._checked_name("module", name, table)
-        table[name] = module
+        table[name] = _told(_module_registration_hooks, self, name, module)
 
     register_module = add_module
 
@@ -194,7 +221,7 @@ class Module(HooksMixin, StateDictMixin):
         elif isinstance(value, Module):
             self._table("_modules")
             self._forget(name, "_modules")
-            state["_modules"][name] = value
+            state["_modules"][name] = _told(_module_registration_hooks, self, name, value)
         elif name in state.get("_modules", ()):
             if value is not None:
                 raise TypeError(
@@ -559,6 +586,36 @@ class Module(HooksMixin, StateDictMixin):
         lines = extra_lines + child_lines
         body = "\n  " + "\n  ".join(lines) + "\n" if lines else ""
         return f"{self._get_name()}({body})"
+
+
+def _told(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
+    """Runs the registration hooks; returns what is to be registered."""
+    for hook in hooks.values():
+        changed = hook(module, name, value)
+        value = value if changed is None else changed
+    return value
+
+
+def _store(table: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    return handle
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Registers ``hook(module, name, param)`` to run when any module gets a parameter; it may return another one."""
+    return _store(_parameter_registration_hooks, hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Registers ``hook(module, name, buffer)`` to run when any module gets a buffer; it may return another one."""
+    return _store(_buffer_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Registers ``hook(module, name, submodule)`` to run when any module gets a submodule; it may return another
+    one."""
+    return _store(_module_registration_hooks, hook)
 
 
 def _indented(text: str) -> str:

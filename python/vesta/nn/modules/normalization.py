@@ -95,8 +95,8 @@ class RMSNorm(Module):
     Example::
 
         >>> import vesta
-        >>> vesta.nn.RMSNorm(2)(vesta.tensor([1.0, 7.0])).tolist()
-        [0.19999998807907104, 1.399999976158142]
+        >>> vesta.nn.RMSNorm(2)(vesta.tensor([1.0, 7.0]))
+        tensor([0.2000, 1.4000], grad_fn=<MulBackward0>)
     """
 
     normalized_shape: tuple[int, ...]

@@ -16,6 +16,7 @@ from vesta._arguments import checked, expect
 from vesta.nn import init
 from vesta.nn.functional.ops import ops
 from vesta.nn.modules.module import Module
+from vesta.nn.modules.utils import count
 from vesta.nn.parameter import Parameter
 from vesta.nn.utils.rnn import PackedSequence
 
@@ -78,7 +79,7 @@ class RNNBase(Module):
             )
         if hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
-        if num_layers <= 0:
+        if count(mode, "num_layers", num_layers) <= 0:
             raise ValueError("num_layers must be greater than zero")
         if proj_size < 0:
             raise ValueError("proj_size should be a positive integer or zero to disable projections")
@@ -500,7 +501,7 @@ class RNNCellBase(Module):
         nonlinearity = self.__dict__.get("nonlinearity", "tanh")
         return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
 
-    def _states(self, input: Tensor, hx: Any, count: int) -> Iterator[Tensor]:
+    def _states(self, input: Tensor, hx: Any, number: int) -> Iterator[Tensor]:
         """Yields the input and the states [N, size], zeros for missing ones."""
         name = type(self).__name__
         expect(name, "input", input, Tensor, "Tensor")
@@ -511,15 +512,15 @@ class RNNCellBase(Module):
         if hx is None:
             batch = input.size(0) if batched else 1
             zeros = vesta.zeros(batch, self.hidden_size, dtype=input.dtype, device=input.device)
-            yield from (zeros,) * count
+            yield from (zeros,) * number
             return
-        states = (hx,) if count == 1 else hx
-        if not isinstance(states, (tuple, list)) or len(states) != count:
-            raise TypeError(f"{name}: expected {count} states, got {type(hx).__name__} (hx).")
+        states = (hx,) if number == 1 else hx
+        if not isinstance(states, (tuple, list)) or len(states) != number:
+            raise TypeError(f"{name}: expected {number} states, got {type(hx).__name__} (hx).")
         for i, state in enumerate(states):
             expect(name, "hx", state, Tensor, "Tensor")
             if state.dim() not in (1, 2):
-                which = "hidden" if count == 1 else f"hx[{i}]"
+                which = "hidden" if number == 1 else f"hx[{i}]"
                 raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
             yield state if batched else state.unsqueeze(0)
 

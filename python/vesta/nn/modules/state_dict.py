@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ _PENDING = "_pending_copies"  # key of local_metadata under which a load collect
 
 
 class IncompatibleKeys(NamedTuple):
-    """The keys that ``load_state_dict`` did not find, and those it did not know."""
+    """The keys that ``load_state_dict`` did not find, and those it did not know; printed with the nearest names."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -28,7 +29,41 @@ class IncompatibleKeys(NamedTuple):
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *("  " + line for line in self.report())])
+
+    def report(self) -> list[str]:
+        """Returns a line for each key that did not match, with the nearest name of the other side.
+
+        Example::
+
+            >>> import vesta
+            >>> layer, saved = vesta.nn.Linear(2, 2), {"wieght": vesta.zeros(2, 2), "bias": vesta.zeros(2)}
+            >>> print("\\n".join(layer.load_state_dict(saved, strict=False).report()))
+            missing "weight": the nearest name in the checkpoint is "wieght"
+            unexpected "wieght": the nearest name in the module is "weight"
+        """
+        sides = (
+            ("missing", self.missing_keys, self.unexpected_keys, "checkpoint"),
+            ("unexpected", self.unexpected_keys, self.missing_keys, "module"),
+        )
+        lines = []
+        for what, keys, others, where in sides:
+            for key in keys:
+                near = _nearest(key, others)
+                lines.append(f'{what} "{key}"' + (f': the nearest name in the {where} is "{near}"' if near else ""))
+        return lines
+
+
+def _nearest(name: str, others: list[str]) -> str | None:
+    """Returns the most similar name; those that end alike (the same kind of value) come first."""
+    last = name.rpartition(".")[2]
+    alike = [other for other in others if other.rpartition(".")[2] == last]
+    for candidates in (alike, others):
+        found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+        if found:
+            return found[0]
+    return None
 
 
 class _Copy(NamedTuple):
@@ -223,10 +258,20 @@ class StateDictMixin:
         if source.shape != target.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {source.shape} from checkpoint, the shape in "
-                f"current model is {target.shape}."
+                f"current model is {target.shape}.{self._told(key)}"
             )
             return None
         return _Copy(self, name, key, target, source, assign)
+
+    def _told(self, key: str) -> str:
+        """Returns which layer a key belongs to, as messages say it."""
+        arguments: str = self.extra_repr()  # type: ignore[attr-defined]
+        if self._modules or not arguments or "\n" in arguments:
+            return ""
+        path = key.rpartition(".")[0] or "The module"
+        return (
+            f" {path} is {type(self).__name__}({arguments}): make it with the checkpoint's sizes, or leave the key out."
+        )
 
     def _load_extra_state(
         self, state_dict: dict[str, Any], key: str, strict: bool, missing: list[str], unexpected: list[str]
@@ -346,7 +391,9 @@ def _advice(keys: IncompatibleKeys, strict: bool) -> list[str]:
                 f"Load {{k.removeprefix({prefix!r}): v for k, v in state_dict.items()}}."
             ]
     if strict and (missing or unexpected):
-        return ["Pass strict=False to load what has a match and leave the rest as it is."]
+        pairs = [(key, _nearest(key, unexpected)) for key in keys.missing_keys]
+        near = [f'"{key}" may be "{other}" of the checkpoint.' for key, other in pairs if other][:5]
+        return [*near, "Pass strict=False to load what has a match and leave the rest as it is."]
     return []
 
 

@@ -17,6 +17,7 @@ from vesta.nn.modules.dropout import Dropout
 from vesta.nn.modules.linear import Linear
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.normalization import LayerNorm
+from vesta.nn.modules.utils import count
 
 __all__ = [
     "Transformer",
@@ -56,9 +57,9 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
     return getattr(F, activation)
 
 
-def _get_clones(module: Module, count: int) -> ModuleList:
+def _get_clones(module: Module, number: int) -> ModuleList:
     """Returns copies of a layer, each with parameters of its own (of the same values)."""
-    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+    return ModuleList([copy.deepcopy(module) for _ in range(count("Transformer", "num_layers", number))])
 
 
 class _TransformerLayer(Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import Tensor
+from vesta._arguments import expect
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
 
@@ -39,7 +40,9 @@ class Upsample(FunctionLayer):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         self.name = type(self).__name__
-        if isinstance(scale_factor, tuple):
+        for factor in scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor]:
+            expect(self.name, "scale_factor", factor, (int, float, type(None)), "a number, or one for each dimension")
+        if isinstance(scale_factor, (tuple, list)):
             self.scale_factor: Any = tuple(float(factor) for factor in scale_factor)
         else:
             self.scale_factor = float(scale_factor) if scale_factor else None

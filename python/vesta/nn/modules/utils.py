@@ -49,6 +49,15 @@ def sizes(op: str, name: str, value: Any, count: int) -> tuple[int, ...]:
     return entries
 
 
+def count(op: str, name: str, value: Any) -> int:
+    """Checks a number of things that are made one by one."""
+    if not isinstance(value, int):
+        raise TypeError(f"{op}: expected int, got {type(value).__name__} ({name}).")
+    if value >= 2**31:
+        raise ValueError(f"{op}: expected a number below 2 ** 31, got {value} ({name}).")
+    return value
+
+
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
     """Strips ``prefix`` from the names of ``state_dict`` in place, and from those of its metadata.
 

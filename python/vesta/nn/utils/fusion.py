@@ -7,7 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import checked, expect
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
 
@@ -62,6 +62,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     return fused
 
 
+@checked
 def fuse_conv_bn_weights(
     conv_w: Tensor,
     conv_b: Tensor | None,
@@ -74,7 +75,6 @@ def fuse_conv_bn_weights(
 ) -> tuple[Parameter, Parameter]:
     """Returns weight and bias of ``fuse_conv_bn_eval``: weight * s and (bias - mean) * s + b, s = w / sqrt(var +
     eps)."""
-    expect("fuse_conv_bn_weights", "conv_w", conv_w, Tensor, "Tensor")
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
@@ -100,6 +100,7 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     return fused
 
 
+@checked
 def fuse_linear_bn_weights(
     linear_w: Tensor,
     linear_b: Tensor | None,
@@ -110,5 +111,4 @@ def fuse_linear_bn_weights(
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
     """Returns weight and bias of ``fuse_linear_bn_eval``."""
-    expect("fuse_linear_bn_weights", "linear_w", linear_w, Tensor, "Tensor")
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)

@@ -9,6 +9,7 @@ from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
+from vesta.nn.modules.utils import count
 from vesta.nn.utils import parametrize
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
@@ -260,7 +261,7 @@ class _SpectralNorm(Module):
         dims = weight.dim()
         if not -dims <= dim < dims:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{dims}, {dims - 1}] but got {dim})")
-        if n_power_iterations <= 0:
+        if count("spectral_norm", "n_power_iterations", n_power_iterations) <= 0:
             raise ValueError(
                 f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
             )

@@ -297,6 +297,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         >>> sorted(layer.state_dict())
         ['bias', 'weight']
     """
+    expect("remove_parametrizations", "tensor_name", tensor_name, str, "str")
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     chain: Any = module.parametrizations[tensor_name]  # type: ignore[attr-defined]

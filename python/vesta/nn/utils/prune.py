@@ -89,8 +89,11 @@ class BasePruningMethod(ABC):
             container._tensor_name = name
             container.add_pruning_method(method)
             method = container
-        original = getattr(module, name)
-        expect(op, "name", original, Tensor, "the name of a parameter")
+        original = getattr(module, name, None)
+        if not isinstance(original, Tensor):
+            raise AttributeError(
+                f"{op}: expected the name of a parameter of {type(module).__name__}, got {name!r} (name)."
+            )
         if importance_scores is not None:
             expect(op, "importance_scores", importance_scores, Tensor, "Tensor or None")
             if importance_scores.shape != original.shape:
@@ -475,6 +478,10 @@ def global_unstructured(
     masks = [getattr(m, f"{name}_mask", vesta.ones_like(getattr(m, name))) for m, name in pairs]
     container = PruningContainer()
     container._tensor_name = "temp"
+    if not (isinstance(pruning_method, type) and issubclass(pruning_method, BasePruningMethod)):
+        raise TypeError(
+            f"global_unstructured: expected a class of pruning methods, got {pruning_method!r} (pruning_method)."
+        )
     method = pruning_method(**kwargs)
     method._tensor_name = "temp"
     if method.PRUNING_TYPE != "unstructured":

@@ -11,6 +11,7 @@ from vesta import Tensor
 from vesta._arguments import expect
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
+from vesta.nn.modules.utils import count
 from vesta.nn.parameter import Parameter
 from vesta.nn.utils.parametrizations import _first, _output_dim, _weight
 
@@ -25,7 +26,7 @@ class SpectralNorm:
     _version = 1
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
-        if n_power_iterations <= 0:
+        if count("spectral_norm", "n_power_iterations", n_power_iterations) <= 0:
             raise ValueError(
                 f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
             )
@@ -117,6 +118,8 @@ def spectral_norm(
         vesta.Size([40])
     """
     expect("spectral_norm", "module", module, Module, "Module")
+    expect("spectral_norm", "dim", dim, (int, type(None)), "int or None")
+    expect("spectral_norm", "eps", eps, (int, float), "float")
     dim = _output_dim(module) if dim is None else dim
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
