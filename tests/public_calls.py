@@ -679,19 +679,4 @@ _FIRST = {row.name: row for row in reversed(ROWS)}
 MORE_LAYERS = [call for row in _FIRST.values() for call in of_row(row) if call.name not in _LISTED]
 
 
-def present(call: Call) -> bool:
-    """Returns whether the ops of a call are in this build."""
-    arguments = [value() if getattr(value, "__module__", "") == __name__ else value for value in call.args]
-    named = {k: v() if getattr(v, "__module__", "") == __name__ else v for k, v in call.kwargs.items()}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            call.function(*arguments, **named)
-    except (NotImplementedError, AttributeError) as error:
-        return not run.missing_op(error)
-    return True
-
-
-MORE_LAYERS, MORE_FUNCTIONS = ([call for call in calls if present(call)] for calls in (MORE_LAYERS, MORE_FUNCTIONS))
-
 ALL = FUNCTIONS + MORE_FUNCTIONS + INITIAL + LAYERS + MORE_LAYERS + OPTIMIZERS + SCHEDULES + DATA

@@ -184,12 +184,6 @@ def initial(lib: Any, row: Row, times: int = 30) -> dict[str, list[float]]:
     return result
 
 
-def missing_op(error: Exception) -> bool:
-    """Returns whether an error says that a build does not have an op yet."""
-    said = str(error)
-    return "expected an op of this name" in said or "module 'vesta.nn.functional' has no attribute" in said
-
-
 def outcome(lib: Any, row: Row) -> dict[str, Any]:
     """Returns everything about a row, with one of the libraries."""
     layer = build(lib, row)
