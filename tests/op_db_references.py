@@ -68,6 +68,26 @@ def sinc(x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, 1.0, sine / np.where(x == 0, 1.0, np.pi * x))
 
 
+def lgamma(x: np.ndarray) -> np.ndarray:
+    """Computes SciPy's; at the smallest numbers, where that overflows, -log |x|, and C's infinity at -infinity."""
+    small = np.abs(x) < 1e-300
+    made = np.where(small, -np.log(np.where(small, np.abs(x), 1.0)), special.gammaln(np.where(small, 1.0, x)))
+    return np.where(np.isneginf(x), np.inf, made)
+
+
+def bessel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns SciPy's Bessel function, with infinity in the place of its NaN at infinities."""
+    return lambda x: np.where(np.isinf(x), function(np.sign(x) * 1e4), function(x))
+
+
+def angle(x: np.ndarray) -> np.ndarray:
+    return np.angle(x if x.dtype.kind in "fc" else x.astype(np.float64))
+
+
+def logit(x: np.ndarray, eps: float | None = None) -> np.ndarray:
+    return special.logit(x if eps is None else np.clip(x, eps, 1 - eps))
+
+
 def elu(x: np.ndarray, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> np.ndarray:
     return np.where(x > 0, scale * x, scale * alpha * np.expm1(input_scale * np.minimum(x, 0)))
 

@@ -121,9 +121,9 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
 }
 
 Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest) {
-  const ScanPlan plan = order_plan(input, dim, "topk");
+  const ScanPlan plan = order_plan(input, dim, "_places_by_rank");
   Dims sizes(input.sizes());
-  if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "topk"))] = count;
+  if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "_places_by_rank"))] = count;
   Tensor places = empty_tensor(sizes, DType::int64);
   if (places.numel() == 0) return places;
   visit<kReals | kBool>(input.dtype(),

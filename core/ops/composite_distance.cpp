@@ -18,9 +18,15 @@
 
 namespace vesta {
 
-Tensor dist_composite(const Tensor& input, const Tensor& other, double p) { return norm(sub(input, other), p); }
+Tensor dist_composite(const Tensor& input, const Tensor& other, double p) {
+  const Tensor difference = sub(input, other);
+  check_floating_or_complex(difference, "dist");
+  return norm(difference, p);
+}
 
 Tensor pairwise_distance_composite(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  check_floating_or_complex(x1, "pairwise_distance", "x1");
+  check_floating_or_complex(x2, "pairwise_distance", "x2");
   const int64_t last = std::max(x1.dim(), x2.dim()) - 1;
   return norm(add(sub(x1, x2), wrapped(eps)), p, MaybeDims(last), keepdim);
 }
@@ -114,6 +120,8 @@ Tensor linalg_cross_composite(const Tensor& input, const Tensor& other, int64_t 
   const int64_t d = wrap_dim(dim, input.dim(), "linalg.cross");
   VESTA_CHECK(input.dim() > 0 && input.size(d) == 3 && other.size(d) == 3, runtime, "linalg.cross: inputs dimension ",
               dim, " must have length 3. Got ", input.sizes(), " (input) and ", other.sizes(), " (other).");
+  VESTA_CHECK(input.dtype() != DType::bool_ || other.dtype() != DType::bool_, not_implemented,
+              "linalg.cross: expected a number dtype, got bool.");
   const auto shifted = [&](const Tensor& x, int64_t by) { return roll(x, IntList(-by), IntList(d)); };
   return sub(mul(shifted(input, 1), shifted(other, 2)), mul(shifted(input, 2), shifted(other, 1)));
 }

@@ -168,7 +168,10 @@ Tensor linalg_inv_composite(const Tensor& A) {
              "matrix is singular.");
   return linalg_lu_solve(LU, pivots, expand(identity_like(A), A.sizes()));
 }
-Tensor inverse_composite(const Tensor& input) { return linalg_inv(input); }
+Tensor inverse_composite(const Tensor& input) {
+  check_square(input, "inverse", "input");
+  return linalg_inv(input);
+}
 
 TensorPair triangular_solve_composite(const Tensor& b, const Tensor& A, bool upper, bool transposed,
                                       bool unitriangular) {
@@ -286,6 +289,7 @@ Tensor _linalg_matrix_rank_composite(const Tensor& input, MaybeTensor atol, Mayb
 }
 
 Tensor pinverse_composite(const Tensor& input, double rcond) {
+  check_matrices(input, "pinverse", "input");
   return _linalg_pinv(input, {}, full(IntList(), rcond, real_type(input.dtype()), input.device()), false);
 }
 
@@ -294,6 +298,7 @@ Tensor pinverse_composite(const Tensor& input, double rcond) {
 Tensor linalg_matrix_power_composite(const Tensor& input, int64_t n) {
   VESTA_CHECK(input.dim() >= 2 && input.size(-1) == input.size(-2), runtime,
               "linalg.matrix_power: A must be batches of square matrices, but they are ", input.sizes(), ".");
+  check_matrices(input, "linalg.matrix_power", "A");
   if (n == 0) return clone(expand(identity_like(input), input.sizes()));
   VESTA_CHECK(n != std::numeric_limits<int64_t>::min(), runtime, "linalg.matrix_power: n is out of range.");
   Tensor square = n < 0 ? linalg_inv(input) : input, r;

@@ -33,6 +33,7 @@ Tensor polygamma_composite(const Tensor& input, int64_t n) {
 Tensor mvlgamma_composite(const Tensor& input, int64_t p) {
   VESTA_CHECK(p >= 1, runtime, "mvlgamma: p has to be greater than or equal to 1, got ", p, ".");
   VESTA_CHECK(p <= 1 << 20, runtime, "mvlgamma: expected p of at most 2^20, got ", p, " (p).");
+  check_real(input, "mvlgamma");
   Tensor r;
   for (int64_t i = 0; i < p; ++i) {
     const Tensor part = lgamma(i == 0 ? input : sub(input, wrapped(0.5 * double(i))));
@@ -61,10 +62,12 @@ Tensor positive_composite(const Tensor& input) {
 
 Tensor float_power_composite(const Tensor& input, const Tensor& exponent) {
   const DType wide = input.is_complex() || exponent.is_complex() ? DType::complex128 : DType::float64;
+  broadcast_shapes(input.sizes(), exponent.sizes(), "float_power");
   return pow(input.to(wide), exponent.to(wide));
 }
 
 Tensor ldexp_composite(const Tensor& input, const Tensor& other) {
+  broadcast_shapes(input.sizes(), other.sizes(), "ldexp");
   return mul(input, exp2(is_differentiable(other.dtype()) ? other : other.to(default_dtype())));
 }
 
@@ -165,6 +168,7 @@ Tensor prelu_composite(const Tensor& input, const Tensor& weight) {
 }
 
 Tensor glu_composite(const Tensor& input, int64_t dim) {
+  check_floating(input, "glu");
   VESTA_CHECK(input.dim() > 0, runtime, "glu: does not support 0-dimensional tensors.");
   const int64_t d = wrap_dim(dim, input.dim(), "glu"), n = input.size(d);
   VESTA_CHECK(n % 2 == 0, runtime, "glu: Halving dimension must be even, but dimension ", d, " is size ", n, ".");
@@ -178,8 +182,8 @@ Tensor tanhshrink_composite(const Tensor& input) { return sub(input, tanh(input)
 Tensor rrelu_composite(const Tensor& input, double lower, double upper, bool training, Generator* generator) {
   VESTA_CHECK(lower <= upper, runtime, "rrelu: Lower bound should be less than or equal to the upper bound, got ",
               lower, " and ", upper, ".");
-  if (!training) return leaky_relu(input, (lower + upper) / 2);
   check_floating(input, "rrelu");
+  if (!training) return leaky_relu(input, (lower + upper) / 2);
   Tensor slope;
   {
     NoGrad off;

@@ -53,9 +53,7 @@ Tensor prod_dim_int_composite(const Tensor& input, int64_t dim, bool keepdim, Ma
   if (x.dim() == 0) return (x.is_same(input) ? clone(x) : x).to(types.result);
   Tensor r;
   if (x.size(d) == 0) {
-    Dims sizes(x.sizes());
-    sizes[size_t(d)] = 1;
-    r = ones(sizes, types.compute, x.device());
+    r = add(sum(x, MaybeDims(d), true), 1);  // of nothing: a sum, so that the result belongs to the graph
   } else {
     r = product_by_halves(x, d);
   }
@@ -150,7 +148,10 @@ Tensor trapezoid_dx_composite(const Tensor& y, double dx, int64_t dim) {
 }
 
 Tensor trapz_x_composite(const Tensor& y, const Tensor& x, int64_t dim) { return trapezoid(y, x, dim); }
-Tensor trapz_dx_composite(const Tensor& y, double dx, int64_t dim) { return trapezoid(y, dx, dim); }
+Tensor trapz_dx_composite(const Tensor& y, double dx, int64_t dim) {
+  VESTA_CHECK(y.dtype() != DType::bool_, runtime, "trapz: received a bool input for y, but bool is not supported.");
+  return trapezoid(y, dx, dim);
+}
 
 Tensor cumulative_trapezoid_x_composite(const Tensor& y, const Tensor& x, int64_t dim) {
   const int64_t d = wrap_dim(dim, y.dim(), "cumulative_trapezoid");

@@ -295,6 +295,7 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   if (!is_differentiable(d) && (info.integers_to_float || (info.check && !(info.params == 1 && params[0] == 1)))) {
     return general(info, in, params, out);  // an alpha of 1 needs no check
   }
+  if (info.check && !info.accepts.has(DType::int64)) info.check(in, params);  // one about the parameters
   alignas(64) char numbers[kMaxInputs][64];
   LoopArgs args;
   args.in[lead] = a->data(), args.step[lead] = 1;

@@ -25,10 +25,12 @@ def _expect_matrices(op: str, A: Any) -> None:
         raise RuntimeError(f"linalg.{op}: The input tensor A must have at least 2 dimensions, got {tuple(A.shape)}.")
 
 
-def _as_tensor(value: Any, like: Tensor) -> Tensor | None:
+def _as_tensor(op: str, value: Any, like: Tensor) -> Tensor | None:
     """Returns a tolerance as a tensor of ``like``'s real dtype; None stays None."""
     if value is None or isinstance(value, Tensor):
         return value
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"linalg.{op}: expected a number or a tensor as tolerance, got {type(value).__name__}.")
     real = {_C.complex64: _C.float32, _C.complex128: _C.float64}.get(like.dtype, like.dtype)
     return _C.tensor(value, dtype=real, device=like.device)
 
@@ -64,7 +66,7 @@ def pinv(
     """
     _expect_matrices("pinv", A)
     relative = rcond if rtol is None else rtol
-    return _written(_C._linalg_pinv(A, _as_tensor(atol, A), _as_tensor(relative, A), hermitian), out)
+    return _written(_C._linalg_pinv(A, _as_tensor("pinv", atol, A), _as_tensor("pinv", relative, A), hermitian), out)
 
 
 def matrix_rank(
@@ -92,7 +94,8 @@ def matrix_rank(
     _expect_matrices("matrix_rank", A)
     if tol is not None:
         atol, rtol = tol, 0.0
-    return _written(_C._linalg_matrix_rank(A, _as_tensor(atol, A), _as_tensor(rtol, A), hermitian), out)
+    limits = (_as_tensor("matrix_rank", atol, A), _as_tensor("matrix_rank", rtol, A))
+    return _written(_C._linalg_matrix_rank(A, *limits, hermitian), out)
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
@@ -103,7 +106,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     Args:
         B: ``[*, m, k]``, or vectors ``[*, m]``.
         rcond: ``max(m, n)`` times the dtype's epsilon without it.
-        driver: ``"gels"``, ``"gelsy"``, ``"gelsd"`` or ``"gelss"``; says which of the other results PyTorch's have.
+        driver: ``"gelsy"`` (as without), ``"gels"``, ``"gelsd"`` or ``"gelss"``; says which of the other results there
+            are, as in PyTorch.
 
     Returns:
         a named tuple ``(solution, residuals, rank, singular_values)``: residuals ``[*, k]`` are squared errors where
@@ -141,7 +145,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     solution = Vh.mH @ (inverse.unsqueeze(-1) * (U.mH @ right))
     rank = kept.sum(-1)
     residuals = _ops.empty(0, dtype=S.dtype, device=A.device)
-    if m > n and driver != "gelsy" and bool((rank == n).all()):
+    if m > n and driver in ("gels", "gelsd", "gelss") and bool((rank == n).all()):
         residuals = (A @ solution - right).abs().square().sum(-2)
     values = S if driver in ("gelsd", "gelss") else _ops.empty(0, dtype=S.dtype, device=A.device)
     if driver == "gels":

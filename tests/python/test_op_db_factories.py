@@ -51,7 +51,7 @@ def test_seed(row: Row, dtype: str) -> None:
     function = check.function_of(row)
     sample = {"randint": call(0, 100, (500,)), "randperm": call(100)}.get(row.name, call((500,)))
     if row.name.endswith("_like"):
-        sample = call(np.zeros(500, DTYPES[dtype].carrier))
+        sample = call(np.zeros(500, DTYPES[dtype].carrier), *((100,) if row.name == "randint_like" else ()))
     args, kwargs = check.materialize(sample, dtype)
     vesta.manual_seed(7)
     first, second = (function(*args, **kwargs, **options(dtype)) for _ in range(2))
