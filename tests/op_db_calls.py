@@ -47,7 +47,11 @@ def view_as_complex(x: Any) -> Any:
 
 
 def one_hot(x: Any, *args: Any) -> Any:
-    return vesta.nn.functional.one_hot(x, *args) if hasattr(vesta.nn.functional, "one_hot") else vesta._C._nn.one_hot(x, *args)
+    return (
+        vesta.nn.functional.one_hot(x, *args)
+        if hasattr(vesta.nn.functional, "one_hot")
+        else vesta._C._nn.one_hot(x, *args)
+    )
 
 
 def hermitian(x: Any) -> Any:

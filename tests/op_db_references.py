@@ -428,9 +428,7 @@ def slice_scatter(
     return made
 
 
-def diagonal_scatter(
-    x: np.ndarray, src: np.ndarray, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> np.ndarray:
+def diagonal_scatter(x: np.ndarray, src: np.ndarray, offset: int = 0, dim1: int = 0, dim2: int = 1) -> np.ndarray:
     made = x.copy()
     part = np.diagonal(made, offset, dim1, dim2)
     part.flags.writeable = True
@@ -575,7 +573,15 @@ def lu(a: np.ndarray) -> tuple:
     from scipy import linalg
 
     if a.ndim == 2:
-        return linalg.lu(a) if a.size else (np.eye(a.shape[0]).astype(a.dtype), np.zeros((a.shape[0], min(a.shape)), a.dtype), np.zeros((min(a.shape), a.shape[1]), a.dtype))
+        return (
+            linalg.lu(a)
+            if a.size
+            else (
+                np.eye(a.shape[0]).astype(a.dtype),
+                np.zeros((a.shape[0], min(a.shape)), a.dtype),
+                np.zeros((min(a.shape), a.shape[1]), a.dtype),
+            )
+        )
     parts = [linalg.lu(m) for m in a.reshape(-1, *a.shape[-2:])]
     return tuple(np.stack(p).reshape(*a.shape[:-2], *p[0].shape) for p in zip(*parts))
 

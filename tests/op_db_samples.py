@@ -516,7 +516,9 @@ def cholesky_solve(make: Maker) -> Iterator[Sample]:
 
 def systems(*params: Sample) -> Samples:
     return lambda make: (
-        call(_regular(make, *n), make(*n[:-1], 2), **kwargs) for n in ((1, 1), (2, 2), (2, 3, 3)) for _, kwargs in params
+        call(_regular(make, *n), make(*n[:-1], 2), **kwargs)
+        for n in ((1, 1), (2, 2), (2, 3, 3))
+        for _, kwargs in params
     )
 
 

@@ -81,7 +81,9 @@ def test_seed(row: Row, dtype: str) -> None:
         pytest.param(lambda n, d: vesta.poisson(vesta.full((n,), 4.0, dtype=d)), 4.0, 2.0, id="poisson"),
         pytest.param(lambda n, d: vesta.poisson(vesta.full((n,), 64.0, dtype=d)), 64.0, 8.0, id="poisson_large"),
         pytest.param(
-            lambda n, d: vesta.multinomial(vesta.tensor([1.0, 0.0, 3.0], dtype=d), n, True).to(d), 1.5, 0.75**0.5,
+            lambda n, d: vesta.multinomial(vesta.tensor([1.0, 0.0, 3.0], dtype=d), n, True).to(d),
+            1.5,
+            0.75**0.5,
             id="multinomial",
         ),
         pytest.param(lambda n, d: vesta.randint(0, 10, (n,), dtype=d), 4.5, 8.25**0.5, id="randint"),

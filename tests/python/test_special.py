@@ -31,7 +31,9 @@ def test_tails_of_the_normal_distribution() -> None:
     x = np.array([-1e6, -200.0, -38.0, -20.0, -12.5, -11.5, -5.0, -1.0, 0.0, 1.0, 5.0, 9.0])
     close(vesta.special.log_ndtr(vesta.from_numpy(x)), special.log_ndtr(x), 1e-13)
     p = np.array([1e-300, 1e-100, 1e-17, 1e-5, 0.1, 0.5, 0.9, 1 - 1e-9])
-    np.testing.assert_allclose(vesta.special.ndtri(vesta.from_numpy(p)).numpy(), special.ndtri(p), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(
+        vesta.special.ndtri(vesta.from_numpy(p)).numpy(), special.ndtri(p), rtol=1e-13, atol=1e-15
+    )
     edges = vesta.special.ndtri(numbers(0, 1, -0.1, 1.1)).tolist()
     assert edges[:2] == [-math.inf, math.inf] and all(math.isnan(e) for e in edges[2:])
 
