@@ -54,7 +54,7 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
         Bad(lambda v: v.fmod(v.ones(2).long(), 0), RuntimeError, "ZeroDivisionError"),
     ),
     "addcmul": (
-        Bad(lambda v: v.addcmul(v.ones(2).long(), v.ones(2).long(), v.ones(2).long(), value=0.5), RuntimeError, "value"),
+        Bad(lambda v: v.addcmul(*[v.ones(2).long()] * 3, value=0.5), RuntimeError, "value"),
     ),
     "cdist": (
         Bad(lambda v: v.cdist(v.ones(2, 3), v.ones(2, 2)), RuntimeError, "columns"),

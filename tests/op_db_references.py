@@ -5,6 +5,34 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import numpy as np
+from op_db_references_counts import (  # noqa: F401 (one name for all references)
+    bincount,
+    cumprod,
+    cumulative_trapezoid,
+    histc,
+    logcumsumexp,
+    mode,
+    nanmedian,
+    searchsorted,
+    trapezoid,
+)
+from op_db_references_linalg import (  # noqa: F401 (one name for all references)
+    adjoint,
+    cholesky,
+    cholesky_inverse,
+    cholesky_solve,
+    eig,
+    eigh,
+    logdet,
+    lu,
+    matrix_exp,
+    matrix_rank,
+    qr,
+    solve,
+    solve_triangular,
+    svd,
+    triangular_solve,
+)
 from scipy import special
 
 # ---- pointwise references ---------------------------------------------------------------------------------------
@@ -440,95 +468,10 @@ def one_hot(x: np.ndarray, num_classes: int = -1) -> np.ndarray:
     return np.eye(int(x.max()) + 1 if num_classes == -1 else num_classes, dtype=np.int64)[x]
 
 
-# ---- counts, integrals, searches ----------------------------------------------------------------------------------
-
-
-def cumprod(x: np.ndarray, dim: int) -> np.ndarray:
-    if x.dtype.kind in "biu":
-        x = x.astype(np.int64)
-    return np.cumprod(x, axis=dim) if x.ndim else x
-
-
-def logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
-    return np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x
-
-
-def histc(x: np.ndarray, bins: int = 100, min: float = 0, max: float = 0) -> np.ndarray:
-    if min == max:
-        min, max = (x.min(), x.max()) if x.size else (min, max)
-    if min == max:
-        min, max = min - 1, max + 1
-    return np.histogram(x.reshape(-1), bins, (min, max))[0].astype(x.dtype)
-
-
-def bincount(x: np.ndarray, weights: Any = None, minlength: int = 0) -> np.ndarray:
-    if x.size == 0:
-        return np.zeros(minlength, np.int64)
-    return np.bincount(x, weights, minlength)
-
-
-def _parts(y: np.ndarray, x: Any, dx: float, dim: int) -> np.ndarray:
-    y = np.moveaxis(y if y.dtype.kind in "fc" else y.astype(np.float64), dim, -1)
-    widths = dx if x is None else np.diff(x if x.ndim == 1 else np.moveaxis(x, dim, -1), axis=-1)
-    return np.moveaxis((y[..., 1:] + y[..., :-1]) * widths / 2, -1, dim)
-
-
-def trapezoid(y: np.ndarray, x: Any = None, *, dx: float = 1, dim: int = -1) -> np.ndarray:
-    return _parts(y, x, dx, dim).sum(dim)
-
-
-def cumulative_trapezoid(y: np.ndarray, x: Any = None, *, dx: float = 1, dim: int = -1) -> np.ndarray:
-    return np.cumsum(_parts(y, x, dx, dim), dim)
-
-
-def vector_norm(x: np.ndarray, ord: float = 2, dim: Any = None, keepdim: bool = False) -> np.ndarray:
-    size = np.abs(x)
-    if ord == np.inf:
-        return size.max(axis=dim, keepdims=keepdim)
-    return power_norm(x, ord, dim, keepdim)
-
-
-def nanmedian(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
-    """Computes the lower median of the numbers, and where it is told a dimension, its place in a stable order."""
-    if dim is None:
-        return nanmedian(x.reshape(-1), 0)[0]
-    order = np.argsort(x, axis=dim, kind="stable")
-    count = np.sum(x == x, axis=dim, keepdims=True)
-    places = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, dim)
-    values = np.take_along_axis(x, places, dim)
-    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
-
-
-def mode(x: np.ndarray, dim: int = -1, keepdim: bool = False) -> tuple:
-    def of_line(line: np.ndarray) -> tuple:
-        values, counts = np.unique(line, return_counts=True)
-        best = values[np.argmax(counts)]
-        return best, int(np.flatnonzero(line == best)[-1])
-
-    lines = np.moveaxis(x, dim, -1)
-    found = [of_line(line) for line in lines.reshape(-1, lines.shape[-1])]
-    shape = lines.shape[:-1]
-    values = np.array([v for v, _ in found], x.dtype).reshape(shape)
-    places = np.array([p for _, p in found], np.int64).reshape(shape)
-    return (np.expand_dims(values, dim), np.expand_dims(places, dim)) if keepdim else (values, places)
-
-
-def searchsorted(lines: np.ndarray, x: np.ndarray, right: bool = False, side: Any = None, sorter: Any = None) -> Any:
-    side = "right" if right or side == "right" else "left"
-    if lines.ndim == 1:
-        return np.searchsorted(lines, x, side, sorter)
-    flat, values = lines.reshape(-1, lines.shape[-1]), x.reshape(-1, x.shape[-1])
-    return np.stack([np.searchsorted(a, v, side) for a, v in zip(flat, values)]).reshape(x.shape)
-
-
-def places_by_rank(x: np.ndarray, first: int, count: int, dim: int, largest: bool) -> np.ndarray:
-    order = sort(x, dim, largest)[1]
-    return np.take(order, range(first, first + count), axis=dim)
-
-
 # ---- products and networks --------------------------------------------------------------------------------------
 
 
+<<<<<<< HEAD
 def qr(x: np.ndarray, mode: str = "reduced") -> tuple:
     """NumPy's, which knows no matrices without elements in some modes."""
     if x.size:
@@ -639,6 +582,8 @@ def triangular_solve(
     return np.linalg.solve(matrix, b), a
 
 
+=======
+>>>>>>> main
 def rfft2(x: np.ndarray, s: Any = None, dim: tuple = (-2, -1), norm: Any = None) -> np.ndarray:
     """NumPy's, which knows no size of -1 and no tensor without elements."""
     sizes = [x.shape[d] for d in dim] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dim)]
@@ -942,3 +887,15 @@ def diff(x: np.ndarray, n: int = 1, dim: int = -1, prepend: Any = None, append: 
 def addmv(x: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any = 1, alpha: Any = 1) -> np.ndarray:
     product = alpha * (mat @ vec)
     return (product if beta == 0 else beta * x + product).astype(mat.dtype)
+
+
+def vector_norm(x: np.ndarray, ord: float = 2, dim: Any = None, keepdim: bool = False) -> np.ndarray:
+    size = np.abs(x)
+    if ord == np.inf:
+        return size.max(axis=dim, keepdims=keepdim)
+    return power_norm(x, ord, dim, keepdim)
+
+
+def places_by_rank(x: np.ndarray, first: int, count: int, dim: int, largest: bool) -> np.ndarray:
+    order = sort(x, dim, largest)[1]
+    return np.take(order, range(first, first + count), axis=dim)

@@ -191,8 +191,9 @@ struct ScatterReduceRule {
       const Tensor filled = where(zero, ones, input);
       const Tensor others = _scatter_reduce(filled, dim, at, from, "prod", include_self);
       self = where(zero, g * others, g * result / filled);
-      const Tensor from_zero = from == 0, count = zeros(Dims(input.sizes()), g.dtype(), g.device())
-                                                      .scatter_add(dim, at, from_zero.to(g.dtype()));
+      const Tensor from_zero = from == 0,
+                   count =
+                       zeros(Dims(input.sizes()), g.dtype(), g.device()).scatter_add(dim, at, from_zero.to(g.dtype()));
       const Tensor only = logical_and(from_zero, count.gather(dim, at) == 1);
       const Tensor without = _scatter_reduce(input, dim, at, where(only, ones, from), "prod", include_self);
       source = where(only, (g * without).gather(dim, at), (g * result).gather(dim, at) / where(from_zero, ones, from));

@@ -100,7 +100,8 @@ struct LuFactorRule {
     const Tensor square = LU.narrow(-2, 0, k).narrow(-1, 0, k), of_square = g[0].narrow(-2, 0, k).narrow(-1, 0, k);
     const Tensor U = triangle(square, true, 1);
     const Tensor L = triangle(square, false, 0) + eye(k, k, LU.dtype(), LU.device());
-    Tensor lower = matmul(adjoint(L), triangle(of_square, false, 0)), upper = matmul(triangle(of_square, true, 1), adjoint(U));
+    Tensor lower = matmul(adjoint(L), triangle(of_square, false, 0)),
+           upper = matmul(triangle(of_square, true, 1), adjoint(U));
     Tensor beyond;
     if (n > k) {
       const Tensor more = g[0].narrow(-1, k, n - k);
@@ -176,8 +177,8 @@ struct SvdRule {
   Saved u, s, vh;
   bool full = false;
   static SvdRule save(const TensorTriple& out, const Tensor&, bool full, Needs) {
-    return {Saved::result(std::get<0>(out), 0), Saved::result(std::get<1>(out), 1),
-            Saved::result(std::get<2>(out), 2), full};
+    return {Saved::result(std::get<0>(out), 0), Saved::result(std::get<1>(out), 1), Saved::result(std::get<2>(out), 2),
+            full};
   }
   Tensor operator()(const GradList& g, Needs) const {
     const Tensor S = s();

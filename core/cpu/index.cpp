@@ -376,8 +376,8 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   return r;
 }
 
-/// The lines along the indexed dimension of a scatter, after its checks: one plan element per line, which belongs to one
-/// thread, so that writes to equal places have a fixed order.
+/// The lines along the indexed dimension of a scatter, after its checks: one plan element per line, which belongs to
+/// one thread, so that writes to equal places have a fixed order.
 class ScatterLines {
  public:
   ScatterLines(const char* op, const Tensor& self, int64_t d, const Tensor& index, const Tensor& src) : self_(self) {

@@ -26,8 +26,8 @@ inline int result_of(LapackInt info) { return int(static_cast<uint32_t>(info)); 
 void read_integers(const LapackInt* from, int64_t count, int32_t* to);
 
 /// The functions for matrices of T: float, double or a complex number of either. Matrices lie by columns, `ld` elements
-/// from column to column. The sizes at the end are the lengths of the texts, as Fortran's compilers pass them. Functions
-/// that differ for real and complex numbers are set for one kind alone.
+/// from column to column. The sizes at the end are the lengths of the texts, as Fortran's compilers pass them.
+/// Functions that differ for real and complex numbers are set for one kind alone.
 template <class T>
 struct Lapack {
   using Int = const LapackInt*;
@@ -50,8 +50,8 @@ struct Lapack {
   void (*heevd)(const char* jobz, const char* uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, R* rwork,
                 Int lrwork, LapackInt* iwork, Int liwork, LapackInt* info, size_t, size_t);
   /// Finds singular values s, descending, and vectors of a [m, n], which is destroyed. Real; complex.
-  void (*gesdd)(const char* jobz, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt, T* work,
-                Int lwork, LapackInt* iwork, LapackInt* info, size_t);
+  void (*gesdd)(const char* jobz, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt, T* work, Int lwork,
+                LapackInt* iwork, LapackInt* info, size_t);
   void (*gesdd_complex)(const char* jobz, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt, T* work,
                         Int lwork, R* rwork, LapackInt* iwork, LapackInt* info, size_t);
   /// Finds eigenvalues and vectors of a [n, n], which is destroyed. Real: values wr + i wi, and the vectors of a

@@ -184,8 +184,8 @@ TensorTriple lu_factor_kernel(const Tensor& A, bool pivot, bool check_errors) {
       read_integers(places.data(), s.rank, pivots.data_ptr<int32_t>() + b * s.rank);
       status[b] = result_of(failed);
       if (status[b] != 0 && check_errors) {
-        fail(Cause::linalg, op, ": U[", status[b], ",", status[b], "] is zero and using it on lu_solve would result in ",
-             "a division by zero.");
+        fail(Cause::linalg, op, ": U[", status[b], ",", status[b],
+             "] is zero and using it on lu_solve would result in ", "a division by zero.");
       }
     }
   });
@@ -207,8 +207,9 @@ Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
     for (int64_t i = 0; i < rows; ++i) order[i] = i;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t other = exchanges.data_ptr<int64_t>()[b * n + i] - 1;
-      VESTA_CHECK(other >= 0 && other < rows, runtime, "lu_solve: pivots given to lu_solve must all be greater or equal ",
-                  "to 1 and at most ", rows, ", got ", other + 1, ".");
+      VESTA_CHECK(other >= 0 && other < rows, runtime,
+                  "lu_solve: pivots given to lu_solve must all be greater or equal ", "to 1 and at most ", rows,
+                  ", got ", other + 1, ".");
       std::swap(order[i], order[other]);
     }
   }
@@ -285,8 +286,8 @@ TensorTriple svd_kernel(const Tensor& A, bool full_matrices) {
       if constexpr (std::is_floating_point_v<T>) {
         f.gesdd(job, &m, &n, matrix, &m, w, to_u, &m, to_v, &ldv, room, size, integers.data(), &info, 1);
       } else {
-        f.gesdd_complex(job, &m, &n, matrix, &m, w, to_u, &m, to_v, &ldv, room, size, real_work.data(),
-                        integers.data(), &info, 1);
+        f.gesdd_complex(job, &m, &n, matrix, &m, w, to_u, &m, to_v, &ldv, room, size, real_work.data(), integers.data(),
+                        &info, 1);
       }
     };
     T none{};

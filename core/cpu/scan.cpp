@@ -1,5 +1,6 @@
-// Running sums, products and extrema along a dimension, one element after the other. Sums are kept in a type wide enough that
-// rounding does not add up: double for float32, float for 16-bit floats. Threads share lines, never one line.
+// Running sums, products and extrema along a dimension, one element after the other. Sums are kept in a type wide
+// enough that rounding does not add up: double for float32, float for 16-bit floats. Threads share lines, never one
+// line.
 #include <vesta/core/ops/scan.h>
 
 #include <algorithm>
@@ -59,8 +60,9 @@ void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) 
     for (int k = 0; k < width; ++k) {
       const S v = widened<S>(x[k * across]);
       if constexpr (op == Running::sum) values[k] += v;
-      else if constexpr (is_complex(dtype_of<T>)) values[k] = {values[k].real() * v.real() - values[k].imag() * v.imag(),
-                                                               values[k].real() * v.imag() + values[k].imag() * v.real()};
+      else if constexpr (is_complex(dtype_of<T>))
+        values[k] = {values[k].real() * v.real() - values[k].imag() * v.imag(),
+                     values[k].real() * v.imag() + values[k].imag() * v.real()};
       else values[k] *= v;
       y[k * across] = narrowed<T>(values[k]);
     }

@@ -126,9 +126,8 @@ Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, 
   if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "topk"))] = count;
   Tensor places = empty_tensor(sizes, DType::int64);
   if (places.numel() == 0) return places;
-  visit<kReals | kBool>(input.dtype(), [&]<class T>() {
-    select_places<T>(plan, first, count, largest, places.data_ptr<int64_t>());
-  });
+  visit<kReals | kBool>(input.dtype(),
+                        [&]<class T>() { select_places<T>(plan, first, count, largest, places.data_ptr<int64_t>()); });
   return places;
 }
 

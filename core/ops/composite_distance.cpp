@@ -27,8 +27,10 @@ Tensor pairwise_distance_composite(const Tensor& x1, const Tensor& x2, double p,
 
 Tensor cosine_similarity_composite(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const DType joint = promote(x1.dtype(), x2.dtype());
-  VESTA_CHECK(is_float(joint), runtime, "cosine_similarity: expected common dtype to be floating point, yet common "
-              "dtype is ", joint, ".");
+  VESTA_CHECK(is_float(joint), runtime,
+              "cosine_similarity: expected common dtype to be floating point, yet common "
+              "dtype is ",
+              joint, ".");
   const Dims shape = broadcast_shapes(x1.sizes(), x2.sizes(), "cosine_similarity");
   const Tensor a = expand(x1, shape).to(joint), b = expand(x2, shape).to(joint);
   const auto unit = [&](const Tensor& x) {
@@ -45,7 +47,8 @@ Tensor cosine_similarity_composite(const Tensor& x1, const Tensor& x2, int64_t d
 
 namespace {
 
-/// Returns sqrt(|a|^2 + |b|^2 - 2 a b) for the rows of a [*, P, M] and b [*, R, M]: one product. The gradient at 0 is 0.
+/// Returns sqrt(|a|^2 + |b|^2 - 2 a b) for the rows of a [*, P, M] and b [*, R, M]: one product. The gradient at 0 is
+/// 0.
 Tensor euclidean_by_product(const Tensor& a, const Tensor& b) {
   const Tensor squares = sub(add(sum(square(a), MaybeDims(-1), true), mT(sum(square(b), MaybeDims(-1), true))),
                              mul(matmul(a, mT(b)), wrapped(2.0)));
@@ -60,12 +63,12 @@ Tensor cdist_composite(const Tensor& x1, const Tensor& x2, double p, Text comput
   check_floating(x2, "cdist", "x2");
   VESTA_CHECK(x1.dim() >= 2 && x2.dim() >= 2, runtime, "cdist: expected tensors of at least 2 dimensions, got ",
               x1.sizes(), " (x1) and ", x2.sizes(), " (x2).");
-  VESTA_CHECK(x1.size(-1) == x2.size(-1), runtime, "cdist: X1 and X2 must have the same number of columns. X1: ",
-              x1.size(-1), " X2: ", x2.size(-1), ".");
+  VESTA_CHECK(x1.size(-1) == x2.size(-1), runtime,
+              "cdist: X1 and X2 must have the same number of columns. X1: ", x1.size(-1), " X2: ", x2.size(-1), ".");
   VESTA_CHECK(p >= 0, runtime, "cdist: only supports non-negative p values, got ", p, " (p).");
   const bool always = compute_mode == "use_mm_for_euclid_dist", never = compute_mode == "donot_use_mm_for_euclid_dist";
-  VESTA_CHECK(always || never || compute_mode == "use_mm_for_euclid_dist_if_necessary", value,
-              "cdist: ", compute_mode, " is not a valid value for compute_mode.");
+  VESTA_CHECK(always || never || compute_mode == "use_mm_for_euclid_dist_if_necessary", value, "cdist: ", compute_mode,
+              " is not a valid value for compute_mode.");
   const int64_t rows = x1.size(-2), columns = x2.size(-2);
   if (x1.size(-1) == 0 || rows == 0 || columns == 0) {
     const Dims batch = broadcast_shapes(x1.sizes().subspan(0, size_t(x1.dim() - 2)),
@@ -91,15 +94,15 @@ Tensor renorm_composite(const Tensor& input, double p, int64_t dim, double maxno
   check_floating_or_complex(input, "renorm");
   VESTA_CHECK(p > 0, runtime, "renorm: non-positive-norm not supported, got ", p, " (p).");
   VESTA_CHECK(maxnorm >= 0, runtime, "renorm: expected maxnorm to be >= 0 but got ", maxnorm, ".");
-  VESTA_CHECK(input.dim() > 1, runtime, "renorm: input needs at least 2 dimensions, got ", input.dim(),
-              " dimensions.");
+  VESTA_CHECK(input.dim() > 1, runtime, "renorm: input needs at least 2 dimensions, got ", input.dim(), " dimensions.");
   const int64_t d = wrap_dim(dim, input.dim(), "renorm");
   Dims others;
   for (int64_t k = 0; k < input.dim(); ++k) {
     if (k != d) others.push_back(k);
   }
   const Tensor size = norm(input, p, MaybeDims(others), true);
-  const Tensor factor = where(gt(size, wrapped(maxnorm)), div(wrapped(maxnorm), add(size, wrapped(1e-7))), wrapped(1.0));
+  const Tensor factor =
+      where(gt(size, wrapped(maxnorm)), div(wrapped(maxnorm), add(size, wrapped(1e-7))), wrapped(1.0));
   return mul(input, factor.to(size.dtype()));
 }
 
@@ -109,9 +112,8 @@ Tensor linalg_cross_composite(const Tensor& input, const Tensor& other, int64_t 
   VESTA_CHECK(input.dim() == other.dim(), runtime, "linalg.cross: inputs must have the same number of dimensions, got ",
               input.sizes(), " (input) and ", other.sizes(), " (other).");
   const int64_t d = wrap_dim(dim, input.dim(), "linalg.cross");
-  VESTA_CHECK(input.dim() > 0 && input.size(d) == 3 && other.size(d) == 3, runtime,
-              "linalg.cross: inputs dimension ", dim, " must have length 3. Got ", input.sizes(), " (input) and ",
-              other.sizes(), " (other).");
+  VESTA_CHECK(input.dim() > 0 && input.size(d) == 3 && other.size(d) == 3, runtime, "linalg.cross: inputs dimension ",
+              dim, " must have length 3. Got ", input.sizes(), " (input) and ", other.sizes(), " (other).");
   const auto shifted = [&](const Tensor& x, int64_t by) { return roll(x, IntList(-by), IntList(d)); };
   return sub(mul(shifted(input, 1), shifted(other, 2)), mul(shifted(input, 2), shifted(other, 1)));
 }
@@ -160,8 +162,8 @@ Tensor cov_composite(const Tensor& input, int64_t correction, MaybeTensor fweigh
     VESTA_CHECK(w.dim() <= 1 && w.numel() == count, runtime, "cov: expected ", name, " to have one element per ",
                 "observation, ", count, ", got shape ", w.sizes(), ".");
     VESTA_CHECK(integral ? is_integral(w.dtype()) && w.dtype() != DType::bool_ : is_float(w.dtype()), runtime,
-                "cov: expected ", name, " to have ", integral ? "integral" : "floating point",
-                " dtype but got ", name, " with ", w.dtype(), " dtype.");
+                "cov: expected ", name, " to have ", integral ? "integral" : "floating point", " dtype but got ", name,
+                " with ", w.dtype(), " dtype.");
     if (w.device().type == DeviceType::cpu && w.numel() > 0) {
       VESTA_CHECK(ge(amin(w), 0).item<bool>(), runtime, "cov: ", name, " cannot be negative.");
     }
@@ -183,8 +185,8 @@ Tensor cov_composite(const Tensor& input, int64_t correction, MaybeTensor fweigh
   const Tensor centered = sub(x, average);
   const Tensor weighted = weights.defined() ? mul(centered, weights) : centered;
   const Tensor products = matmul(centered, mT(weighted.is_complex() ? conj_physical(weighted) : weighted));
-  const Tensor r = div(products, degrees.to(products.is_complex() ? DType::float64 : products.dtype()))
-                       .to(products.dtype());
+  const Tensor r =
+      div(products, degrees.to(products.is_complex() ? DType::float64 : products.dtype())).to(products.dtype());
   return input.dim() < 2 ? reshape(r, IntList()) : r;
 }
 

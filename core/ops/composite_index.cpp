@@ -124,8 +124,8 @@ Tensor index_reduce_composite(const Tensor& input, int64_t dim, const Tensor& in
 // ---- one line ----
 
 Tensor take_composite(const Tensor& input, const Tensor& index) {
-  VESTA_CHECK(index.dtype() == DType::int64, runtime, "take: Expected a long tensor for index, but got ",
-              index.dtype(), ".");
+  VESTA_CHECK(index.dtype() == DType::int64, runtime, "take: Expected a long tensor for index, but got ", index.dtype(),
+              ".");
   VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "take: tried to take from an empty tensor.");
   return _index(reshape(input, -1), {index});
 }
@@ -134,9 +134,9 @@ Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, Mayb
   VESTA_CHECK(indices.dtype() == DType::int64 || indices.dtype() == DType::int32, runtime,
               "take_along_dim: dtype of indices should be int64 or int32 but got ", indices.dtype(), ".");
   if (!dim) return gather(reshape(input, -1), 0, reshape(indices, -1).to(DType::int64));
-  VESTA_CHECK(input.dim() == indices.dim(), runtime, "take_along_dim: input and indices should have the same number of ",
-              "dimensions, but got ", input.dim(), " dimensions for input, and ", indices.dim(),
-              " dimensions for indices.");
+  VESTA_CHECK(input.dim() == indices.dim(), runtime,
+              "take_along_dim: input and indices should have the same number of ", "dimensions, but got ", input.dim(),
+              " dimensions for input, and ", indices.dim(), " dimensions for indices.");
   const int64_t d = wrap_dim(*dim, input.dim(), "take_along_dim");
   Dims a(input.sizes()), b(indices.sizes());
   if (input.dim()) a[size_t(d)] = b[size_t(d)] = 1;

@@ -143,14 +143,16 @@ Tensor linalg_solve_composite(const Tensor& A, const Tensor& B, bool left) {
   VESTA_CHECK(A.dtype() == B.dtype(), runtime, op, ": Expected A and B to have the same dtype, but found A of type ",
               A.dtype(), " and B of type ", B.dtype(), " instead.");
   // vectors: of one dimension, or with all of A's but one
-  const bool vector = B.dim() == 1 || (A.dim() - 1 == B.dim() &&
-                                       std::ranges::equal(B.sizes(), A.sizes().first(size_t(A.dim() - 1))));
+  const bool vector =
+      B.dim() == 1 || (A.dim() - 1 == B.dim() && std::ranges::equal(B.sizes(), A.sizes().first(size_t(A.dim() - 1))));
   VESTA_CHECK(B.dim() > 0, runtime, op, ": expected B of at least 1 dimension, got a 0-d tensor.");
-  VESTA_CHECK(left || !vector, runtime, op, ": Vector broadcasting of the left hand side is not supported for "
+  VESTA_CHECK(left || !vector, runtime, op,
+              ": Vector broadcasting of the left hand side is not supported for "
               "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1).");
   const Tensor right = vector ? unsqueeze(B, -1) : B;
-  VESTA_CHECK(right.size(left ? -2 : -1) == A.size(-1), runtime, op, ": Incompatible shapes of A and B for the equation ",
-              left ? "AX = B" : "XA = B", " (", A.sizes(), " and ", B.sizes(), ").");
+  VESTA_CHECK(right.size(left ? -2 : -1) == A.size(-1), runtime, op,
+              ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", A.sizes(),
+              " and ", B.sizes(), ").");
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, false);
   check_info(info, op, "The solver failed because the input matrix is singular (U", " is zero).");
   const Tensor x = linalg_lu_solve(LU, pivots, right, left);
@@ -161,13 +163,15 @@ Tensor linalg_inv_composite(const Tensor& A) {
   constexpr const char* op = "linalg.inv";
   check_square(A, op);
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, false);
-  check_info(info, op, "The diagonal element ", " is zero, the inversion could not be completed because the input "
+  check_info(info, op, "The diagonal element ",
+             " is zero, the inversion could not be completed because the input "
              "matrix is singular.");
   return linalg_lu_solve(LU, pivots, expand(identity_like(A), A.sizes()));
 }
 Tensor inverse_composite(const Tensor& input) { return linalg_inv(input); }
 
-TensorPair triangular_solve_composite(const Tensor& b, const Tensor& A, bool upper, bool transposed, bool unitriangular) {
+TensorPair triangular_solve_composite(const Tensor& b, const Tensor& A, bool upper, bool transposed,
+                                      bool unitriangular) {
   check_square(A, "triangular_solve");
   VESTA_CHECK(b.dim() >= 2, runtime, "triangular_solve: b should have at least 2 dimensions, but has ", b.dim(),
               " dimensions instead.");
@@ -218,13 +222,12 @@ Tensor linalg_eigvalsh_composite(const Tensor& input, Text UPLO) { return std::g
 Tensor linalg_eigvals_composite(const Tensor& input) { return std::get<0>(linalg_eig(input)); }
 
 TensorTriple linalg_svd_composite(const Tensor& A, bool full_matrices, MaybeText driver) {
-  VESTA_CHECK(!driver, runtime, "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
+  VESTA_CHECK(!driver, runtime,
+              "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
               "backend.");
   return _linalg_svd(A, full_matrices);
 }
-Tensor linalg_svdvals_composite(const Tensor& A, MaybeText driver) {
-  return std::get<1>(linalg_svd(A, false, driver));
-}
+Tensor linalg_svdvals_composite(const Tensor& A, MaybeText driver) { return std::get<1>(linalg_svd(A, false, driver)); }
 
 TensorTriple svd_composite(const Tensor& input, bool some, bool compute_uv) {
   const auto [U, S, Vh] = linalg_svd(input, !some);
@@ -314,14 +317,23 @@ Tensor linalg_matrix_exp_composite(const Tensor& input) {
     }
   }
   const Tensor a = mul(input, wrapped(std::ldexp(1.0, -int(squarings))));
-  constexpr double b[] = {64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
-                          10559470521600,    670442572800,      33522128640,      1323241920,       40840800,
-                          960960,            16380,             182,              1};
+  constexpr double b[] = {64764752532480000,
+                          32382376266240000,
+                          7771770303897600,
+                          1187353796428800,
+                          129060195264000,
+                          10559470521600,
+                          670442572800,
+                          33522128640,
+                          1323241920,
+                          40840800,
+                          960960,
+                          16380,
+                          182,
+                          1};
   const Tensor a2 = matmul(a, a), a4 = matmul(a2, a2), a6 = matmul(a4, a2), one = identity_like(a);
   const auto times = [](const Tensor& t, double factor) { return mul(t, wrapped(factor)); };
-  const auto outer = [&](int k) {
-    return add(add(times(a6, b[k]), times(a4, b[k - 2])), times(a2, b[k - 4]));
-  };
+  const auto outer = [&](int k) { return add(add(times(a6, b[k]), times(a4, b[k - 2])), times(a2, b[k - 4])); };
   const auto inner = [&](int k) {
     return add(add(times(a6, b[k]), times(a4, b[k - 2])), add(times(a2, b[k - 4]), times(one, b[k - 6])));
   };

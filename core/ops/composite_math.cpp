@@ -75,9 +75,7 @@ Tensor angle_composite(const Tensor& input) {
   return atan2(imag(input), real(input));
 }
 
-Tensor real_composite(const Tensor& input) {
-  return input.is_complex() ? select(view_as_real(input), -1, 0) : input;
-}
+Tensor real_composite(const Tensor& input) { return input.is_complex() ? select(view_as_real(input), -1, 0) : input; }
 
 Tensor imag_composite(const Tensor& input) {
   VESTA_CHECK(input.is_complex(), runtime, "imag: is not implemented for tensors with non-complex dtypes, got ",
@@ -131,9 +129,10 @@ Tensor isin_composite(const Tensor& elements, const Tensor& test_elements, bool,
     const int64_t n = all.numel(), count = tests.numel();
     const Tensor places = arange(0, n, 1, DType::int64, all.device());
     const Tensor is_test = lt(order, count);
-    // the first place of each run of equal values, and whether a test stands there (tests come first, as sort is stable)
-    const Tensor fresh = cat({ones(1, DType::bool_, all.device()),
-                              ne(slice(values, 0, 1, {}, 1), slice(values, 0, 0, n - 1, 1))});
+    // the first place of each run of equal values, and whether a test stands there (tests come first, as sort is
+    // stable)
+    const Tensor fresh =
+        cat({ones(1, DType::bool_, all.device()), ne(slice(values, 0, 1, {}, 1), slice(values, 0, 0, n - 1, 1))});
     const Tensor start = std::get<0>(cummax(where(fresh, places, wrapped(int64_t(0))), 0));
     const Tensor hit = index_select(is_test, 0, start);
     found = zeros(n, DType::bool_, all.device());
@@ -148,8 +147,8 @@ Tensor isin_composite(const Tensor& elements, const Tensor& test_elements, bool,
 Tensor prelu_composite(const Tensor& input, const Tensor& weight) {
   VESTA_CHECK(input.dtype() == weight.dtype(), runtime, "prelu: Type promoting not supported. Got ", input.dtype(),
               " (input) and ", weight.dtype(), " (weight).");
-  VESTA_CHECK(weight.dim() <= 1, runtime, "prelu: expected `weight` to be a scalar or 1D tensor, but got: ndim = ",
-              weight.dim(), ".");
+  VESTA_CHECK(weight.dim() <= 1, runtime,
+              "prelu: expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim(), ".");
   if (weight.dim() == 0) return _prelu(input, weight);
   const int64_t count = weight.numel();
   if (count != 1) {

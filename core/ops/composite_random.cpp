@@ -107,8 +107,8 @@ Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool repl
   constexpr const char* op = "multinomial";
   VESTA_CHECK(input.dim() == 1 || input.dim() == 2, runtime, op, ": prob_dist must be 1 or 2 dim, got shape ",
               input.sizes(), ".");
-  VESTA_CHECK(is_float(input.dtype()), runtime, op, ": only supports floating-point dtypes for input, got: ",
-              input.dtype(), ".");
+  VESTA_CHECK(is_float(input.dtype()), runtime, op,
+              ": only supports floating-point dtypes for input, got: ", input.dtype(), ".");
   VESTA_CHECK(num_samples > 0, runtime, op, ": cannot sample n_sample <= 0 samples, got ", num_samples, ".");
   const int64_t n = input.size(-1);
   VESTA_CHECK(replacement || num_samples <= n, runtime, op, ": cannot sample n_sample > prob_dist.size(-1) samples ",

@@ -22,7 +22,9 @@ namespace {
 struct ProductTypes {
   DType compute, result;
   ProductTypes(DType input, MaybeDType dtype)
-      : result(dtype ? *dtype : is_differentiable(input) ? input : DType::int64) {
+      : result(dtype                      ? *dtype
+               : is_differentiable(input) ? input
+                                          : DType::int64) {
     compute = result == DType::float16 || result == DType::bfloat16 ? DType::float32 : result;
   }
 };

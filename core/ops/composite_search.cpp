@@ -125,11 +125,12 @@ Tensor searchsorted_composite(const Tensor& sorted_sequence, const Tensor& input
               ": boundary tensor and input value tensor should have same dtype, but got boundary tensor ",
               lines.dtype(), " and input value tensor ", input.dtype(), ".");
   if (input.dim() == 0) {
-    VESTA_CHECK(lines.dim() == 1, runtime, op, ": input value can be a scalar only when boundaries tensor dimension is ",
+    VESTA_CHECK(lines.dim() == 1, runtime, op,
+                ": input value can be a scalar only when boundaries tensor dimension is ",
                 "1, but we got boundaries tensor dim(", lines.dim(), ").");
   } else if (lines.dim() != 1) {
     const bool fits = lines.dim() == input.dim() && std::ranges::equal(lines.sizes().first(size_t(lines.dim() - 1)),
-                                                                      input.sizes().first(size_t(input.dim() - 1)));
+                                                                       input.sizes().first(size_t(input.dim() - 1)));
     VESTA_CHECK(fits, runtime, op, ": boundaries tensor should be 1 dimension or the first N-1 dimensions of ",
                 "boundaries tensor and input value tensor must match, but we got ", lines.sizes(), " and ",
                 input.sizes(), ".");
@@ -143,8 +144,8 @@ Tensor searchsorted_composite(const Tensor& sorted_sequence, const Tensor& input
     sequence = gather(lines, -1, *sorter);
   }
   const DType joint = number ? joint_type(lines, input) : lines.dtype();
-  const Tensor r = _searchsorted(contiguous(sequence.to(joint)), contiguous(input.to(joint)),
-                                 right || (side && *side == "right"));
+  const Tensor r =
+      _searchsorted(contiguous(sequence.to(joint)), contiguous(input.to(joint)), right || (side && *side == "right"));
   return out_int32 ? r.to(DType::int32) : r;
 }
 

@@ -202,8 +202,7 @@ int64_t check_scatter_of(const Tensor& self, int64_t dim, const Tensor& index, c
               self.dtype(), " and ", src.dtype(), ".");
   if (index.numel() == 0) return d;
   bool same = index.dim() == self.dim() && src.dim() == self.dim();
-  VESTA_CHECK(same, runtime, op,
-              ": Index tensor must have the same number of dimensions as self and src tensors, got ",
+  VESTA_CHECK(same, runtime, op, ": Index tensor must have the same number of dimensions as self and src tensors, got ",
               index.dim(), ", ", self.dim(), " and ", src.dim(), ".");
   for (int64_t k = 0; k < self.dim(); ++k) {
     int64_t n = index.sizes()[size_t(k)];

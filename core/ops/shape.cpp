@@ -57,7 +57,8 @@ Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output
   const Tensor starts = sub(cumsum(counts, 0), counts);
   const Tensor marks = zeros({total + 1}, DType::int64, counts.device());
   index_add_(marks, 0, starts, ones_like(counts));
-  return sub(cumsum(narrow(marks, 0, 0, total), 0), 1).to(repeats.dtype() == DType::int32 ? DType::int32 : DType::int64);
+  return sub(cumsum(narrow(marks, 0, 0, total), 0), 1)
+      .to(repeats.dtype() == DType::int32 ? DType::int32 : DType::int64);
 }
 
 Tensor repeat_interleave_self_Tensor_composite(const Tensor& input, const Tensor& repeats, MaybeInt dim,

@@ -358,7 +358,8 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   return r;
 }
 
-/// Adds, or puts, by sorted keys, for long lines whose destinations may be equal. `src` is contiguous, of index's shape.
+/// Adds, or puts, by sorted keys, for long lines whose destinations may be equal. `src` is contiguous, of index's
+/// shape.
 void scatter_sorted(ElementMoves m, const Tensor& self, const Tensor& src, bool puts = false) {
   m.unit = self.element_size();
   m.bad_key = uint64_t(std::max<int64_t>(m.size - 1, 0)) * uint64_t(m.stride / m.unit) + 1;
@@ -413,8 +414,8 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   check_writable(self, "scatter_");
   if (index.numel() == 0) return self;
   DeviceGuard guard(self.device().index);
-  const Tensor other = contiguous_copy(
-      alias(plan.src, index.sizes(), plan.src.strides(), plan.src.storage_offset(), "scatter_"));
+  const Tensor other =
+      contiguous_copy(alias(plan.src, index.sizes(), plan.src.strides(), plan.src.storage_offset(), "scatter_"));
   scatter_sorted(element_moves("scatter_", plan.dim, self, places, other), self, other, true);
   self.impl()->bump("scatter_");
   return self;

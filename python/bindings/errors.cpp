@@ -130,7 +130,8 @@ bool add_errors(PyObject* module) {
   classes.memory = make("OutOfMemoryError", "Raised where memory cannot be had.", classes.base, PyExc_MemoryError);
   classes.device = make("DeviceError", "Raised for a device that is missing or does not fit.", classes.base);
   classes.linalg = make("LinAlgError", "Raised for a matrix that has no such decomposition or solution.", classes.base);
-  return classes.linalg && classes.value && classes.type && classes.memory && classes.device && add_distributed_errors(module);
+  return classes.linalg && classes.value && classes.type && classes.memory && classes.device &&
+         add_distributed_errors(module);
 }
 
 }  // namespace vesta::python

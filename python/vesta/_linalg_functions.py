@@ -96,7 +96,7 @@ def matrix_rank(
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
-    """Solves ``min |A X - B|`` for matrices ``A [*, m, n]`` and ``B [*, m, k]``; the smallest X where there are several.
+    """Solves ``min |A X - B|`` for ``A [*, m, n]`` and ``B [*, m, k]``; the smallest X where there are several.
 
     The solution comes from A's singular values, those up to ``rcond`` times the largest counting as 0.
 
@@ -106,7 +106,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         driver: ``"gels"``, ``"gelsy"``, ``"gelsd"`` or ``"gelss"``; says which of the other results PyTorch's have.
 
     Returns:
-        a named tuple ``(solution, residuals, rank, singular_values)``: residuals ``[*, k]`` are the squared errors where
+        a named tuple ``(solution, residuals, rank, singular_values)``: residuals ``[*, k]`` are squared errors where
         m > n and all ranks are n, else empty; rank ``[*]``, and singular values for ``"gelsd"`` and ``"gelss"``.
 
     Raises:
@@ -122,17 +122,21 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """
     _expect_matrices("lstsq", A)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError(f"linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}.")
+        raise RuntimeError(
+            f"linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}."
+        )
     vector = B.dim() == A.dim() - 1 and B.shape == A.shape[:-1]
     right = B.unsqueeze(-1) if vector else B
     m, n = A.shape[-2:]
     if right.dim() < 2 or right.shape[-2] != m:
-        raise RuntimeError(f"linalg.lstsq: B.size(-2) should match A.size(-2), got {tuple(A.shape)} and {tuple(B.shape)}.")
+        raise RuntimeError(
+            f"linalg.lstsq: B.size(-2) should match A.size(-2), got {tuple(A.shape)} and {tuple(B.shape)}."
+        )
     if A.dtype != B.dtype:
         raise RuntimeError(f"linalg.lstsq: Expected A and B to have the same dtype, got {A.dtype} and {B.dtype}.")
     U, S, Vh = _linalg.svd(A, full_matrices=False)
     limit = _epsilon(A) * max(m, n) if rcond is None else rcond
-    kept = S > limit * S.amax(-1, keepdim=True) if S.shape[-1] else S > 0
+    kept = limit * S.amax(-1, keepdim=True) < S if S.shape[-1] else S > 0
     inverse = _ops.where(kept, 1 / _ops.where(kept, S, 1.0), 0.0)
     solution = Vh.mH @ (inverse.unsqueeze(-1) * (U.mH @ right))
     rank = kept.sum(-1)
@@ -161,8 +165,8 @@ def matrix_norm(
     """Returns norms of the matrices that two dimensions of ``A`` make.
 
     Args:
-        ord: ``"fro"`` (the root of the sum of squares), ``"nuc"`` (the sum of singular values), ``inf`` and ``-inf`` (the
-            largest and the smallest sum of a row's absolute values), 1 and -1 (of a column's), 2 and -2 (the largest and
+        ord: ``"fro"`` (the root of the sum of squares), ``"nuc"`` (the sum of singular values), ``inf``, ``-inf`` (the
+            largest and smallest sum of a row's absolute values), 1 and -1 (of a column's), 2 and -2 (the largest and
             the smallest singular value).
 
     Raises:
@@ -224,8 +228,7 @@ def norm(
     if dim is None:
         if A.dim() not in (1, 2):
             raise RuntimeError(
-                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
-                f"{A.dim()}D."
+                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " f"{A.dim()}D."
             )
         dim = (0,) if A.dim() == 1 else (0, 1)
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -237,7 +240,7 @@ def norm(
 
 
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """Returns condition numbers ``[*]``: ``norm(A, p) * norm(inv(A), p)``; of 2 (without ``p``) and -2 from singular values.
+    """Returns condition numbers ``[*]``: ``norm(A, p) * norm(inv(A), p)``; for 2 and -2 from singular values.
 
     Example::
 
@@ -256,7 +259,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
-    """Returns ``(inverse, info)``: the inverses of matrices ``[*, n, n]``, and int32 numbers ``[*]``, 0 where there is one.
+    """Returns ``(inverse, info)``: inverses of matrices ``[*, n, n]``, and int32 numbers ``[*]``, 0 where there is one.
 
     Example::
 
@@ -327,7 +330,7 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
             raise RuntimeError(f"linalg.multi_dot: expected matrices, got a {given[i].dim()}-D tensor (tensors[{i}]).")
         if i and t.shape[0] != many[i - 1].shape[1]:
             raise RuntimeError(
-                f"linalg.multi_dot: tensors {i - 1} and {i} with shapes {tuple(many[i - 1].shape)} and {tuple(t.shape)} "
+                f"linalg.multi_dot: tensors {i - 1} and {i} of shapes {tuple(many[i - 1].shape)} and {tuple(t.shape)} "
                 "cannot be multiplied."
             )
     sizes, n = [many[0].shape[0], *(t.shape[1] for t in many)], len(many)
@@ -364,7 +367,9 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"linalg.tensorinv: expected a strictly positive integer for ind, got {ind}.")
     first, last = A.shape[:ind], A.shape[ind:]
     if math.prod(first) != math.prod(last):
-        raise RuntimeError(f"linalg.tensorinv: expected equal numbers of elements, got {tuple(first)} and {tuple(last)}.")
+        raise RuntimeError(
+            f"linalg.tensorinv: expected equal numbers of elements, got {tuple(first)} and {tuple(last)}."
+        )
     return _written(_linalg.inv(A.reshape(math.prod(first), -1)).reshape([*last, *first]), out)
 
 

@@ -74,6 +74,7 @@ def test_wrong_arguments() -> None:
             call()
 
 
+@pytest.mark.differs
 def test_parts_are_timed_and_nested_time_counts_once(tmp_path: Path) -> None:
     @profiler.record_function("inner")
     def inner() -> None:

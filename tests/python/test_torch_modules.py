@@ -255,6 +255,7 @@ def test_texts_about_the_machine() -> None:
     assert f"Vesta version: {vesta.__version__}" in text and "Python version: 3." in text and "CPU: " in text
 
 
+@pytest.mark.differs
 def test_tensorboard_is_tensorboardx(monkeypatch: pytest.MonkeyPatch) -> None:
     from vesta.utils.tensorboard import SummaryWriter
 
@@ -339,3 +340,27 @@ def test_memory_goes_to_other_libraries_and_back() -> None:
 
     x = vesta.arange(3.0)
     assert from_dlpack(to_dlpack(x)).data_ptr() == x.data_ptr()
+
+
+def test_statements_are_timed() -> None:
+    from vesta.utils.benchmark import Measurement, Timer
+
+    clock = iter(range(10**6))
+    timer = Timer("calls.append(1)", globals={"calls": []}, timer=lambda: float(next(clock)), label="adding")
+    found = timer.timeit(50)  # each block takes one tick
+    assert found.number_per_run == 50 and found.times == [0.02] and found.median == found.mean == 0.02
+    blocks = timer.blocked_autorange(min_run_time=5.0)
+    assert blocks.raw_times == [1.0] * 5 and blocks.iqr == 0 and not blocks.has_warnings
+    (merged,) = Measurement.merge([blocks, blocks])
+    assert len(merged.raw_times) == 10
+    assert repr(found).splitlines()[:2] == ["<vesta.utils.benchmark.Measurement of adding>", "  Median: 20.00 ms"]
+    spread = Measurement(1, [1.0, 2.0, 3.0, 4.0], timer)
+    assert spread.median == 2.5 and spread.iqr == 1.5 and spread.has_warnings
+    threads = vesta.get_num_threads()
+    seen: list[int] = []
+    Timer("seen.append(vesta.get_num_threads())", globals={"seen": seen}, num_threads=2).timeit(1)
+    assert set(seen) == {2} and vesta.get_num_threads() == threads
+    quick = Timer("x + x", "x = torch.ones(4)").adaptive_autorange(min_run_time=0.001, max_run_time=0.05)
+    assert 0 < quick.median < 0.05
+    with pytest.raises(ValueError, match="expected statements in Python"):
+        Timer("x", language="c++")

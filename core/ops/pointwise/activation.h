@@ -106,13 +106,13 @@ struct GeluTanh {
 // Clevert et al., "Fast and accurate deep network learning by exponential linear units", 2015.
 struct Elu {
   static constexpr auto doc =
-      "elu(input, alpha=1, scale=1, input_scale=1): scale * x for x > 0, else scale * alpha * (e ** (input_scale * x) - "
+      "elu(input, alpha=1, scale=1, input_scale=1): scale * x for x > 0, else scale * alpha * (e ** (input_scale * x) "
+      "- "
       "1), elementwise.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double alpha, double scale, double input_scale) {
-    return math::select(x > lit<V>(0), x * lit<V>(scale),
-                        math::expm1(x * lit<V>(input_scale)) * lit<V>(alpha * scale));
+    return math::select(x > lit<V>(0), x * lit<V>(scale), math::expm1(x * lit<V>(input_scale)) * lit<V>(alpha * scale));
   }
   template <class T> VESTA_HD static T backward(T g, T x, Unused, double alpha, double scale, double input_scale) {
     T low = math::select(x > lit<T>(0), lit<T>(0), x);  // no infinity where the other branch is taken
@@ -184,7 +184,8 @@ struct Mish {
 
 struct Hardtanh {
   static constexpr auto doc =
-      "hardtanh(input, min_val=-1, max_val=1): x limited to [min_val, max_val], elementwise. The gradient at and beyond "
+      "hardtanh(input, min_val=-1, max_val=1): x limited to [min_val, max_val], elementwise. The gradient at and "
+      "beyond "
       "the bounds is 0.";
   static constexpr auto accepts = kReals;
   template <class V> VESTA_HD static V forward(V x, double low, double high) {
@@ -226,7 +227,8 @@ VESTA_API void check_softshrink_lambd(const Tensor* const* in, const double* par
 
 struct Softshrink {
   static constexpr auto doc =
-      "softshrink(input, lambd=0.5): x - lambd for x > lambd, x + lambd for x < -lambd, else 0. Error: a negative lambd.";
+      "softshrink(input, lambd=0.5): x - lambd for x > lambd, x + lambd for x < -lambd, else 0. Error: a negative "
+      "lambd.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
   static constexpr auto check = &check_softshrink_lambd;

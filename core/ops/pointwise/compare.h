@@ -100,7 +100,8 @@ struct BitwiseXor : Bitwise {
 };
 
 struct SignBit : Comparison {
-  static constexpr auto doc = "signbit(input): whether the sign of x is negative, that of -0.0 and NaN too, elementwise.";
+  static constexpr auto doc =
+      "signbit(input): whether the sign of x is negative, that of -0.0 and NaN too, elementwise.";
   template <class V> VESTA_HD static auto forward(V x) { return math::signbit(x); }
 };
 struct IsPosInf : Comparison {
@@ -123,13 +124,15 @@ struct LeftShift : IntegerArithmetic {
 };
 struct RightShift : IntegerArithmetic {
   static constexpr auto doc =
-      "bitwise_right_shift(input, other): floor(x / 2 ** y); 0 or -1, by the sign of x, where y is negative or at least "
+      "bitwise_right_shift(input, other): floor(x / 2 ** y); 0 or -1, by the sign of x, where y is negative or at "
+      "least "
       "the number of bits.";
   template <class V> VESTA_HD static V forward(V a, V b) { return math::right_shift(a, b); }
 };
 struct Gcd : IntegerArithmetic {
   static constexpr auto doc =
-      "gcd(input, other): the greatest common divisor, not negative, elementwise with broadcasting; of 0 and 0 it is 0.";
+      "gcd(input, other): the greatest common divisor, not negative, elementwise with broadcasting; of 0 and 0 it is "
+      "0.";
   template <class V> VESTA_HD static V forward(V a, V b) { return math::gcd(a, b); }
 };
 struct Lcm : IntegerArithmetic {

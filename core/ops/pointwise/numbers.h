@@ -44,7 +44,8 @@ struct Frac {
 };
 
 struct NanToNum {
-  static constexpr auto doc = "_nan_to_num(input, nan, posinf, neginf): x, with numbers in the place of NaN and infinities.";
+  static constexpr auto doc =
+      "_nan_to_num(input, nan, posinf, neginf): x, with numbers in the place of NaN and infinities.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x, double nan, double posinf, double neginf) {
@@ -127,7 +128,8 @@ struct Heaviside {
 // From the nearer end, so that weights 0 and 1 give the ends exactly, as PyTorch has it.
 struct Lerp {
   static constexpr auto doc =
-      "lerp(input, end, weight): x + weight * (end - x), elementwise with broadcasting; weight is a tensor or a number.";
+      "lerp(input, end, weight): x + weight * (end - x), elementwise with broadcasting; weight is a tensor or a "
+      "number.";
   static constexpr auto accepts = kFloats | kComplexes;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V a, V b, V weight) {

@@ -26,9 +26,7 @@ struct Polygamma {
   static constexpr auto doc = "_polygamma(input, n): the n-th derivative of digamma for n >= 1, elementwise.";
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x, double n) { return math::polygamma(n, x); }
-  template <class T> VESTA_HD static T backward(T g, T x, Unused, double n) {
-    return g * math::polygamma(n + 1, x);
-  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, double n) { return g * math::polygamma(n + 1, x); }
 };
 
 struct Erfinv {
@@ -117,8 +115,7 @@ struct I1e {
   template <class V> VESTA_HD static V forward(V x) { return math::i1e(x); }
   template <class T> VESTA_HD static T backward(T g, T x, T y) {
     T safe = math::select(x == lit<T>(0), lit<T>(1), x);
-    return g * math::select(x == lit<T>(0), lit<T>(0.5),
-                            math::i0e(safe) - y * (math::sgn(safe) + lit<T>(1) / safe));
+    return g * math::select(x == lit<T>(0), lit<T>(0.5), math::i0e(safe) - y * (math::sgn(safe) + lit<T>(1) / safe));
   }
 };
 

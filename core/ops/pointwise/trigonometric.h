@@ -53,17 +53,23 @@ struct Tan {
 };
 
 struct Asin {
-  static constexpr auto doc = "asin(input): the angle in [-pi/2, pi/2] whose sine is x, elementwise; NaN outside of [-1, 1].";
+  static constexpr auto doc =
+      "asin(input): the angle in [-pi/2, pi/2] whose sine is x, elementwise; NaN outside of [-1, 1].";
   static constexpr auto accepts = kFloats | kComplexes;
   template <class V> VESTA_HD static V forward(V x) { return math::asin(x); }
-  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::conj(math::rsqrt(lit<T>(1) - x * x)); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    return g * math::conj(math::rsqrt(lit<T>(1) - x * x));
+  }
 };
 
 struct Acos {
-  static constexpr auto doc = "acos(input): the angle in [0, pi] whose cosine is x, elementwise; NaN outside of [-1, 1].";
+  static constexpr auto doc =
+      "acos(input): the angle in [0, pi] whose cosine is x, elementwise; NaN outside of [-1, 1].";
   static constexpr auto accepts = kFloats | kComplexes;
   template <class V> VESTA_HD static V forward(V x) { return math::acos(x); }
-  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return -g * math::conj(math::rsqrt(lit<T>(1) - x * x)); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    return -g * math::conj(math::rsqrt(lit<T>(1) - x * x));
+  }
 };
 
 struct Atan {
@@ -91,7 +97,9 @@ struct Asinh {
   static constexpr auto doc = "asinh(input): the inverse hyperbolic sine, elementwise.";
   static constexpr auto accepts = kFloats | kComplexes;
   template <class V> VESTA_HD static V forward(V x) { return math::asinh(x); }
-  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::conj(math::rsqrt(lit<T>(1) + x * x)); }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) {
+    return g * math::conj(math::rsqrt(lit<T>(1) + x * x));
+  }
 };
 
 struct Acosh {

@@ -10,6 +10,7 @@ from typing import Any
 from . import hooks
 
 __all__ = [
+    "benchmark",
     "checkpoint",
     "collect_env",
     "data",
@@ -20,7 +21,17 @@ __all__ = [
     "tensorboard",
 ]
 #: Modules that are imported on first use.
-_LAZY = ("_pytree", "checkpoint", "collect_env", "data", "dlpack", "model_zoo", "serialization", "tensorboard")
+_LAZY = (
+    "_pytree",
+    "benchmark",
+    "checkpoint",
+    "collect_env",
+    "data",
+    "dlpack",
+    "model_zoo",
+    "serialization",
+    "tensorboard",
+)
 
 
 def __getattr__(name: str) -> Any:
