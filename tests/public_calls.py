@@ -375,7 +375,6 @@ MORE_FUNCTIONS = [
         call(f"F.{name}", getattr(F, name), x, False)
         for name in ("relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid")
     ),
-    *(call(f"F.{name}", getattr(F, name), x) for name in ("softsign", "tanhshrink")),
     *(call(f"F.{name}", getattr(F, name), x, 1.0, False) for name in ("elu", "celu")),
     call("F.rrelu", F.rrelu, x, 0.1, 0.3, False, False),
     call("F.hardtanh", F.hardtanh, x, -1.0, 1.0, False),
@@ -452,6 +451,8 @@ MORE_FUNCTIONS = [
     call("F.unfold", F.unfold, image, 2, 1, 0, 1),
     call("F.fold", F.fold, lambda: vesta.ones(2, 12, 25), 6, 2, 1, 0, 1),
     *(call(f"F.{name}", getattr(F, name), x, x, None, None, "mean") for name in ("soft_margin_loss",)),
+    call("F.linear_cross_entropy", F.linear_cross_entropy, x, x, target),
+    call("nn.LinearCrossEntropyOptions", nn.LinearCrossEntropyOptions, False, 2, "auto", "auto", None),
     call("F.l1_loss", F.l1_loss, x, x, None, None, "mean", x),
     call("F.smooth_l1_loss", F.smooth_l1_loss, x, x, None, None, "mean", 1.0),
     call("F.huber_loss", F.huber_loss, x, x, "mean", 1.0, x),
