@@ -153,7 +153,10 @@ def test_the_whole_table_agrees_with_itself() -> None:
 def test_methods_and_in_place_methods() -> None:
     both = {"method": True, "inplace": True}
     assert told(entry("exp", "(Tensor input) out", **both)) == []
-    assert told(entry("exp", "(Tensor input) out", inplace=True)) == ["exp: there is no method", "exp_: there is no method"]
+    assert told(entry("exp", "(Tensor input) out", inplace=True)) == [
+        "exp: there is no method",
+        "exp_: there is no method",
+    ]
     assert told(entry("maximum", "(Tensor input, Tensor other) out", **both)) == ["maximum_: PyTorch has no such name"]
 
 
