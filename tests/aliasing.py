@@ -129,7 +129,7 @@ ROWS: list[Aliasing] = [
     row("resolve_conj", lambda m, x: x.resolve_conj(), "========="),
     row("resolve_neg", lambda m, x: x.resolve_neg(), "========="),
     row("conj_physical", lambda m, x: x.conj_physical(), "========c", here="ccccccccc"),
-    row("real", lambda m, x: x.real, "========v", here="========!"),
+    row("real", lambda m, x: x.real, "========v"),
     row("imag", lambda m, x: x.imag, "!!!!!!!!v"),
     row("view_as_real", lambda m, x: m.view_as_real(x), "!!!!!!!!v"),
     row("view_as_complex", lambda m, x: m.view_as_complex(x), "!!!!!!!!!"),

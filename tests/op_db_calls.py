@@ -54,11 +54,6 @@ def one_hot(x: Any, *args: Any) -> Any:
     )
 
 
-def addmv_(x: Any, mat: Any, vec: Any, **options: Any) -> Any:
-    """Runs addmv_ on a copy of x that has the result's shape."""
-    return x.expand(mat.shape[0]).clone().addmv_(mat, vec, **options)
-
-
 def hermitian(x: Any) -> Any:
     """Returns the Hermitian part, so that a numerical gradient stays among Hermitian matrices."""
     return (x + x.mH) / 2

@@ -375,7 +375,6 @@ MORE_FUNCTIONS = [
         call(f"F.{name}", getattr(F, name), x, False)
         for name in ("relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid")
     ),
-    *(call(f"F.{name}", getattr(F, name), x) for name in ("softsign", "tanhshrink")),
     *(call(f"F.{name}", getattr(F, name), x, 1.0, False) for name in ("elu", "celu")),
     call("F.rrelu", F.rrelu, x, 0.1, 0.3, False, False),
     call("F.hardtanh", F.hardtanh, x, -1.0, 1.0, False),
@@ -452,6 +451,8 @@ MORE_FUNCTIONS = [
     call("F.unfold", F.unfold, image, 2, 1, 0, 1),
     call("F.fold", F.fold, lambda: vesta.ones(2, 12, 25), 6, 2, 1, 0, 1),
     *(call(f"F.{name}", getattr(F, name), x, x, None, None, "mean") for name in ("soft_margin_loss",)),
+    call("F.linear_cross_entropy", F.linear_cross_entropy, x, x, target),
+    call("nn.LinearCrossEntropyOptions", nn.LinearCrossEntropyOptions, False, 2, "auto", "auto", None),
     call("F.l1_loss", F.l1_loss, x, x, None, None, "mean", x),
     call("F.smooth_l1_loss", F.smooth_l1_loss, x, x, None, None, "mean", 1.0),
     call("F.huber_loss", F.huber_loss, x, x, "mean", 1.0, x),
@@ -679,4 +680,38 @@ _FIRST = {row.name: row for row in reversed(ROWS)}
 MORE_LAYERS = [call for row in _FIRST.values() for call in of_row(row) if call.name not in _LISTED]
 
 
-ALL = FUNCTIONS + MORE_FUNCTIONS + INITIAL + LAYERS + MORE_LAYERS + OPTIMIZERS + SCHEDULES + DATA
+def ones(*sizes: int) -> Callable[[], vesta.Tensor]:
+    return lambda: vesta.ones(*sizes)
+
+
+#: Functions of ``nn.functional`` that are ops: what their schema lets through, and what its parser refuses.
+OP_FUNCTIONS = [
+    *(call(f"F.{name}", getattr(F, name), x) for name in ("glu", "hardshrink", "softshrink", "pdist", "rrelu_")),
+    *(call(f"F.{name}", getattr(F, name), x) for name in ("elu_", "celu_", "selu_", "hardtanh_", "leaky_relu_")),
+    call("F.threshold_", F.threshold_, x, 0.5, 1.0),
+    call("F.prelu", F.prelu, x, ones(1)),
+    call("F.one_hot", F.one_hot, classes, 9),
+    *(call(f"F.{name}", getattr(F, name), x, x) for name in ("cosine_similarity", "pairwise_distance")),
+    *(
+        call(f"F.avg_pool{d}d", getattr(F, f"avg_pool{d}d"), of, 2)
+        for d, of in ((1, sequence), (2, image), (3, volume))
+    ),
+    call("F.adaptive_avg_pool1d", F.adaptive_avg_pool1d, sequence, 2),
+    *(call(f"F.conv{d}d", getattr(F, f"conv{d}d"), ones(1, 2, *(4,) * d), ones(2, 2, *(2,) * d)) for d in (1, 3)),
+    *(
+        call(f"F.conv_transpose{d}d", getattr(F, f"conv_transpose{d}d"), ones(1, 2, *(4,) * d), ones(2, 2, *(2,) * d))
+        for d in (1, 2, 3)
+    ),
+    call("F.group_norm", F.group_norm, ones(2, 4, 3), 2),
+    call("F.instance_norm", F.instance_norm, ones(2, 4, 3)),
+    call("F.rms_norm", F.rms_norm, ones(2, 4), (4,)),
+    call("F.pad", F.pad, image, (1, 1)),
+    call("F.pixel_shuffle", F.pixel_shuffle, ones(1, 4, 2, 2), 2),
+    call("F.pixel_unshuffle", F.pixel_unshuffle, ones(1, 1, 4, 4), 2),
+    call("F.channel_shuffle", F.channel_shuffle, ones(1, 4, 2, 2), 2),
+    call("F.bilinear", F.bilinear, ones(2, 3), ones(2, 4), ones(5, 3, 4)),
+    call("F.scaled_dot_product_attention", F.scaled_dot_product_attention, ones(2, 3, 4), ones(2, 5, 4), ones(2, 5, 4)),
+    *(call(f"F.{name}", getattr(F, name), x) for name in ("softsign", "tanhshrink")),
+]
+
+ALL = FUNCTIONS + MORE_FUNCTIONS + OP_FUNCTIONS + INITIAL + LAYERS + MORE_LAYERS + OPTIMIZERS + SCHEDULES + DATA

@@ -111,6 +111,9 @@ Dims adaptive_sizes(const Pooling& p, const Tensor& x, IntList output_size) {
                 ": Expected input to have non-zero size for non-batch dimensions, but input has sizes ", x.sizes(),
                 ".");
   }
+  Dims result{x.size(0), x.size(1)};
+  for (int64_t n : sizes) result.push_back(n);
+  empty_tensor(result, x.dtype(), x.device());  // raises before tables are made for more than there is memory for
   return sizes;
 }
 

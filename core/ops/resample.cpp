@@ -284,6 +284,10 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
                 IntSpan(size), ".");
   }
   VESTA_CHECK(input.size(1) > 0, runtime, op, ": Non-empty data tensor expected but got ", input.sizes(), ".");
+  Dims result{input.size(0), input.size(1)};
+  for (int64_t n : size) result.push_back(n);
+  empty_tensor(result, input.dtype(),
+               input.device());  // raises before tables are made for more than there is memory for
   // 16-bit floats round once, at the end. The last dimension goes first where the image grows: it then is small.
   const bool cast = is_float(input.dtype()) && found->dims != 0;
   Tensor x = cast ? input.to(compute_type(input.dtype())) : input;
@@ -369,6 +373,12 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
 }
 
 namespace {
+/// Rearranges dimensions and joins them to new ones, in memory of its own.
+Tensor rearranged(const Tensor& x, IntList order, IntList sizes) {
+  const Tensor p = permute(x, order);
+  return reshape(p.is_contiguous() ? clone(p) : p, sizes);
+}
+
 void check_image(const Tensor& input, int64_t least, int64_t factor, const char* op, const char* argument) {
   VESTA_CHECK(input.dim() >= least, runtime, op, ": expects input to have at least ", least,
               " dimensions, but got input with ", input.dim(), " dimension(s).");
@@ -391,7 +401,7 @@ Tensor pixel_shuffle_composite(const Tensor& input, int64_t upscale_factor) {
   Dims order;
   for (int64_t i = 0; i <= d; ++i) order.push_back(i);
   for (int64_t i : {3, 1, 4, 2}) order.push_back(d + i);
-  return reshape(permute(x, order), sizes);
+  return rearranged(x, order, sizes);
 }
 
 Tensor pixel_unshuffle_composite(const Tensor& input, int64_t downscale_factor) {
@@ -408,7 +418,7 @@ Tensor pixel_unshuffle_composite(const Tensor& input, int64_t downscale_factor) 
   Dims order;
   for (int64_t i = 0; i <= d; ++i) order.push_back(i);
   for (int64_t i : {2, 4, 1, 3}) order.push_back(d + i);
-  return reshape(permute(x, order), sizes);
+  return rearranged(x, order, sizes);
 }
 
 Tensor channel_shuffle_composite(const Tensor& input, int64_t groups) {
@@ -417,7 +427,8 @@ Tensor channel_shuffle_composite(const Tensor& input, int64_t groups) {
   const int64_t c = input.size(1);
   VESTA_CHECK(c % groups == 0, runtime, op, ": Number of channels must be divisible by groups. Got ", c,
               " channels and ", groups, " groups.");
-  return reshape(transpose(reshape(input, {input.size(0), groups, c / groups, -1}), 1, 2), input.sizes());
+  const int64_t plane = numel_of(input.sizes().subspan(2), op);
+  return rearranged(reshape(input, {input.size(0), groups, c / groups, plane}), {0, 2, 1, 3}, input.sizes());
 }
 
 void register_resample_ops() { ops::constant_pad_nd.set_kernel(&constant_pad_kernel); }

@@ -127,6 +127,8 @@ def __torch_function__(cls: type, func: Any, types: Any, args: Any = (), kwargs:
     """Runs ``func`` itself; results of a subclass's operations are of that subclass."""
     if not isinstance(types, (tuple, list, set, frozenset)) or not all(isinstance(kind, type) for kind in types):
         raise TypeError(f"__torch_function__: expected a tuple of classes, got {types!r:.80} (types).")
+    if not callable(func):
+        raise TypeError(f"__torch_function__: expected a function, got {type(func).__name__} (func).")
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     enabled = _C._set_torch_function_enabled(False)
@@ -173,6 +175,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
     Does nothing if it is there already, or on a GPU. A tensor in shared memory cannot be resized.
     """
+    _functions._expect_tensor("share_memory_", self)
     if self.device.type == "cpu":
         _C._shared.share(self)
     return self
@@ -180,6 +183,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
 def is_shared(self: Tensor) -> bool:
     """Returns whether the memory under the tensor is shared memory; always True on a GPU."""
+    _functions._expect_tensor("is_shared", self)
     return self.device.type != "cpu" or _C._shared.is_shared(self)
 
 

@@ -17,8 +17,8 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
 
-struct Softsign {
-  static constexpr auto doc = "softsign(input): x / (1 + |x|), elementwise.";
+struct ScratchSign {
+  static constexpr auto doc = "scratch_sign(input): x / (1 + |x|), elementwise.";
   static constexpr auto accepts = kFloats;
   static constexpr bool integers_to_float = false;
   template <class V> VESTA_HD static V forward(V x) { return x / (lit<V>(1) + math::abs(x)); }
@@ -32,7 +32,7 @@ struct Softsign {
 }  // namespace vesta::def
 
 // ---- ... and its line in core/ops/lists/TOPIC.h
-#define SCRATCH_OPS(OP) OP(POINTWISE, softsign, Softsign, (), (), inplace, out)
+#define SCRATCH_OPS(OP) OP(POINTWISE, scratch_sign, ScratchSign, (), (), inplace, out)
 
 // ---- what the library does with every list
 namespace vesta {
@@ -55,11 +55,11 @@ void plug_in() {
     cpu::VESTA_ISA_NS::loops_of_scratch(loops);
     for (int variant = 0; variant < 4; ++variant) {
       for (int d = 0; d < kNumDTypes; ++d) {
-        ops::softsign.info.kernels[int(DeviceType::cpu)][variant][d] =
+        ops::scratch_sign.info.kernels[int(DeviceType::cpu)][variant][d] =
             reinterpret_cast<AnyKernel>(loops[0].at[variant][d]);
       }
     }
-    autograd::record_pointwise<ops::softsign, def::Softsign>();
+    autograd::record_pointwise<ops::scratch_sign, def::ScratchSign>();
     return true;
   }();
   (void)done;
@@ -93,30 +93,30 @@ TEST_CASE("A struct and a line make an op: values in every dtype, size and layou
   for (auto [dtype, epsilon] : {std::pair(DType::float16, 1e-3), std::pair(DType::bfloat16, 8e-3),
                                 std::pair(DType::float32, 3e-7), std::pair(DType::float64, 1e-15)}) {
     for (int64_t n : {0, 1, 2, 3, 5, 8, 17, 33, 67}) {
-      Tensor x = ramp(n, dtype), y = softsign(x);
+      Tensor x = ramp(n, dtype), y = scratch_sign(x);
       CHECK(y.dtype() == dtype);
       check(y, x, value, epsilon);
     }
   }
   Tensor x = ramp(60, DType::float32).view({5, 12});
-  check(softsign(x.t()), x.t(), value, 3e-7);
-  check(softsign(x.slice(1, 1, 12, 3)), x.slice(1, 1, 12, 3), value, 3e-7);
-  check(softsign(x.select(0, 2).select(0, 3)), x.select(0, 2).select(0, 3), value, 3e-7);
+  check(scratch_sign(x.t()), x.t(), value, 3e-7);
+  check(scratch_sign(x.slice(1, 1, 12, 3)), x.slice(1, 1, 12, 3), value, 3e-7);
+  check(scratch_sign(x.select(0, 2).select(0, 3)), x.select(0, 2).select(0, 3), value, 3e-7);
   Tensor large = ramp(100'000, DType::float32);
-  CHECK((softsign(large) == softsign(large.view({100, 1000})).view(-1)).all().item<bool>());
+  CHECK((scratch_sign(large) == scratch_sign(large.view({100, 1000})).view(-1)).all().item<bool>());
 }
 
 TEST_CASE("... in place and into a given tensor", "[scratch]") {
   plug_in();
-  Tensor x = ramp(33, DType::float32), y = softsign(x), z = x.clone();
+  Tensor x = ramp(33, DType::float32), y = scratch_sign(x), z = x.clone();
   uint32_t version = z.version();
-  ops::softsign(z, Out{&z, Out::inplace});
+  ops::scratch_sign(z, Out{&z, Out::inplace});
   CHECK((z == y).all().item<bool>());
   CHECK(z.version() > version);
   Tensor out = empty({33}, DType::float32);
-  CHECK(softsign_out(out, x).is_same(out));
+  CHECK(scratch_sign_out(out, x).is_same(out));
   CHECK((out == y).all().item<bool>());
-  CHECK_THROWS_WITH(softsign_out(zeros({2}), x), Contains("softsign"));
+  CHECK_THROWS_WITH(scratch_sign_out(zeros({2}), x), Contains("scratch_sign"));
 }
 
 TEST_CASE("... with a fused gradient and gradients of any order", "[scratch]") {
@@ -124,28 +124,28 @@ TEST_CASE("... with a fused gradient and gradients of any order", "[scratch]") {
   for (int64_t n : {1, 17, 67}) {
     Tensor x = ramp(n, DType::float64);
     x.set_requires_grad();
-    softsign(x).sum().backward();
+    scratch_sign(x).sum().backward();
     check(x.grad(), x, first, 1e-14);
 
-    Tensor g = grad({softsign(x).sum()}, {x}, {}, {}, true)[0];
+    Tensor g = grad({scratch_sign(x).sum()}, {x}, {}, {}, true)[0];
     check(g, x, first, 1e-14);
     check(grad({g.sum()}, {x})[0], x, second, 1e-14);
   }
   Tensor leaf = ramp(5, DType::float64).set_requires_grad();
-  CHECK_THROWS(ops::softsign(leaf, Out{&leaf, Out::inplace}));
+  CHECK_THROWS(ops::scratch_sign(leaf, Out{&leaf, Out::inplace}));
   Tensor x = leaf * 1;
-  ops::softsign(x, Out{&x, Out::inplace});  // overwrites what its gradient needs: a copy was saved
+  ops::scratch_sign(x, Out{&x, Out::inplace});  // overwrites what its gradient needs: a copy was saved
   x.sum().backward();
   check(leaf.grad(), leaf, first, 1e-14);
 }
 
 TEST_CASE("... and it refuses what the struct does not accept", "[scratch]") {
   plug_in();
-  CHECK(ops::softsign.schema->differentiable);
-  CHECK(ops::softsign.has_rule());
-  CHECK_THROWS_WITH(softsign(ones({3}, DType::bool_)),
-                    Contains("softsign: expected a dtype of float16") && Contains("bool"));
-  CHECK_THROWS_WITH(softsign(ones({3}, DType::int64)), Contains("int64"));
-  CHECK_THROWS_WITH(softsign(ones({3}, DType::complex64)), Contains("complex64"));
-  CHECK_THROWS_WITH(softsign(Tensor()), Contains("softsign"));
+  CHECK(ops::scratch_sign.schema->differentiable);
+  CHECK(ops::scratch_sign.has_rule());
+  CHECK_THROWS_WITH(scratch_sign(ones({3}, DType::bool_)),
+                    Contains("scratch_sign: expected a dtype of float16") && Contains("bool"));
+  CHECK_THROWS_WITH(scratch_sign(ones({3}, DType::int64)), Contains("int64"));
+  CHECK_THROWS_WITH(scratch_sign(ones({3}, DType::complex64)), Contains("complex64"));
+  CHECK_THROWS_WITH(scratch_sign(Tensor()), Contains("scratch_sign"));
 }

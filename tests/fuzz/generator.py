@@ -117,6 +117,8 @@ class Generator:
                 read_now = target.memory.read or new.memory.read
                 if all(t.memory is not target.memory for t in operands[1:]):
                     target.memory.read = read  # what the write itself reads it keeps a copy of
+                else:
+                    r.overlapped = True
                 r.write(target, new, part)
                 target.memory.read = read_now
             finally:

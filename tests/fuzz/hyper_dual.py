@@ -64,6 +64,7 @@ class Reference:
         self.names: dict[str, Ref] = {}
         self.corner = False  # a derivative does not exist here
         self.may_refuse = False  # something a recorded op has read was written: backward may raise
+        self.overlapped = False  # a write read, by another operand, the memory that it wrote
         self.next_direction = 0
         self.kept: dict[str, int] = {}  # tensors that keep their gradient, with their first direction
         self.scale = 1.0  # the largest derivative met

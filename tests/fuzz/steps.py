@@ -348,7 +348,7 @@ def detached(g: Generator) -> Step:
 def free(g: Generator) -> Callable[[Ref], bool]:
     """Returns a condition: may be written, mostly where nothing recorded has read it."""
     careful = g.dice.random() < 0.8
-    kept = [g.at(name).memory for name in g.kept]
+    kept = [g.at(name).memory for name in g.kept if name in g.reference.names]  # not those of a dropped step
 
     def accept(t: Ref) -> bool:
         return not (careful and t.memory.read) and not any(t.memory is memory for memory in kept)

@@ -48,7 +48,7 @@ def test_a_write_reaches_what_shares_memory_and_nothing_else(entry: aliasing.Ali
 def test_whoever_shares_memory_has_a_row(row: Row) -> None:
     """No op returns its operand's memory without standing in the table."""
     names = {entry.name.split(" ")[0].split(",")[0] for entry in aliasing.ROWS}
-    dtype = "float32" if row.accepts("float32") else "int64"
+    dtype = next(d for d in ("float32", "int64", "bool", "complex64") if row.accepts(d))
     for sample in row.samples(Maker(DTYPES[dtype], row.name)):
         args, kwargs = check.materialize(sample, dtype)
         if not args or not isinstance(args[0], vesta.Tensor) or not args[0].numel():

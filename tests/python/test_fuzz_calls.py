@@ -87,6 +87,20 @@ def test_a_call_is_made_from_its_number() -> None:
 # ---- findings ----
 
 
+def optimizer() -> vesta.optim.Optimizer:
+    return vesta.optim.SGD([vesta.ones(2, requires_grad=True)], 0.1)
+
+
+def test_a_truncated_normal_far_from_its_mean_ends() -> None:
+    """The density at a distance d falls as exp(-d x / std**2): the mean of x is the bound and std**2 / d."""
+    near = vesta.nn.init.trunc_normal_(vesta.empty(10000), mean=-50.0, std=1.0, a=0.0, b=10.0)
+    assert near.min().item() >= 0.0 and abs(near.mean().item() - 1 / 50) < 2e-3
+    near = vesta.nn.init.trunc_normal_(vesta.empty(10000), mean=50.0, std=1.0, a=0.0, b=10.0)
+    assert near.max().item() <= 10.0 and abs(near.mean().item() - (10 - 1 / 40)) < 2e-3
+    for dtype in (vesta.float32, vesta.bfloat16):
+        assert (vesta.nn.init.trunc_normal_(vesta.empty(4, dtype=dtype), mean=1e39) == 2.0).all()
+
+
 @pytest.mark.parametrize("name", ["sort", "cummax", "topk", "kthvalue", "median"])
 def test_a_refused_out_is_not_written(name: str) -> None:
     """An out of the wrong form (one tensor for two results) was written before it was refused."""
@@ -126,6 +140,11 @@ def test_writes_recorded_by_another_operand_keep_what_they_read() -> None:
         lambda: vesta.Tensor.__torch_function__(vesta.exp, 1),
         lambda: vesta.ones(2).__deepcopy__((1,)),
         lambda: vesta.utils.data.SubsetRandomSampler(iter((1, 2))),
+        lambda: vesta.Tensor.__torch_function__(vesta.ones(2), ()),
+        lambda: vesta.Tensor.is_shared(1),
+        lambda: vesta.optim.Optimizer([vesta.ones(2)], [1, 2]),
+        lambda: vesta.optim.lr_scheduler.LambdaLR(optimizer(), lambda epoch: None),
+        lambda: vesta.optim.lr_scheduler.MultiStepLR(optimizer(), [1, {}]),
     ],
 )
 def test_arguments_are_named(call: object) -> None:

@@ -279,3 +279,15 @@ def test_a_layer_without_initial_values() -> None:
     vesta.manual_seed(0)
     nn.utils.skip_init(nn.Linear, 3, 2)
     assert nn.Linear(3, 2).weight.tolist() == first  # nothing was drawn for the other one
+
+
+def test_backward_hooks_of_other_outputs_than_tensors() -> None:
+    """As in PyTorch: a warning, and the hooks are not called; gradients are what they are."""
+    seen: list[str] = []
+    layer = nn.Linear(2, 2)
+    packed = type("Packed", (nn.Module,), {"forward": lambda self, x: {"y": layer(x)}})()
+    packed.register_full_backward_hook(lambda *_: seen.append("called"))
+    x = vesta.ones(1, 2, requires_grad=True)
+    with pytest.warns(UserWarning, match="module output should be a Tensor or a tuple"):
+        packed(x)["y"].sum().backward()
+    assert not seen and x.grad.tolist() == [layer.weight.detach().sum(0).tolist()]

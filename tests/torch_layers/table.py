@@ -351,6 +351,17 @@ LOSSES = [
 ]
 
 LOSSES += [
+    row("LinearCrossEntropyLoss", 5, 4, of=(wave(6, 5), number(4, 6))),
+    row(
+        "LinearCrossEntropyLoss",
+        5,
+        4,
+        out_features=(2,),
+        bias=True,
+        weight=positive(4),
+        ignore_index=1,
+        of=(wave(6, 5), number(4, 6, 2)),
+    ),
     row("AdaptiveLogSoftmaxWithLoss", 8, 20, [4, 10], 2.0, of=(wave(7, 8), number(20, 7))),
     row("AdaptiveLogSoftmaxWithLoss", 8, 6, [2], head_bias=True, of=(wave(8), Data((), "number", 6))),
 ]

@@ -99,7 +99,8 @@ struct Xlogy {
     return math::select(b != b, b, math::select(a == lit<V>(0), lit<V>(0), product));
   }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
-    return g * math::log(math::select(a == lit<T>(0), lit<T>(1), b));
+    T safe = math::select(b <= lit<T>(0), lit<T>(1), b);  // 0 log 0 has the slope 0
+    return g * math::log(math::select(a == lit<T>(0), safe, b));
   }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return g * a / b; }
 };
@@ -113,7 +114,8 @@ struct Xlog1py {
     return math::select(b != b, b, math::select(a == lit<V>(0), lit<V>(0), product));
   }
   template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) {
-    return g * math::log1p(math::select(a == lit<T>(0), lit<T>(0), b));
+    T safe = math::select(b <= lit<T>(-1), lit<T>(0), b);
+    return g * math::log1p(math::select(a == lit<T>(0), safe, b));
   }
   template <class T> VESTA_HD static T backward_b(T g, T a, T b, Unused) { return g * a / (b + lit<T>(1)); }
 };

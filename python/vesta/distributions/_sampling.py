@@ -141,7 +141,7 @@ def poisson(rate: Tensor, generator: Any = None) -> Tensor:
     From a rate of 10 on by W. Hoermann's PTRS, The transformed rejection method for generating Poisson random
     variables, 1993.
     """
-    if hasattr(vesta, "poisson"):
+    if hasattr(vesta, "poisson") and bool(vesta.isfinite(rate).all()):
         return vesta.poisson(rate, generator)
     flat = rate.detach().to(_WIDE).reshape(-1)
     small = flat < _INVERSION_MEAN
@@ -212,7 +212,7 @@ def categorical(probs: Tensor, n: int) -> Tensor:
 
     The running sums are searched by bisection for a uniform number; an index of probability 0 is never drawn.
     """
-    if hasattr(vesta, "multinomial"):
+    if hasattr(vesta, "multinomial") and n > 0:
         return vesta.multinomial(probs, n, True)
     sums = probs.detach().to(_WIDE).cumsum(-1)
     total = sums[:, -1:]

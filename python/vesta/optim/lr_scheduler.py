@@ -11,8 +11,10 @@ import math
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from typing import Any
 
+from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.optim.cyclic_schedules import CyclicLR, OneCycleLR
 from vesta.optim.optimizer import Optimizer
@@ -53,6 +55,12 @@ class _FunctionLR(LRScheduler):
         self.lr_lambdas: list[Callable[[int], float]] = functions
         super().__init__(optimizer, last_epoch)
 
+    def _factor(self, function: Callable[[int], float]) -> Any:
+        """Calls one of the functions for the current epoch."""
+        factor = function(self.last_epoch)
+        expect(type(self).__name__, "lr_lambda", factor, (Real, Tensor), "a function that returns a float")
+        return factor
+
     def state_dict(self) -> dict[str, Any]:
         """Returns everything but the optimizer and functions; for a callable object, its attributes."""
         state = {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
@@ -89,7 +97,7 @@ class LambdaLR(_FunctionLR):
 
     def get_lr(self) -> list[float]:
         """Returns the next rate of each group."""
-        return [base * fn(self.last_epoch) for fn, base in zip(self.lr_lambdas, self.base_lrs)]
+        return [base * self._factor(fn) for fn, base in zip(self.lr_lambdas, self.base_lrs)]
 
 
 class MultiplicativeLR(_FunctionLR):
@@ -99,7 +107,7 @@ class MultiplicativeLR(_FunctionLR):
         """Returns the next rate of each group."""
         if self.last_epoch <= 0:
             return self._rates()
-        return [rate * fn(self.last_epoch) for fn, rate in zip(self.lr_lambdas, self._rates())]
+        return [rate * self._factor(fn) for fn, rate in zip(self.lr_lambdas, self._rates())]
 
 
 class StepLR(LRScheduler):
@@ -143,7 +151,10 @@ class MultiStepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.milestones = Counter(milestones)
+        steps = list(milestones)
+        for step in steps:
+            expect(type(self).__name__, "milestones", step, Real, "an iterable of ints")
+        self.milestones = Counter(steps)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -375,6 +386,9 @@ class SequentialLR(LRScheduler):
         expect(type(self).__name__, "schedulers", schedulers, Sequence, "a list of schedulers")
         for scheduler in schedulers:
             expect(type(self).__name__, "schedulers", scheduler, LRScheduler, "a list of schedulers")
+        expect(type(self).__name__, "milestones", milestones, (list, tuple), "a list of ints")
+        for milestone in milestones:
+            expect(type(self).__name__, "milestones", milestone, Real, "a list of ints")
         if not schedulers:
             raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         if any(scheduler.optimizer is not optimizer for scheduler in schedulers):

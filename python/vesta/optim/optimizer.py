@@ -94,6 +94,7 @@ class Optimizer(StateDictMixin):
     _opt_called = False
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        expect("Optimizer", "defaults", defaults, Mapping, "a dict")
         self.defaults = defaults
         self.state: State = State()
         self.param_groups: list[dict[str, Any]] = []

@@ -7,7 +7,7 @@ that no schema says (``inplace``, ``return_indices``, the old forms of ``reducti
 from __future__ import annotations
 
 import vesta
-from vesta._C import _nn
+from vesta._C import _nn, _private
 
 from . import activation, attention, loss, normalization, pooling, vision
 from . import dropout as _dropouts
@@ -54,8 +54,12 @@ _SHARED = (
     "threshold_",
 )
 
+#: Functions that write into their argument, under the names that PyTorch has for them.
+_IN_PLACE = ("elu_", "hardtanh_", "leaky_relu_")
+
 __all__ = list(_OWN)
-for _home, _names in ((_nn, [name for name in dir(_nn) if not name.startswith("_")]), (vesta, _SHARED)):
+_spaces = ((_nn, [name for name in dir(_nn) if not name.startswith("_")]), (vesta, _SHARED), (_private, _IN_PLACE))
+for _home, _names in _spaces:
     for _name in _names:
         if _name not in _OWN and hasattr(_home, _name):
             globals()[_name] = getattr(_home, _name)

@@ -29,9 +29,7 @@ __all__ = [
     "silu",
     "softmax",
     "softmin",
-    "softsign",
     "tanh",
-    "tanhshrink",
     "threshold",
 ]
 
@@ -212,32 +210,6 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
         tensor([0.0000, 0.5000])
     """
     return (ops.hardsigmoid_ if inplace else ops.hardsigmoid)(input)
-
-
-def softsign(input: Tensor) -> Tensor:
-    """Returns input / (1 + |input|), elementwise.
-
-    Example::
-
-        >>> import vesta
-        >>> vesta.nn.functional.softsign(vesta.tensor([-1.0, 3.0]))
-        tensor([-0.5000,  0.7500])
-    """
-    expect("softsign", "input", input, Tensor, "Tensor")
-    return input / (input.abs() + 1)
-
-
-def tanhshrink(input: Tensor) -> Tensor:
-    """Returns input - tanh(input), elementwise.
-
-    Example::
-
-        >>> import vesta
-        >>> vesta.nn.functional.tanhshrink(vesta.tensor([1.0]))
-        tensor([0.2384])
-    """
-    expect("tanhshrink", "input", input, Tensor, "Tensor")
-    return input - input.tanh()
 
 
 def sigmoid(input: Tensor) -> Tensor:

@@ -111,6 +111,12 @@ class _BackwardHooks:
 
     def leave(self, output: Any) -> Any:
         """Adds the gate to the outputs; its backward begins the module's."""
+        if not isinstance(output, (Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(output)}",
+                stacklevel=4,
+            )
         outputs = output if isinstance(output, tuple) else (output,)
         self.outputs = len(outputs)
         outputs, self.output_places = self._gate(outputs, self._enter_backward)
@@ -143,12 +149,8 @@ class _BackwardHooks:
         return tuple(self.grad_output[i] for i in self.output_places or [])
 
     def _leave_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        if self.grad_output is None:
-            raise RuntimeError(
-                "Module backward hook for grad_input is called before the grad_output one. This happens because the "
-                "gradient in your nn.Module flows to the Module's input without passing through the Module's output. "
-                "Make sure that the output depends on the input and that the loss is computed based on the output."
-            )
+        if self.grad_output is None:  # the gradient came past the outputs: there is nothing to call the hooks with
+            return grads
         grad_input = self._spread(grads, self.input_places or [], self.inputs)
         for hook in self.hooks:
             changed = hook(self.module, grad_input, self.grad_output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import vesta
@@ -51,7 +52,9 @@ class LayerNorm(Module):
     ) -> None:
         super().__init__()
         where = {"device": device, "dtype": dtype}
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = (
+            (normalized_shape,) if isinstance(normalized_shape, Integral) else tuple(normalized_shape)
+        )
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         with_bias = elementwise_affine and bias
@@ -111,7 +114,9 @@ class RMSNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = (
+            (normalized_shape,) if isinstance(normalized_shape, Integral) else tuple(normalized_shape)
+        )
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         weight = (
