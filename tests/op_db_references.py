@@ -75,15 +75,6 @@ def lgamma(x: np.ndarray) -> np.ndarray:
     return np.where(np.isneginf(x), np.inf, made)
 
 
-def bessel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns SciPy's Bessel function, with infinity in the place of its NaN at infinities."""
-    return lambda x: np.where(np.isinf(x), function(np.sign(x) * 1e4), function(x))
-
-
-def angle(x: np.ndarray) -> np.ndarray:
-    return np.angle(x if x.dtype.kind in "fc" else x.astype(np.float64))
-
-
 def logit(x: np.ndarray, eps: float | None = None) -> np.ndarray:
     return special.logit(x if eps is None else np.clip(x, eps, 1 - eps))
 
