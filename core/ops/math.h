@@ -79,7 +79,7 @@ namespace adl_call {
 #define VESTA_MATH_UNARY(X)                                                                                            \
   X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) X(rsqrt) X(cbrt) X(sin) X(cos) X(tan) X(asin)       \
   X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(normal_cdf) X(lgamma) X(sigmoid) \
-  X(floor) X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf) X(isfinite)                       \
+  X(floor) X(ceil) X(trunc) X(round) X(abs) X(sign) X(sgn) X(conj) X(isnan) X(isinf) X(isfinite)    \
   X(signbit)
 #define VESTA_MATH_BINARY(X)                                                                                           \
   X(pow) X(atan2) X(fmod) X(hypot) X(copysign) X(maximum) X(minimum) X(fmax) X(fmin) X(nextafter)
