@@ -13,6 +13,7 @@ from op_db_samples_linalg import (  # noqa: F401 (one name for all samples)
     cholesky_solve,
     positive_definite,
     powers,
+    powers_grad,
     qr,
     qr_grad,
     rectangles,
@@ -752,3 +753,10 @@ def whole(samples: Samples) -> Samples:
 
 
 addmv_whole, addmv_grad_whole = whole(addmv), whole(addmv_grad)
+
+
+def without_empty(samples: Samples) -> Samples:
+    """Leaves out the samples with an operand of no elements: a result of nothing belongs to no graph."""
+    return lambda make: (
+        sample for sample in samples(make) if all(np.size(getattr(a, "array", a)) for a in sample.args[:3])
+    )
