@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,12 @@ def pointwise(row: Row) -> bool:
     return row.kind in ("unary", "binary")
 
 
+def in_place(row: Row) -> Callable[..., vesta.Tensor]:
+    """Returns the in-place twin: a method, or a function where the op is none."""
+    name = f"{row.name}_"
+    return getattr(vesta.Tensor, name, None) or getattr(vesta, name)
+
+
 @pytest.mark.parametrize("row, dtype, device", placed(IN_PLACE, fits_in_place))
 def test_in_place(row: Row, dtype: str, device: str) -> None:
     """``x.op_()`` writes the function's bits into x, in any layout, returns x itself and increments the version."""
@@ -64,7 +70,7 @@ def test_in_place(row: Row, dtype: str, device: str) -> None:
             args, kwargs = check.materialize(sample, dtype, device, layout)
             want = function(*args, **kwargs).to(check.vdtype(dtype))
             version = args[0]._version
-            got = getattr(args[0], f"{row.name}_")(*args[1:], **kwargs)
+            got = in_place(row)(*args, **kwargs)
             assert got is args[0], describe(sample)
             check.assert_same_bits(got, want, f"{layout.__name__} {describe(sample)}")
             assert got._version == version + 1
@@ -77,7 +83,7 @@ def test_in_place_refuses_a_wider_result(row: Row, dtype: str) -> None:
     args, kwargs = check.materialize(sample, dtype)
     before, version = args[0].clone(), args[0]._version
     with pytest.raises(check.REFUSALS) as caught:
-        getattr(args[0], f"{row.name}_")(*args[1:], **kwargs)
+        in_place(row)(*args, **kwargs)
     check.check_message(caught.value, row.name)
     check.assert_same_bits(args[0], before)
     assert args[0]._version == version
