@@ -7,6 +7,7 @@ from collections import namedtuple
 from typing import Any
 
 from . import _C
+from ._arguments import checked
 from ._C import Tensor, _linalg, _ops
 
 #: What ``lstsq`` returns.
@@ -35,6 +36,7 @@ def _as_tensor(op: str, value: Any, like: Tensor) -> Tensor | None:
     return _C.tensor(value, dtype=real, device=like.device)
 
 
+@checked
 def pinv(
     A: Tensor,
     rcond: Any = None,
@@ -69,6 +71,7 @@ def pinv(
     return _written(_C._linalg_pinv(A, _as_tensor("pinv", atol, A), _as_tensor("pinv", relative, A), hermitian), out)
 
 
+@checked
 def matrix_rank(
     A: Tensor,
     tol: Any = None,
@@ -98,6 +101,7 @@ def matrix_rank(
     return _written(_C._linalg_matrix_rank(A, *limits, hermitian), out)
 
 
+@checked
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
     """Solves ``min |A X - B|`` for ``A [*, m, n]`` and ``B [*, m, k]``; the smallest X where there are several.
 
@@ -157,6 +161,7 @@ def _epsilon(A: Tensor) -> float:
     return 2.0**-23 if A.dtype in (_C.float32, _C.complex64) else 2.0**-52
 
 
+@checked
 def matrix_norm(
     A: Tensor,
     ord: Any = "fro",
@@ -205,6 +210,7 @@ def matrix_norm(
     raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
 
 
+@checked
 def norm(
     A: Tensor,
     ord: Any = None,
@@ -243,6 +249,7 @@ def norm(
     return _written(_linalg.vector_norm(A, ord, dim, keepdim, dtype=dtype), out)
 
 
+@checked
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Returns condition numbers ``[*]``: ``norm(A, p) * norm(inv(A), p)``; for 2 and -2 from singular values.
 
@@ -262,6 +269,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     return _written(_ops.where(info == 0, made, math.inf), out)
 
 
+@checked
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """Returns ``(inverse, info)``: inverses of matrices ``[*, n, n]``, and int32 numbers ``[*]``, 0 where there is one.
 
@@ -276,6 +284,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     return _InvEx(*solve_ex(A, one, check_errors=check_errors))
 
 
+@checked
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """Returns ``(result, info)``: the solution of ``A X = B``, and int32 numbers ``[*]``, 0 where A is invertible.
 
@@ -298,6 +307,7 @@ _InvEx = namedtuple("_InvEx", ["inverse", "info"])
 _SolveEx = namedtuple("_SolveEx", ["result", "info"])
 
 
+@checked
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Returns the sums of ``conj(x) * y`` along ``dim``, with broadcasting.
 
@@ -310,6 +320,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     return _written((_ops.conj(x) * y).sum(dim), out)
 
 
+@checked
 def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Returns the product of two or more matrices, in the order with the fewest multiplications.
 
@@ -355,6 +366,7 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     return _written(made.squeeze(-1) if given[-1].dim() == 1 else made, out)
 
 
+@checked
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """Returns the inverse of ``A`` as a map from its last dimensions to the first ``ind``.
 
@@ -377,6 +389,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     return _written(_linalg.inv(A.reshape(math.prod(first), -1)).reshape([*last, *first]), out)
 
 
+@checked
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Returns X with ``tensordot(A, X, X.dim()) = B``; ``dims`` of ``A`` are moved to its end first.
 
@@ -396,6 +409,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = 
     return _written(_linalg.solve(moved.reshape(-1, math.prod(rest)), B.reshape(-1)).reshape(list(rest)), out)
 
 
+@checked
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Returns ``vesta.diagonal`` of the last two dimensions.
 

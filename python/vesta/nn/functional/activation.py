@@ -194,8 +194,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     Example::
 
         >>> import vesta
-        >>> vesta.nn.functional.hardswish(vesta.tensor([-3.0, 3.0]))
-        tensor([-0.,  3.])
+        >>> vesta.nn.functional.hardswish(vesta.tensor([1.0, 3.0]))
+        tensor([0.6667, 3.0000])
     """
     return (ops.hardswish_ if inplace else ops.hardswish)(input)
 
