@@ -686,9 +686,10 @@ def ones(*sizes: int) -> Callable[[], vesta.Tensor]:
 
 #: Functions of ``nn.functional`` that are ops: what their schema lets through, and what its parser refuses.
 OP_FUNCTIONS = [
-    *(call(f"F.{name}", getattr(F, name), x) for name in ("glu", "hardshrink", "softshrink", "pdist", "rrelu_")),
+    *(call(f"F.{name}", getattr(F, name), x) for name in ("hardshrink", "softshrink", "pdist", "rrelu_")),
     *(call(f"F.{name}", getattr(F, name), x) for name in ("elu_", "celu_", "selu_", "hardtanh_", "leaky_relu_")),
     call("F.threshold_", F.threshold_, x, 0.5, 1.0),
+    call("F.glu", F.glu, ones(2, 4)),
     call("F.prelu", F.prelu, x, ones(1)),
     call("F.one_hot", F.one_hot, classes, 9),
     *(call(f"F.{name}", getattr(F, name), x, x) for name in ("cosine_similarity", "pairwise_distance")),
