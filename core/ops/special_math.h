@@ -72,22 +72,13 @@ struct ElementOf<V> {
 template <class V>
 inline constexpr bool is_single = sizeof(typename ElementOf<V>::type) == 4;
 
-/// Applies a function of doubles to each lane of x (and of y).
+/// Applies a function of doubles to each lane of x.
 template <class F, class V>
 VESTA_HD VESTA_INLINE V lane_by_lane(F f, V x) {
   if constexpr (Scalar<V>) {
     return V(f(double(x)));
   } else {
     for (int i = 0; i < V::N; ++i) x.raw[i] = typename V::value_type(f(double(x[i])));
-    return x;
-  }
-}
-template <class F, class V>
-VESTA_HD VESTA_INLINE V lane_by_lane(F f, V x, V y) {
-  if constexpr (Scalar<V>) {
-    return V(f(double(x), double(y)));
-  } else {
-    for (int i = 0; i < V::N; ++i) x.raw[i] = typename V::value_type(f(double(x[i]), double(y[i])));
     return x;
   }
 }
@@ -303,54 +294,6 @@ template <class V>
 VESTA_HD VESTA_INLINE V i1(V x) {
   const V root = exp(abs(x) * lit<V>(0.5));
   return select(isinf(x), x, root * i1e(x) * root);
-}
-
-// ---- the incomplete gamma function ----------------------------------------------------------------------------------
-
-/// Computes x^a e^-x / gamma(a + 1), by Stirling's series for a > 100, where the logarithm would cancel.
-VESTA_HD VESTA_INLINE double gamma_density(double a, double x) {
-  if (a <= 100) return exp(a * log(x) - x - lgamma(a + 1));
-  const double step = (x - a) / a, correction = 1 / (12 * a) - 1 / (360 * a * a * a) + 1 / (1260 * a * a * a * a * a);
-  return exp(a * (log1p(step) - step) - correction) / sqrt(6.28318530717958647692 * a);
-}
-/// The regularized incomplete gamma functions P(a, x) and Q(a, x) = 1 - P.
-struct GammaParts {
-  double lower, upper;
-};
-/// Computes both parts: the power series of P for x < a + 1, else the continued fraction of Q by Lentz's method (Press
-/// et al., "Numerical Recipes", 6.2).
-VESTA_HD VESTA_INLINE GammaParts incomplete_gamma(double a, double x) {
-  const double nan = static_cast<double>(NAN), infinity = static_cast<double>(INFINITY);
-  if (!(a >= 0) || !(x >= 0)) return {nan, nan};
-  if (a == 0) return x == 0 ? GammaParts{nan, nan} : GammaParts{1, 0};
-  if (x == 0) return {0, 1};
-  if (a == infinity) return x == infinity ? GammaParts{nan, nan} : GammaParts{0, 1};
-  if (x == infinity) return {1, 0};
-  const double density = gamma_density(a, x);
-  if (x < a + 1) {
-    double term = 1, sum = 1;
-    for (int k = 1; k < 100000 && term > sum * 1e-17; ++k) {
-      term *= x / (a + k);
-      sum += term;
-    }
-    const double lower = density * sum;
-    return {lower, 1 - lower};
-  }
-  const double tiny = 1e-300;
-  double b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
-  for (int k = 1; k < 100000; ++k) {
-    const double factor = -k * (k - a);
-    b += 2;
-    d = factor * d + b;
-    d = 1 / (abs(d) < tiny ? tiny : d);
-    c = b + factor / c;
-    if (abs(c) < tiny) c = tiny;
-    const double change = c * d;
-    h *= change;
-    if (abs(change - 1) < 1e-16) break;
-  }
-  const double upper = density * a * h;
-  return {1 - upper, upper};
 }
 
 }  // namespace VESTA_ISA_NS
