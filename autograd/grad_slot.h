@@ -17,7 +17,7 @@ struct VESTA_API GradMeta final : AutogradSlot, pool::Pooled {
   intrusive_ptr<RetainedGrad> retained;   // of non-leaves that retain their grad
   uint32_t output_nr = 0;                 // which output of grad_fn this is
   uint32_t generation = 0;  // of a base: how often its history was replaced; of a view: which one it knows
-  bool requires_grad = false;
+  Relaxed<bool> requires_grad = false;
   TinyLock lock;  // guards `accumulator`, `hooks`, and `grad` while it is accumulated
 
   ~GradMeta() override;

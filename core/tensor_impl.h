@@ -2,6 +2,7 @@
 #pragma once
 #include <cstring>
 
+#include <vesta/core/base/relaxed.h>
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/dtype.h>
 #include <vesta/core/shape.h>
@@ -66,7 +67,7 @@ class TensorImpl : public RefCounted {
   VESTA_API void set_storage(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype,
                              const char* op);
 
-  uint8_t layers = 0;            // the layers this tensor wakes up
+  Relaxed<uint8_t> layers = 0;   // the layers this tensor wakes up; requires_grad_() may change it on any thread
   bool wrapped_number = false;   // made from a Python number: takes part in promotion weakly
   bool inference = false;        // made in inference mode
   bool view_without_grad = false;  // a view made while recording was off

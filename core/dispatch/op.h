@@ -52,7 +52,7 @@ struct OpBase {
 namespace dispatch {
 // The bits an argument contributes, one overload per argument type and no catch-all: a forgotten type must not compile,
 // because a catch-all that answers 0 detaches silently.
-inline uint8_t bits(const Tensor& t) { return t.defined() ? t.impl()->layers : uint8_t(0); }
+inline uint8_t bits(const Tensor& t) { return t.defined() ? uint8_t(t.impl()->layers) : uint8_t(0); }
 inline uint8_t bits(const TensorList& l) {
   uint8_t b = 0;
   for (const Tensor& t : l) b |= bits(t);

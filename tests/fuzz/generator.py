@@ -64,11 +64,13 @@ class Generator:
         if names and names[-1] not in chosen:
             chosen.append(names[-1])
         self.program.loss = [(name, round(self.dice.uniform(0.5, 1.5), 2)) for name in chosen]
-        try:
-            with np.errstate(all="ignore"):
-                self.program.run()
-        except Rejected:  # the sum is too large
-            self.program.loss = self.program.loss[:1]
+        while self.program.loss:
+            try:
+                with np.errstate(all="ignore"):
+                    self.program.run()
+                break
+            except Rejected:  # the sum is too large
+                self.program.loss.pop()
         modes = ["backward", "grad", "second", "second", "twice", "threads", "one graph"]
         self.program.mode = self.dice.choice(modes) if names else "values"
 
