@@ -7,6 +7,13 @@ namespace {
 /// Returns x in the type that it computes in.
 Tensor widened(const Tensor& x) { return compute_type(x.dtype()) == x.dtype() ? x : x.to(DType::float32); }
 
+/// Returns an operand of a formula in ops, in the type that its gradient g computes in: a Python number, too, which
+/// would be rounded to the default dtype where a step of the formula meets no tensor.
+Tensor formula_operand(const Tensor& x, const Tensor& g) {
+  const bool weak = x.impl()->wrapped_number && x.dtype() != DType::bool_ && (g.is_complex() || !x.is_complex());
+  return widened(!weak ? x : x.dtype() == g.dtype() ? clone(x) : x.to(g.dtype()));
+}
+
 /// The node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).
 class PointwiseNode final : public Node {
  public:
@@ -78,7 +85,7 @@ class PointwiseNode final : public Node {
     }
     // In ops, 16-bit floats would be rounded after every step of the formula; the engine casts the gradient back.
     Tensor used[kMaxInputs];
-    for (int k = 1; k < count; ++k) used[k - 1] = widened(*operands[k]);
+    for (int k = 1; k < count; ++k) used[k - 1] = formula_operand(*operands[k], g);
     return rule_->formula[i](widened(g), used, params_);
   }
 

@@ -117,6 +117,7 @@ void register_all() {
   register_optim();
   register_random();
   register_amp();
+  register_host();
   register_nccl();
   static CudaBackend backend;
   set_backend(DeviceType::cuda, &backend);

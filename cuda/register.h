@@ -21,6 +21,7 @@ void register_cat();
 void register_optim();
 void register_random();
 void register_amp();
+void register_host();
 void register_nccl();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line in backend.cpp.

@@ -19,9 +19,8 @@
 namespace vesta {
 
 Tensor dist_composite(const Tensor& input, const Tensor& other, double p) {
-  const Tensor difference = sub(input, other);
-  check_floating_or_complex(difference, "dist");
-  return norm(difference, p);
+  check_floating_or_complex(is_differentiable(other.dtype()) ? other : input, "dist");
+  return norm(sub(input, other), p);
 }
 
 Tensor pairwise_distance_composite(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {

@@ -359,6 +359,7 @@ Tensor linalg_vector_norm_composite(const Tensor& input, double ord, const Maybe
 }
 
 Tensor addmv__composite(const Tensor& input, const Tensor& mat, const Tensor& vec, double beta, double alpha) {
+  VESTA_CHECK(!is_bool(input.dtype()), not_implemented, "addmv_: expected a number dtype, got bool.");
   const Tensor before = layer_state.grad_enabled && input.requires_grad() ? clone(input) : input;
   return copy_(input, addmv(before, mat, vec, beta, alpha));
 }

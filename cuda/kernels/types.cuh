@@ -112,9 +112,11 @@ VESTA_COMPLEX Complex<T> acosh(Complex<T> z) {
   return {math::asinh(low.re * high.re + low.im * high.im), T(2) * math::atan2(low.im, high.re)};
 }
 VESTA_COMPLEX Complex<T> asinh(Complex<T> z) { return turned_back(asin(turned(z))); }
+/// Computes the real part of atanh for |x|, where the argument of log1p is far from -1; it is an odd function.
 VESTA_COMPLEX Complex<T> atanh(Complex<T> z) {
-  const T x = z.re, y = z.im, below = (T(1) - x) * (T(1) - x) + y * y;
-  return {math::log1p(T(4) * x / below) / T(4), math::atan2(y + y, (T(1) - x) * (T(1) + x) - y * y) / T(2)};
+  const T x = math::abs(z.re), y = z.im, below = (T(1) - x) * (T(1) - x) + y * y;
+  const T real = math::copysign(math::log1p(T(4) * x / below) / T(4), z.re);
+  return {real, math::atan2(y + y, (T(1) - x) * (T(1) + x) - y * y) / T(2)};
 }
 VESTA_COMPLEX Complex<T> atan(Complex<T> z) { return turned_back(atanh(turned(z))); }
 VESTA_COMPLEX Complex<T> exp2(Complex<T> z) {

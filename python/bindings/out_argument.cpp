@@ -42,6 +42,17 @@ void for_each_operand(const Table& t, const Bound& b, F f) {
 
 bool share(const Tensor& a, const Tensor& b) { return a.impl()->storage() == b.impl()->storage(); }
 
+/// Raises where a gradient would have to pass through out=.
+void check_not_recorded(const Table& t, const Bound& b, const std::vector<Tensor>& outs) {
+  if (!GradMode::enabled() || !t.schema || !t.schema->differentiable) return;
+  bool recorded = false;
+  for_each_operand(t, b, [&](const Tensor& operand) { recorded = recorded || operand.requires_grad(); });
+  for (const Tensor& out : outs) recorded = recorded || out.requires_grad();
+  VESTA_CHECK(!recorded, runtime, t.op,
+              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+              "requires grad.");
+}
+
 /// Tells whether kernels may write into `outs` while they read the operands.
 bool may_be_written(const Table& t, const Bound& b, const std::vector<Tensor>& outs) {
   bool apart = true, recorded = false;
@@ -67,9 +78,6 @@ bool has_form(const Table& t, PyObject* out, size_t count) {
 
 /// Refuses an out that cannot hold a result, by PyTorch's rules.
 void check_out(const Table& t, const Tensor& to, const Tensor& from) {
-  VESTA_CHECK(!GradMode::enabled() || !(from.requires_grad() || to.requires_grad()), runtime, t.op,
-              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-              "requires grad.");
   VESTA_CHECK(can_cast(from.dtype(), to.dtype()), type, t.op, ": result type ", from.dtype(),
               " can't be cast to the desired output type ", to.dtype(), ".");
   VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),
@@ -91,6 +99,7 @@ void settle(const Table& t, const Tensor& to, const Tensor& from) {
 
 PyObject* run_with_out(const Table& t, Thin thin, Bound& b, PyObject* out) {
   const std::vector<Tensor> outs = tensors_of(t, out);
+  check_not_recorded(t, b, outs);
   Ref result;
   {
     autocast::Pause as_asked;  // such a call names its dtype

@@ -23,9 +23,6 @@ TABLE = read_table()
 OUT_DTYPE = "out_dtype (a float32 result of 16-bit operands) is not there yet"
 UNBIASED = "the forms with unbiased want it: without, var(x) is the form with correction, which gives the same"
 ALLOWED = {
-    "addmv_": "the deprecated forms with beta first are those of addmv alone",
-    "isin": "a number is taken in a tensor's place, under the tensor's name",
-    "randint_like": "high is a number",
     "addmm": OUT_DTYPE,
     "bmm": OUT_DTYPE,
     "mm": OUT_DTYPE,

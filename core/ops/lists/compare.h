@@ -47,6 +47,14 @@
   OP(FUNCTION, Tensor, isin,                                                                                           \
    (const Operand& elements, const Operand& test_elements, Kw<bool> assume_unique = false, bool invert = false),       \
    (elements, test_elements, assume_unique, invert), composite, out, no_gradient)                                      \
+  OP(PYTHON_FORM, Tensor, isin, Scalar_Tensor,                                                                         \
+     (Scalar element, const Tensor& test_elements, Kw<bool> assume_unique = false, bool invert = false),               \
+     (element, test_elements, assume_unique, invert),                                                                  \
+     isin(wrapped(element), test_elements, assume_unique, invert), out, no_gradient)                                   \
+  OP(PYTHON_FORM, Tensor, isin, Tensor_Scalar,                                                                         \
+     (const Tensor& elements, Scalar test_element, Kw<bool> assume_unique = false, bool invert = false),               \
+     (elements, test_element, assume_unique, invert),                                                                  \
+     isin(elements, wrapped(test_element), assume_unique, invert), out, no_gradient)                                   \
   OP(ALIAS, not_equal, ne)                                                                                             \
   OP(ALIAS, less, lt)                                                                                                  \
   OP(ALIAS, less_equal, le)                                                                                            \

@@ -64,4 +64,15 @@
      (A, upper, transpose, unitriangular), composite, out, fields("solution", "cloned_coefficient"))                   \
   OP(IN, linalg, Tensor, vector_norm,                                                                                  \
      (const Tensor& input, RealScalar ord = 2, const MaybeDims& dim = {}, bool keepdim = false,                        \
-      Kw<MaybeDType> dtype = {}), (input, ord, dim, keepdim, dtype), composite, out, casts(none, float32))
+      Kw<MaybeDType> dtype = {}), (input, ord, dim, keepdim, dtype), composite, out, casts(none, float32))             \
+  OP(PYTHON_FORM, Tensor, addmv_, alpha_beta,                                                                          \
+     (RealScalar beta, const Tensor& input, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
+     (beta, input, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), deprecated)                                 \
+  OP(PYTHON_FORM, Tensor, addmv_, beta, (RealScalar beta, const Tensor& input, const Tensor& mat, const Tensor& vec),  \
+     (beta, input, mat, vec), addmv_(input, mat, vec, beta), deprecated)                                               \
+  OP(PYTHON_FORM, Tensor, addmv_, method_alpha_beta,                                                                   \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat, const Tensor& vec),                   \
+     (input, beta, alpha, mat, vec), addmv_(input, mat, vec, beta, alpha), tensor_only, deprecated)                    \
+  OP(PYTHON_FORM, Tensor, addmv_, method_beta,                                                                         \
+     (const Tensor& input, RealScalar beta, const Tensor& mat, const Tensor& vec), (input, beta, mat, vec),            \
+     addmv_(input, mat, vec, beta), tensor_only, deprecated)

@@ -77,4 +77,8 @@
   OP(PYTHON_FORM, Tensor, randint_like, high,                                                                          \
      (const Tensor& input, int64_t high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},                    \
       MaybeDevice device = {}), (input, high, generator, dtype, device),                                               \
-     randint_like(input, 0, high, generator, dtype, device), factory, memory_format)
+     randint_like(input, 0, high, generator, dtype, device), factory, memory_format)                                   \
+  OP(PYTHON_FORM, Tensor, randint_like, Tensor,                                                                        \
+     (const Tensor& input, const Tensor& high, Kw<Generator*> generator = nullptr, MaybeDType dtype = {},              \
+      MaybeDevice device = {}), (input, high, generator, dtype, device),                                               \
+     randint_like(input, 0, high.item<int64_t>(), generator, dtype, device), factory, memory_format, any_device)
