@@ -96,8 +96,12 @@ GradList AccumulateGrad::apply(GradList grads, Needs) {
   } else {
     std::lock_guard lock(m.lock);
     hooks = m.hooks.get();
-    if (m.grad.defined()) {
+    if (m.grad.defined() && m.grad.is_sparse() && !g.is_sparse()) {
+      m.grad = add(g, m.grad);
+    } else if (m.grad.defined()) {
       ops::add(m.grad, g, 1, Out{&m.grad, Out::inplace});
+    } else if (g.is_sparse()) {
+      m.grad = held_only_here(g) ? g.detach() : clone(g);
     } else if (const Tensor& target = chosen.defined() ? chosen : target_; target.defined()) {
       copy_into(target, g, "AccumulateGrad");
       m.grad = target;

@@ -133,7 +133,7 @@ void add_to(Tensor& sum, Tensor g) {
   if (!sum.defined()) {
     sum = std::move(g);
   } else if (!GradMode::enabled() && held_only_here(sum) && sum.impl()->dense()) {
-    ops::add(sum, g, 1, Out{&sum, Out::inplace});
+    ops::add(sum, g, 1, Out{&sum, Out::inplace});  // a sparse sum is never dense()
   } else {
     sum = ops::add(sum, g, 1, Out{});
   }

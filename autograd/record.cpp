@@ -73,11 +73,11 @@ class PointwiseNode final : public Node {
     const PointwiseInfo& info = *rule_->info;
     const Tensor* operands[1 + kMaxInputs] = {&g};
     int count = 1;
-    bool fused = !GradMode::enabled() && !g.is_complex();
+    bool fused = !GradMode::enabled() && !g.is_complex() && !g.is_sparse();
     for (int k = 0; k <= info.inputs; ++k) {
       if ((info.uses[i] >> k & 1) == 0) continue;
       operands[count++] = &saved[k];
-      fused = fused && !saved[k].is_complex();
+      fused = fused && !saved[k].is_complex() && !saved[k].is_sparse();
     }
     if (fused) {
       Tensor r = pointwise_gradient(info, i, operands, count, params_);
@@ -98,6 +98,14 @@ class PointwiseNode final : public Node {
 
 bool same_memory(const Tensor& a, const Tensor& b) { return a.impl()->storage() == b.impl()->storage(); }
 
+/// Runs a call below the tape: by the kernels, or by what the op has for sparse operands.
+Tensor run_below(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out) {
+  Below autograd(Layer::autograd);
+  bool sparse = false;
+  for (int i = 0; i < rule.info->inputs; ++i) sparse = sparse || in[i]->is_sparse();
+  return sparse ? rule.call(in, params, out) : pointwise(*rule.info, in, params, out);
+}
+
 /// Records `x.op_()`: saves inputs before they are overwritten, the result after.
 Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out, uint8_t wanted) {
   const PointwiseInfo& info = *rule.info;
@@ -109,10 +117,7 @@ Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const do
       if (node->uses_input(k)) node->save(k, Saved(same_memory(*in[k], self) ? clone(*in[k]) : *in[k]));
     }
   }
-  {
-    Below autograd(Layer::autograd);
-    pointwise(info, in, params, out);
-  }
+  run_below(rule, in, params, out);
   if (!node) return self;
   if (node->uses_result()) node->save(info.inputs, Saved::result(self));
   node->link(in);
@@ -136,11 +141,7 @@ Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const 
     check_inplace(*out.tensor, wanted != 0, info.name);
     if (wanted) return call_inplace(rule, in, params, out, wanted);
   }
-  Tensor result;
-  {
-    Below autograd(Layer::autograd);
-    result = pointwise(info, in, params, out);
-  }
+  Tensor result = run_below(rule, in, params, out);
   if (!wanted || !is_differentiable(result.dtype())) return result;
   auto* node = new PointwiseNode(rule, params, wanted);
   NodePtr owner(node);

@@ -219,6 +219,7 @@ void install_composite(Op<R(A...)>& o) {
 struct PointwiseRule {
   const PointwiseInfo* info = nullptr;
   Tensor (*formula[3])(const Tensor& g, const Tensor* used, const double* params) = {};
+  Tensor (*call)(const Tensor* const* in, const double* params, Out out) = nullptr;  // the op, for sparse operands
 };
 
 /// Records and runs a call of any pointwise op. The autograd slot of each such op holds a thin function that calls
@@ -244,8 +245,21 @@ R pointwise_slot(A... a) {
   return call_pointwise(pointwise_rule<op>, in, params, out);
 }
 
+/// Calls a pointwise op with its operands and parameters in order.
+template <auto& op, class R, class... A>
+R call_again(const Tensor* const* in, const double* params, Out out) {
+  auto next = [&]<class V>() -> V {
+    if constexpr (std::is_same_v<std::remove_cvref_t<V>, Tensor>) return **in++;
+    else if constexpr (std::is_same_v<V, double>) return *params++;
+    else return out;
+  };
+  std::tuple<A...> arguments { next.template operator()<A>()... };  // in order, in braces
+  return std::apply(op, arguments);
+}
+
 template <auto& op, class R, class... A>
 void install_pointwise(Op<R(A...)>& o) {
+  pointwise_rule<op>.call = &call_again<op, R, A...>;
   o.set_layer(Layer::autograd, &pointwise_slot<op, R, A...>);
 }
 

@@ -27,6 +27,7 @@ void register_autograd() {
   rules::register_loss();
   rules::register_norm();
   rules::register_optim();
+  rules::register_sparse();
 
   autograd_port.backward = [](const Tensor& t, const Tensor& gradient, bool retain_graph, bool create_graph) {
     run_backward(TensorList::Span(&t, 1), TensorList::Span(&gradient, 1),
@@ -37,6 +38,7 @@ void register_autograd() {
   autograd_port.requires_grad = [](const Tensor& t) { return requires_grad(t); };
   autograd_port.set_requires_grad = &set_requires_grad;
   autograd_port.is_leaf = &is_leaf;
+  autograd_port.become_view = &become_view;
   autograd_port.repr_suffix = [](const Tensor& t) -> std::string {
     if (!requires_grad(t)) return {};
     NodePtr fn = grad_fn(t);

@@ -269,4 +269,16 @@ void rebase_history(const Tensor& t, NodePtr node) {
   grad_fn(t);  // its history is the base's now
 }
 
+void become_view(const Tensor& t, const Tensor& view, const char* op) {
+  check_inplace(t, false, op);
+  const bool recorded = layer_state.grad_enabled && requires_grad(t);
+  NodePtr node = recorded ? grad_fn(view) : NodePtr();  // its edge goes to the old history of t
+  const uint32_t output = node ? output_nr(view) : 0;
+  t.impl()->set_geometry(view.sizes(), view.strides(), view.storage_offset(), op);
+  t.impl()->bump(op);
+  if (!node) return;
+  if (t.impl()->base) set_view_history(t, std::move(node), output);
+  else replace_history(t, std::move(node));
+}
+
 }  // namespace vesta::autograd

@@ -30,6 +30,9 @@ VESTA_API void check_inplace(const Tensor& t, bool records, const char* op);
 VESTA_API void rebase_history(const Tensor& t, NodePtr node);
 /// Makes `view`, fresh from a recorded view op, output `output_nr` of `node`; it stays tied to its base.
 VESTA_API void set_view_history(const Tensor& view, NodePtr node, uint32_t output_nr = 0);
+/// Gives `t` the geometry and the history of `view`, a view of it, and counts a write by `op` (unsqueeze_ and the
+/// like).
+VESTA_API void become_view(const Tensor& t, const Tensor& view, const char* op);
 /// Returns the tensor that `t` is a view of, undefined if it is not a view.
 VESTA_API Tensor view_base(const Tensor& t);
 

@@ -12,6 +12,8 @@ struct AutogradPort {
   bool (*requires_grad)(const Tensor& t) = nullptr;
   void (*set_requires_grad)(const Tensor& t, bool on) = nullptr;
   bool (*is_leaf)(const Tensor& t) = nullptr;
+  /// Gives `t` the geometry and the history of a view of it, by an in-place op of that name.
+  void (*become_view)(const Tensor& t, const Tensor& view, const char* op) = nullptr;
   /// Returns the end of repr(): `requires_grad=True`, `grad_fn=<AddBackward0>` or nothing.
   std::string (*repr_suffix)(const Tensor& t) = nullptr;
 };

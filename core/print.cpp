@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include <vesta/core/autograd_port.h>
+#include <vesta/core/sparse.h>
 
 namespace vesta {
 namespace {
@@ -167,6 +168,20 @@ std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
   return list;
 }
 
+/// Prints a sparse tensor by its parts, each on a line.
+std::string sparse_text(const Tensor& t, std::string_view suffix, std::string_view prefix) {
+  const SparseParts& p = sparse_parts(t, "repr");
+  const std::string margin(prefix.size(), ' ');
+  std::string s = repr(p.indices, {}, std::string(prefix) + "indices=tensor(") + ",\n";
+  s += repr(p.values, {}, margin + "values=tensor(") + ",\n" + margin;
+  if (t.device().type != DeviceType::cpu) s += "device='" + str(t.device()) + "', ";
+  s += shape_text(t.sizes()) + ", nnz=" + std::to_string(nnz(p));
+  if (t.dtype() != default_dtype()) s += ", dtype=vesta." + std::string(name(t.dtype()));
+  s += ", layout=vesta.sparse_coo";
+  if (!suffix.empty()) s += ", " + std::string(suffix);
+  return s + ")";
+}
+
 }  // namespace
 
 PrintOptions print_options() {
@@ -183,6 +198,7 @@ void set_print_options(const PrintOptions& o) {
 
 std::string repr(const Tensor& t, std::string_view suffix, std::string_view prefix) {
   if (!t.defined()) return "None";
+  if (t.is_sparse()) return sparse_text(t, suffix, prefix);
   PrintOptions o = print_options();
   NoGrad off;
   int64_t indent = int64_t(prefix.size());

@@ -5,6 +5,7 @@
 #include <vesta/core/autograd_port.h>
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/sparse.h>
 
 namespace vesta {
 
@@ -45,6 +46,7 @@ Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, co
 }
 
 Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype, const char* op) {
+  check_dense(t, op);
   Tensor r(TensorImpl::make(t.impl()->storage(), sizes, strides, offset, dtype, op));
   const TensorImpl& source = *t.impl();
   TensorImpl& view = *r.impl();
@@ -61,6 +63,7 @@ Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, DT
 }
 
 Scalar Tensor::item() const {
+  check_dense(*this, "item");
   VESTA_CHECK(numel() == 1, runtime, "item: a Tensor with ", numel(), " elements cannot be converted to Scalar.");
   Tensor host = device().type == DeviceType::cpu ? *this : to(Device());
   return visit(dtype(), [&]<class T>() -> Scalar {
@@ -85,7 +88,8 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
 }
 
 Tensor Tensor::detach() const {  // an alias() but for the base
-  Tensor r(TensorImpl::make(impl_->storage(), sizes(), strides(), storage_offset(), dtype(), "detach"));
+  Tensor r(is_sparse() ? TensorImpl::make_sparse(impl_->sparse_parts, impl_->storage(), sizes(), dtype(), "detach")
+                       : TensorImpl::make(impl_->storage(), sizes(), strides(), storage_offset(), dtype(), "detach"));
   r.impl()->inference = impl_->inference;
   r.impl()->versions = impl_->versions;
   return r;

@@ -67,6 +67,8 @@ class VESTA_API Tensor {
   Device device() const { return impl_->device(); }
   int64_t element_size() const { return itemsize(dtype()); }
   bool is_contiguous() const { return impl_->contiguous(); }
+  /// Returns whether it is a sparse tensor, which has indices and values (core/sparse.h) and no memory of its own.
+  bool is_sparse() const { return impl_->is_sparse(); }
   bool is_floating_point() const { return is_float(dtype()); }
   bool is_complex() const { return vesta::is_complex(dtype()); }
   /// Counts the writes through this tensor or any alias of it.

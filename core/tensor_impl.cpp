@@ -3,6 +3,7 @@
 #include <new>
 
 #include <vesta/core/pool.h>
+#include <vesta/core/sparse.h>
 
 namespace vesta {
 
@@ -25,6 +26,9 @@ void check_extent(const Storage& s, IntSpan sizes, IntSpan strides, int64_t offs
               offset, " need ", bytes, " bytes, the storage has ", s.nbytes(), ".");
 }
 }  // namespace
+
+TensorImpl::TensorImpl() = default;
+TensorImpl::~TensorImpl() = default;
 
 void TensorImpl::set_dims(IntSpan sizes, IntSpan strides) {
   size_t n = sizes.size();
@@ -52,6 +56,23 @@ intrusive_ptr<TensorImpl> TensorImpl::make(StoragePtr storage, IntSpan sizes, In
   t->dense_ = t->contiguous_ || is_non_overlapping_and_dense(sizes, strides);
   t->inference = layer_state.inference;
   t->layers = uint8_t(t->inference << int(Layer::autograd));  // so that a write outside the mode is refused
+  return owner;
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::make_sparse(intrusive_ptr<SparseParts> parts, StoragePtr storage, IntSpan sizes,
+                                                  DType dtype, const char* op) {
+  const int64_t n = numel_of(sizes, op);
+  auto* t = new (pool::take(sizeof(TensorImpl))) TensorImpl;
+  intrusive_ptr<TensorImpl> owner(t);
+  pool::count_live(+1);
+  t->dtype_ = dtype, t->device_ = storage->device();
+  t->storage_ = std::move(storage);
+  t->numel_ = n;
+  t->set_dims(sizes, Dims(sizes.size(), 0));
+  t->contiguous_ = t->dense_ = false;
+  t->sparse_parts = std::move(parts);
+  t->inference = layer_state.inference;
+  t->layers = uint8_t(bit(Layer::sparse) | (t->inference ? bit(Layer::autograd) : 0u));
   return owner;
 }
 
@@ -91,6 +112,7 @@ void TensorImpl::set_geometry(IntSpan sizes, IntSpan strides, int64_t offset, co
 
 void TensorImpl::set_storage(StoragePtr storage, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype,
                              const char* op) {
+  VESTA_CHECK(!is_sparse(), not_implemented, op, ": expected a dense tensor, got a sparse one.");
   int64_t n = numel_of(sizes, op);
   check_extent(*storage, sizes, strides, offset, dtype, op);
   Dims new_sizes(sizes), new_strides(strides);  // the spans may point into this very tensor

@@ -23,6 +23,8 @@ struct PythonPort {
 };
 extern VESTA_API PythonPort python_port;
 
+struct SparseParts;
+
 class TensorImpl : public RefCounted {
  public:
   /// Makes a tensor over `storage`. Sizes, strides and offset are in elements. The extent must lie in the storage;
@@ -31,6 +33,10 @@ class TensorImpl : public RefCounted {
                                                   DType dtype, const char* op);
   /// Makes a contiguous tensor that fills fresh storage: only the sizes are checked (the hot path).
   VESTA_API static intrusive_ptr<TensorImpl> make_contiguous(IntSpan sizes, int64_t numel, DType dtype, Device device);
+  /// Makes a sparse tensor of `parts` (core/sparse.h): no memory but an empty storage, which counts the writes, and
+  /// strides of 0.
+  VESTA_API static intrusive_ptr<TensorImpl> make_sparse(intrusive_ptr<SparseParts> parts, StoragePtr storage,
+                                                         IntSpan sizes, DType dtype, const char* op);
   VESTA_API static void destroy(TensorImpl* t) noexcept;
 
   IntSpan sizes() const { return {dims_, ndim_}; }
@@ -46,6 +52,8 @@ class TensorImpl : public RefCounted {
   bool contiguous() const { return contiguous_; }
   /// Returns whether the elements fill a block without holes or overlaps, in any order of dimensions.
   bool dense() const { return dense_; }
+  /// Returns whether the elements are those of `sparse_parts`, not of the storage.
+  bool is_sparse() const { return (layers & bit(Layer::sparse)) != 0; }
 
   /// Counts the writes through this tensor or any alias of it that shares its counter.
   uint32_t version() const {
@@ -77,9 +85,11 @@ class TensorImpl : public RefCounted {
   void* pyobject = nullptr;      // the Python wrapper; borrowed unless owns_pyobject
   intrusive_ptr<VersionCounter> versions;  // of `x.data` and its views; null: the storage's counter
   intrusive_ptr<TensorImpl> base;  // of a view: the tensor that owns the history (never itself a view)
+  intrusive_ptr<SparseParts> sparse_parts;  // of a sparse tensor: its indices and values
 
  private:
-  TensorImpl() = default;
+  TensorImpl();
+  ~TensorImpl();
   void set_dims(IntSpan sizes, IntSpan strides);
   void free_dims() noexcept {
     if (dims_ != inline_) delete[] dims_;

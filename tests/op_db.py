@@ -12,6 +12,7 @@ import op_db_calls as c
 import op_db_nets
 import op_db_references as ref
 import op_db_samples as s
+import op_db_sparse
 import op_db_windows
 import vesta
 from op_db_row import Row, Sample, binary, call, comparison, factory, random, reduction, structured, unary, view
@@ -586,5 +587,6 @@ OPS: list[Row] = [
     random("dropout", s.sizes, fn=c.dropout, dtypes="hf", covers=("dropout", "_dropout", "native_dropout")),
     *op_db_windows.OPS,
     *op_db_nets.OPS,
+    *op_db_sparse.OPS,
 ]
 # fmt: on

@@ -642,6 +642,7 @@ MORE_FUNCTIONS = [
     call("rnn.unpack_sequence", nn.utils.rnn.unpack_sequence, packed),
     call("optim.Adadelta", optim.Adadelta, parameters, 1.0, 0.9, 1e-6, 0.1, maximize=False),
     call("optim.Adagrad", optim.Adagrad, parameters, 0.1, 0.1, 0.1, 0.1, 1e-10, maximize=False),
+    call("optim.SparseAdam", optim.SparseAdam, parameters, 0.1, (0.9, 0.99), 1e-8, maximize=False),
     call("optim.Adamax", optim.Adamax, parameters, 0.1, (0.9, 0.99), 1e-8, 0.1, maximize=False),
     call("optim.ASGD", optim.ASGD, parameters, 0.1, 1e-4, 0.75, 1e6, 0.1, maximize=False),
     call("optim.NAdam", optim.NAdam, parameters, 0.1, (0.9, 0.99), 1e-8, 0.1, 4e-3, False, maximize=False),

@@ -242,15 +242,26 @@ struct EmbeddingRule {
   Dims sizes;
   Saved indices;
   int64_t padding_idx = -1;
-  static EmbeddingRule save(const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool, bool,
-                            Needs) {
-    return {Dims(weight.sizes()), Saved(indices), padding_idx};
+  bool sparse = false;
+  static EmbeddingRule save(const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool,
+                            bool sparse, Needs) {
+    return {Dims(weight.sizes()), Saved(indices), padding_idx, sparse};
   }
   Tensor operator()(const Tensor& g, Needs) const {
+    if (sparse) return of_rows(g);
     Tensor r = blank(sizes, g);
     r.index_add_(0, indices().reshape(-1), g.reshape({-1, sizes[1]}));
     if (padding_idx >= 0) r.select(0, padding_idx).fill_(0);
     return r;
+  }
+  /// The gradient as a sparse tensor of rows, one per index.
+  Tensor of_rows(const Tensor& g) const {
+    Tensor at = indices().reshape(-1).to(DType::int64), rows = g.reshape({-1, sizes[1]});
+    if (padding_idx >= 0) {
+      const Tensor kept = (at != wrapped(padding_idx)).nonzero().reshape(-1);
+      at = at.index_select(0, kept), rows = rows.index_select(0, kept);
+    }
+    return _sparse_coo(at.unsqueeze(0), rows, IntList(sizes), false);
   }
 };
 

@@ -19,7 +19,8 @@ struct MatmulRule {
   Saved a, b;
   int64_t a_dim = 2, b_dim = 2;
   static MatmulRule save(const Tensor&, const Tensor& a, const Tensor& b, Needs needs) {
-    return {needs[1] ? Saved(a) : Saved(), needs[0] ? Saved(b) : Saved(), a.dim(), b.dim()};
+    const bool a_needed = needs[1] || (needs[0] && a.is_sparse());
+    return {a_needed ? Saved(a) : Saved(), needs[0] ? Saved(b) : Saved(), a.dim(), b.dim()};
   }
   Grads<2> operator()(const Tensor& grad, Needs needs) const {
     Tensor g = grad;  // vectors are matrices with a dimension of 1
@@ -27,7 +28,16 @@ struct MatmulRule {
     if (b_dim == 1) g = g.unsqueeze(-1);
     return {needs[0] ? of_a(g) : Tensor{}, needs[1] ? of_b(g) : Tensor{}};
   }
+  /// The gradient of a sparse a is wanted at its places only.
+  static Tensor of_sparse(const Tensor& a, const Tensor& g, const Tensor& b) {
+    const SparseParts& p = sparse_parts(a, "matmul");
+    const Tensor left = g.index_select(0, p.indices.select(0, 0));
+    const Tensor right = conj(b).index_select(0, p.indices.select(0, 1));
+    return _sparse_coo(p.indices, (left * right).sum(-1), IntList(a.sizes()), p.coalesced);
+  }
   Tensor of_a(const Tensor& g) const {
+    if (a.defined() && a().is_sparse() && !b().is_sparse())
+      return of_sparse(a(), g, b_dim == 1 ? b().unsqueeze(-1) : b());
     Tensor r = matmul(g, conj_mT(b_dim == 1 ? b().unsqueeze(-1) : b()));
     return a_dim == 1 ? r.squeeze(-2) : r;
   }

@@ -20,5 +20,6 @@ void register_sort();
 void register_loss();
 void register_norm();
 void register_optim();
+void register_sparse();
 
 }  // namespace vesta::autograd::rules

@@ -7,9 +7,9 @@
 namespace vesta {
 
 /// Names the layer slots of an op. A call starts at the highest active one: profiler, autocast, (vmap, jvp), autograd,
-/// then the kernel. Bit positions are the enumerators.
-enum class Layer : uint8_t { autograd = 0, jvp = 1, vmap = 2, autocast = 3, profiler = 4 };
-inline constexpr int kNumLayers = 5;
+/// sparse (an operand is a sparse tensor, which no kernel takes), then the kernel. Bit positions are the enumerators.
+enum class Layer : uint8_t { sparse = 0, autograd = 1, jvp = 2, vmap = 3, autocast = 4, profiler = 5 };
+inline constexpr int kNumLayers = 6;
 
 constexpr uint8_t bit(Layer l) { return uint8_t(1u << unsigned(l)); }
 

@@ -5,7 +5,9 @@
 
 namespace vesta {
 
-void OpBase::refuse_layer(Layer) const {
+void OpBase::refuse_layer(Layer l) const {
+  VESTA_CHECK(l != Layer::sparse, not_implemented, name,
+              ": expected dense tensors, got a sparse one. Convert it with .to_dense(), or work on its .values().");
   fail(Cause::not_implemented, name, ": expected an op with a gradient, got an input that requires grad. ", name,
        " has no gradient rule; call it under no_grad() or on x.detach().");
 }

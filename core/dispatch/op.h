@@ -5,7 +5,8 @@
 //
 // Note [The default is refusal]
 // Every op has its autograd bit present from the start. A null slot raises when an operand wants recording; an op
-// without a gradient must say so (no_gradient in its line). A null kernel raises too. Forgetting is never silent.
+// without a gradient must say so (no_gradient in its line). A null kernel raises too. Forgetting is never silent. The
+// sparse bit is present in the same way: an op without a function for sparse tensors refuses them.
 //
 // Note [A composite is an op with a default body]
 // A composite's body, made of other ops, stands in for the kernel of every device, and its autograd bit is not present:
@@ -39,7 +40,9 @@ struct OpBase {
   const char* name;  // the schema's
   uint8_t present;
   constexpr explicit OpBase(const Schema& s, bool has_body)
-      : schema(&s), name(s.name), present(s.differentiable && !has_body ? bit(Layer::autograd) : uint8_t(0)) {}
+      : schema(&s),
+        name(s.name),
+        present(uint8_t(bit(Layer::sparse) | (s.differentiable && !has_body ? bit(Layer::autograd) : 0u))) {}
   [[noreturn]] VESTA_API void refuse_layer(Layer l) const;
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
   /// Loads the backend of a device if that was not done; raises where there is none.

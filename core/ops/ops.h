@@ -26,6 +26,7 @@
 #include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/sparse.h>
 #include <vesta/core/ops/special.h>
 #include <vesta/core/ops/trigonometric.h>
 #include <vesta/core/ops/view.h>

@@ -203,6 +203,7 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
   for (int i = 0; i < info.inputs; ++i) {
     VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (",
                 parameters_of(info.schema->parameters)[size_t(i)].name, ").");
+    VESTA_CHECK(!in[i]->is_sparse(), not_implemented, info.name, ": expected dense tensors, got a sparse one.");
     call.in_[i] = *in[i];
     numbers = numbers && in[i]->impl()->wrapped_number;
     if (info.mask_first && i == 0) {

@@ -9,6 +9,7 @@ void register_copy_ops();
 void register_factory_ops();
 void register_index_ops();
 void register_resample_ops();
+void register_sparse_ops();
 
 /// Registers all of the above.
 inline void register_ops() {
@@ -17,6 +18,7 @@ inline void register_ops() {
   register_factory_ops();
   register_index_ops();
   register_resample_ops();
+  register_sparse_ops();
 }
 
 }  // namespace vesta

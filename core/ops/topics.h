@@ -26,6 +26,7 @@
 #include <vesta/core/ops/lists/shape.h>
 #include <vesta/core/ops/lists/softmax.h>
 #include <vesta/core/ops/lists/sort.h>
+#include <vesta/core/ops/lists/sparse.h>
 #include <vesta/core/ops/lists/special.h>
 #include <vesta/core/ops/lists/trigonometric.h>
 #include <vesta/core/ops/lists/view.h>
@@ -60,5 +61,6 @@
   X(norm, VESTA_OPS_NORM)                                                                                              \
   X(loss, VESTA_OPS_LOSS)                                                                                              \
   X(sequence, VESTA_OPS_SEQUENCE)                                                                                      \
+  X(sparse, VESTA_OPS_SPARSE)                                                                                          \
   X(optim, VESTA_OPS_OPTIM)
 #define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <vesta/core/autograd_port.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/strided_iter.h>
+#include <vesta/core/sparse.h>
 
 namespace vesta {
 
@@ -197,8 +200,37 @@ Tensor view_as_complex(const Tensor& t) {
                t.dtype() == DType::float32 ? DType::complex64 : DType::complex128, "view_as_complex");
 }
 
+/// Gives a tensor the geometry of a view of it, and the view's place in the graph.
+Tensor become(const Tensor& t, const Tensor& view, const char* op) {
+  autograd_port.become_view(t, view, op);
+  return t;
+}
 }  // namespace
 }  // namespace view_ops
+
+Tensor unsqueeze__composite(const Tensor& t, int64_t dim) {
+  return view_ops::become(t, unsqueeze(t, dim), "unsqueeze_");
+}
+Tensor _squeeze__composite(const Tensor& t, const MaybeDims& dim) {
+  return view_ops::become(t, _squeeze(t, dim), "squeeze_");
+}
+Tensor transpose__composite(const Tensor& t, int64_t dim0, int64_t dim1) {
+  return view_ops::become(t, transpose(t, dim0, dim1), "transpose_");
+}
+Tensor t__composite(const Tensor& input) { return view_ops::become(input, t(input), "t_"); }
+Tensor as_strided__composite(const Tensor& t, IntList size, IntList stride, MaybeInt storage_offset) {
+  return view_ops::become(t, as_strided(t, size, stride, storage_offset), "as_strided_");
+}
+Tensor resize__composite(const Tensor& t, IntList size) {
+  VESTA_CHECK(!t.requires_grad(), runtime, "resize_: cannot resize variables that require grad");
+  check_dense(t, "resize_");
+  for (int64_t n : size) VESTA_CHECK(n >= 0, runtime, "resize_: expected sizes >= 0, got ", IntSpan(size), ".");
+  if (!std::ranges::equal(t.sizes(), IntSpan(size))) resize_tensor(t, size);
+  return t;
+}
+Tensor resize_as__composite(const Tensor& t, const Tensor& the_template) {
+  return resize_(t, IntList(the_template.sizes()));
+}
 
 void register_view_ops() {
   ops::view.set_kernel(&view_ops::view);

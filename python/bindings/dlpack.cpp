@@ -4,6 +4,7 @@
 
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/sparse.h>
 
 #include "exports.h"
 #include "factories.h"
@@ -95,6 +96,7 @@ struct ToDlpack {
     }
     auto e = std::make_unique<Exported>();
     bool copy = b.slot[4] == Py_True;
+    check_dense(t, "__dlpack__");
     e->tensor = copy ? clone(t) : t.detach();
     e->memory = std::make_unique<Export>(e->tensor.impl()->storage());
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);

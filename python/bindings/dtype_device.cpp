@@ -25,6 +25,7 @@ struct PyConstant {  // a layout or a memory format
 PyTypeObject *dtype_type, *device_type, *size_type, *layout_type, *format_type;
 PyObject* dtypes[kNumDTypes];
 PyObject* strided_object;
+PyObject* sparse_object = nullptr;
 
 DType dtype_of_object(PyObject* o) { return reinterpret_cast<PyDType*>(o)->value; }
 const PyDevice& device_of_object(PyObject* o) { return *reinterpret_cast<PyDevice*>(o); }
@@ -316,6 +317,7 @@ Format to_format(PyObject* o) {
   return Py_TYPE(o) == format_type ? Format(reinterpret_cast<PyConstant*>(o)->value) : Format::none;
 }
 PyObject* strided() { return new_ref(strided_object); }
+PyObject* sparse_coo() { return new_ref(sparse_object); }
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
 
 bool add_value_types(PyObject* module) {
@@ -327,6 +329,8 @@ bool add_value_types(PyObject* module) {
   if (!dtype_type || !device_type || !size_type || !layout_type || !format_type) return false;
   return add_dtypes(module) && add_constant(module, layout_type, 0, "strided") &&
          (strided_object = PyObject_GetAttrString(module, "strided")) &&
+         add_constant(module, layout_type, 1, "sparse_coo") &&
+         (sparse_object = PyObject_GetAttrString(module, "sparse_coo")) &&
          add_constant(module, format_type, int(Format::contiguous), "contiguous_format") &&
          add_constant(module, format_type, int(Format::preserve), "preserve_format") &&
          add_constant(module, format_type, int(Format::channels_last), "channels_last") &&

@@ -23,8 +23,9 @@ bool to_device(PyObject* o, Device& d);
 enum class Format : int { none = -1, contiguous, preserve, channels_last, channels_last_3d };
 Format to_format(PyObject* o);
 bool is_layout(PyObject* o);
-/// Returns the object `vesta.strided` (a new reference).
+/// Returns the object `vesta.strided`, or `vesta.sparse_coo` (a new reference).
 PyObject* strided();
+PyObject* sparse_coo();
 
 /// Creates the types and constants and adds them to the module.
 bool add_value_types(PyObject* module);

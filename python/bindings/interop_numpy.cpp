@@ -52,6 +52,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
           return -1;
         };
         const char* format = kFormats[int(t.dtype())];
+        if (t.is_sparse()) return refuse("Tensor: expected a dense tensor, got a sparse one. Use .to_dense().");
         if (!format) return refuse("Tensor: expected a dtype that buffers know, got bfloat16. Use .float() first.");
         if (t.requires_grad())
           return refuse("Tensor: expected no gradient, got a tensor that requires grad. Use .detach().");
@@ -121,13 +122,21 @@ Tensor wrap_buffer(std::unique_ptr<Py_buffer> given, DType dtype, const char* op
   return Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, op));
 }
 
+/// Tells whether an object is a NumPy array, or of a class made from it (numpy.memmap).
+bool is_array(PyObject* o) {
+  for (PyTypeObject* type = Py_TYPE(o); type; type = type->tp_base) {
+    if (!std::strcmp(type->tp_name, "numpy.ndarray")) return true;
+  }
+  return false;
+}
+
 struct FromNumpy {
   static constexpr char name[] = "from_numpy", params[] = "(object ndarray)",
                         doc[] =
                             "A tensor over the memory of a NumPy array, without a copy; writes through either are seen "
                             "by both. A read-only array gives a tensor that refuses writes.";
   static PyObject* run(const Table&, Bound& b) {
-    if (std::strcmp(Py_TYPE(b.slot[0])->tp_name, "numpy.ndarray")) {
+    if (!is_array(b.slot[0])) {
       type_error("from_numpy(): argument 'ndarray' (position 1) must be numpy.ndarray, not %s",
                  Py_TYPE(b.slot[0])->tp_name);
     }

@@ -1,6 +1,7 @@
 // Methods and properties of Tensor that are no ops: what it is, where it lies, its value as Python numbers.
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/sparse.h>
 
 #include "dtype_device.h"
 #include "factories.h"
@@ -25,6 +26,7 @@ VESTA_METHOD(Size, "size", "(MaybeInt dim = {})", "The sizes, or the size of one
   return wrap_sizes(self_of(b).sizes());
 }
 VESTA_METHOD(Stride, "stride", "(MaybeInt dim = {})", "The strides in elements, or that of one dimension.") {
+  check_dense(self_of(b), "stride");
   Arg<MaybeInt> dim(t, 1, b);
   if (dim.get()) return PyLong_FromLongLong(self_of(b).stride(*dim.get()));
   Ref tuple(PyTuple_New(Py_ssize_t(self_of(b).dim())));
@@ -42,7 +44,21 @@ VESTA_METHOD(Nelement, "nelement", "()", "The number of elements.") { return PyL
 VESTA_METHOD(ElementSize, "element_size", "()", "Bytes of one element.") {
   return PyLong_FromLongLong(self_of(b).element_size());
 }
+VESTA_METHOD(SparseDim, "sparse_dim", "()", "The number of sparse dimensions; 0 for a dense tensor.") {
+  return PyLong_FromLongLong(self_of(b).is_sparse() ? sparse_dims(sparse_parts(self_of(b), "sparse_dim")) : 0);
+}
+VESTA_METHOD(DenseDim, "dense_dim", "()", "The number of dense dimensions, those of one stored value.") {
+  const Tensor& x = self_of(b);
+  return PyLong_FromLongLong(x.dim() - (x.is_sparse() ? sparse_dims(sparse_parts(x, "dense_dim")) : 0));
+}
+VESTA_METHOD(Nnz, "_nnz", "()", "The number of stored elements of a sparse tensor.") {
+  return PyLong_FromLongLong(nnz(sparse_parts(self_of(b), "_nnz")));
+}
+VESTA_METHOD(IsCoalesced, "is_coalesced", "()", "Whether every place of a sparse tensor occurs once, in order.") {
+  return PyBool_FromLong(sparse_parts(self_of(b), "is_coalesced").coalesced);
+}
 VESTA_METHOD(DataPtr, "data_ptr", "()", "The address of the first element.") {
+  check_dense(self_of(b), "data_ptr");
   return PyLong_FromVoidPtr(self_of(b).numel() ? self_of(b).data_ptr() : nullptr);
 }
 VESTA_METHOD(StorageOffset, "storage_offset", "()", "Where the first element lies in the memory, in elements.") {
@@ -104,6 +120,7 @@ PyObject* rows_of(const Tensor& t, int64_t dim, const T* at) {
   return list.release();
 }
 VESTA_METHOD(ToList, "tolist", "()", "The elements as nested lists of Python numbers; a 0-d tensor gives its number.") {
+  check_dense(self_of(b), "tolist");
   Tensor host = self_of(b).detach().to(Device());
   return visit(host.dtype(), [&]<class T>() { return rows_of(host, 0, host.data_ptr<T>()); });
 }
@@ -137,7 +154,8 @@ PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(checked_mul(t.num
 PyObject* version(const Tensor& t) { return PyLong_FromUnsignedLong(t.version()); }
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cuda); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cpu); }
-PyObject* layout(const Tensor&) { return strided(); }
+PyObject* layout(const Tensor& t) { return t.is_sparse() ? sparse_coo() : strided(); }
+PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.is_sparse()); }
 PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
 
 /// Reverses all dimensions.
@@ -158,14 +176,14 @@ PyGetSetDef properties[] = {
     {"shape", property<shape>, nullptr, "The sizes, one per dimension.", nullptr},
     {"dtype", property<dtype>, nullptr, "The type of the elements.", nullptr},
     {"device", property<device>, nullptr, "Where the memory is.", nullptr},
-    {"layout", property<layout>, nullptr, "vesta.strided.", nullptr},
+    {"layout", property<layout>, nullptr, "vesta.strided or vesta.sparse_coo.", nullptr},
     {"ndim", property<ndim>, nullptr, "The number of dimensions.", nullptr},
     {"itemsize", property<item_size>, nullptr, "Bytes of one element.", nullptr},
     {"nbytes", property<nbytes>, nullptr, "Bytes of all elements.", nullptr},
     {"_version", property<version>, nullptr, "Counts the writes through this tensor or any alias of it.", nullptr},
     {"is_cuda", property<is_cuda>, nullptr, "Whether it is on a CUDA device.", nullptr},
     {"is_cpu", property<is_cpu>, nullptr, "Whether it is on the CPU.", nullptr},
-    {"is_sparse", property<no>, nullptr, "Always False.", nullptr},
+    {"is_sparse", property<is_sparse>, nullptr, "Whether the layout is vesta.sparse_coo.", nullptr},
     {"is_quantized", property<no>, nullptr, "Always False.", nullptr},
     {"is_meta", property<no>, nullptr, "Always False.", nullptr},
     {"T", property<reversed>, nullptr, "All dimensions reversed.", nullptr},
@@ -189,9 +207,9 @@ bool add_methods_by_hand(PyObject*) {
     Ref d(PyDescr_NewGetSet(tensor_type, p));
     if (!add_to_tensor(p->name, d.get())) return false;
   }
-  return add_methods<Size, Stride, Dim, NDimension, Numel, Nelement, ElementSize, DataPtr, StorageOffset, IsContiguous,
-                     IsFloatingPoint, IsComplex, IsSigned, IsInference, GetDevice, IsSetTo, IsSameSize, Item, ToList,
-                     Detach, Repr, AsSubclass>();
+  return add_methods<Size, Stride, Dim, NDimension, Numel, Nelement, ElementSize, SparseDim, DenseDim, Nnz, IsCoalesced,
+                     DataPtr, StorageOffset, IsContiguous, IsFloatingPoint, IsComplex, IsSigned, IsInference, GetDevice,
+                     IsSetTo, IsSameSize, Item, ToList, Detach, Repr, AsSubclass>();
 }
 
 }  // namespace vesta::python

@@ -18,7 +18,8 @@ __version__ = "0.1.0"
 _LAZY = {
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim", "special"), ""),
     **dict.fromkeys(("safetensors", "utils", "distributed", "futures", "multiprocessing", "return_types"), ""),
-    **dict.fromkeys(("distributions", "hub", "serialization", "storage"), ""),
+    **dict.fromkeys(("distributions", "hub", "serialization", "sparse", "storage"), ""),
+    **dict.fromkeys(("sparse_coo_tensor", "spmm"), ".sparse"),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),
     **dict.fromkeys(("GradScaler", "autocast"), ".amp"),

@@ -43,6 +43,11 @@ def _rebuild(
     return _finish(cls, _C._over(storage.bytes, *geometry).to(device), requires_grad, state)
 
 
+def _rebuild_sparse(cls: type, parts: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    """Makes a sparse tensor from its pickled parts."""
+    return _finish(cls, _C._private._sparse_coo(*parts), requires_grad, state)
+
+
 def _finish(cls: type, made: Tensor, requires_grad: bool, state: dict[str, Any]) -> Tensor:
     """Gives a new tensor its class, its flag and its attributes."""
     if cls is not Tensor:
@@ -71,6 +76,9 @@ copyreg.pickle(_C.Generator, lambda generator: (_make_generator, (str(generator.
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     if not self.is_leaf:
         raise RuntimeError("pickle: expected a tensor without history, got the result of an operation. Use .detach().")
+    if self.is_sparse:
+        parts = (self._indices(), self._values(), tuple(self.shape), self.is_coalesced())
+        return _rebuild_sparse, (type(self), parts, self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
     whole = _C._storage_bytes(host)
     storage = _storages.get(whole.data_ptr())
@@ -97,6 +105,10 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
             "Use .detach().clone()."
         )
+    if self.is_sparse:
+        made = memo[id(self)] = _finish(type(self), self.detach().clone(), self.requires_grad, {})
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made
     whole = _C._storage_bytes(self)
     key = ("vesta storage", whole.data_ptr())  # tensors that share memory share its copy
     if key not in memo:
@@ -176,6 +188,10 @@ def share_memory_(self: Tensor) -> Tensor:
     Does nothing if it is there already, or on a GPU. A tensor in shared memory cannot be resized.
     """
     _functions._expect_tensor("share_memory_", self)
+    if self.is_sparse:
+        for part in (self._indices(), self._values()):
+            share_memory_(part)
+        return self
     if self.device.type == "cpu":
         _C._shared.share(self)
     return self

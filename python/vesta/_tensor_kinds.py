@@ -25,6 +25,10 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         >>> vesta.ones(1).new(2, 3).shape
         vesta.Size([2, 3])
     """
+    if self.is_sparse:
+        from .sparse import sparse_coo_tensor
+
+        return sparse_coo_tensor(*args, dtype=self.dtype, device=device or self.device)
     if len(args) == 1 and not isinstance(args[0], (int, _C.Size)):
         if isinstance(args[0], Tensor):
             return args[0].detach().to(self.dtype)
@@ -35,6 +39,8 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 def untyped_storage(self: Tensor) -> Any:
     """Returns the memory under the tensor, as bytes."""
+    if self.is_sparse:
+        raise NotImplementedError("untyped_storage: expected a dense tensor, got a sparse one. Use .to_dense().")
     from .storage import UntypedStorage
 
     return UntypedStorage._of(self.detach())
@@ -115,7 +121,7 @@ def _slots() -> Iterator[tuple[str, Any]]:
         yield method.__name__, method
     yield "typed_storage", storage
     yield "_typed_storage", storage
-    for name in ("is_conj", "is_neg", "is_distributed", "is_coalesced"):
+    for name in ("is_conj", "is_neg", "is_distributed"):
         yield name, _no
     for name in _NO_KIND:
         yield name, property(_no)

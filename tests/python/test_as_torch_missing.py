@@ -224,6 +224,31 @@ def test_stop_iteration_of_a_dataset_ends_the_pass(workers: int, tmp_path: Path)
     assert out == "[[0.0, 1.0], [2.0, 3.0]]\n"
 
 
+def test_a_loader_draws_from_the_programs_generators(tmp_path: Path) -> None:
+    """Samples go on with the program's random numbers, and leave them where the last sample did."""
+    out = program(
+        tmp_path,
+        """
+        import random
+        import numpy, torch
+        from torch.utils.data import DataLoader, Dataset
+
+        class Noise(Dataset):
+            def __len__(self):
+                return 3
+            def __getitem__(self, i):
+                return numpy.random.rand(), random.random()
+
+        numpy.random.seed(7), random.seed(7)
+        want = [(numpy.random.rand(), random.random()) for _ in range(4)]
+        numpy.random.seed(7), random.seed(7)
+        have = [(a.item(), b.item()) for a, b in DataLoader(Noise())]
+        print(have == want[:3], (numpy.random.rand(), random.random()) == want[3])
+        """,
+    )
+    assert out == "True True\n"
+
+
 def test_the_same_parameter_twice_is_a_warning(tmp_path: Path) -> None:
     out = program(
         tmp_path,

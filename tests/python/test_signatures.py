@@ -36,6 +36,9 @@ ALLOWED = {
     "true_divide": "the same forms as div",
     "true_divide_": "the same forms as div_",
     "copy_": "the form with async cannot be called: async is a keyword of Python",
+    "_indices": "a private name of PyTorch, which its table leaves out",
+    "_values": "a private name of PyTorch, which its table leaves out",
+    "to_sparse": "there is no layout but sparse_coo",
     "view": "view(dtype) is not there yet",
 }
 

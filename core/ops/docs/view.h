@@ -52,6 +52,18 @@ inline constexpr char view_as_complex[] =
     "view_as_complex(input): a real tensor of shape [*, 2], float32 or float64, as a complex one of shape [*] over "
     "the same memory. Error: a last dimension of another size or stride than 2 and 1, other strides that are odd.";
 inline constexpr char real[] = "real(input): the real part of a complex tensor, a view; a real tensor itself.";
+inline constexpr char unsqueeze_[] = "unsqueeze_(dim): unsqueeze(dim) in place: changes the tensor's geometry.";
+inline constexpr char _squeeze_[] = "squeeze_(dim=None): squeeze(dim) in place: changes the tensor's geometry.";
+inline constexpr char squeeze_[] = "squeeze_(dim=None): squeeze(dim) in place: changes the tensor's geometry.";
+inline constexpr char transpose_[] = "transpose_(dim0, dim1): transpose(dim0, dim1) in place: changes the geometry.";
+inline constexpr char swapaxes_[] = "swapaxes_(axis0, axis1): transpose_(axis0, axis1).";
+inline constexpr char t_[] = "t_(): t() in place: changes the tensor's geometry. Error: more than 2 dimensions.";
+inline constexpr char as_strided_[] =
+    "as_strided_(size, stride, storage_offset=None): as_strided(...) in place: changes the tensor's geometry.";
+inline constexpr char resize_[] =
+    "resize_(*size): gives the tensor these sizes, contiguous, over the same memory, which grows if it is too small; "
+    "new elements are uninitialised. Error: a tensor that requires grad, memory that is borrowed.";
+inline constexpr char resize_as_[] = "resize_as_(the_template): resize_(the_template.size()).";
 inline constexpr char imag[] = "imag(input): the imaginary part of a complex tensor, a view. Error: a real tensor.";
 
 }  // namespace vesta::doc

@@ -42,4 +42,20 @@
   OP(METHOD, Tensor, view_as_complex, (), (), no_method)                                                               \
   OP(METHOD, Tensor, real, (), (), composite, no_method)                                                               \
   OP(METHOD, Tensor, imag, (), (), composite, no_method)                                                               \
+  OP(METHOD, Tensor, unsqueeze_, (int64_t dim), (dim), composite, tensor_only)                                         \
+  OP(METHOD, Tensor, _squeeze_, (const MaybeDims& dim = {}), (dim), composite, hidden)                                 \
+  OP(FORM_METHOD, Tensor, squeeze_, all, (), (), _squeeze_(input, {}), tensor_only)                                    \
+  OP(FORM_METHOD, Tensor, squeeze_, dim, (int64_t dim), (dim), _squeeze_(input, dim), tensor_only)                     \
+  OP(FORM_METHOD, Tensor, squeeze_, dims, (IntList dim), (dim), _squeeze_(input, MaybeDims(IntSpan(dim))),             \
+     tensor_only)                                                                                                      \
+  OP(METHOD, Tensor, transpose_, (int64_t dim0, int64_t dim1), (dim0, dim1), composite, tensor_only)                   \
+  OP(FORM_METHOD, Tensor, swapaxes_, axes, (int64_t axis0, int64_t axis1), (axis0, axis1),                             \
+     transpose_(input, axis0, axis1), tensor_only)                                                                     \
+  OP(METHOD, Tensor, t_, (), (), composite, tensor_only)                                                               \
+  OP(METHOD, Tensor, as_strided_, (IntList size, IntList stride, MaybeInt storage_offset = {}),                        \
+     (size, stride, storage_offset), composite)                                                                        \
+  OP(METHOD, Tensor, resize_, (IntList size), (size), composite, tensor_only, no_gradient, memory_format)              \
+  OP(METHOD, Tensor, resize_as_, (const Tensor& the_template), (the_template), composite, no_gradient, any_device,     \
+     memory_format)                                                                                                    \
+  OP(ALIAS, swapdims_, transpose_)                                                                                     \
   OP(ALIAS, swapdims, transpose)

@@ -94,6 +94,13 @@ def _fetching(module: ModuleType) -> None:
     module.STOP_ENDS_THE_PASS = True  # type: ignore[attr-defined]
 
 
+def _loading(module: ModuleType) -> None:
+    """A loader without workers draws from the program's generators, so that a seed gives PyTorch's order of draws."""
+    from vesta.utils.data.seeding import CallersStates
+
+    module.Seeds = CallersStates  # type: ignore[attr-defined]
+
+
 def _modules(module: ModuleType) -> None:
     """``Module.compile`` does nothing."""
 
@@ -159,6 +166,7 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "vesta.optim.optimizer": _optimizers,
     "vesta.amp.autocast_mode": _autocast,
     "vesta.utils.data.fetch": _fetching,
+    "vesta.utils.data.iterator": _loading,
 }
 
 

@@ -44,7 +44,7 @@ REASONS = {
     "torch.ops": "operators of extensions are PyTorch's, and Vesta cannot load them",
     "torch.package": "Vesta does not pack programs; save a state_dict() instead",
     "torch.quantization": "Vesta has no quantized values; use float16 or bfloat16",
-    "torch.sparse": "Vesta has no sparse tensors",
+    "torch.sparse": "Vesta has sparse tensors in coordinate format alone",
     "torch.vmap": "Vesta does not transform functions; vesta.autograd.grad gives derivatives",
     "torch.utils.cpp_extension": "extensions are compiled against PyTorch's headers; Vesta's are another library's",
     "torch.utils.mobile_optimizer": "Vesta does not record programs",

@@ -68,3 +68,11 @@ class Adagrad(RuleOptimizer):
     ) -> None:
         state["sum"].add_(grad * grad)
         param.add_(grad / (state["sum"].sqrt().add_(group["eps"])), alpha=-lr / (1 + (step - 1) * group["lr_decay"]))
+
+    def _sparse_rule(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
+    ) -> None:
+        state["sum"].add_(grad.square())
+        divisor = state["sum"].sparse_mask(grad)._values().sqrt_().add_(group["eps"])
+        change = vesta.sparse_coo_tensor(grad._indices(), grad._values() / divisor, grad.shape, is_coalesced=True)
+        param.add_(change, alpha=-lr / (1 + (step - 1) * group["lr_decay"]))

@@ -240,9 +240,20 @@ class Optimizer(StateDictMixin):
         ):
             plan = self._plans[id(group)] = self._make_plan(group, params, present)
         for bucket in plan.buckets:
-            dense = len(bucket.places) == len(grads)
-            self._fused(group, bucket, grads if dense else [grads[i] for i in bucket.places])
+            whole = len(bucket.places) == len(grads)
+            chosen = grads if whole else [grads[i] for i in bucket.places]
+            try:
+                self._fused(group, bucket, chosen)
+            except NotImplementedError:  # before anything was changed
+                if not any(grad.is_sparse for grad in chosen):
+                    raise
+                self._update_sparse(group, bucket, chosen)
             bucket.first = False
+
+    def _update_sparse(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
+        """Updates one bucket with gradients of which some are sparse."""
+        name = type(self).__name__
+        raise RuntimeError(f"{name} does not support sparse gradients, please consider SparseAdam instead")
 
     def _make_plan(self, group: dict[str, Any], params: list[Tensor], present: list[bool]) -> _Plan:
         options = self._options(group)

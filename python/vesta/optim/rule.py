@@ -72,6 +72,13 @@ class RuleOptimizer(Optimizer):
         """Updates ``param`` and ``state`` in place; ``step`` counts from 1."""
         raise NotImplementedError
 
+    def _sparse_rule(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
+    ) -> None:
+        """Updates ``param`` and ``state`` in place by a coalesced sparse gradient."""
+        name = type(self).__name__
+        raise RuntimeError(f"{name} does not support sparse gradients, please consider SparseAdam instead")
+
     def _decayed(self, group: dict[str, Any], param: Tensor, grad: Tensor, lr: float) -> Tensor:
         """Applies the weight decay: to the gradient, or, if it is decoupled, to the parameter."""
         decay = group.get("weight_decay", 0)
@@ -99,6 +106,11 @@ class RuleOptimizer(Optimizer):
             step = state["step"].item()
             if group["maximize"]:
                 grad = -grad
+            if grad.is_sparse:
+                if group.get("weight_decay", 0) != 0:
+                    raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+                self._sparse_rule(group, param, grad.coalesce(), state, step, lr)
+                continue
             grad = self._decayed(group, param, grad, lr)
             if param.is_complex():  # the rules are those of real and imaginary parts
                 parts = {

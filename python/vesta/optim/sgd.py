@@ -88,6 +88,21 @@ class SGD(Optimizer):
                 self.state[param]["momentum_buffer"] = vesta.zeros_like(param).detach()
         return ([self.state[param]["momentum_buffer"] for param in params],)
 
+    def _update_sparse(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
+        for i, (param, grad) in enumerate(zip(bucket.params, grads)):
+            momenta = bucket.states[0][i : i + 1]
+            if not grad.is_sparse:
+                self._fused(group, _Bucket([0], [param], (momenta,), bucket.first), [grad])
+                continue
+            if group["weight_decay"] != 0:
+                raise RuntimeError("SGD: weight_decay option is not compatible with sparse gradients")
+            change = -grad if group["maximize"] else grad
+            if momenta:
+                (momentum,) = momenta
+                momentum.mul_(group["momentum"]).add_(change, alpha=1.0 if bucket.first else 1 - group["dampening"])
+                change = (momentum * group["momentum"]).add_(change) if group["nesterov"] else momentum
+            param.add_(change, alpha=-number(group["lr"]))
+
     def _fused(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
         _C._fused_sgd_(
             bucket.params,

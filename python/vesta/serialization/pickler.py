@@ -80,6 +80,9 @@ def _plain_tensor(tensor: Tensor) -> tuple[Any, ...]:
             stride,
             tensor.requires_grad,
         )
+    if tensor.is_sparse:
+        parts = (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())
+        return _named("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, parts)
     storage = TypedStorage(wrap_storage=UntypedStorage._of(tensor.detach()), dtype=tensor.dtype)
     arguments = (
         storage,
@@ -123,7 +126,7 @@ def _reduce_device(device: Any) -> tuple[Any, ...]:
 
 
 def _reduce_layout(layout: Any) -> tuple[Any, ...]:
-    return _named("torch.serialization", "_get_layout"), ("torch.strided",)
+    return _named("torch.serialization", "_get_layout"), (str(layout).replace("vesta.", "torch."),)
 
 
 def _reduce_dtype(dtype: Any) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "_rebuild_meta_tensor_no_storage",
     "_rebuild_parameter",
     "_rebuild_parameter_with_state",
+    "_rebuild_sparse_tensor",
     "_rebuild_tensor",
     "_rebuild_tensor_v2",
     "_rebuild_tensor_v3",
@@ -143,6 +144,21 @@ def _rebuild_tensor_v3(
     return _wants_grad(_resolve(_over(storage, dtype, storage_offset, size, stride), metadata), requires_grad)
 
 
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    if layout is not _C.sparse_coo:
+        raise NotImplementedError(
+            "load: expected a sparse tensor of the layout sparse_coo, got another one in the file."
+        )
+    if pending.marked is not None:
+        raise NotImplementedError("load: a sparse tensor in a file of PyTorch before 1.6 cannot be read.")
+    if not isinstance(data, tuple) or len(data) not in (3, 4) or not all(isinstance(t, Tensor) for t in data[:2]):
+        _fail("indices, values and sizes of a sparse tensor", type(data).__name__)
+    from vesta.sparse import sparse_coo_tensor
+
+    is_coalesced = len(data) == 4 and data[3] is True
+    return sparse_coo_tensor(data[0], data[1], _numbers(data[2], "sizes"), is_coalesced=is_coalesced)
+
+
 def _parameter(data: Any, requires_grad: Any) -> Parameter:
     if not isinstance(data, Tensor):
         _fail("a tensor in a parameter", type(data).__name__)
@@ -207,10 +223,12 @@ def _rebuild_device_tensor_from_numpy(data: Any, dtype: Any, device: Any, requir
 
 
 def _get_layout(name: Any) -> Any:
-    """Returns the layout of a name; there is one."""
-    if name not in ("torch.strided", "vesta.strided"):
-        raise NotImplementedError(f"load: expected the layout torch.strided, got {name!r:.40} in the file.")
-    return _C.strided
+    """Returns the layout of a name."""
+    layouts = {"strided": _C.strided, "sparse_coo": _C.sparse_coo}
+    found = layouts.get(name.removeprefix("torch.").removeprefix("vesta.")) if isinstance(name, str) else None
+    if found is None:
+        raise NotImplementedError(f"load: expected the layout strided or sparse_coo, got {name!r:.40} in the file.")
+    return found
 
 
 def size(values: Any = ()) -> Any:

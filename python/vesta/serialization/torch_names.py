@@ -44,7 +44,6 @@ _MISSING_DTYPES = (
 ).split()
 _MISSING_FUNCTIONS = {
     "torch._utils._rebuild_qtensor": "a quantized tensor",
-    "torch._utils._rebuild_sparse_tensor": "a sparse tensor",
     "torch._utils._rebuild_nested_tensor": "a nested tensor",
     "torch._utils._rebuild_wrapper_subclass": "a tensor subclass without memory of its own",
 }

@@ -51,7 +51,7 @@ def embedding(
         max_norm: rows with a larger norm are first scaled down to it, in place.
         norm_type: p of that norm.
         scale_grad_by_freq: divide the gradient of a row by how often it occurs in ``input``.
-        sparse: not available: there are no sparse gradients, ``True`` raises.
+        sparse: give ``weight`` a sparse gradient, which has the rows that were read only.
 
     Example::
 
@@ -59,10 +59,6 @@ def embedding(
         >>> vesta.nn.functional.embedding(vesta.tensor([[0, 2]]), vesta.zeros(3, 5)).shape
         vesta.Size([1, 2, 5])
     """
-    if sparse:
-        raise NotImplementedError(
-            f"embedding: expected sparse=False, got {sparse}. There are no sparse gradients; leave it out."
-        )
     if not isinstance(weight, Tensor):
         raise TypeError(f"embedding(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
     expect("embedding", "input", input, Tensor, "Tensor")
@@ -71,7 +67,7 @@ def embedding(
         expect("embedding", "max_norm", max_norm, (float, int), "float or None")
         expect("embedding", "norm_type", norm_type, (float, int), "float")
         _renorm(weight, input, max_norm, norm_type)
-    result = vesta.embedding(weight, input, -1 if padding_idx is None else padding_idx)
+    result = vesta.embedding(weight, input, -1 if padding_idx is None else padding_idx, False, sparse)
     if not scale_grad_by_freq or not result.requires_grad:
         return result
     flat = input.reshape(-1).to(vesta.int64)
@@ -132,8 +128,6 @@ def embedding_bag(
             )
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
-    if sparse:
-        raise NotImplementedError("embedding_bag: expected sparse=False, got True. There are no sparse gradients.")
     _check_mode(mode, scale_grad_by_freq, per_sample_weights)
     if input.dim() == 2:
         if offsets is not None:
@@ -158,7 +152,7 @@ def embedding_bag(
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
     bounds = _bounds(offsets, input.numel(), include_last_offset)
-    return _bags(weight, input, bounds, mode, scale_grad_by_freq, per_sample_weights, padding)
+    return _bags(weight, input, bounds, mode, scale_grad_by_freq, sparse, per_sample_weights, padding)
 
 
 def _bounds(offsets: Tensor, total: int, include_last_offset: bool) -> list[int]:
@@ -181,13 +175,14 @@ def _bags(
     bounds: list[int],
     mode: str,
     scale_grad_by_freq: bool,
+    sparse: bool,
     factors: Tensor | None,
     padding: int | None,
 ) -> Tensor:
     """Returns the sum, mean or maximum of each bag; an empty one gives zeros."""
     sizes = [high - low for low, high in zip(bounds, bounds[1:])]
     input = input[: bounds[-1]]
-    rows = embedding(input, weight, padding, scale_grad_by_freq=scale_grad_by_freq)
+    rows = embedding(input, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     counted = vesta.ones_like(input, dtype=weight.dtype) if padding is None else (input != padding).to(weight.dtype)
     if mode == "max":
         return _largest(rows, counted, sizes)

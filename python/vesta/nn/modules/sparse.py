@@ -24,7 +24,7 @@ class Embedding(Module):
         padding_idx: a row that starts at zero and gets no gradient; negative counts from the end.
         max_norm, norm_type: rows that are read and have a larger norm are scaled down to it, in place.
         scale_grad_by_freq: divide the gradient of a row by how often it was read.
-        sparse: not available: there are no sparse gradients, a call raises.
+        sparse: give the weight a sparse gradient, for ``SparseAdam``, ``SGD`` and ``Adagrad``.
 
     Shapes: input [...] of integers, output [..., E], ``weight`` [V, E], drawn from N(0, 1).
 

@@ -28,7 +28,7 @@ from typing import Any
 import vesta
 from vesta import _C
 
-__all__ = ["Seeds", "draw_seed"]
+__all__ = ["CallersStates", "Seeds", "draw_seed"]
 
 _COLLATE = 1 << 62  # added to a position: the collation of the batch that starts there
 _STREAM = 1 << 48  # positions of worker i's stream start at i times this
@@ -215,3 +215,19 @@ class Seeds:
                 random.setstate(saved[1])
             if known is not None:
                 self._numpy._rand.set_state(known)
+
+
+class CallersStates(Seeds):
+    """No seeding: samples draw from the caller's generators, one after the other, as in PyTorch without workers."""
+
+    def __init__(self) -> None:
+        self._place = None
+        self.seed = lambda position: None
+
+    def begin(self, base: int) -> None:
+        """Does nothing."""
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Leaves the generators as samples leave them."""
+        yield

@@ -1,0 +1,28 @@
+// Docs of the topic sparse: what help() and the reference show.
+#pragma once
+
+namespace vesta::doc {
+
+inline constexpr char _sparse_coo[] =
+    "_sparse_coo(indices, values, size, is_coalesced): the sparse tensor of `values` [nnz, *] at the places `indices` "
+    "[s, nnz], which are not checked.";
+inline constexpr char _sparse_values[] = "_sparse_values(input): the stored values, with a gradient.";
+inline constexpr char _indices[] = "_indices(): the indices [s, nnz] of a sparse tensor as they are stored.";
+inline constexpr char _values[] = "_values(): the values [nnz, *] of a sparse tensor as they are stored, no copy.";
+inline constexpr char indices[] =
+    "indices(): the indices [s, nnz] of a coalesced sparse tensor. Error: not coalesced, or dense.";
+inline constexpr char values[] =
+    "values(): the values [nnz, *] of a coalesced sparse tensor. Error: not coalesced, or dense.";
+inline constexpr char coalesce[] =
+    "coalesce(): the sparse tensor with every place once, in lexicographic order; values of equal places are added.";
+inline constexpr char to_dense[] =
+    "to_dense(dtype=None, *, masked_grad=None): the tensor with all of its elements in memory. Gradients reach the "
+    "stored "
+    "places only, whatever masked_grad says.";
+inline constexpr char to_sparse[] =
+    "to_sparse(sparse_dim=None): the nonzero elements as a sparse tensor; of its first `sparse_dim` dimensions (all).";
+inline constexpr char sparse_mask[] =
+    "sparse_mask(mask): the elements of a tensor at the places of the sparse tensor `mask`, as a sparse tensor.";
+inline constexpr char _sparse_sum[] = "_sparse_sum(input, dim): the sum over some dimensions, sparse if any is left.";
+
+}  // namespace vesta::doc

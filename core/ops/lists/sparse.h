@@ -1,0 +1,19 @@
+// The op list, sparse tensors: between dense tensors and coordinates. See README.md.
+#pragma once
+
+// clang-format off
+#define VESTA_OPS_SPARSE(OP)                                                                                           \
+  OP(FUNCTION, Tensor, _sparse_coo,                                                                                    \
+     (const Tensor& indices, const Tensor& values, IntList size, bool is_coalesced),                                   \
+     (indices, values, size, is_coalesced), hidden)                                                                    \
+  OP(METHOD, Tensor, _sparse_values, (), (), hidden)                                                                   \
+  OP(METHOD, Tensor, _indices, (), (), tensor_only, no_gradient)                                                       \
+  OP(METHOD, Tensor, _values, (), (), tensor_only, no_gradient)                                                        \
+  OP(METHOD, Tensor, indices, (), (), composite, tensor_only, no_gradient)                                             \
+  OP(METHOD, Tensor, values, (), (), composite, tensor_only)                                                           \
+  OP(METHOD, Tensor, coalesce, (), (), composite, tensor_only)                                                         \
+  OP(METHOD, Tensor, to_dense, (MaybeDType dtype = {}, Kw<MaybeBool> masked_grad = {}), (dtype, masked_grad),          \
+     composite, tensor_only)                                                                                           \
+  OP(METHOD, Tensor, to_sparse, (MaybeInt sparse_dim = {}), (sparse_dim), composite, tensor_only)                      \
+  OP(METHOD, Tensor, sparse_mask, (const Tensor& mask), (mask), composite, tensor_only)                                \
+  OP(METHOD, Tensor, _sparse_sum, (IntList dim), (dim), composite, hidden)

@@ -1,0 +1,418 @@
+// Sparse tensors by dense ops on their indices and values, for every device.
+//
+// Two ops record gradients here, _sparse_coo (of values) and _sparse_values (of a sparse tensor). What is made of them
+// and of dense ops needs no rule. Functions in the slot Layer::sparse run below the tape: there the op's own rule
+// holds.
+#include <vesta/core/ops/sparse.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <vesta/core/ops/activation.h>
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/define.h>
+#include <vesta/core/ops/docs/sparse.h>
+#include <vesta/core/ops/explog.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/index.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/promotion.h>
+#include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/register.h>
+#include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/trigonometric.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta {
+
+VESTA_DEFINE_OPS(VESTA_OPS_SPARSE)
+
+namespace {
+
+/// The elements of a product are gathered in pieces of about so many.
+constexpr int64_t kPiece = int64_t(1) << 22;
+
+Dims dense_sizes(IntSpan sizes, int64_t sparse_dims) { return Dims(sizes.subspan(size_t(sparse_dims))); }
+
+/// Returns the number of places in the sparse dimensions.
+int64_t places_of(IntSpan sizes, int64_t sparse_dims) {
+  return numel_of(sizes.first(size_t(sparse_dims)), "sparse tensor");
+}
+
+/// Returns the number of each place of `indices` [s, nnz] in row-major order of the first s sizes: [nnz].
+Tensor numbers_of(const Tensor& indices, IntSpan sizes) {
+  Tensor number = zeros(indices.size(1), DType::int64, indices.device());
+  for (int64_t d = 0; d < indices.size(0); ++d) {
+    number = add(mul(number, wrapped(sizes[size_t(d)])), select(indices, 0, d));
+  }
+  return number;
+}
+
+/// Returns the inverse of numbers_of: [s, nnz].
+Tensor indices_of(const Tensor& numbers, IntSpan sizes, int64_t sparse_dims) {
+  TensorVector rows(static_cast<size_t>(sparse_dims));
+  Tensor rest = numbers;
+  for (int64_t d = sparse_dims; d-- > 0;) {
+    rows[size_t(d)] = remainder(rest, wrapped(sizes[size_t(d)]));
+    rest = floor_divide(rest, wrapped(sizes[size_t(d)]));
+  }
+  if (rows.empty()) return zeros({{0, numbers.size(0)}}, DType::int64, numbers.device());
+  return stack(rows, 0);
+}
+
+/// Returns `t` with its first `count` dimensions as one.
+Tensor joined(const Tensor& t, int64_t count) {
+  Dims sizes{places_of(t.sizes(), count)};
+  for (int64_t n : t.sizes().subspan(size_t(count))) sizes.push_back(n);
+  return reshape(t, IntList(sizes));
+}
+
+const SparseParts& parts_of(const Tensor& t, const char* op) { return sparse_parts(t, op); }
+
+void check_same_sizes(const Tensor& a, const Tensor& b, const char* op) {
+  VESTA_CHECK(std::ranges::equal(a.sizes(), b.sizes()), runtime, op, ": expected sparse tensors of equal sizes, got ",
+              a.sizes(), " and ", b.sizes(), ".");
+}
+
+/// Adds alpha times a sparse tensor to a dense one of its sizes, in place.
+void add_elements(const Tensor& to, const Tensor& sparse, double alpha, const char* op) {
+  const SparseParts& p = parts_of(sparse, op);
+  const Tensor values = p.values.dtype() == to.dtype() ? p.values : p.values.to(to.dtype());
+  Tensor flat = to.is_contiguous() ? to : clone(to, "contiguous_format");
+  index_add_(joined(flat, sparse_dims(p)), 0, numbers_of(p.indices, to.sizes()), values, alpha);
+  if (!flat.is_same(to)) copy_(to, flat);
+}
+
+Tensor coalesced(const Tensor& t, const char* op) { return parts_of(t, op).coalesced ? t : coalesce(t); }
+
+/// Returns a sparse tensor with the places of `like` and other values.
+Tensor with_values(const Tensor& like, const Tensor& values, bool is_coalesced) {
+  return make_sparse(like.impl()->sparse_parts->indices, values, like.sizes(), is_coalesced);
+}
+
+/// Delivers the result of a pointwise call on sparse operands.
+Tensor deliver(const Tensor& result, const Out& out, const char* op) {
+  if (out.kind == Out::fresh) return result;
+  const Tensor& to = *out.tensor;
+  VESTA_CHECK(out.kind == Out::inplace && to.is_sparse() == result.is_sparse(), not_implemented, op,
+              ": expected a result of the operand's layout, which can be written in place; use ", op,
+              "() without out.");
+  VESTA_CHECK(result.dtype() == to.dtype(), runtime, op, ": result type ", result.dtype(),
+              " can't be cast to the desired output type ", to.dtype(), ".");
+  if (!result.is_sparse()) return copy_(to, result);
+  const SparseParts& p = *result.impl()->sparse_parts;
+  set_sparse_parts(to, p.indices, p.values, p.coalesced, op);
+  return to;
+}
+
+// ---- functions of Layer::sparse ----
+
+Tensor sum_of(const Tensor& a, const Tensor& b, double alpha, const Out& out, const char* op) {
+  check_same_sizes(a, b, op);
+  const DType joint = promote(a.dtype(), b.dtype());
+  if (!b.is_sparse()) {  // sparse + dense
+    VESTA_CHECK(out.kind == Out::fresh, runtime, op,
+                ": a sparse tensor cannot hold the sum with a dense one in place.");
+    Tensor r = alpha == 1 ? clone(b).to(joint) : mul(b, wrapped(alpha)).to(joint);
+    add_elements(r, a, 1, op);
+    return r;
+  }
+  if (!a.is_sparse()) {
+    const bool inplace = out.kind == Out::inplace;
+    VESTA_CHECK(out.kind != Out::given, not_implemented, op, ": out= takes no sparse operands.");
+    VESTA_CHECK(!inplace || joint == a.dtype(), runtime, op, ": result type ", joint,
+                " can't be cast to the desired output type ", a.dtype(), ".");
+    Tensor r = inplace ? a : a.dtype() == joint ? clone(a) : a.to(joint);
+    add_elements(r, b, alpha, op);
+    return r;
+  }
+  const SparseParts &p = parts_of(a, op), &q = parts_of(b, op);
+  VESTA_CHECK(sparse_dims(p) == sparse_dims(q), runtime, op, ": expected operands with as many sparse dimensions, got ",
+              sparse_dims(p), " and ", sparse_dims(q), ".");
+  Tensor other = q.values.to(joint);
+  if (alpha != 1) other = mul(other, wrapped(alpha)).to(joint);
+  const Tensor sum = make_sparse(cat({p.indices, q.indices}, 1), cat({p.values.to(joint), other}, 0), a.sizes(), false);
+  return deliver(sum, out, op);
+}
+Tensor add_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) { return sum_of(a, b, alpha, out, "add"); }
+Tensor sub_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) { return sum_of(a, b, -alpha, out, "sub"); }
+
+/// Applies a pointwise op to the elements of a sparse operand and of another: a number, a dense or a sparse tensor.
+template <auto& op>
+Tensor elementwise(const Tensor& a, const Tensor& b, bool sparse_divisor, Out out) {
+  const char* name = op.name;
+  if (!a.is_sparse()) {
+    VESTA_CHECK(sparse_divisor, not_implemented, name,
+                ": expected a dense divisor, got a sparse one. Convert it with "
+                ".to_dense().");
+    const Tensor exchanged = elementwise<op>(b, a, false, {});
+    return deliver(exchanged, out, name);
+  }
+  if (!b.is_sparse() && b.dim() == 0) {
+    const SparseParts& p = parts_of(a, name);
+    return deliver(with_values(a, op(p.values, b, Out{}), p.coalesced), out, name);
+  }
+  check_same_sizes(a, b, name);
+  VESTA_CHECK(!b.is_sparse() || sparse_divisor, not_implemented, name, ": expected a dense divisor, got a sparse one.");
+  const Tensor left = coalesced(a, name);
+  const SparseParts& p = parts_of(left, name);
+  const Tensor others = elements_at(b.is_sparse() ? to_dense(b) : b, p.indices);
+  return deliver(with_values(left, op(p.values, others, Out{}), true), out, name);
+}
+Tensor mul_sparse(const Tensor& a, const Tensor& b, Out out) { return elementwise<ops::mul>(a, b, true, out); }
+Tensor div_sparse(const Tensor& a, const Tensor& b, Out out) { return elementwise<ops::div>(a, b, false, out); }
+
+Tensor pow_sparse(const Tensor& a, const Tensor& b, Out out) {
+  VESTA_CHECK(a.is_sparse() && !b.is_sparse() && b.dim() == 0, not_implemented,
+              "pow: expected a sparse tensor and a number.");
+  VESTA_CHECK(b.item<double>() > 0, runtime, "pow: expected an exponent > 0 of a sparse tensor, got ", b.item<double>(),
+              ".");
+  const Tensor base = coalesced(a, "pow");
+  return deliver(with_values(base, ops::pow(parts_of(base, "pow").values, b, Out{}), true), out, "pow");
+}
+
+/// Applies a function with f(0) = 0 to the elements.
+template <auto& op>
+Tensor unary(const Tensor& t, Out out) {
+  const Tensor whole = coalesced(t, op.name);
+  return deliver(with_values(whole, op(parts_of(whole, op.name).values, Out{}), true), out, op.name);
+}
+template <auto&... unary_ops>
+void set_unary() {
+  (unary_ops.set_layer(Layer::sparse, &unary<unary_ops>), ...);
+}
+
+Tensor permute_sparse(const Tensor& t, IntList dims) {
+  const SparseParts& p = parts_of(t, "permute");
+  const size_t s = size_t(sparse_dims(p));
+  VESTA_CHECK(int64_t(dims.size()) == t.dim(), runtime, "permute: expected ", t.dim(), " dimensions, got ",
+              IntSpan(dims), ".");
+  Dims sizes, dense{0};
+  TensorVector rows;
+  std::vector<bool> seen(size_t(t.dim()));
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const auto from = size_t(wrap_dim(dims[i], t.dim(), "permute"));
+    VESTA_CHECK(!seen[from], runtime, "permute: duplicate dims are not allowed, got ", IntSpan(dims), ".");
+    VESTA_CHECK((i < s) == (from < s), runtime, "permute: cannot exchange sparse with dense dimensions, got ",
+                IntSpan(dims), " for ", s, " sparse ones.");
+    seen[from] = true;
+    sizes.push_back(t.size(int64_t(from)));
+    if (i < s) rows.push_back(select(p.indices, 0, int64_t(from)));
+    else dense.push_back(int64_t(from - s) + 1);
+  }
+  const bool in_order = std::is_sorted(dims.begin(), dims.begin() + int64_t(s));
+  const Tensor indices = rows.empty() ? p.indices : stack(rows, 0);
+  return make_sparse(indices, permute(p.values, IntList(dense)), sizes, p.coalesced && in_order);
+}
+Tensor transpose_sparse(const Tensor& t, int64_t dim0, int64_t dim1) {
+  Dims order(size_t(t.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[size_t(wrap_dim(dim0, t.dim(), "transpose"))], order[size_t(wrap_dim(dim1, t.dim(), "transpose"))]);
+  return permute_sparse(t, IntList(order));
+}
+
+/// Multiplies a sparse matrix [n, m] by a dense one [m, k].
+Tensor times_dense(const Tensor& a, const Tensor& b, const char* op) {
+  const SparseParts& p = parts_of(a, op);
+  VESTA_CHECK(a.dtype() == b.dtype(), runtime, op, ": expected m1 and m2 to have the same dtype, but got: ", a.dtype(),
+              " != ", b.dtype());
+  const Tensor rows = select(p.indices, 0, 0), columns = select(p.indices, 0, 1);
+  Tensor r = zeros({{a.size(0), b.size(1)}}, a.dtype(), a.device());
+  const int64_t step = std::max<int64_t>(1, kPiece / std::max<int64_t>(1, b.size(1)));
+  for (int64_t from = 0; from < nnz(p); from += step) {
+    const int64_t count = std::min(step, nnz(p) - from);
+    const Tensor factors = unsqueeze(narrow(p.values, 0, from, count), 1);
+    const Tensor terms = mul(factors, index_select(b, 0, narrow(columns, 0, from, count)));
+    index_add_(r, 0, narrow(rows, 0, from, count), terms, 1);
+  }
+  return r;
+}
+
+Tensor matmul_sparse(const Tensor& a, const Tensor& b) {
+  for (const Tensor* t : {&a, &b}) {
+    VESTA_CHECK(t->dim() == 2 || (!t->is_sparse() && t->dim() == 1), not_implemented,
+                "matmul: expected matrices beside sparse ones, got tensors of ", a.dim(), " and ", b.dim(),
+                " dimensions.");
+    VESTA_CHECK(!t->is_sparse() || sparse_dims(parts_of(*t, "matmul")) == 2, not_implemented,
+                "matmul: expected a sparse matrix with 2 sparse dimensions, got ",
+                t->is_sparse() ? sparse_dims(parts_of(*t, "matmul")) : 0, ".");
+  }
+  const int64_t inner = a.size(-1), other = b.size(b.dim() == 1 ? 0 : -2);
+  VESTA_CHECK(inner == other, runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes(), " and ", b.sizes(),
+              ")");
+  if (a.is_sparse() && b.is_sparse()) return to_sparse(times_dense(a, to_dense(b), "matmul"));
+  if (!a.is_sparse()) {  // (B^T A^T)^T
+    const Tensor left = a.dim() == 1 ? unsqueeze(a, 0) : a;
+    const Tensor r = transpose(times_dense(transpose(b, 0, 1), transpose(left, 0, 1), "matmul"), 0, 1);
+    return a.dim() == 1 ? _squeeze(r, MaybeDims(0)) : clone(r, "contiguous_format");
+  }
+  const Tensor r = times_dense(a, b.dim() == 1 ? unsqueeze(b, 1) : b, "matmul");
+  return b.dim() == 1 ? _squeeze(r, MaybeDims(1)) : r;
+}
+
+Tensor sum_sparse(const Tensor& t, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
+  const SparseParts& p = parts_of(t, "sum");
+  if (!dim || (*dim).empty()) return sum(p.values, {}, false, dtype);
+  VESTA_CHECK(!keepdim, not_implemented, "sum: keepdim is not available for sparse tensors.");
+  const Tensor r = _sparse_sum(t, *dim);
+  return dtype ? r.to(*dtype) : r;
+}
+
+Tensor clone_sparse(const Tensor& t, Text) {
+  const SparseParts& p = parts_of(t, "clone");
+  return make_sparse(clone(p.indices), clone(p.values), t.sizes(), p.coalesced);
+}
+Tensor convert_sparse(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
+  const SparseParts& p = parts_of(t, "to");
+  return make_sparse(_to_copy(p.indices, {}, device), _to_copy(p.values, dtype, device, non_blocking), t.sizes(),
+                     p.coalesced);
+}
+Tensor copy_sparse(const Tensor& to, const Tensor& from, bool) {
+  VESTA_CHECK(to.is_sparse() && from.is_sparse(), runtime,
+              "copy_: copy between dense and sparse tensors is not supported; use to_dense() or to_sparse().");
+  check_same_sizes(to, from, "copy_");
+  const SparseParts& p = *from.impl()->sparse_parts;
+  set_sparse_parts(to, _to_copy(p.indices, {}, to.device()), _to_copy(p.values, to.dtype(), to.device()), p.coalesced,
+                   "copy_");
+  return to;
+}
+Tensor zero_sparse(const Tensor& t) {
+  const SparseParts& p = parts_of(t, "zero_");
+  set_sparse_parts(t, narrow(p.indices, 1, 0, 0), narrow(p.values, 0, 0, 0), true, "zero_");
+  return t;
+}
+
+// ---- kernels ----
+
+Tensor make_kernel(const Tensor& indices, const Tensor& values, IntList size, bool is_coalesced) {
+  VESTA_CHECK(indices.dim() == 2 && indices.dtype() == DType::int64, runtime,
+              "sparse_coo_tensor: indices must be an int64 matrix, got ", indices.dtype(), " ", indices.sizes(), ".");
+  const int64_t s = indices.size(0);
+  VESTA_CHECK(s <= int64_t(size.size()) && values.dim() == int64_t(size.size()) - s + 1, runtime,
+              "sparse_coo_tensor: number of dimensions must be sparse_dim (", s, ") + dense_dim (", values.dim() - 1,
+              "), but got ", size.size());
+  Dims wanted{indices.size(1)};
+  for (int64_t n : dense_sizes(size, s)) wanted.push_back(n);
+  VESTA_CHECK(std::ranges::equal(values.sizes(), wanted), runtime,
+              "sparse_coo_tensor: values has incorrect size, "
+              "expected ",
+              IntSpan(wanted), ", got ", values.sizes());
+  places_of(size, s);
+  return make_sparse(indices.detach(), values.detach(), size, is_coalesced);
+}
+Tensor refuse_dense(const Tensor& input) { return sparse_parts(input, "values").values; }
+Tensor values_of(const Tensor& t) { return parts_of(t, "values").values.detach(); }
+Tensor stored_values(const Tensor& t) { return parts_of(t, "_values").values; }
+Tensor stored_indices(const Tensor& t) { return parts_of(t, "_indices").indices; }
+
+}  // namespace
+
+Tensor elements_at(const Tensor& t, const Tensor& indices) {
+  return index_select(joined(t, indices.size(0)), 0, numbers_of(indices, t.sizes()));
+}
+
+Tensor indices_composite(const Tensor& t) {
+  VESTA_CHECK(parts_of(t, "indices").coalesced, runtime,
+              "indices: Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
+  return _indices(t).detach();
+}
+Tensor values_composite(const Tensor& t) {
+  VESTA_CHECK(parts_of(t, "values").coalesced, runtime,
+              "values: Cannot get values on an uncoalesced tensor, please call .coalesce() first");
+  return _sparse_values(t);
+}
+
+Tensor coalesce_composite(const Tensor& t) {
+  const SparseParts& p = parts_of(t, "coalesce");
+  if (p.coalesced) return t;
+  const auto [sorted, order] = sort(numbers_of(p.indices, t.sizes()), MaybeBool(true), 0);
+  const int64_t n = nnz(p);
+  const Tensor first =
+      cat({full(1, true, DType::bool_, t.device()), ne(narrow(sorted, 0, 1, n - 1), narrow(sorted, 0, 0, n - 1))}, 0);
+  const Tensor group = sub(cumsum(first, 0), wrapped(int64_t(1)));
+  const Tensor places = masked_select(sorted, first);
+  const Tensor values = index_select(_sparse_values(t), 0, order);
+  Dims sizes(values.sizes());
+  sizes[0] = places.size(0);
+  const Tensor total = index_add(zeros(sizes, values.dtype(), values.device()), 0, group, values, 1);
+  return _sparse_coo(indices_of(places, t.sizes(), sparse_dims(p)), total, IntList(t.sizes()), true);
+}
+
+Tensor to_dense_composite(const Tensor& t, MaybeDType dtype, MaybeBool) {
+  if (!t.is_sparse()) return dtype ? t.to(*dtype) : t;
+  const SparseParts& p = *t.impl()->sparse_parts;
+  const Tensor values = dtype ? _sparse_values(t).to(*dtype) : _sparse_values(t);
+  const Tensor blank = zeros(t.sizes(), values.dtype(), t.device());
+  const Tensor flat = joined(blank, sparse_dims(p));
+  return reshape(index_add(flat, 0, numbers_of(p.indices, t.sizes()), values, 1), IntList(t.sizes()));
+}
+
+Tensor to_sparse_composite(const Tensor& t, MaybeInt sparse_dim) {
+  if (t.is_sparse()) return t;
+  const int64_t s = sparse_dim.value_or(t.dim());
+  VESTA_CHECK(s >= 0 && s <= t.dim() && (s > 0 || t.dim() == 0), runtime,
+              "to_sparse: expected a number of sparse dimensions from 1 to ", t.dim(), ", got ", s, ".");
+  if (t.dim() == 0) return _sparse_coo(zeros({{0, 1}}, DType::int64, t.device()), unsqueeze(t, 0), {}, true);
+  const Tensor flat = joined(t, s);
+  Tensor filled = ne(flat.detach(), wrapped(int64_t(0)));
+  if (filled.dim() > 1) filled = any(reshape(filled, {filled.size(0), -1}), 1);
+  const Tensor numbers = reshape(nonzero(filled), {-1});
+  return _sparse_coo(indices_of(numbers, t.sizes(), s), index_select(flat, 0, numbers), IntList(t.sizes()), true);
+}
+
+Tensor sparse_mask_composite(const Tensor& t, const Tensor& mask) {
+  const SparseParts& p = parts_of(mask, "sparse_mask");
+  check_same_sizes(t, mask, "sparse_mask");
+  return _sparse_coo(p.indices, elements_at(to_dense(t), p.indices), IntList(t.sizes()), p.coalesced);
+}
+
+Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
+  const SparseParts& p = parts_of(t, "sum");
+  const int64_t s = sparse_dims(p);
+  std::vector<bool> summed(size_t(t.dim()));
+  for (int64_t d : dim) summed[size_t(wrap_dim(d, t.dim(), "sum"))] = true;
+  Dims sizes, dense;
+  TensorVector rows;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (summed[size_t(d)]) {
+      if (d >= s) dense.push_back(d - s + 1);
+      continue;
+    }
+    sizes.push_back(t.size(d));
+    if (d < s) rows.push_back(select(p.indices, 0, d));
+  }
+  Tensor values = _sparse_values(t);
+  if (!dense.empty()) values = sum(values, MaybeDims(dense));
+  if (rows.empty()) return sum(values, MaybeDims(0));
+  return _sparse_coo(stack(rows, 0), values, IntList(sizes), false);
+}
+
+void register_sparse_ops() {
+  ops::_sparse_coo.set_kernel(&make_kernel);
+  ops::_sparse_values.set_kernel(&refuse_dense);
+  ops::_values.set_kernel(&refuse_dense);
+  ops::_indices.set_kernel(&refuse_dense);
+  ops::_sparse_values.set_layer(Layer::sparse, &values_of);
+  ops::_values.set_layer(Layer::sparse, &stored_values);
+  ops::_indices.set_layer(Layer::sparse, &stored_indices);
+
+  ops::add.set_layer(Layer::sparse, &add_sparse);
+  ops::sub.set_layer(Layer::sparse, &sub_sparse);
+  ops::mul.set_layer(Layer::sparse, &mul_sparse);
+  ops::div.set_layer(Layer::sparse, &div_sparse);
+  ops::pow.set_layer(Layer::sparse, &pow_sparse);
+  set_unary<ops::neg, ops::abs, ops::sqrt, ops::square, ops::sign, ops::sin, ops::tan, ops::asin, ops::atan, ops::sinh,
+            ops::tanh, ops::asinh, ops::atanh, ops::expm1, ops::log1p, ops::relu, ops::floor, ops::ceil>();
+  ops::permute.set_layer(Layer::sparse, &permute_sparse);
+  ops::transpose.set_layer(Layer::sparse, &transpose_sparse);
+  ops::matmul.set_layer(Layer::sparse, &matmul_sparse);
+  ops::sum_dim.set_layer(Layer::sparse, &sum_sparse);
+  ops::clone.set_layer(Layer::sparse, &clone_sparse);
+  ops::_to_copy.set_layer(Layer::sparse, &convert_sparse);
+  ops::copy_.set_layer(Layer::sparse, &copy_sparse);
+  ops::zero_.set_layer(Layer::sparse, &zero_sparse);
+}
+
+}  // namespace vesta

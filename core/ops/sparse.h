@@ -1,0 +1,14 @@
+// Sparse tensors: what makes them, takes them apart, and the functions that ops have for sparse operands.
+#pragma once
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/sparse.h>
+#include <vesta/core/sparse.h>
+
+namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_SPARSE)
+
+/// Returns the elements of dense `t` at `indices` [s, nnz] of its first s dimensions: [nnz, *].
+VESTA_API Tensor elements_at(const Tensor& t, const Tensor& indices);
+
+}  // namespace vesta

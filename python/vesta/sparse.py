@@ -1,0 +1,265 @@
+"""Sparse tensors in coordinate format (COO): ``torch.sparse``.
+
+A sparse tensor has ``indices()`` [s, nnz] and ``values()`` [nnz, *]: what is stored, and where in the first s
+dimensions. Everything else is zero. It is a ``Tensor`` with the layout ``vesta.sparse_coo``: sums, products with numbers, dense and
+sparse tensors, matrix products, ``sum``, ``transpose``, ``coalesce()``, ``to_dense()`` and their gradients work;
+what does not, raises and says so. The gradient of ``nn.Embedding(sparse=True)`` is one.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from . import _C
+from ._arguments import checked
+from ._C import Tensor, _private
+
+__all__ = ["addmm", "log_softmax", "mm", "softmax", "sparse_coo_tensor", "spmm", "sum"]
+
+#: The dtypes of the classes that older programs call: ``sparse.FloatTensor(indices, values, size)``.
+_TYPES = {
+    "FloatTensor": _C.float32,
+    "DoubleTensor": _C.float64,
+    "HalfTensor": _C.float16,
+    "BFloat16Tensor": _C.bfloat16,
+    "LongTensor": _C.int64,
+    "IntTensor": _C.int32,
+    "ShortTensor": _C.int16,
+    "CharTensor": _C.int8,
+    "ByteTensor": _C.uint8,
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the constructor of sparse tensors of one dtype."""
+    if name not in _TYPES:
+        raise AttributeError(f"module 'vesta.sparse' has no attribute {name!r}")
+    return functools.partial(sparse_coo_tensor, dtype=_TYPES[name])
+
+
+def sparse_coo_tensor(
+    indices: Any,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """Returns the sparse tensor of ``values`` [nnz, *] at the places ``indices`` [s, nnz].
+
+    Args:
+        indices: integers: column k says where ``values[k]`` stands in the first s dimensions. A place may occur more
+            than once; its values add up. Sizes alone, ``sparse_coo_tensor((2, 3))``, give a tensor of zeros.
+        values: a tensor, or numbers.
+        size: the sizes of all dimensions; without it the smallest that hold the indices.
+        is_coalesced: promises that every place occurs once, in lexicographic order.
+        pin_memory, check_invariants: accepted for PyTorch's sake; indices are always checked.
+
+    Raises:
+        RuntimeError: an index out of range, or sizes that do not fit.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
+    if values is None:
+        return _zeros(tuple(indices) if size is None else tuple(size), dtype, device, requires_grad)
+    if isinstance(values, Tensor):
+        made = values if dtype is None and device is None else values.to(device or values.device, dtype or values.dtype)
+    else:
+        made = _C.tensor(values, dtype=dtype, device=device)
+    where = indices if isinstance(indices, Tensor) else _C.tensor(indices)
+    if where.numel() == 0 and where.dim() == 1:
+        where = where.reshape(1, 0)
+    if where.is_floating_point() or where.is_complex():
+        raise RuntimeError(f"sparse_coo_tensor: indices must be integers, got {where.dtype}.")
+    if where.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
+    where = where.to(made.device, _C.int64)
+    if made.dim() == 0:
+        made = made.expand(where.size(1))
+    if made.size(0) != where.size(1):
+        raise RuntimeError(
+            f"sparse_coo_tensor: expected as many values as indices, got {made.size(0)} and {where.size(1)}."
+        )
+    if size is None:
+        found = where.max(1).values + 1 if where.size(1) else where.new_zeros((where.size(0),))
+        shape = (*found.tolist(), *made.shape[1:])
+    else:
+        shape = tuple(int(n) for n in size)
+    _check_range(where, shape)
+    result = _private._sparse_coo(where, made, shape, bool(is_coalesced))
+    return result.detach().requires_grad_() if requires_grad else result
+
+
+def _zeros(size: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    where = _C._ops.zeros((len(size), 0), dtype=_C.int64, device=device)
+    result = _private._sparse_coo(where, _C._ops.zeros((0,), dtype=dtype, device=device), size, True)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _check_range(where: Tensor, shape: tuple[int, ...]) -> None:
+    """Raises RuntimeError for an index that is negative or too large."""
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"sparse_coo_tensor: expected sizes >= 0, got {list(shape)}.")
+    if where.size(0) > len(shape):
+        raise RuntimeError(
+            f"number of dimensions must be sparse_dim ({where.size(0)}) + dense_dim, but got {len(shape)}"
+        )
+    if where.numel() == 0:
+        return
+    for dim, (low, high) in enumerate(zip(where.min(1).values.tolist(), where.max(1).values.tolist())):
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {dim}")
+        if high >= shape[dim]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found index {high}"
+            )
+
+
+@checked
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
+    """Returns the product of two matrices, at least one of them sparse; of two sparse ones, sparse.
+
+    The gradient of a sparse matrix is sparse, with its places.
+
+    Raises:
+        RuntimeError: sizes that do not fit, or two dense matrices.
+
+    Example::
+
+        >>> import vesta
+        >>> a = vesta.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
+        >>> vesta.sparse.mm(a, vesta.ones(2, 1))
+        tensor([[2.],
+                [3.]])
+    """
+    if reduce not in (None, "sum"):
+        raise NotImplementedError(f"sparse.mm: expected 'sum', got {reduce!r} (reduce).")
+    if not mat1.is_sparse and not mat2.is_sparse:
+        raise RuntimeError("sparse.mm: expected a sparse matrix, got two dense ones. Use vesta.mm.")
+    return _C._ops.mm(mat1, mat2)
+
+
+@checked
+def spmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """Returns ``mm(mat1, mat2)``; two dense matrices are taken too."""
+    return _C._ops.mm(mat1, mat2)
+
+
+@checked
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    """Returns ``beta * mat + alpha * (mat1 @ mat2)`` for a sparse ``mat1``.
+
+    Example::
+
+        >>> import vesta
+        >>> a = vesta.sparse_coo_tensor([[0], [1]], [2.0], (2, 2))
+        >>> vesta.sparse.addmm(vesta.ones(2, 1), a, vesta.ones(2, 1))
+        tensor([[3.],
+                [1.]])
+    """
+    return mat * beta + mm(mat1, mat2) * alpha
+
+
+@checked
+def sum(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None, dtype: _C.dtype | None = None) -> Tensor:
+    """Returns the sum of all elements, or over some dimensions: sparse if a sparse dimension is left.
+
+    Example::
+
+        >>> import vesta
+        >>> a = vesta.sparse_coo_tensor([[0, 1], [1, 1]], [2.0, 3.0], (2, 2))
+        >>> vesta.sparse.sum(a)
+        tensor(5.)
+        >>> vesta.sparse.sum(a, 0).to_dense()
+        tensor([0., 5.])
+    """
+    if dim is None:
+        return input.sum(dtype=dtype)
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    made = _private._sparse_sum(input, dims) if input.is_sparse else input.sum(dims)
+    return made if dtype is None else made.to(dtype)
+
+
+@checked
+def softmax(input: Tensor, dim: int, *, dtype: _C.dtype | None = None) -> Tensor:
+    """Returns the softmax along ``dim`` over the elements that are stored: a sparse tensor with the same places.
+
+    Example::
+
+        >>> import vesta
+        >>> a = vesta.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
+        >>> vesta.sparse.softmax(a, 1).values()
+        tensor([0.5000, 0.5000])
+    """
+    where, values, shape = _coordinates("softmax", input, dtype)
+    group, count = _groups(where, shape, dim)
+    shifted = (values - _largest(values, group, count)[group]).exp()
+    total = shifted.new_zeros((count, *shifted.shape[1:])).index_add(0, group, shifted)
+    return _private._sparse_coo(where, shifted / total[group], shape, True)
+
+
+@checked
+def log_softmax(input: Tensor, dim: int, *, dtype: _C.dtype | None = None) -> Tensor:
+    """Returns the logarithm of ``softmax(input, dim)`` at the places that are stored.
+
+    Example::
+
+        >>> import vesta
+        >>> a = vesta.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
+        >>> vesta.sparse.log_softmax(a, 1).values()
+        tensor([-0.6931, -0.6931])
+    """
+    where, values, shape = _coordinates("log_softmax", input, dtype)
+    group, count = _groups(where, shape, dim)
+    shifted = values - _largest(values, group, count)[group]
+    total = shifted.new_zeros((count, *shifted.shape[1:])).index_add(0, group, shifted.exp())
+    return _private._sparse_coo(where, shifted - total.log()[group], shape, True)
+
+
+def _coordinates(op: str, input: Tensor, dtype: Any) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+    if not input.is_sparse:
+        raise RuntimeError(f"sparse.{op}: expected a sparse tensor, got a dense one (input).")
+    whole = input.coalesce()
+    values = whole.values()
+    return whole.indices(), values if dtype is None else values.to(dtype), tuple(input.shape)
+
+
+def _groups(where: Tensor, shape: tuple[int, ...], dim: int) -> tuple[Tensor, int]:
+    """Returns the number of the line along ``dim`` that each element lies in, and how many lines there are."""
+    if not -len(shape) <= dim < len(shape):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got {dim})"
+        )
+    dim %= len(shape)
+    if dim >= where.size(0):
+        raise NotImplementedError(f"sparse.softmax: expected a sparse dimension, got the dense dimension {dim} (dim).")
+    number, count = where.new_zeros((where.size(1),)), 1
+    for other, size in enumerate(shape[: where.size(0)]):
+        if other != dim:
+            number, count = number * size + where[other], count * size
+    lines, group = _unique(number)
+    return group, lines
+
+
+def _unique(number: Tensor) -> tuple[int, Tensor]:
+    from ._shape_functions import unique
+
+    found, inverse = unique(number, return_inverse=True)
+    return found.numel(), inverse
+
+
+def _largest(values: Tensor, group: Tensor, count: int) -> Tensor:
+    """Returns the maximum of each group, without a gradient."""
+    plain = values.detach()
+    start = plain.new_full((count, *plain.shape[1:]), float("-inf"))
+    return start.index_reduce(0, group, plain, "amax")

@@ -1,0 +1,320 @@
+"""Sparse tensors: against dense ones and NumPy, on the CPU and on the emulated device."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import vesta
+from vesta import nn
+
+DEVICES = ["cpu", *(["cuda"] if vesta.cuda.is_available() else [])]
+
+
+def random_sparse(rng: np.random.Generator, *shape: int, nnz: int = 9, dense: int = 0, device: str = "cpu") -> Any:
+    """Returns a sparse float64 tensor, whose places may repeat, and its elements as an array."""
+    split = len(shape) - dense
+    where = np.stack([rng.integers(0, n, nnz) for n in shape[:split]])
+    values = rng.standard_normal((nnz, *shape[split:]))
+    whole = np.zeros(shape)
+    np.add.at(whole, tuple(where), values)
+    return vesta.sparse_coo_tensor(where, values, shape, device=device), whole
+
+
+def dense(x: Any) -> np.ndarray:
+    return (x.to_dense() if x.is_sparse else x).detach().cpu().numpy()
+
+
+def saved(x: Any) -> Any:
+    """Returns what a file of x gives."""
+    file = io.BytesIO()
+    vesta.save(x, file)
+    file.seek(0)
+    return vesta.load(file)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shape, hybrid", [((4, 5), 0), ((6,), 0), ((3, 4, 2), 1), ((2, 3, 4), 0), ((5, 3, 2), 2)])
+def test_coalesced_and_dense(rng: np.random.Generator, shape: tuple[int, ...], hybrid: int, device: str) -> None:
+    x, want = random_sparse(rng, *shape, dense=hybrid, device=device)
+    assert x.is_sparse and x.layout == vesta.sparse_coo and x.device.type == device
+    assert (x.sparse_dim(), x.dense_dim(), x._nnz()) == (len(shape) - hybrid, hybrid, 9)
+    np.testing.assert_allclose(dense(x), want, atol=1e-15)
+    whole = x.coalesce()
+    assert whole.is_coalesced() and not x.is_coalesced()
+    numbers = np.ravel_multi_index(tuple(whole.indices().cpu().numpy()), shape[: len(shape) - hybrid])
+    assert (np.diff(numbers) > 0).all()
+    np.testing.assert_allclose(dense(whole), want, atol=1e-15)
+    back = vesta.tensor(want, device=device).to_sparse(len(shape) - hybrid)
+    np.testing.assert_array_equal(dense(back), want)
+    assert back._nnz() == whole._nnz()
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("kinds", ["ss", "ds", "sd"])
+def test_sums_and_products(rng: np.random.Generator, name: str, kinds: str) -> None:
+    a, b = random_sparse(rng, 4, 5), random_sparse(rng, 4, 5)
+    left, right = (x if kind == "s" else vesta.tensor(want) for kind, (x, want) in zip(kinds, (a, b)))
+    result = BINARY[name](left, right)
+    assert result.is_sparse == (kinds == "ss" or name == "mul")
+    np.testing.assert_allclose(dense(result), BINARY[name](a[1], b[1]), atol=1e-15)
+
+
+def test_numbers_and_functions(rng: np.random.Generator) -> None:
+    x, want = random_sparse(rng, 4, 5)
+    for made, expected in (
+        (x * 3, want * 3),
+        (2 * x, want * 2),
+        (x / 4, want / 4),
+        (-x, -want),
+        (x.abs(), np.abs(want)),
+        (x.pow(2), want**2),
+        (x.sin(), np.sin(want)),
+        (x.t(), want.T),
+        (x.transpose(0, 1), want.T),
+        (x.float(), want.astype("f")),
+        (x.clone(), want),
+    ):
+        assert made.is_sparse
+        np.testing.assert_allclose(dense(made), expected, rtol=1e-6, atol=1e-15)
+    np.testing.assert_allclose(x.sum().item(), want.sum(), atol=1e-14)
+    np.testing.assert_allclose(dense(vesta.sparse.sum(x, 1)), want.sum(1), atol=1e-14)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_matrix_products(rng: np.random.Generator, device: str) -> None:
+    a, want = random_sparse(rng, 4, 5, device=device)
+    b, other = random_sparse(rng, 5, 3, device=device)
+    m = rng.standard_normal((5, 3))
+    right = vesta.tensor(m, device=device)
+    for made in (
+        a @ right,
+        vesta.mm(a, right),
+        vesta.sparse.mm(a, right),
+        vesta.matmul(a, right),
+        vesta.spmm(a, right),
+    ):
+        np.testing.assert_allclose(dense(made), want @ m, atol=1e-14)
+    np.testing.assert_allclose(dense(a @ right[:, 0]), want @ m[:, 0], atol=1e-14)
+    np.testing.assert_allclose(dense(right.t() @ a.t()), (want @ m).T, atol=1e-14)
+    np.testing.assert_allclose(dense(a @ b), want @ other, atol=1e-14)
+    start = vesta.ones(4, 3, dtype=vesta.float64, device=device)
+    np.testing.assert_allclose(
+        dense(vesta.sparse.addmm(start, a, right, beta=2, alpha=3)), 2 + 3 * (want @ m), atol=1e-13
+    )
+    np.testing.assert_allclose(dense(vesta.addmm(start, a, right)), 1 + want @ m, atol=1e-13)
+
+
+def test_gradients(rng: np.random.Generator) -> None:
+    """Gradients reach values, dense factors and sparse leaves; those of sparse factors are sparse."""
+    where = vesta.tensor([[0, 1, 1, 3], [2, 0, 4, 2]])
+    values = vesta.tensor(rng.standard_normal(4), requires_grad=True)
+    m = vesta.tensor(rng.standard_normal((5, 3)), requires_grad=True)
+
+    def loss(values: Any, m: Any) -> Any:
+        a = vesta.sparse_coo_tensor(where, values, (4, 5))
+        return ((a @ m) ** 2).sum() + (a * a).coalesce().values().sum() + (a.to_dense() * 2).sum() + a.sum()
+
+    assert vesta.autograd.gradcheck(loss, (values, m))
+    assert vesta.autograd.gradgradcheck(loss, (values, m))
+
+    leaf = vesta.sparse_coo_tensor(where, values.detach(), (4, 5), requires_grad=True)
+    vesta.sparse.mm(leaf, m.detach()).sum().backward()
+    assert leaf.grad.is_sparse
+    full = np.zeros((4, 5))
+    full[tuple(where.numpy())] = np.repeat(m.detach().numpy().sum(1)[None], 4, 0)[tuple(where.numpy())]
+    np.testing.assert_allclose(dense(leaf.grad), full, atol=1e-14)
+
+
+def test_in_place(rng: np.random.Generator) -> None:
+    x, want = random_sparse(rng, 4, 5)
+    y, other = random_sparse(rng, 4, 5)
+    total = vesta.zeros(4, 5, dtype=vesta.float64)
+    assert total.add_(x, alpha=2) is total
+    total.t().add_(y.t())
+    np.testing.assert_allclose(total.numpy(), 2 * want + other, atol=1e-14)
+    version = x._version
+    x.add_(y).mul_(3)
+    assert x._version > version
+    np.testing.assert_allclose(dense(x), 3 * (want + other), atol=1e-14)
+    z = x.detach()
+    z.zero_()
+    assert x._nnz() == 0 and not dense(x).any()
+
+
+@pytest.mark.parametrize("mode", ["embedding", "sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 3])
+def test_embedding_gradients(mode: str, padding: int | None) -> None:
+    tables = []
+    for sparse in (True, False):
+        vesta.manual_seed(0)
+        if mode == "embedding":
+            table: Any = nn.Embedding(10, 3, padding_idx=padding, sparse=sparse)
+        else:
+            table = nn.EmbeddingBag(10, 3, mode=mode, padding_idx=padding, sparse=sparse)
+        tables.append(table)
+        for _ in range(2):  # the second is added to the first
+            (table(vesta.tensor([[1, 3, 1], [4, 3, 9]])) ** 2).sum().backward()
+    assert tables[0].weight.grad.is_sparse and not tables[1].weight.grad.is_sparse
+    np.testing.assert_allclose(dense(tables[0].weight.grad), dense(tables[1].weight.grad), rtol=1e-6)
+
+
+def test_dense_and_sparse_gradients_of_one_leaf() -> None:
+    for order in (0, 1):
+        weight = vesta.ones(4, 2, requires_grad=True)
+        parts = [nn.functional.embedding(vesta.tensor([1, 1]), weight, sparse=True).sum(), weight.sum()]
+        for part in parts[::-1] if order else parts:
+            part.backward()
+        np.testing.assert_array_equal(dense(weight.grad), [[1, 1], [3, 3], [1, 1], [1, 1]])
+    weight.grad = None
+    (nn.functional.embedding(vesta.tensor([1, 1]), weight, sparse=True).sum() + weight.sum()).backward()
+    np.testing.assert_array_equal(dense(weight.grad), [[1, 1], [3, 3], [1, 1], [1, 1]])
+
+
+OPTIMIZERS = {
+    "SGD": lambda p: vesta.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: vesta.optim.SGD(p, lr=0.1, momentum=0.9),
+    "nesterov": lambda p: vesta.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "Adagrad": lambda p: vesta.optim.Adagrad(p, lr=0.1),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_sparse_step_is_the_dense_one(name: str) -> None:
+    results = []
+    for sparse in (True, False):
+        vesta.manual_seed(0)
+        table = nn.Sequential(nn.Embedding(6, 2, sparse=sparse), nn.Linear(2, 1))
+        optimizer = OPTIMIZERS[name](table.parameters())
+        for step in range(4):
+            optimizer.zero_grad()
+            (table(vesta.tensor([step, 2, 2])) ** 2).sum().backward()
+            optimizer.step()
+        results.append(np.concatenate([p.detach().numpy().ravel() for p in table.parameters()]))
+    np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+def test_sparse_adam() -> None:
+    """Against the formula, written for the rows that had a gradient."""
+    vesta.manual_seed(0)
+    table = nn.Embedding(5, 2, sparse=True)
+    p = table.weight.detach().numpy().astype(np.float64)
+    m, v = np.zeros_like(p), np.zeros_like(p)
+    optimizer = vesta.optim.SparseAdam(table.parameters(), lr=0.01)
+    for t in range(1, 5):
+        rows = [0, 3, 3] if t % 2 else [2]
+        optimizer.zero_grad()
+        (table(vesta.tensor(rows)) ** 2).sum().backward()
+        optimizer.step()
+        g = np.zeros_like(p)
+        np.add.at(g, rows, 2 * p[rows])
+        r = sorted(set(rows))
+        m[r] = 0.9 * m[r] + 0.1 * g[r]
+        v[r] = 0.999 * v[r] + 0.001 * g[r] ** 2
+        p[r] -= 0.01 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t) * m[r] / (np.sqrt(v[r]) + 1e-8)
+    np.testing.assert_allclose(table.weight.detach().numpy(), p, rtol=1e-5)
+    state = copy.deepcopy(optimizer.state_dict())
+    vesta.optim.SparseAdam(table.parameters(), lr=0.01).load_state_dict(state)
+
+
+def test_softmax(rng: np.random.Generator) -> None:
+    x = vesta.sparse_coo_tensor([[0, 0, 1, 1, 1], [0, 2, 0, 1, 2]], [1.0, 2.0, 3.0, 0.5, 1.5], (3, 3))
+    for dim in (0, 1):
+        hidden = np.where(dense(x) == 0, -np.inf, dense(x))
+        exponentials = np.exp(hidden)
+        want = exponentials / np.maximum(exponentials.sum(dim, keepdims=True), 1e-30)
+        np.testing.assert_allclose(dense(vesta.sparse.softmax(x, dim)), want, rtol=1e-6)
+        made = vesta.sparse.log_softmax(x, dim)
+        np.testing.assert_allclose(made.values().exp().numpy(), want[tuple(made.indices().numpy())], rtol=1e-6)
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "an op without a sparse form": (lambda x: x.exp(), "exp: expected dense tensors"),
+    "cumsum": (lambda x: x.cumsum(0), "cumsum"),
+    "reshape": (lambda x: x.reshape(-1), "sparse"),
+    "numpy": (lambda x: x.numpy(), "sparse"),
+    "np.asarray": (lambda x: np.asarray(memoryview(x)), "sparse"),
+    "item": (lambda x: x.item(), "item"),
+    "tolist": (lambda x: x.tolist(), "tolist"),
+    "data_ptr": (lambda x: x.data_ptr(), "data_ptr"),
+    "stride": (lambda x: x.stride(), "stride"),
+    "storage": (lambda x: x.untyped_storage(), "sparse"),
+    "dlpack": (lambda x: x.__dlpack__(), "sparse"),
+    "index": (lambda x: x[0], "sparse"),
+    "write": (lambda x: x.__setitem__(0, 1.0), "sparse"),
+    "values of repeated places": (lambda x: x.values(), "coalesce"),
+    "indices of repeated places": (lambda x: x.indices(), "coalesce"),
+    "shapes": (lambda x: x + vesta.sparse_coo_tensor([[0], [0]], [1.0], (2, 2)), "sizes"),
+    "a product of wrong sizes": (lambda x: x @ vesta.ones(4, 2, dtype=vesta.float64), "shapes"),
+    "a dtype": (lambda x: x @ vesta.ones(5, 2), "dtype"),
+    "linear": (lambda x: nn.functional.linear(x, vesta.ones(2, 5, dtype=vesta.float64)), "sparse"),
+    "copy of a dense one": (lambda x: vesta.zeros(4, 5).copy_(x), "copy_"),
+    "copy to a sparse one": (lambda x: x.copy_(vesta.zeros(4, 5)), "copy_"),
+    "Adam": (lambda x: _adam(), "Adam does not support sparse gradients"),
+}
+
+
+def _adam() -> None:
+    table = nn.Embedding(3, 2, sparse=True)
+    table(vesta.tensor([1])).sum().backward()
+    vesta.optim.Adam(table.parameters()).step()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_takes_no_sparse_tensor_says_so(rng: np.random.Generator, name: str) -> None:
+    x, want = random_sparse(rng, 4, 5)
+    function, text = REFUSED[name]
+    with pytest.raises((NotImplementedError, RuntimeError, TypeError, BufferError), match=text):
+        function(x)
+    np.testing.assert_allclose(dense(x), want, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ([[0, 4]], [1.0, 2.0], (4,)),
+        ([[0, -1]], [1.0, 2.0], (4,)),
+        ([[0, 1]], [1.0], (4,)),
+        ([[0.5, 1]], [1.0, 2.0], (4,)),
+        ([[0], [0], [0]], [1.0], (4, 4)),
+        ([0, 1], [1.0, 2.0], (4,)),
+        ([[0]], [[1.0, 2.0]], (4, 3)),
+        ([[0]], [1.0], (-4,)),
+    ],
+)
+def test_wrong_coordinates_raise(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(RuntimeError):
+        vesta.sparse_coo_tensor(*arguments)
+
+
+def test_printing_copying_and_old_forms() -> None:
+    x = vesta.sparse_coo_tensor([[0, 1], [1, 0]], [1.5, 2.0], (2, 3))
+    assert repr(x) == (
+        "tensor(indices=tensor([[0, 1],\n                       [1, 0]]),\n       values=tensor([1.5000, 2.0000]),\n"
+        "       size=(2, 3), nnz=2, layout=vesta.sparse_coo)"
+    )
+    for again in (copy.deepcopy(x), copy.copy(x), pickle.loads(pickle.dumps(x)), saved(x), saved({"a": [x]})["a"][0]):
+        assert again.is_sparse and again.is_coalesced() == x.is_coalesced()
+        np.testing.assert_array_equal(dense(again), dense(x))
+    old = vesta.sparse.FloatTensor(vesta.tensor([[0, 1], [1, 0]]), vesta.tensor([1.5, 2.0]), vesta.Size([2, 3]))
+    np.testing.assert_array_equal(dense(old), dense(x))
+    np.testing.assert_array_equal(dense(x.new(x._indices(), x._values(), x.shape)), dense(x))
+    assert vesta.sparse_coo_tensor((2, 3))._nnz() == 0
+    assert vesta.sparse_coo_tensor([[0, 3]], [1.0, 1.0]).shape == (4,)
