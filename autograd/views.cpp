@@ -270,7 +270,7 @@ void rebase_history(const Tensor& t, NodePtr node) {
 }
 
 void become_view(const Tensor& t, const Tensor& view, const char* op) {
-  check_inplace(t, false, op);
+  if (layer_state.grad_enabled) check_inplace(t, false, op);
   const bool recorded = layer_state.grad_enabled && requires_grad(t);
   NodePtr node = recorded ? grad_fn(view) : NodePtr();  // its edge goes to the old history of t
   const uint32_t output = node ? output_nr(view) : 0;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import op_db_calls as c
+import op_db_fft
 import op_db_nets
 import op_db_references as ref
 import op_db_samples as s
@@ -587,6 +588,7 @@ OPS: list[Row] = [
     random("dropout", s.sizes, fn=c.dropout, dtypes="hf", covers=("dropout", "_dropout", "native_dropout")),
     *op_db_windows.OPS,
     *op_db_nets.OPS,
+    *op_db_fft.OPS,
     *op_db_sparse.OPS,
 ]
 # fmt: on

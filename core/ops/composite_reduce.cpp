@@ -82,7 +82,7 @@ Tensor histc_composite(const Tensor& input, int64_t bins, double min, double max
   const Tensor wide = x.to(DType::float64);
   const Tensor inside = logical_and(ge(wide, wrapped(min)), le(wide, wrapped(max)));
   const Tensor place = floor(mul(sub(wide, wrapped(min)), wrapped(double(bins) / (max - min))));
-  const Tensor bin = clamp(where(inside, place, wrapped(0.0)), wrapped(0.0), wrapped(double(bins - 1)));
+  const Tensor bin = clamp_max(where(inside, place, wrapped(0.0)), wrapped(double(bins - 1)));
   const Tensor none = zeros(bins, DType::int64, x.device());
   return index_add(none, 0, bin.to(DType::int64), inside.to(DType::int64)).to(input.dtype());
 }

@@ -2,10 +2,15 @@
 
 #include <cmath>
 
+#include <vesta/core/ops/arithmetic.h>
+#include <vesta/core/ops/compare.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/fft.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/numbers.h>
+#include <vesta/core/ops/shape.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -23,11 +28,83 @@ Tensor real_operand(const Tensor& input, const char* op) {
   return input;
 }
 
-/// Transforms real values over several dimensions: what rfft, rfft2 and rfftn are.
+/// Returns an operand as complex numbers that have transforms.
+Tensor complex_operand(const Tensor& input, const char* op) {
+  if (is_complex(input.dtype())) return input;
+  const Tensor real = real_operand(input, op);
+  return real.to(complex_type(real.dtype()));
+}
+
+/// The dimensions of a transform that names them, or their sizes, or neither.
+Dims dims_of(const Tensor& input, const MaybeDims& s, const MaybeDims& dim, const char* op) {
+  if (dim) return Dims(*dim);
+  const int64_t count = s ? int64_t((*s).size()) : input.dim();
+  VESTA_CHECK(count <= input.dim(), runtime, op, ": Got shape with ", count, " values but input tensor only has ",
+              input.dim(), " dimensions.");
+  Dims dims;
+  for (int64_t d = input.dim() - count; d < input.dim(); ++d) dims.push_back(d);
+  return dims;
+}
+
+/// The shape of half a spectrum from which real values of the asked sizes come, and the last of these.
+std::pair<FftShape, int64_t> half_shape(const Tensor& input, const MaybeDims& s, IntList dim, const char* op) {
+  FftShape shape = fft_shape(input, s, dim, op);
+  const int64_t n = s && (*s).back() != -1 ? (*s).back() : 2 * (input.size(shape.dims.back()) - 1);
+  VESTA_CHECK(n >= 1, runtime, op, ": Invalid number of data points (", n, ") specified.");
+  shape.sizes.back() = n / 2 + 1;
+  return {shape, n};
+}
+
+template <bool forward>
+Tensor transform(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm, const char* op) {
+  const Tensor x = complex_operand(input, op);
+  if (dim.empty()) return clone(x);
+  const FftShape shape = fft_shape(x, s, dim, op);
+  return _fft_c2c(fft_resized(x, shape), shape.dims, int64_t(fft_norm(norm, forward, op)), forward);
+}
 Tensor transform_real(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm, const char* op) {
   const Tensor x = real_operand(input, op);
   const FftShape shape = fft_shape(x, s, dim, op);
   return _fft_r2c(fft_resized(x, shape), shape.dims, int64_t(fft_norm(norm, true, op)), true);
+}
+Tensor transform_back_to_real(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm, const char* op) {
+  const Tensor x = complex_operand(input, op);
+  const auto [shape, n] = half_shape(x, s, dim, op);
+  return _fft_c2r(fft_resized(x, shape), shape.dims, int64_t(fft_norm(norm, false, op)), n);
+}
+/// Transforms half a Hermitian signal: the others of several dimensions first, then the last as irfft of the conjugate.
+Tensor transform_hermitian(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm, const char* op) {
+  const Tensor x = complex_operand(input, op);
+  const auto [shape, n] = half_shape(x, s, dim, op);
+  const int64_t scale = int64_t(fft_norm(norm, true, op));
+  Dims others(shape.dims);
+  others.pop_back();
+  Tensor r = fft_resized(x, shape);
+  if (!others.empty()) r = _fft_c2c(r, others, scale, true);
+  return _fft_c2r(conj(r), IntList(shape.dims.back()), scale, n);
+}
+Tensor transform_to_hermitian(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm, const char* op) {
+  const Tensor x = real_operand(input, op);
+  const FftShape shape = fft_shape(x, s, dim, op);
+  const int64_t scale = int64_t(fft_norm(norm, false, op));
+  Dims others(shape.dims);
+  others.pop_back();
+  const Tensor half = conj(_fft_r2c(fft_resized(x, shape), IntList(shape.dims.back()), scale, true));
+  return others.empty() ? half : _fft_c2c(half, others, scale, false);
+}
+
+/// Rolls every dimension, or those of `dim`, by half its size, rounded down or up.
+Tensor shifted(const Tensor& input, const MaybeDims& dim, int64_t round_up) {
+  Dims dims = dims_of(input, {}, dim, "fft.fftshift"), shifts;
+  for (int64_t d : dims) shifts.push_back((input.size(d) + round_up) / 2);
+  return dims.empty() ? clone(input) : roll(input, shifts, dims);
+}
+
+Tensor frequencies(const Tensor& numbers, int64_t n, double d, MaybeDType dtype, const char* op) {
+  const DType result = dtype.value_or(default_dtype());
+  VESTA_CHECK(is_differentiable(result), runtime, op, ": expected a floating-point or complex dtype, got ", result,
+              ".");
+  return mul(numbers.to(DType::float64), wrapped(1 / (double(n) * d))).to(result);
 }
 
 }  // namespace
@@ -89,8 +166,37 @@ Dims fft_dims(const Tensor& input, IntList dim, bool complex, const char* op) {
   return fft_shape(input, {}, dim, op).dims;
 }
 
-Tensor fft_rfft2_composite(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm) {
-  return transform_real(input, s, dim, norm, "fft.rfft2");
+#define VESTA_FFT_FORMS(name, function)                                                                          \
+  Tensor fft_##name##_composite(const Tensor& input, MaybeInt n, int64_t dim, MaybeText norm) {                  \
+    return function(input, n ? MaybeDims(*n) : MaybeDims(), IntList(dim), norm, "fft." #name);                   \
+  }                                                                                                              \
+  Tensor fft_##name##2_composite(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm) {         \
+    return function(input, s, dim, norm, "fft." #name "2");                                                      \
+  }                                                                                                              \
+  Tensor fft_##name##n_composite(const Tensor& input, const MaybeDims& s, const MaybeDims& dim, MaybeText norm) { \
+    const Dims dims = dims_of(input, s, dim, "fft." #name "n");                                                  \
+    return function(input, s, IntList(dims), norm, "fft." #name "n");                                            \
+  }
+VESTA_FFT_FORMS(fft, transform<true>)
+VESTA_FFT_FORMS(ifft, transform<false>)
+VESTA_FFT_FORMS(rfft, transform_real)
+VESTA_FFT_FORMS(irfft, transform_back_to_real)
+VESTA_FFT_FORMS(hfft, transform_hermitian)
+VESTA_FFT_FORMS(ihfft, transform_to_hermitian)
+#undef VESTA_FFT_FORMS
+
+Tensor fft_fftshift_composite(const Tensor& input, const MaybeDims& dim) { return shifted(input, dim, 0); }
+Tensor fft_ifftshift_composite(const Tensor& input, const MaybeDims& dim) { return shifted(input, dim, 1); }
+
+Tensor fft_fftfreq_composite(int64_t n, double d, MaybeDType dtype, MaybeDevice device) {
+  VESTA_CHECK(n > 0, runtime, "fft.fftfreq: expected n > 0, got ", n, ".");
+  const Tensor number = arange(0, n, 1, DType::int64, device);
+  const Tensor wrapped_round = sub(number, mul(ge(number, wrapped((n + 1) / 2)), wrapped(n)));
+  return frequencies(wrapped_round, n, d, dtype, "fft.fftfreq");
+}
+Tensor fft_rfftfreq_composite(int64_t n, double d, MaybeDType dtype, MaybeDevice device) {
+  VESTA_CHECK(n > 0, runtime, "fft.rfftfreq: expected n > 0, got ", n, ".");
+  return frequencies(arange(0, n / 2 + 1, 1, DType::int64, device), n, d, dtype, "fft.rfftfreq");
 }
 
 }  // namespace vesta

@@ -18,7 +18,9 @@ __version__ = "0.1.0"
 _LAZY = {
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim", "special"), ""),
     **dict.fromkeys(("safetensors", "utils", "distributed", "futures", "multiprocessing", "return_types"), ""),
-    **dict.fromkeys(("distributions", "hub", "serialization", "sparse", "storage"), ""),
+    **dict.fromkeys(("distributions", "hub", "serialization", "signal", "sparse", "storage"), ""),
+    **dict.fromkeys(("bartlett_window", "blackman_window", "hamming_window", "hann_window"), "._spectral"),
+    **dict.fromkeys(("istft", "kaiser_window", "stft"), "._spectral"),
     **dict.fromkeys(("sparse_coo_tensor", "spmm"), ".sparse"),
     **dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), ".autograd"),
     **dict.fromkeys(("finfo", "iinfo"), "._limits"),

@@ -116,8 +116,22 @@ def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
     return tuple(sorted(range(self.dim()), key=lambda dim: -strides[dim]))
 
 
+def stft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Returns ``vesta.stft`` of this signal."""
+    from ._spectral import stft
+
+    return stft(self, *args, **kwargs)
+
+
+def istft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Returns ``vesta.istft`` of this transform."""
+    from ._spectral import istft
+
+    return istft(self, *args, **kwargs)
+
+
 def _slots() -> Iterator[tuple[str, Any]]:
-    for method in (new, untyped_storage, storage, apply_, map_, __reversed__, dim_order):
+    for method in (new, untyped_storage, storage, apply_, map_, __reversed__, dim_order, stft, istft):
         yield method.__name__, method
     yield "typed_storage", storage
     yield "_typed_storage", storage

@@ -1,9 +1,9 @@
 """Sparse tensors in coordinate format (COO): ``torch.sparse``.
 
 A sparse tensor has ``indices()`` [s, nnz] and ``values()`` [nnz, *]: what is stored, and where in the first s
-dimensions. Everything else is zero. It is a ``Tensor`` with the layout ``vesta.sparse_coo``: sums, products with numbers, dense and
-sparse tensors, matrix products, ``sum``, ``transpose``, ``coalesce()``, ``to_dense()`` and their gradients work;
-what does not, raises and says so. The gradient of ``nn.Embedding(sparse=True)`` is one.
+dimensions. Everything else is zero. It is a ``Tensor`` with the layout ``vesta.sparse_coo``: sums, products with
+numbers, dense and sparse tensors, matrix products, ``sum``, ``transpose``, ``coalesce()``, ``to_dense()`` and their
+gradients work; what does not, raises and says so. The gradient of ``nn.Embedding(sparse=True)`` is one.
 """
 
 from __future__ import annotations
