@@ -184,7 +184,7 @@ OPS: list[Row] = [
     binary("bitwise_right_shift", np.right_shift, (0, 5), dtypes="ui", grad=False, operator="rshift", scalars=(2,)),
     structured("lerp", lambda x, y, w: x + w * (y - x), s.lerp, dtypes="hfc", inplace=True, out=True, ulp=0),
     structured("addcmul", lambda x, a, b, value=1: x + value * a * b, s.addcmul, dtypes="uihfc", inplace=True, out=True,
-        ulp=0, bitwise=False),
+        ulp=0),
     structured("addcdiv", lambda x, a, b, value=1: x + value * a / b, s.addcdiv, dtypes="hfc", inplace=True, out=True,
         ulp=0),
     structured("prelu", ref.prelu, s.prelu, dtypes="hf", ulp=1, covers=("prelu", "_prelu")),

@@ -313,12 +313,12 @@ Tensor elements_at(const Tensor& t, const Tensor& indices) {
   return index_select(joined(t, indices.size(0)), 0, numbers_of(indices, t.sizes()));
 }
 
-Tensor indices_composite(const Tensor& t) {
+Tensor _unique_indices_composite(const Tensor& t) {
   VESTA_CHECK(parts_of(t, "indices").coalesced, runtime,
               "indices: Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
   return _indices(t).detach();
 }
-Tensor values_composite(const Tensor& t) {
+Tensor _unique_values_composite(const Tensor& t) {
   VESTA_CHECK(parts_of(t, "values").coalesced, runtime,
               "values: Cannot get values on an uncoalesced tensor, please call .coalesce() first");
   return _sparse_values(t);

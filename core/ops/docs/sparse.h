@@ -13,6 +13,8 @@ inline constexpr char indices[] =
     "indices(): the indices [s, nnz] of a coalesced sparse tensor. Error: not coalesced, or dense.";
 inline constexpr char values[] =
     "values(): the values [nnz, *] of a coalesced sparse tensor. Error: not coalesced, or dense.";
+inline constexpr char _unique_indices[] = "_unique_indices(input): Tensor.indices().";
+inline constexpr char _unique_values[] = "_unique_values(input): Tensor.values().";
 inline constexpr char coalesce[] =
     "coalesce(): the sparse tensor with every place once, in lexicographic order; values of equal places are added.";
 inline constexpr char to_dense[] =

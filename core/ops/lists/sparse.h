@@ -9,8 +9,11 @@
   OP(METHOD, Tensor, _sparse_values, (), (), hidden)                                                                   \
   OP(METHOD, Tensor, _indices, (), (), tensor_only, no_gradient)                                                       \
   OP(METHOD, Tensor, _values, (), (), tensor_only, no_gradient)                                                        \
-  OP(METHOD, Tensor, indices, (), (), composite, tensor_only, no_gradient)                                             \
-  OP(METHOD, Tensor, values, (), (), composite, tensor_only)                                                           \
+  OP(METHOD, Tensor, _unique_indices, (), (), composite, hidden, no_gradient)                                          \
+  OP(METHOD, Tensor, _unique_values, (), (), composite, hidden)                                                        \
+  OP(PYTHON_FORM, Tensor, indices, method, (const Tensor& input), (input), _unique_indices(input), tensor_only,        \
+     no_gradient)                                                                                                      \
+  OP(PYTHON_FORM, Tensor, values, method, (const Tensor& input), (input), _unique_values(input), tensor_only)          \
   OP(METHOD, Tensor, coalesce, (), (), composite, tensor_only)                                                         \
   OP(METHOD, Tensor, to_dense, (MaybeDType dtype = {}, Kw<MaybeBool> masked_grad = {}), (dtype, masked_grad),          \
      composite, tensor_only)                                                                                           \
