@@ -33,7 +33,9 @@ struct MatmulRule {
     const SparseParts& p = sparse_parts(a, "matmul");
     const Tensor left = g.index_select(0, p.indices.select(0, 0));
     const Tensor right = conj(b).index_select(0, p.indices.select(0, 1));
-    return _sparse_coo(p.indices, (left * right).sum(-1), IntList(a.sizes()), p.coalesced);
+    Tensor values = (left * right).sum(-1);
+    if (!p.coalesced) values = values * first_of_place(p, a.sizes(), values.dtype());
+    return _sparse_coo(p.indices, values, IntList(a.sizes()), p.coalesced);
   }
   Tensor of_a(const Tensor& g) const {
     if (a.defined() && a().is_sparse() && !b().is_sparse())

@@ -16,14 +16,18 @@ struct SparseRule {
 };
 
 struct SparseValuesRule {
-  Saved indices;
+  Saved indices, first;
   Dims sizes;
-  bool is_coalesced = false;
   static SparseValuesRule save(const Tensor&, const Tensor& input, Needs) {
     const SparseParts& p = sparse_parts(input, "values");
-    return {Saved(p.indices), Dims(input.sizes()), p.coalesced};
+    NoGrad off;
+    return {Saved(p.indices), p.coalesced ? Saved() : Saved(first_of_place(p, input.sizes(), input.dtype())),
+            Dims(input.sizes())};
   }
-  Tensor operator()(const Tensor& g, Needs) const { return _sparse_coo(indices(), g, IntList(sizes), is_coalesced); }
+  Tensor operator()(const Tensor& g, Needs) const {
+    const bool repeats = first.defined();
+    return _sparse_coo(indices(), repeats ? g * first() : g, IntList(sizes), !repeats);
+  }
 };
 
 }  // namespace

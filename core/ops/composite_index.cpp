@@ -79,7 +79,7 @@ Tensor scatter_reduce_composite(const Tensor& input, int64_t dim, const Tensor& 
 namespace {
 
 /// Makes the list of indices that means "index along d, everything else whole".
-TensorVector along(const Tensor& input, int64_t d, const Tensor& index) {
+TensorVector along(int64_t d, const Tensor& index) {
   TensorVector indices(size_t(d) + 1);
   indices[size_t(d)] = index;
   return indices;
@@ -106,7 +106,7 @@ Tensor index_copy_composite(const Tensor& input, int64_t dim, const Tensor& inde
   const int64_t d = wrap_dim(dim, input.dim(), "index_copy");
   check_slices(input, d, index, source, "index_copy");
   if (input.dim() == 0) return index.numel() ? reshape(source, IntList()) : clone(input);
-  return index_put(input, along(input, d, reshape(index, -1)), source);
+  return index_put(input, along(d, reshape(index, -1)), source);
 }
 
 Tensor index_reduce_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Text reduce,

@@ -58,6 +58,8 @@ std::pair<FftShape, int64_t> half_shape(const Tensor& input, const MaybeDims& s,
 template <bool forward>
 Tensor transform(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm, const char* op) {
   const Tensor x = complex_operand(input, op);
+  VESTA_CHECK(!s || (*s).size() == dim.size(), runtime, op,
+              ": When given, dim and shape arguments must have the same length.");
   if (dim.empty()) return clone(x);
   const FftShape shape = fft_shape(x, s, dim, op);
   return _fft_c2c(fft_resized(x, shape), shape.dims, int64_t(fft_norm(norm, forward, op)), forward);
@@ -91,6 +93,13 @@ Tensor transform_to_hermitian(const Tensor& input, const MaybeDims& s, IntList d
   others.pop_back();
   const Tensor half = conj(_fft_r2c(fft_resized(x, shape), IntList(shape.dims.back()), scale, true));
   return others.empty() ? half : _fft_c2c(half, others, scale, false);
+}
+
+/// Returns the size of a transform along one dimension.
+MaybeDims one_size(MaybeInt n, const char* op) {
+  if (!n) return {};
+  VESTA_CHECK(*n > 0, runtime, op, ": Invalid number of data points (", *n, ") specified.");
+  return MaybeDims(*n);
 }
 
 /// Rolls every dimension, or those of `dim`, by half its size, rounded down or up.
@@ -168,7 +177,7 @@ Dims fft_dims(const Tensor& input, IntList dim, bool complex, const char* op) {
 
 #define VESTA_FFT_FORMS(name, function)                                                                          \
   Tensor fft_##name##_composite(const Tensor& input, MaybeInt n, int64_t dim, MaybeText norm) {                  \
-    return function(input, n ? MaybeDims(*n) : MaybeDims(), IntList(dim), norm, "fft." #name);                   \
+    return function(input, one_size(n, "fft." #name), IntList(dim), norm, "fft." #name);                   \
   }                                                                                                              \
   Tensor fft_##name##2_composite(const Tensor& input, const MaybeDims& s, IntList dim, MaybeText norm) {         \
     return function(input, s, dim, norm, "fft." #name "2");                                                      \

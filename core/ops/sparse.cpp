@@ -55,8 +55,9 @@ Tensor indices_of(const Tensor& numbers, IntSpan sizes, int64_t sparse_dims) {
   TensorVector rows(static_cast<size_t>(sparse_dims));
   Tensor rest = numbers;
   for (int64_t d = sparse_dims; d-- > 0;) {
-    rows[size_t(d)] = remainder(rest, wrapped(sizes[size_t(d)]));
-    rest = floor_divide(rest, wrapped(sizes[size_t(d)]));
+    const Tensor size = wrapped(std::max<int64_t>(1, sizes[size_t(d)]));  // there are no numbers if it is 0
+    rows[size_t(d)] = remainder(rest, size);
+    rest = floor_divide(rest, size);
   }
   if (rows.empty()) return zeros({{0, numbers.size(0)}}, DType::int64, numbers.device());
   return stack(rows, 0);
@@ -136,8 +137,15 @@ Tensor sum_of(const Tensor& a, const Tensor& b, double alpha, const Out& out, co
   const Tensor sum = make_sparse(cat({p.indices, q.indices}, 1), cat({p.values.to(joint), other}, 0), a.sizes(), false);
   return deliver(sum, out, op);
 }
+void refuse_bool(const Tensor& a, const Tensor& b, const char* op) {
+  VESTA_CHECK(!is_bool(a.dtype()) && !is_bool(b.dtype()), type, op,
+              ": Subtraction with bool tensors is not supported. Use the ^ or logical_xor() operator instead.");
+}
 Tensor add_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) { return sum_of(a, b, alpha, out, "add"); }
-Tensor sub_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) { return sum_of(a, b, -alpha, out, "sub"); }
+Tensor sub_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) {
+  refuse_bool(a, b, "sub");
+  return sum_of(a, b, -alpha, out, "sub");
+}
 
 /// Applies a pointwise op to the elements of a sparse operand and of another: a number, a dense or a sparse tensor.
 template <auto& op>
@@ -207,6 +215,7 @@ Tensor permute_sparse(const Tensor& t, IntList dims) {
   return make_sparse(indices, permute(p.values, IntList(dense)), sizes, p.coalesced && in_order);
 }
 Tensor transpose_sparse(const Tensor& t, int64_t dim0, int64_t dim1) {
+  if (t.dim() == 0) return t.detach();
   Dims order(size_t(t.dim()));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[size_t(wrap_dim(dim0, t.dim(), "transpose"))], order[size_t(wrap_dim(dim1, t.dim(), "transpose"))]);
@@ -254,10 +263,10 @@ Tensor matmul_sparse(const Tensor& a, const Tensor& b) {
 
 Tensor sum_sparse(const Tensor& t, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   const SparseParts& p = parts_of(t, "sum");
-  if (!dim || (*dim).empty()) return sum(p.values, {}, false, dtype);
+  if (!dim || (*dim).empty() || t.dim() == 0) return sum(p.values, {}, false, dtype);
   VESTA_CHECK(!keepdim, not_implemented, "sum: keepdim is not available for sparse tensors.");
-  const Tensor r = _sparse_sum(t, *dim);
-  return dtype ? r.to(*dtype) : r;
+  const DType wide = dtype ? *dtype : is_differentiable(t.dtype()) ? t.dtype() : DType::int64;
+  return _sparse_sum(t.to(wide), *dim);
 }
 
 Tensor clone_sparse(const Tensor& t, Text) {
@@ -304,13 +313,24 @@ Tensor make_kernel(const Tensor& indices, const Tensor& values, IntList size, bo
 }
 Tensor refuse_dense(const Tensor& input) { return sparse_parts(input, "values").values; }
 Tensor values_of(const Tensor& t) { return parts_of(t, "values").values.detach(); }
-Tensor stored_values(const Tensor& t) { return parts_of(t, "_values").values; }
-Tensor stored_indices(const Tensor& t) { return parts_of(t, "_indices").indices; }
+// Aliases: a view in place of what is returned must not change the parts.
+Tensor stored_values(const Tensor& t) { return parts_of(t, "_values").values.detach(); }
+Tensor stored_indices(const Tensor& t) { return parts_of(t, "_indices").indices.detach(); }
 
 }  // namespace
 
 Tensor elements_at(const Tensor& t, const Tensor& indices) {
   return index_select(joined(t, indices.size(0)), 0, numbers_of(indices, t.sizes()));
+}
+
+Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype) {
+  const auto [sorted, order] = sort(numbers_of(p.indices, sizes), MaybeBool(true), 0);
+  const int64_t n = nnz(p);
+  const Tensor first =
+      cat({ones(1, DType::bool_, sorted.device()), ne(narrow(sorted, 0, 1, n - 1), narrow(sorted, 0, 0, n - 1))}, 0);
+  Dims shape(size_t(p.values.dim()), 1);
+  shape[0] = n;
+  return reshape(index_add(zeros(n, dtype, sorted.device()), 0, order, first.to(dtype), 1), IntList(shape));
 }
 
 Tensor _unique_indices_composite(const Tensor& t) {
@@ -372,7 +392,12 @@ Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
   const SparseParts& p = parts_of(t, "sum");
   const int64_t s = sparse_dims(p);
   std::vector<bool> summed(size_t(t.dim()));
-  for (int64_t d : dim) summed[size_t(wrap_dim(d, t.dim(), "sum"))] = true;
+  VESTA_CHECK(t.dim() > 0, index, "sum: expected a sparse tensor of at least 1 dimension, got a 0-d one.");
+  for (int64_t d : dim) {
+    const auto at = size_t(wrap_dim(d, t.dim(), "sum"));
+    VESTA_CHECK(!summed[at], runtime, "sum: dim ", at, " appears multiple times in the list of dims");
+    summed[at] = true;
+  }
   Dims sizes, dense;
   TensorVector rows;
   for (int64_t d = 0; d < t.dim(); ++d) {

@@ -226,6 +226,7 @@ Tensor resize__composite(const Tensor& t, IntList size) {
   check_dense(t, "resize_");
   for (int64_t n : size) VESTA_CHECK(n >= 0, runtime, "resize_: expected sizes >= 0, got ", IntSpan(size), ".");
   if (!std::ranges::equal(t.sizes(), IntSpan(size))) resize_tensor(t, size);
+  t.impl()->bump("resize_");
   return t;
 }
 Tensor resize_as__composite(const Tensor& t, const Tensor& the_template) {

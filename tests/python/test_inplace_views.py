@@ -86,3 +86,8 @@ def test_resize() -> None:
     assert x.resize_(0).numel() == 0
     with pytest.raises((RuntimeError, ValueError)):
         x.resize_(-1)
+    saved, leaf = vesta.arange(6.0).reshape(2, 3), vesta.ones(2, 3, requires_grad=True)
+    product = leaf * saved
+    saved.resize_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()

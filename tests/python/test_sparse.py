@@ -143,6 +143,49 @@ def test_gradients(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(dense(leaf.grad), full, atol=1e-14)
 
 
+def gradients(function: Callable[..., Any], *leaves: Any) -> list[list]:
+    """Returns the gradients of the sum of ``function(*leaves)``."""
+    for leaf in leaves:
+        leaf.requires_grad_()
+    function(*leaves).sum().backward()
+    return [dense(leaf.grad).tolist() for leaf in leaves]
+
+
+def test_gradients_where_places_repeat() -> None:
+    """The gradient at a place is counted once, however often the place is stored."""
+    two = lambda: vesta.tensor([1.0, 2.0])
+    made = lambda v: vesta.sparse_coo_tensor(vesta.tensor([[0, 0]]), v, (2,))
+    twice = lambda x: x.to_sparse() + x.to_sparse()
+    assert gradients(lambda x: twice(x).to_dense(), two()) == [[2, 2]]
+    assert gradients(lambda x: twice(x).coalesce().values(), two()) == [[2, 2]]
+    assert gradients(lambda x, y: (x.to_sparse() - y.to_sparse()).to_dense(), two(), two()) == [[1, 1], [-1, -1]]
+    assert gradients(lambda v: made(v).to_dense(), two()) == [[1, 1]]
+    assert gradients(lambda v: (made(v) * 2).to_dense(), two()) == [[2, 2]]
+    assert gradients(lambda x: x.to_dense(), made(two())) == [[1, 0]]
+    matrix = lambda v: vesta.sparse_coo_tensor(vesta.tensor([[0, 0], [1, 1]]), v, (2, 2))
+    assert gradients(lambda v: vesta.sparse.mm(matrix(v), vesta.ones(2, 1)), two()) == [[1, 1]]
+    rows = lambda x: vesta.sparse.sum(x.to_sparse(), 1)
+    assert gradients(lambda x: rows(x).to_dense(), vesta.ones(2, 3)) == [[[1, 1, 1], [1, 1, 1]]]
+
+
+def test_edges() -> None:
+    number = vesta.tensor(3.0).to_sparse()
+    assert number.sum(-1).item() == 3 and number.t().to_dense().item() == 3
+    whole = vesta.ones(2, 3).to_sparse()
+    whole._indices().t_()  # an alias: the sparse tensor keeps its geometry
+    whole._values().unsqueeze_(0)
+    assert dense(whole.coalesce()).tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert vesta.ones(2, 3, dtype=vesta.bool).to_sparse().sum(0).to_dense().tolist() == [2, 2, 2]
+    assert vesta.zeros(0, 3).to_sparse().to_dense().shape == (0, 3)
+    for wrong in (
+        lambda: vesta.sparse.sum(number, 0),
+        lambda: vesta.sparse.sum(whole, (0, 0)),
+        lambda: vesta.ones(2, dtype=vesta.bool).to_sparse() - vesta.ones(2, dtype=vesta.bool).to_sparse(),
+    ):
+        with pytest.raises((RuntimeError, IndexError, TypeError)):
+            wrong()
+
+
 def test_in_place(rng: np.random.Generator) -> None:
     x, want = random_sparse(rng, 4, 5)
     y, other = random_sparse(rng, 4, 5)
