@@ -10,8 +10,9 @@ Tensor widened(const Tensor& x) { return compute_type(x.dtype()) == x.dtype() ? 
 /// Returns an operand of a formula in ops, in the type that its gradient g computes in: a Python number, too, which
 /// would be rounded to the default dtype where a step of the formula meets no tensor.
 Tensor formula_operand(const Tensor& x, const Tensor& g) {
-  const bool weak = x.impl()->wrapped_number && x.dtype() != DType::bool_ && (g.is_complex() || !x.is_complex());
-  return widened(!weak ? x : x.dtype() == g.dtype() ? clone(x) : x.to(g.dtype()));
+  if (!x.impl()->wrapped_number || x.dtype() == DType::bool_ || (x.is_complex() && !g.is_complex())) return widened(x);
+  const DType computes = compute_type(g.dtype());
+  return x.dtype() == computes ? clone(x) : x.to(computes);
 }
 
 /// The node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).

@@ -18,9 +18,10 @@ Tensor rows(const Tensor& t) {
 struct MatmulRule {
   Saved a, b;
   int64_t a_dim = 2, b_dim = 2;
+  bool sparse = false;  // a is, and b is not
   static MatmulRule save(const Tensor&, const Tensor& a, const Tensor& b, Needs needs) {
-    const bool a_needed = needs[1] || (needs[0] && a.is_sparse());
-    return {a_needed ? Saved(a) : Saved(), needs[0] ? Saved(b) : Saved(), a.dim(), b.dim()};
+    const bool sparse = needs[0] && a.is_sparse() && !b.is_sparse();
+    return {needs[1] || sparse ? Saved(a) : Saved(), needs[0] ? Saved(b) : Saved(), a.dim(), b.dim(), sparse};
   }
   Grads<2> operator()(const Tensor& grad, Needs needs) const {
     Tensor g = grad;  // vectors are matrices with a dimension of 1
@@ -38,8 +39,7 @@ struct MatmulRule {
     return _sparse_coo(p.indices, values, IntList(a.sizes()), p.coalesced);
   }
   Tensor of_a(const Tensor& g) const {
-    if (a.defined() && a().is_sparse() && !b().is_sparse())
-      return of_sparse(a(), g, b_dim == 1 ? b().unsqueeze(-1) : b());
+    if (sparse) return of_sparse(a(), g, b_dim == 1 ? b().unsqueeze(-1) : b());
     Tensor r = matmul(g, conj_mT(b_dim == 1 ? b().unsqueeze(-1) : b()));
     return a_dim == 1 ? r.squeeze(-2) : r;
   }

@@ -338,6 +338,9 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     given = list(tensors)
     if len(given) < 2:
         raise RuntimeError(f"linalg.multi_dot: expected at least 2 tensors but got {len(given)}.")
+    for i, t in enumerate(given):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"linalg.multi_dot: expected tensors, got {type(t).__name__} (tensors[{i}]).")
     many = [given[0].unsqueeze(0) if given[0].dim() == 1 else given[0], *given[1:]]
     many[-1] = many[-1].unsqueeze(-1) if many[-1].dim() == 1 else many[-1]
     for i, t in enumerate(many):

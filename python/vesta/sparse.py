@@ -71,6 +71,9 @@ def sparse_coo_tensor(
                 [4., 0., 0.]])
     """
     if values is None:
+        given = indices if size is None else size
+        if not isinstance(given, (tuple, list)) or not all(isinstance(n, int) for n in given):
+            raise TypeError(f"sparse_coo_tensor: expected sizes, got {type(given).__name__} (size).")
         return _zeros(tuple(indices) if size is None else tuple(size), dtype, device, requires_grad)
     if isinstance(values, Tensor):
         made = values if dtype is None and device is None else values.to(device or values.device, dtype or values.dtype)

@@ -102,11 +102,12 @@ def test_lapack_under_other_names(library: Path) -> None:
     assert (done.stdout, done.stderr) == ("5.0\n", "")
 
 
-def test_cuda_has_no_kernel_yet() -> None:
+def test_cuda_tensors_are_decomposed_by_the_host() -> None:
     if not vesta.cuda.is_available():
         pytest.skip("needs a CUDA device")
-    with pytest.raises(RuntimeError, match="qr: no CUDA kernel"):
-        vesta.linalg.qr(vesta.ones(2, 2, device="cuda"))
+    matrix = random(3, 2)
+    for here, there in zip(vesta.linalg.qr(matrix), vesta.linalg.qr(matrix.cuda())):
+        assert there.is_cuda and vesta.equal(there.cpu(), here)
 
 
 # ---- functions in Python, and errors ----
