@@ -16,6 +16,9 @@ struct SoftmaxRule {
 };
 
 Tensor softmax_gradient_formula(const Tensor& g, const Tensor& y, int64_t dim, bool log) {
+  // 16-bit floats would be rounded after every step, which the fused op does not do.
+  if (const DType wide = compute_type(y.dtype()); wide != y.dtype())
+    return softmax_gradient_formula(g.to(wide), y.to(wide), dim, log).to(y.dtype());
   if (log) return g - exp(y) * sum(g, dim, true);
   return y * (g - sum(g * y, dim, true));
 }

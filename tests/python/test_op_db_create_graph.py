@@ -76,8 +76,6 @@ def misses(have: np.ndarray, want: np.ndarray, bound: float, least: float = 0.0)
 @pytest.mark.parametrize("row, dtype, device", placed(DIFFERENTIABLE, has_gradient))
 def test_a_recorded_gradient_is_the_other_one(row: Row, dtype: str, device: str) -> None:
     """The gradient with ``create_graph`` equals that without to rounding."""
-    if (row.name, dtype, device) == ("scaled_dot_product_attention", "float16", "cuda"):
-        pytest.xfail("EXCEPTIONS.md, row 22")
     epsilon = 2.0 ** (1 - DTYPES[REAL_OF.get(dtype, dtype)].bits)
     for sample in samples_of(row, dtype):
         made = check.materialize(sample, dtype, device, requires_grad=True)
