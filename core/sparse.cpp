@@ -16,7 +16,8 @@ const SparseParts& sparse_parts(const Tensor& t, const char* op) {
 }
 
 void set_sparse_parts(const Tensor& t, const Tensor& indices, const Tensor& values, bool coalesced, const char* op) {
-  SparseParts& parts = const_cast<SparseParts&>(sparse_parts(t, op));
+  sparse_parts(t, op);  // raises for a dense tensor
+  SparseParts& parts = *t.impl()->sparse_parts;
   parts.indices = indices, parts.values = values;
   parts.coalesced = coalesced || indices.size(1) < 2;
   t.impl()->bump(op);

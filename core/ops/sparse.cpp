@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
@@ -33,8 +34,6 @@ namespace {
 
 /// The elements of a product are gathered in pieces of about so many.
 constexpr int64_t kPiece = int64_t(1) << 22;
-
-Dims dense_sizes(IntSpan sizes, int64_t sparse_dims) { return Dims(sizes.subspan(size_t(sparse_dims))); }
 
 /// Returns the number of places in the sparse dimensions.
 int64_t places_of(IntSpan sizes, int64_t sparse_dims) {
@@ -63,14 +62,26 @@ Tensor indices_of(const Tensor& numbers, IntSpan sizes, int64_t sparse_dims) {
   return stack(rows, 0);
 }
 
+/// The stored elements by place: the numbers of their places in order, which element each is, and whether it is the
+/// first at its place.
+struct Order {
+  Tensor numbers, elements, first;
+  Order(const SparseParts& p, IntSpan sizes) {
+    std::tie(numbers, elements) = sort(numbers_of(p.indices, sizes), MaybeBool(true), 0);
+    const int64_t n = nnz(p);
+    first = cat({ones(std::min<int64_t>(1, n), DType::bool_, numbers.device()),
+                 ne(narrow(numbers, 0, std::min<int64_t>(1, n), std::max<int64_t>(0, n - 1)),
+                    narrow(numbers, 0, 0, std::max<int64_t>(0, n - 1)))},
+                0);
+  }
+};
+
 /// Returns `t` with its first `count` dimensions as one.
 Tensor joined(const Tensor& t, int64_t count) {
   Dims sizes{places_of(t.sizes(), count)};
   for (int64_t n : t.sizes().subspan(size_t(count))) sizes.push_back(n);
   return reshape(t, IntList(sizes));
 }
-
-const SparseParts& parts_of(const Tensor& t, const char* op) { return sparse_parts(t, op); }
 
 void check_same_sizes(const Tensor& a, const Tensor& b, const char* op) {
   VESTA_CHECK(std::ranges::equal(a.sizes(), b.sizes()), runtime, op, ": expected sparse tensors of equal sizes, got ",
@@ -79,14 +90,14 @@ void check_same_sizes(const Tensor& a, const Tensor& b, const char* op) {
 
 /// Adds alpha times a sparse tensor to a dense one of its sizes, in place.
 void add_elements(const Tensor& to, const Tensor& sparse, double alpha, const char* op) {
-  const SparseParts& p = parts_of(sparse, op);
+  const SparseParts& p = sparse_parts(sparse, op);
   const Tensor values = p.values.dtype() == to.dtype() ? p.values : p.values.to(to.dtype());
   Tensor flat = to.is_contiguous() ? to : clone(to, "contiguous_format");
   index_add_(joined(flat, sparse_dims(p)), 0, numbers_of(p.indices, to.sizes()), values, alpha);
   if (!flat.is_same(to)) copy_(to, flat);
 }
 
-Tensor coalesced(const Tensor& t, const char* op) { return parts_of(t, op).coalesced ? t : coalesce(t); }
+Tensor coalesced(const Tensor& t, const char* op) { return sparse_parts(t, op).coalesced ? t : coalesce(t); }
 
 /// Returns a sparse tensor with the places of `like` and other values.
 Tensor with_values(const Tensor& like, const Tensor& values, bool is_coalesced) {
@@ -129,7 +140,7 @@ Tensor sum_of(const Tensor& a, const Tensor& b, double alpha, const Out& out, co
     add_elements(r, b, alpha, op);
     return r;
   }
-  const SparseParts &p = parts_of(a, op), &q = parts_of(b, op);
+  const SparseParts &p = sparse_parts(a, op), &q = sparse_parts(b, op);
   VESTA_CHECK(sparse_dims(p) == sparse_dims(q), runtime, op, ": expected operands with as many sparse dimensions, got ",
               sparse_dims(p), " and ", sparse_dims(q), ".");
   Tensor other = q.values.to(joint);
@@ -137,35 +148,28 @@ Tensor sum_of(const Tensor& a, const Tensor& b, double alpha, const Out& out, co
   const Tensor sum = make_sparse(cat({p.indices, q.indices}, 1), cat({p.values.to(joint), other}, 0), a.sizes(), false);
   return deliver(sum, out, op);
 }
-void refuse_bool(const Tensor& a, const Tensor& b, const char* op) {
-  VESTA_CHECK(!is_bool(a.dtype()) && !is_bool(b.dtype()), type, op,
-              ": Subtraction with bool tensors is not supported. Use the ^ or logical_xor() operator instead.");
-}
 Tensor add_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) { return sum_of(a, b, alpha, out, "add"); }
 Tensor sub_sparse(const Tensor& a, const Tensor& b, double alpha, Out out) {
-  refuse_bool(a, b, "sub");
+  VESTA_CHECK(!is_bool(a.dtype()) && !is_bool(b.dtype()), type,
+              "sub: Subtraction with bool tensors is not supported. Use the ^ or logical_xor() operator instead.");
   return sum_of(a, b, -alpha, out, "sub");
 }
 
 /// Applies a pointwise op to the elements of a sparse operand and of another: a number, a dense or a sparse tensor.
+/// `commutes`: either operand may be the sparse one.
 template <auto& op>
-Tensor elementwise(const Tensor& a, const Tensor& b, bool sparse_divisor, Out out) {
+Tensor elementwise(const Tensor& a, const Tensor& b, bool commutes, Out out) {
   const char* name = op.name;
-  if (!a.is_sparse()) {
-    VESTA_CHECK(sparse_divisor, not_implemented, name,
-                ": expected a dense divisor, got a sparse one. Convert it with "
-                ".to_dense().");
-    const Tensor exchanged = elementwise<op>(b, a, false, {});
-    return deliver(exchanged, out, name);
-  }
+  VESTA_CHECK(commutes || !b.is_sparse(), not_implemented, name,
+              ": expected a dense divisor, got a sparse one. Convert it with .to_dense().");
+  if (!a.is_sparse()) return deliver(elementwise<op>(b, a, commutes, {}), out, name);
   if (!b.is_sparse() && b.dim() == 0) {
-    const SparseParts& p = parts_of(a, name);
+    const SparseParts& p = sparse_parts(a, name);
     return deliver(with_values(a, op(p.values, b, Out{}), p.coalesced), out, name);
   }
   check_same_sizes(a, b, name);
-  VESTA_CHECK(!b.is_sparse() || sparse_divisor, not_implemented, name, ": expected a dense divisor, got a sparse one.");
   const Tensor left = coalesced(a, name);
-  const SparseParts& p = parts_of(left, name);
+  const SparseParts& p = sparse_parts(left, name);
   const Tensor others = elements_at(b.is_sparse() ? to_dense(b) : b, p.indices);
   return deliver(with_values(left, op(p.values, others, Out{}), true), out, name);
 }
@@ -178,14 +182,14 @@ Tensor pow_sparse(const Tensor& a, const Tensor& b, Out out) {
   VESTA_CHECK(b.item<double>() > 0, runtime, "pow: expected an exponent > 0 of a sparse tensor, got ", b.item<double>(),
               ".");
   const Tensor base = coalesced(a, "pow");
-  return deliver(with_values(base, ops::pow(parts_of(base, "pow").values, b, Out{}), true), out, "pow");
+  return deliver(with_values(base, ops::pow(sparse_parts(base, "pow").values, b, Out{}), true), out, "pow");
 }
 
 /// Applies a function with f(0) = 0 to the elements.
 template <auto& op>
 Tensor unary(const Tensor& t, Out out) {
   const Tensor whole = coalesced(t, op.name);
-  return deliver(with_values(whole, op(parts_of(whole, op.name).values, Out{}), true), out, op.name);
+  return deliver(with_values(whole, op(sparse_parts(whole, op.name).values, Out{}), true), out, op.name);
 }
 template <auto&... unary_ops>
 void set_unary() {
@@ -193,7 +197,7 @@ void set_unary() {
 }
 
 Tensor permute_sparse(const Tensor& t, IntList dims) {
-  const SparseParts& p = parts_of(t, "permute");
+  const SparseParts& p = sparse_parts(t, "permute");
   const size_t s = size_t(sparse_dims(p));
   VESTA_CHECK(int64_t(dims.size()) == t.dim(), runtime, "permute: expected ", t.dim(), " dimensions, got ",
               IntSpan(dims), ".");
@@ -224,7 +228,7 @@ Tensor transpose_sparse(const Tensor& t, int64_t dim0, int64_t dim1) {
 
 /// Multiplies a sparse matrix [n, m] by a dense one [m, k].
 Tensor times_dense(const Tensor& a, const Tensor& b, const char* op) {
-  const SparseParts& p = parts_of(a, op);
+  const SparseParts& p = sparse_parts(a, op);
   VESTA_CHECK(a.dtype() == b.dtype(), runtime, op, ": expected m1 and m2 to have the same dtype, but got: ", a.dtype(),
               " != ", b.dtype());
   const Tensor rows = select(p.indices, 0, 0), columns = select(p.indices, 0, 1);
@@ -244,9 +248,9 @@ Tensor matmul_sparse(const Tensor& a, const Tensor& b) {
     VESTA_CHECK(t->dim() == 2 || (!t->is_sparse() && t->dim() == 1), not_implemented,
                 "matmul: expected matrices beside sparse ones, got tensors of ", a.dim(), " and ", b.dim(),
                 " dimensions.");
-    VESTA_CHECK(!t->is_sparse() || sparse_dims(parts_of(*t, "matmul")) == 2, not_implemented,
+    VESTA_CHECK(!t->is_sparse() || sparse_dims(sparse_parts(*t, "matmul")) == 2, not_implemented,
                 "matmul: expected a sparse matrix with 2 sparse dimensions, got ",
-                t->is_sparse() ? sparse_dims(parts_of(*t, "matmul")) : 0, ".");
+                t->is_sparse() ? sparse_dims(sparse_parts(*t, "matmul")) : 0, ".");
   }
   const int64_t inner = a.size(-1), other = b.size(b.dim() == 1 ? 0 : -2);
   VESTA_CHECK(inner == other, runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes(), " and ", b.sizes(),
@@ -262,7 +266,7 @@ Tensor matmul_sparse(const Tensor& a, const Tensor& b) {
 }
 
 Tensor sum_sparse(const Tensor& t, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
-  const SparseParts& p = parts_of(t, "sum");
+  const SparseParts& p = sparse_parts(t, "sum");
   if (!dim || (*dim).empty() || t.dim() == 0) return sum(p.values, {}, false, dtype);
   VESTA_CHECK(!keepdim, not_implemented, "sum: keepdim is not available for sparse tensors.");
   const DType wide = dtype ? *dtype : is_differentiable(t.dtype()) ? t.dtype() : DType::int64;
@@ -270,11 +274,11 @@ Tensor sum_sparse(const Tensor& t, const MaybeDims& dim, bool keepdim, MaybeDTyp
 }
 
 Tensor clone_sparse(const Tensor& t, Text) {
-  const SparseParts& p = parts_of(t, "clone");
+  const SparseParts& p = sparse_parts(t, "clone");
   return make_sparse(clone(p.indices), clone(p.values), t.sizes(), p.coalesced);
 }
 Tensor convert_sparse(const Tensor& t, MaybeDType dtype, MaybeDevice device, bool non_blocking) {
-  const SparseParts& p = parts_of(t, "to");
+  const SparseParts& p = sparse_parts(t, "to");
   return make_sparse(_to_copy(p.indices, {}, device), _to_copy(p.values, dtype, device, non_blocking), t.sizes(),
                      p.coalesced);
 }
@@ -288,7 +292,7 @@ Tensor copy_sparse(const Tensor& to, const Tensor& from, bool) {
   return to;
 }
 Tensor zero_sparse(const Tensor& t) {
-  const SparseParts& p = parts_of(t, "zero_");
+  const SparseParts& p = sparse_parts(t, "zero_");
   set_sparse_parts(t, narrow(p.indices, 1, 0, 0), narrow(p.values, 0, 0, 0), true, "zero_");
   return t;
 }
@@ -303,7 +307,7 @@ Tensor make_kernel(const Tensor& indices, const Tensor& values, IntList size, bo
               "sparse_coo_tensor: number of dimensions must be sparse_dim (", s, ") + dense_dim (", values.dim() - 1,
               "), but got ", size.size());
   Dims wanted{indices.size(1)};
-  for (int64_t n : dense_sizes(size, s)) wanted.push_back(n);
+  for (int64_t n : IntSpan(size).subspan(size_t(s))) wanted.push_back(n);
   VESTA_CHECK(std::ranges::equal(values.sizes(), wanted), runtime,
               "sparse_coo_tensor: values has incorrect size, "
               "expected ",
@@ -311,11 +315,11 @@ Tensor make_kernel(const Tensor& indices, const Tensor& values, IntList size, bo
   places_of(size, s);
   return make_sparse(indices.detach(), values.detach(), size, is_coalesced);
 }
-Tensor refuse_dense(const Tensor& input) { return sparse_parts(input, "values").values; }
-Tensor values_of(const Tensor& t) { return parts_of(t, "values").values.detach(); }
+Tensor no_parts(const Tensor& input) { return sparse_parts(input, "values").values; }
+Tensor values_of(const Tensor& t) { return sparse_parts(t, "values").values.detach(); }
 // Aliases: a view in place of what is returned must not change the parts.
-Tensor stored_values(const Tensor& t) { return parts_of(t, "_values").values.detach(); }
-Tensor stored_indices(const Tensor& t) { return parts_of(t, "_indices").indices.detach(); }
+Tensor stored_values(const Tensor& t) { return sparse_parts(t, "_values").values.detach(); }
+Tensor stored_indices(const Tensor& t) { return sparse_parts(t, "_indices").indices.detach(); }
 
 }  // namespace
 
@@ -324,36 +328,31 @@ Tensor elements_at(const Tensor& t, const Tensor& indices) {
 }
 
 Tensor first_of_place(const SparseParts& p, IntSpan sizes, DType dtype) {
-  const auto [sorted, order] = sort(numbers_of(p.indices, sizes), MaybeBool(true), 0);
-  const int64_t n = nnz(p);
-  const Tensor first =
-      cat({ones(1, DType::bool_, sorted.device()), ne(narrow(sorted, 0, 1, n - 1), narrow(sorted, 0, 0, n - 1))}, 0);
+  const Order order(p, sizes);
   Dims shape(size_t(p.values.dim()), 1);
-  shape[0] = n;
-  return reshape(index_add(zeros(n, dtype, sorted.device()), 0, order, first.to(dtype), 1), IntList(shape));
+  shape[0] = nnz(p);
+  const Tensor blank = zeros(nnz(p), dtype, p.indices.device());
+  return reshape(index_add(blank, 0, order.elements, order.first.to(dtype), 1), IntList(shape));
 }
 
 Tensor _unique_indices_composite(const Tensor& t) {
-  VESTA_CHECK(parts_of(t, "indices").coalesced, runtime,
+  VESTA_CHECK(sparse_parts(t, "indices").coalesced, runtime,
               "indices: Cannot get indices on an uncoalesced tensor, please call .coalesce() first");
   return _indices(t).detach();
 }
 Tensor _unique_values_composite(const Tensor& t) {
-  VESTA_CHECK(parts_of(t, "values").coalesced, runtime,
+  VESTA_CHECK(sparse_parts(t, "values").coalesced, runtime,
               "values: Cannot get values on an uncoalesced tensor, please call .coalesce() first");
   return _sparse_values(t);
 }
 
 Tensor coalesce_composite(const Tensor& t) {
-  const SparseParts& p = parts_of(t, "coalesce");
+  const SparseParts& p = sparse_parts(t, "coalesce");
   if (p.coalesced) return t;
-  const auto [sorted, order] = sort(numbers_of(p.indices, t.sizes()), MaybeBool(true), 0);
-  const int64_t n = nnz(p);
-  const Tensor first =
-      cat({full(1, true, DType::bool_, t.device()), ne(narrow(sorted, 0, 1, n - 1), narrow(sorted, 0, 0, n - 1))}, 0);
-  const Tensor group = sub(cumsum(first, 0), wrapped(int64_t(1)));
-  const Tensor places = masked_select(sorted, first);
-  const Tensor values = index_select(_sparse_values(t), 0, order);
+  const Order order(p, t.sizes());
+  const Tensor group = sub(cumsum(order.first, 0), wrapped(int64_t(1)));
+  const Tensor places = masked_select(order.numbers, order.first);
+  const Tensor values = index_select(_sparse_values(t), 0, order.elements);
   Dims sizes(values.sizes());
   sizes[0] = places.size(0);
   const Tensor total = index_add(zeros(sizes, values.dtype(), values.device()), 0, group, values, 1);
@@ -383,13 +382,13 @@ Tensor to_sparse_composite(const Tensor& t, MaybeInt sparse_dim) {
 }
 
 Tensor sparse_mask_composite(const Tensor& t, const Tensor& mask) {
-  const SparseParts& p = parts_of(mask, "sparse_mask");
+  const SparseParts& p = sparse_parts(mask, "sparse_mask");
   check_same_sizes(t, mask, "sparse_mask");
   return _sparse_coo(p.indices, elements_at(to_dense(t), p.indices), IntList(t.sizes()), p.coalesced);
 }
 
 Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
-  const SparseParts& p = parts_of(t, "sum");
+  const SparseParts& p = sparse_parts(t, "sum");
   const int64_t s = sparse_dims(p);
   std::vector<bool> summed(size_t(t.dim()));
   VESTA_CHECK(t.dim() > 0, index, "sum: expected a sparse tensor of at least 1 dimension, got a 0-d one.");
@@ -416,9 +415,9 @@ Tensor _sparse_sum_composite(const Tensor& t, IntList dim) {
 
 void register_sparse_ops() {
   ops::_sparse_coo.set_kernel(&make_kernel);
-  ops::_sparse_values.set_kernel(&refuse_dense);
-  ops::_values.set_kernel(&refuse_dense);
-  ops::_indices.set_kernel(&refuse_dense);
+  ops::_sparse_values.set_kernel(&no_parts);
+  ops::_values.set_kernel(&no_parts);
+  ops::_indices.set_kernel(&no_parts);
   ops::_sparse_values.set_layer(Layer::sparse, &values_of);
   ops::_values.set_layer(Layer::sparse, &stored_values);
   ops::_indices.set_layer(Layer::sparse, &stored_indices);

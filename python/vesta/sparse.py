@@ -17,25 +17,15 @@ from ._C import Tensor, _private
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sparse_coo_tensor", "spmm", "sum"]
 
-#: The dtypes of the classes that older programs call: ``sparse.FloatTensor(indices, values, size)``.
-_TYPES = {
-    "FloatTensor": _C.float32,
-    "DoubleTensor": _C.float64,
-    "HalfTensor": _C.float16,
-    "BFloat16Tensor": _C.bfloat16,
-    "LongTensor": _C.int64,
-    "IntTensor": _C.int32,
-    "ShortTensor": _C.int16,
-    "CharTensor": _C.int8,
-    "ByteTensor": _C.uint8,
-}
-
 
 def __getattr__(name: str) -> Any:
-    """Returns the constructor of sparse tensors of one dtype."""
-    if name not in _TYPES:
-        raise AttributeError(f"module 'vesta.sparse' has no attribute {name!r}")
-    return functools.partial(sparse_coo_tensor, dtype=_TYPES[name])
+    """Returns what older programs call: ``FloatTensor(indices, values, size)`` makes a sparse tensor of that dtype."""
+    from .tensor_types import NAMES
+
+    for dtype, kind in NAMES.items():
+        if kind == name:
+            return functools.partial(sparse_coo_tensor, dtype=getattr(_C, dtype))
+    raise AttributeError(f"module 'vesta.sparse' has no attribute {name!r}")
 
 
 def sparse_coo_tensor(
@@ -204,11 +194,8 @@ def softmax(input: Tensor, dim: int, *, dtype: _C.dtype | None = None) -> Tensor
         >>> vesta.sparse.softmax(a, 1).values()
         tensor([0.5000, 0.5000])
     """
-    where, values, shape = _coordinates("softmax", input, dtype)
-    group, count = _groups(where, shape, dim)
-    shifted = (values - _largest(values, group, count)[group]).exp()
-    total = shifted.new_zeros((count, *shifted.shape[1:])).index_add(0, group, shifted)
-    return _private._sparse_coo(where, shifted / total[group], shape, True)
+    where, shifted, total = _shifted("softmax", input, dim, dtype)
+    return _private._sparse_coo(where, shifted.exp() / total, tuple(input.shape), True)
 
 
 @checked
@@ -222,19 +209,20 @@ def log_softmax(input: Tensor, dim: int, *, dtype: _C.dtype | None = None) -> Te
         >>> vesta.sparse.log_softmax(a, 1).values()
         tensor([-0.6931, -0.6931])
     """
-    where, values, shape = _coordinates("log_softmax", input, dtype)
-    group, count = _groups(where, shape, dim)
-    shifted = values - _largest(values, group, count)[group]
-    total = shifted.new_zeros((count, *shifted.shape[1:])).index_add(0, group, shifted.exp())
-    return _private._sparse_coo(where, shifted - total.log()[group], shape, True)
+    where, shifted, total = _shifted("log_softmax", input, dim, dtype)
+    return _private._sparse_coo(where, shifted - total.log(), tuple(input.shape), True)
 
 
-def _coordinates(op: str, input: Tensor, dtype: Any) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+def _shifted(op: str, input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the places, the values less the maximum of their line, and the sums of the lines' exponentials."""
     if not input.is_sparse:
         raise RuntimeError(f"sparse.{op}: expected a sparse tensor, got a dense one (input).")
     whole = input.coalesce()
-    values = whole.values()
-    return whole.indices(), values if dtype is None else values.to(dtype), tuple(input.shape)
+    values = whole.values() if dtype is None else whole.values().to(dtype)
+    group, count = _groups(whole.indices(), tuple(input.shape), dim)
+    shifted = values - _largest(values, group, count)[group]
+    total = shifted.new_zeros((count, *shifted.shape[1:])).index_add(0, group, shifted.exp())
+    return whole.indices(), shifted, total[group]
 
 
 def _groups(where: Tensor, shape: tuple[int, ...], dim: int) -> tuple[Tensor, int]:
