@@ -496,6 +496,30 @@ def addmm(make: Maker) -> Iterator[Sample]:
     yield call(draw(2, 2), draw(2, 0), draw(0, 2))
 
 
+def baddbmm(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(2, 2, 4), draw(2, 2, 3), draw(2, 3, 4))
+    yield call(draw(4), draw(1, 2, 3), draw(1, 3, 4), beta=2, alpha=3)
+
+
+def addbmm(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(2, 4), draw(3, 2, 3), draw(3, 3, 4))
+    yield call(draw(4), draw(1, 2, 3), draw(1, 3, 4), beta=2, alpha=3)
+
+
+def addr(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(2, 4), draw(2), draw(4))
+    yield call(draw(4), draw(3), draw(4), beta=2, alpha=3)
+
+
+def rsub(make: Maker) -> Iterator[Sample]:
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(2, 4), draw(4))
+    yield call(draw(2, 4), draw(2, 4), alpha=3)
+
+
 def linear(make: Maker) -> Iterator[Sample]:
     draw = lambda *shape: make(*shape, low=-1, high=1)
     yield call(draw(3), draw(4, 3))

@@ -161,6 +161,30 @@ TensorVector pieces(const Tensor& input, int64_t d, int64_t size) {
 
 }  // namespace
 
+Tensor resolve_conj_composite(const Tensor& input) { return input; }
+Tensor resolve_neg_composite(const Tensor& input) { return input; }
+
+TensorVector split_with_sizes_composite(const Tensor& input, IntList split_sizes, int64_t dim) {
+  VESTA_CHECK(input.dim() > 0, runtime, "split_with_sizes: expects at least a 1-dimensional tensor.");
+  const int64_t d = wrap_dim(dim, input.dim(), "split_with_sizes");
+  int64_t total = 0;
+  for (int64_t n : split_sizes) {
+    VESTA_CHECK(n >= 0, runtime, "split_with_sizes: expects split_sizes have only non-negative entries, but got ",
+                "split_sizes=", IntSpan(split_sizes), ".");
+    total += n;
+  }
+  VESTA_CHECK(total == input.size(d), runtime, "split_with_sizes: expects split_sizes to sum exactly to ",
+              input.size(d), " (input tensor's size at dimension ", d, "), but got split_sizes=", IntSpan(split_sizes),
+              ".");
+  TensorVector r;
+  int64_t at = 0;
+  for (int64_t n : split_sizes) {
+    r.push_back(narrow(input, d, at, n));
+    at += n;
+  }
+  return r;
+}
+
 TensorVector split_composite(const Tensor& input, IntList split_size, int64_t dim) {
   VESTA_CHECK(input.dim() > 0, runtime, "split: expects at least a 1-dimensional tensor.");
   int64_t d = wrap_dim(dim, input.dim(), "split"), n = input.sizes()[size_t(d)];

@@ -6,6 +6,8 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -51,23 +53,77 @@ Tensor bmm_composite(const Tensor& a, const Tensor& b) {
   return matmul(a, b);
 }
 
-Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
-  check_matrices(mat1, mat2, "addmm");
-  const bool whole = !is_differentiable(mat1.dtype());
-  VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type,
-              "addmm: For integral input tensors, arguments alpha and beta must not be floating point numbers, got ",
-              alpha, " and ", beta, ".");
-  Dims sizes{mat1.sizes()[0], mat2.sizes()[1]};
-  VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmm")), IntSpan(sizes)), value,
-              "addmm: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
+namespace {
+
+/// Computes beta * input + alpha * multiply(a, b), whose sizes are `sizes`.
+template <class Multiply>
+Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan sizes, double beta, double alpha,
+             const char* op, Multiply multiply) {
+  const bool whole = !is_differentiable(a.dtype());
+  VESTA_CHECK(!whole || (alpha == double(int64_t(alpha)) && beta == double(int64_t(beta))), type, op,
+              ": For integral input tensors, arguments alpha and beta must not be floating point numbers, got ", alpha,
+              " and ", beta, ".");
+  VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), op)), sizes), value, op,
+              ": expected an input that broadcasts to ", sizes, ", got ", input.sizes(), ".");
   // A product of 16-bit floats may be beyond their range before alpha brings it back.
-  const bool wide = alpha != 1 && compute_type(mat1.dtype()) != mat1.dtype();
-  Tensor product = wide ? matmul(mat1.to(DType::float32), mat2.to(DType::float32)) : matmul(mat1, mat2);
+  const bool wide = alpha != 1 && compute_type(a.dtype()) != a.dtype();
+  Tensor product = wide ? multiply(a.to(DType::float32), b.to(DType::float32)) : multiply(a, b);
   // As BLAS has it: what a factor of 0 ignores may be NaN.
   if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
   else if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
   if (beta != 0) product = add(product, input, beta);
-  return wide ? product.to(promote(mat1.dtype(), input.dtype())) : product;
+  return wide ? product.to(promote(a.dtype(), input.dtype())) : product;
+}
+
+void check_batches(const Tensor& a, const Tensor& b, const char* op) {
+  VESTA_CHECK(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1), runtime, op,
+              ": expected batches [b, n, m] and [b, m, p], got ", a.sizes(), " (batch1) and ", b.sizes(), " (batch2).");
+  check_number(a, op);
+}
+
+Tensor product_of(const Tensor& a, const Tensor& b) { return matmul(a, b); }
+
+}  // namespace
+
+Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& mat2, double beta, double alpha) {
+  check_matrices(mat1, mat2, "addmm");
+  return added(input, mat1, mat2, Dims{mat1.size(0), mat2.size(1)}, beta, alpha, "addmm", product_of);
+}
+Tensor baddbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  check_batches(a, b, "baddbmm");
+  return added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, "baddbmm", product_of);
+}
+Tensor addbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  check_batches(a, b, "addbmm");
+  return added(input, a, b, Dims{a.size(1), b.size(2)}, beta, alpha, "addbmm",
+               [](const Tensor& x, const Tensor& y) { return sum(matmul(x, y), MaybeDims(0), false, x.dtype()); });
+}
+Tensor addr_composite(const Tensor& input, const Tensor& vec1, const Tensor& vec2, double beta, double alpha) {
+  check_vector(vec1, "addr", "vec1");
+  check_vector(vec2, "addr", "vec2");
+  return added(input, vec1, vec2, Dims{vec1.size(0), vec2.size(0)}, beta, alpha, "addr",
+               [](const Tensor& x, const Tensor& y) { return outer(x, y); });
+}
+
+namespace {
+
+/// Runs a sum of a product in place: what is saved for the gradient is the value before.
+template <class Op>
+Tensor written(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha, const Op& op) {
+  const Tensor before = layer_state.grad_enabled && input.requires_grad() ? clone(input) : input;
+  return copy_(input, op(before, a, b, beta, alpha));
+}
+
+}  // namespace
+
+Tensor baddbmm__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  return written(input, a, b, beta, alpha, ops::baddbmm);
+}
+Tensor addbmm__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  return written(input, a, b, beta, alpha, ops::addbmm);
+}
+Tensor addr__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  return written(input, a, b, beta, alpha, ops::addr);
 }
 
 Tensor mv_composite(const Tensor& input, const Tensor& vec) {

@@ -3,6 +3,7 @@
 
 namespace vesta::doc {
 
+inline constexpr char rsub[] = "rsub(input, other, *, alpha=1): other - alpha * input, with broadcasting.";
 inline constexpr char div[] =
     "div(other, rounding_mode=None): the quotient; None divides in floating point, 'floor' and 'trunc' round to an "
     "integer value and keep integer dtypes.";

@@ -3,6 +3,8 @@
 
 namespace vesta::doc {
 
+inline constexpr char resolve_conj[] = "resolve_conj(input): the tensor itself: conjugates are computed at once.";
+inline constexpr char resolve_neg[] = "resolve_neg(input): the tensor itself: negatives are computed at once.";
 inline constexpr char clone[] =
     "clone(memory_format='preserve_format'): a copy in memory of its own. preserve_format keeps the strides of a "
     "dense tensor, contiguous_format makes them row-major; channels_last lays [N, C, H, W] out as [N, H, W, C], "

@@ -27,6 +27,7 @@ inline constexpr char scatter_add_[] =
 inline constexpr char scatter_add[] = "scatter_add(dim, index, src): scatter_add_ on a copy.";
 inline constexpr char nonzero[] =
     "nonzero(): int64 [count, ndim], the indices of the elements that are not zero, in order.";
+inline constexpr char argwhere[] = "argwhere(input): the indices of the nonzero elements, a row each: nonzero(input).";
 inline constexpr char masked_fill[] =
     "masked_fill(mask, value): value (0-d) where the bool mask, which broadcasts, is True.";
 inline constexpr char masked_fill_[] = "masked_fill_(mask, value): masked_fill in place.";

@@ -13,6 +13,16 @@ inline constexpr char linear[] =
 inline constexpr char mm[] =
     "mm(input, mat2): product of two matrices [n, k] and [k, m]. Error: anything but two 2-d tensors.";
 inline constexpr char bmm[] = "bmm(input, mat2): products of two batches of matrices [b, n, k] and [b, k, m].";
+inline constexpr char baddbmm[] =
+    "baddbmm(input, batch1, batch2, *, beta=1, alpha=1): beta * input + alpha * (batch1 @ batch2) of batches [b, n, m] "
+    "and [b, m, p].";
+inline constexpr char addbmm[] =
+    "addbmm(input, batch1, batch2, *, beta=1, alpha=1): beta * input + alpha * the sum over b of batch1[b] @ "
+    "batch2[b].";
+inline constexpr char addr[] = "addr(input, vec1, vec2, *, beta=1, alpha=1): beta * input + alpha * outer(vec1, vec2).";
+inline constexpr char baddbmm_[] = "baddbmm_(batch1, batch2, *, beta=1, alpha=1): baddbmm in place.";
+inline constexpr char addbmm_[] = "addbmm_(batch1, batch2, *, beta=1, alpha=1): addbmm in place.";
+inline constexpr char addr_[] = "addr_(vec1, vec2, *, beta=1, alpha=1): addr in place.";
 inline constexpr char addmm[] = "addmm(input, mat1, mat2, *, beta=1, alpha=1): beta * input + alpha * (mat1 @ mat2).";
 
 inline constexpr char mv[] = "mv(input, vec): a matrix [n, m] times a vector [m]; the result is [n].";

@@ -43,6 +43,8 @@ inline constexpr char unbind[] = "unbind(dim=0): the slices along dim, as views 
 inline constexpr char split[] =
     "split(split_size, dim=0): views of pieces of that size along dim (the last may be smaller), or of the sizes "
     "listed, which must sum to the size of dim.";
+inline constexpr char split_with_sizes[] =
+    "split_with_sizes(split_sizes, dim=0): views of pieces of these sizes along dim, which they must sum to.";
 inline constexpr char chunk[] =
     "chunk(chunks, dim=0): at most that many views of equal size along dim; the last may be smaller.";
 inline constexpr char sum_to_size[] = "sum_to_size(*size): sums over the dimensions that were broadcast from size.";

@@ -44,5 +44,9 @@
   OP(ALIAS, absolute, abs)                                                                                             \
   OP(ALIAS, subtract, sub)                                                                                             \
   OP(ALIAS, multiply, mul)                                                                                             \
+  OP(FORM, Tensor, rsub, Tensor, (const Tensor& input, const Tensor& other, Kw<RealScalar> alpha = 1),                 \
+     (input, other, alpha), sub(other, input, alpha))                                                                  \
+  OP(FORM, Tensor, rsub, Scalar, (const Tensor& input, Scalar other, RealScalar alpha = 1), (input, other, alpha),     \
+     sub(wrapped(other), input, alpha))                                                                                \
   OP(ALIAS, divide, div)                                                                                               \
   OP(ALIAS, true_divide, div)

@@ -12,4 +12,6 @@
   OP(METHOD_AS_INPLACE, fill, Tensor, (const Tensor& value), (value), composite, also_function, any_device)            \
   OP(METHOD, Tensor, contiguous, (Kw<Text> memory_format = "contiguous_format"), (memory_format), composite,           \
      tensor_only)                                                                                                      \
+  OP(METHOD, Tensor, resolve_conj, (), (), composite)                                                                  \
+  OP(METHOD, Tensor, resolve_neg, (), (), composite)                                                                   \
   OP(METHOD, Tensor, zero_, (), (), composite)

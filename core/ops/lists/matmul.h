@@ -22,6 +22,24 @@
      addmm(input, mat1, mat2, beta), tensor_only, deprecated)                                                          \
   OP(METHOD, Tensor, addmm, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
      (mat1, mat2, beta, alpha), composite, out, casts(lower, lower))                                                   \
+  OP(METHOD, Tensor, baddbmm,                                                                                          \
+     (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
+     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \
+  OP(METHOD, Tensor, baddbmm_,                                                                                         \
+     (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
+     (batch1, batch2, beta, alpha), composite, tensor_only)                                                            \
+  OP(METHOD, Tensor, addbmm,                                                                                           \
+     (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
+     (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \
+  OP(METHOD, Tensor, addbmm_,                                                                                          \
+     (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
+     (batch1, batch2, beta, alpha), composite, tensor_only)                                                            \
+  OP(METHOD, Tensor, addr,                                                                                             \
+     (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
+     (vec1, vec2, beta, alpha), composite, out, casts(none, widest))                                                   \
+  OP(METHOD, Tensor, addr_,                                                                                            \
+     (const Tensor& vec1, const Tensor& vec2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                          \
+     (vec1, vec2, beta, alpha), composite, tensor_only)                                                                \
   OP(METHOD, Tensor, mv, (const Tensor& vec), (vec), composite, out, casts(none, lower))                               \
   OP(METHOD, Tensor, dot, (const Tensor& tensor), (tensor), composite, out, casts(none, widest))                       \
   OP(METHOD, Tensor, vdot, (const Tensor& other), (other), composite, out, casts(none, widest))                        \

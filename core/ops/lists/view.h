@@ -34,6 +34,7 @@
   OP(PYTHON_FORM, TensorVector, split, function,                                                                       \
      (const Tensor& tensor, IntList split_size_or_sections, int64_t dim = 0), (tensor, split_size_or_sections, dim),   \
      split(tensor, split_size_or_sections, dim))                                                                       \
+  OP(METHOD, TensorVector, split_with_sizes, (IntList split_sizes, int64_t dim = 0), (split_sizes, dim), composite)    \
   OP(METHOD, TensorVector, chunk, (int64_t chunks, int64_t dim = 0), (chunks, dim), composite)                         \
   OP(METHOD, Tensor, sum_to_size, (IntList size), (size), composite, tensor_only)                                      \
   OP(FORM_METHOD, Tensor, swapaxes, axes, (int64_t axis0, int64_t axis1), (axis0, axis1),                              \
