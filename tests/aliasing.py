@@ -95,6 +95,7 @@ ROWS: list[Aliasing] = [
     row("narrow_copy", lambda m, x: x.narrow_copy(0, 0, 1), "ccccccc!c"),
     row("unbind", lambda m, x: x.unbind()[0], "vvvvvvv!v"),
     row("split", lambda m, x: x.split(99)[0], "vvvvvvv!v"),
+    row("split_with_sizes", lambda m, x: x.split_with_sizes([len(x)])[0], "vvvvvvv!v"),
     row("chunk", lambda m, x: x.chunk(1)[0], "vvvvvvv!v"),
     row("tensor_split", lambda m, x: x.tensor_split(1)[0], "vvvvvvv!v"),
     row("hsplit", lambda m, x: x.hsplit(1)[0], "vvvvvvv!v"),

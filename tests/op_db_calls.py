@@ -13,6 +13,11 @@ def on_clone(name: str) -> Callable[..., Any]:
     return lambda x, *args, **kwargs: getattr(x.clone(), name)(*args, **kwargs)
 
 
+def function(name: str) -> Callable[..., Any]:
+    """Returns a call of a function of ``vesta``."""
+    return lambda *args, **kwargs: getattr(vesta, name)(*args, **kwargs)
+
+
 def attribute(name: str) -> Callable[..., Any]:
     """Returns a function that reads an attribute that makes a view (``x.mT``)."""
     return lambda x: getattr(x, name)
@@ -61,6 +66,14 @@ def hermitian(x: Any) -> Any:
 
 def cholesky(x: Any, upper: bool = False) -> Any:
     return vesta.linalg.cholesky(hermitian(x), upper=upper)
+
+
+def mantissa(x: Any) -> Any:
+    return vesta.frexp(x).mantissa
+
+
+def lu_unpacked(a: Any) -> Any:
+    return vesta.lu_unpack(*vesta.linalg.lu_factor(a))[1:]
 
 
 def lu_solve(a: Any, b: Any, adjoint: bool = False) -> Any:
@@ -122,6 +135,10 @@ def new(name: str) -> Callable[..., Any]:
 
 def new_empty(size: Any, **kwargs: Any) -> Any:
     return vesta.zeros(1, **kwargs).new_empty(size)
+
+
+def new_empty_strided(size: Any, stride: Any, **kwargs: Any) -> Any:
+    return vesta.zeros(1, **kwargs).new_empty_strided(size, stride)
 
 
 def bernoulli(size: Any, **kwargs: Any) -> Any:

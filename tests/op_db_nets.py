@@ -248,12 +248,8 @@ def label_margins(make: Maker) -> Iterator[Sample]:
 
 
 def alignments(make: Maker) -> Iterator[Sample]:
-    def odds(*shape: int) -> Array:
-        x = make(*shape)
-        return make.dtype.round(x - special.logsumexp(x, -1, keepdims=True))
-
-    yield call(odds(4, 2, 3), Fixed(np.array([[1, 2], [2, 2]])), [4, 3], [2, 2])
-    yield call(odds(4, 3, 3), Fixed(np.array([1, 2, 1])), [4, 2, 4], [2, 0, 1], reduction="none")
+    yield call(make(4, 2, 3), Fixed(np.array([[1, 2], [2, 2]])), [4, 3], [2, 2])
+    yield call(make(4, 3, 3), Fixed(np.array([1, 2, 1])), [4, 2, 4], [2, 0, 1], reduction="none")
 
 
 def groups(make: Maker) -> Iterator[Sample]:
@@ -339,12 +335,22 @@ def rows() -> Iterator[Row]:
     yield loss("poisson_nll_loss", poisson, joined(pairs(0.1, 2), pairs(0.1, 3, log_input=False, full=True)), may="ui")
     yield loss("hinge_embedding_loss", hinge_embedding, pairs(-2, 2, signs))
     yield loss("soft_margin_loss", lambda x, t: np.log1p(np.exp(-t * x)), pairs(-2, 2, signs))
-    yield loss("margin_ranking_loss", lambda a, b, t, margin=0.0: np.maximum(0, margin - t * (a - b)), rankings)
-    yield loss("cosine_embedding_loss", cosine, cosines)
-    yield loss("triplet_margin_loss", triplet, triplets, fn=triplet_of(p))
+    yield loss(
+        "margin_ranking_loss", lambda a, b, t, margin=0.0: np.maximum(0, margin - t * (a - b)), rankings, may="ui"
+    )
+    yield loss("cosine_embedding_loss", cosine, cosines, may="ui")
+    yield loss("triplet_margin_loss", triplet, triplets, fn=triplet_of(p), may="ui")
     yield loss("multi_margin_loss", multi_margin, class_margins)
     yield loss("multilabel_margin_loss", multilabel_margin, label_margins)
-    yield structured("ctc_loss", ctc, alignments, fn=p.ctc_loss, repeats=False, **inexact)
+    yield structured(
+        "ctc_loss",
+        lambda x, *rest, **more: ctc(x - special.logsumexp(x, -1, keepdims=True), *rest, **more),
+        alignments,
+        fn=lambda x, *rest, **more: p.ctc_loss(x.log_softmax(-1), *rest, **more),
+        repeats=False,
+        may="buic",
+        **inexact,
+    )
     yield structured("group_norm", group_norm, groups, repeats=False, **inexact)
     yield structured("instance_norm", lambda *a: instance_norm(*a[:8]), instances, repeats=False, **inexact)
     yield structured("rms_norm", rms_norm, rows_of, **inexact)
@@ -355,7 +361,11 @@ def rows() -> Iterator[Row]:
         "scaled_dot_product_attention", attention, queries, fn=vesta._C._nn.scaled_dot_product_attention, **inexact
     )
     yield structured(
-        "bilinear", lambda a, b, w, bias=0: np.einsum("...i,oij,...j->...o", a, w, b) + bias, bilinears, **inexact
+        "bilinear",
+        lambda a, b, w, bias=0: np.einsum("...i,oij,...j->...o", a, w, b) + bias,
+        bilinears,
+        may="uic",
+        **inexact,
     )
 
 

@@ -9,10 +9,13 @@ from op_db_references_counts import (  # noqa: F401 (one name for all references
     bincount,
     cumprod,
     cumulative_trapezoid,
+    fill_diagonal,
     histc,
     logcumsumexp,
     mode,
     nanmedian,
+    nanquantile,
+    quantile,
     searchsorted,
     trapezoid,
 )
@@ -23,6 +26,7 @@ from op_db_references_linalg import (  # noqa: F401 (one name for all references
     cholesky_solve,
     eig,
     eigh,
+    householder,
     logdet,
     lu,
     matrix_exp,
@@ -749,12 +753,6 @@ def median(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         return kthvalue(x.reshape(-1), (x.size + 1) // 2, 0)[0]
     return kthvalue(x, (x.shape[dim] + 1) // 2 if x.ndim else 1, dim, keepdim)
-
-
-def quantile(
-    x: np.ndarray, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear"
-) -> np.ndarray:
-    return np.quantile(x, q, axis=dim, keepdims=keepdim, method=interpolation)
 
 
 def logsumexp(x: np.ndarray, dim: Any, keepdim: bool = False) -> np.ndarray:

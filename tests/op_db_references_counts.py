@@ -76,3 +76,21 @@ def searchsorted(lines: np.ndarray, x: np.ndarray, right: bool = False, side: An
         return np.searchsorted(lines, x, side, sorter)
     flat, values = lines.reshape(-1, lines.shape[-1]), x.reshape(-1, x.shape[-1])
     return np.stack([np.searchsorted(a, v, side) for a, v in zip(flat, values)]).reshape(x.shape)
+
+
+def nanquantile(
+    x: np.ndarray, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear"
+) -> np.ndarray:
+    return np.nanquantile(x, q, axis=dim, keepdims=keepdim, method=interpolation)
+
+
+def fill_diagonal(x: np.ndarray, value: Any, wrap: bool = False) -> np.ndarray:
+    x = np.array(x)
+    np.fill_diagonal(x, value, wrap)
+    return x
+
+
+def quantile(
+    x: np.ndarray, q: Any, dim: Any = None, keepdim: bool = False, interpolation: str = "linear"
+) -> np.ndarray:
+    return np.quantile(x, q, axis=dim, keepdims=keepdim, method=interpolation)

@@ -113,3 +113,14 @@ def triangular_solve(
         matrix = matrix * (1 - np.eye(a.shape[-1])) + np.eye(a.shape[-1])
     matrix = np.swapaxes(matrix, -1, -2) if transpose else matrix
     return np.linalg.solve(matrix, b), a
+
+
+def householder(v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """The first columns of H_1 ... H_k, H_i = 1 - tau_i v_i v_i^H."""
+    m, n = v.shape[-2:]
+    q = np.broadcast_to(np.eye(m, dtype=v.dtype), (*v.shape[:-2], m, m))
+    for i in range(tau.shape[-1]):
+        column = np.where(np.arange(m) < i, 0, np.where(np.arange(m) == i, 1, v[..., i]))
+        outer = column[..., :, None] * column[..., None, :].conj()
+        q = q @ (np.eye(m) - tau[..., i, None, None] * outer)
+    return q[..., :n]

@@ -17,6 +17,7 @@ from op_db_samples_linalg import (  # noqa: F401 (one name for all samples)
     qr,
     qr_grad,
     rectangles,
+    reflectors,
     regular,
     solve,
     solve_triangular,

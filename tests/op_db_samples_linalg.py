@@ -138,3 +138,9 @@ def triangular_solve(make: Maker) -> Iterator[Sample]:
             matrix = _regular(make, 2, 2)[::-1].copy()
             yield call(make(2, 3), matrix, upper, transpose)
     yield call(make(2, 1), _regular(make, 2, 2)[::-1].copy(), unitriangular=True)
+
+
+def reflectors(make: Maker) -> Iterator[Sample]:
+    """Columns of reflections, and their factors."""
+    for shape, k in (((3, 3), 3), ((5, 3), 2), ((2, 4, 2), 2)):
+        yield call(make(*shape, low=-1, high=1), make(*shape[:-2], k, low=-1, high=1))

@@ -433,7 +433,7 @@ def rows() -> Iterator[Row]:
         override = (((1, 1, 5, *more), (2, 2, 1, False, True, 3)),) if n > 1 else ()
         yield structured(f"avg_pool{n}d", avg_pool(n), sized(*cases, *override),
                          fn=vesta.avg_pool1d if n == 1 else getattr(vesta._C._nn, f"avg_pool{n}d"), dtypes="hf",
-                         covers=("avg_pool1d", "_resample") if n == 1 else (), **inexact)  # fmt: skip
+                         may="ui", covers=("avg_pool1d", "_resample") if n == 1 else (), **inexact)  # fmt: skip
         cases = (((1, 2, 5, *more), (3,)), ((2, 4, *more), (1,)), ((1, 1, 4, *more), ((6, 2, 4)[:n],)))
         place = vesta if n == 1 else vesta._C._private
         yield structured(f"adaptive_avg_pool{n}d", adaptive(n, np.mean), sized(*cases), dtypes="hf",
@@ -454,7 +454,7 @@ def rows() -> Iterator[Row]:
                      may="u", **inexact)  # fmt: skip
     yield structured("im2col", unfold, sized(((1, 2, 4, 3), ((2, 2), (1, 1), (0, 0), (1, 1))),
                      ((2, 5, 4), ((2, 3), (2, 1), (1, 1), (1, 2)))), fn=vesta._C._private.im2col, dtypes="hf",
-                     **inexact)  # fmt: skip
+                     may="buic", **inexact)  # fmt: skip
     yield structured("col2im", fold, sized(((1, 8, 6), ((4, 3), (2, 2), (1, 1), (0, 0), (1, 1))),
                      ((12, 10), ((5, 4), (2, 3), (2, 1), (1, 1), (1, 2)))), fn=vesta._C._private.col2im, dtypes="hf",
                      **inexact)  # fmt: skip

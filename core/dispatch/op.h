@@ -134,10 +134,13 @@ class Op<R(A...)> : public OpBase {
  public:
   using Fn = R (*)(A...);
   using Signature = R(A...);
-  constexpr explicit Op(const Schema& s, Fn body = nullptr, Fn casts = nullptr) : OpBase(s, body != nullptr) {
+  /// A body and a rule of autocast are a Fn each, or nullptr: what is missing shows in the type, because a compiler
+  /// that instruments addresses (UBSan) compares none with null in a constant expression.
+  template <class Body = std::nullptr_t, class Casts = std::nullptr_t>
+  constexpr explicit Op(const Schema& s, Body body = {}, Casts casts = {}) : OpBase(s, !std::is_null_pointer_v<Body>) {
     body_ = body;
     kernels_.fill(body);
-    if (casts) {
+    if constexpr (!std::is_null_pointer_v<Casts>) {
       layers_[unsigned(Layer::autocast)] = casts;
       present |= bit(Layer::autocast);
     }

@@ -51,6 +51,7 @@ struct Schema {
   bool pointwise = false;
   bool inplace = false;           // a pointwise op with a method name_() too
   bool out = false;               // takes out= in Python
+  bool exact_out = false;         // out must have the result's dtype, not one that it can be cast to
   bool composite = false;         // has a default body, made of other ops
   bool differentiable = true;     // false: results carry no gradient
   bool factory = false;           // takes requires_grad, pin_memory and layout
@@ -94,6 +95,8 @@ inline constexpr auto also_function = [](Schema& s) { s.function = true; };
 inline constexpr auto no_method = [](Schema& s) { s.method = false; };
 inline constexpr auto inplace = [](Schema& s) { s.inplace = true; };
 inline constexpr auto out = [](Schema& s) { s.out = true; };
+/// Takes out= of the result's dtype only, as PyTorch has it for this op.
+inline constexpr auto exact_out = [](Schema& s) { s.out = s.exact_out = true; };
 inline constexpr auto composite = [](Schema& s) { s.composite = true; };
 inline constexpr auto no_gradient = [](Schema& s) { s.differentiable = false; };
 inline constexpr auto factory = [](Schema& s) { s.factory = true, s.differentiable = false; };

@@ -421,6 +421,8 @@ Tensor fill_value_of(const Tensor& input, const Tensor& mask, const Tensor& valu
               " (mask).");
   VESTA_CHECK(value.dim() == 0, runtime, "masked_fill: expected a 0-dimensional value tensor, got one with ",
               value.dim(), " dimension(s) (value).");
+  VESTA_CHECK(!value.is_complex() || input.is_complex(), runtime, "masked_fill: value cannot be converted to type ",
+              input.dtype(), " without overflow: it is complex.");
   if (!value.impl()->wrapped_number) return value.to(input.dtype());
   Tensor r = empty_tensor({}, input.dtype());
   fill_values(r, value.item(), "masked_fill");
@@ -557,6 +559,41 @@ Tensor randn_like_composite(const Tensor& input, Generator* generator, MaybeDTyp
 
 Tensor new_empty_composite(const Tensor& input, IntList size, MaybeDType dtype, MaybeDevice device) {
   return empty(size, dtype.value_or(input.dtype()), device.value_or(input.device()));
+}
+
+namespace {
+
+/// Makes a tensor of these strides: its storage ends with its last element.
+Tensor strided(IntList size, IntList stride, DType dtype, MaybeDevice device, const char* op) {
+  VESTA_CHECK(size.size() == stride.size(), runtime, op, ": dimensionality of sizes (", size.size(),
+              ") must match dimensionality of strides (", stride.size(), ").");
+  int64_t count = numel_of(size, op) > 0 ? 1 : 0;
+  for (size_t d = 0; d < size.size() && count > 0; ++d) {
+    VESTA_CHECK(stride[d] >= 0, runtime, op, ": expected strides >= 0, got ", IntSpan(stride), ".");
+    count = checked_add(count, checked_mul(size[d] - 1, stride[d], op), op);
+  }
+  return as_strided(empty({count}, dtype, device), size, stride);
+}
+
+}  // namespace
+
+Tensor empty_strided_composite(IntList size, IntList stride, MaybeDType dtype, MaybeDevice device) {
+  return strided(size, stride, dtype.value_or(default_dtype()), device, "empty_strided");
+}
+Tensor new_empty_strided_composite(const Tensor& input, IntList size, IntList stride, MaybeDType dtype,
+                                   MaybeDevice device) {
+  return strided(size, stride, dtype.value_or(input.dtype()), device.value_or(input.device()), "new_empty_strided");
+}
+Tensor scalar_tensor_composite(Scalar s, MaybeDType dtype, MaybeDevice device) {
+  return full(IntList(), s, dtype.value_or(s.is_complex() ? complex_type(default_dtype()) : default_dtype()), device);
+}
+Tensor logspace_composite(Scalar start, Scalar end, int64_t steps, double base, MaybeDType dtype, MaybeDevice device) {
+  VESTA_CHECK(steps >= 0, runtime, "logspace: number of steps must be non-negative, got ", steps, ".");
+  const bool complex = start.is_complex() || end.is_complex();
+  const DType d = dtype.value_or(complex ? complex_type(default_dtype()) : default_dtype());
+  VESTA_CHECK(d != DType::bool_, not_implemented, "logspace: expected a dtype of numbers, got bool (dtype).");
+  const DType wide = is_complex(d) ? DType::complex128 : DType::float64;
+  return pow(wrapped(base), linspace(start, end, steps, wide, device)).to(d);
 }
 Tensor new_full_composite(const Tensor& input, IntList size, Scalar fill_value, MaybeDType dtype, MaybeDevice device) {
   return full(size, fill_value, dtype.value_or(input.dtype()), device.value_or(input.device()));

@@ -24,8 +24,6 @@ Tensor dist_composite(const Tensor& input, const Tensor& other, double p) {
 }
 
 Tensor pairwise_distance_composite(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
-  check_floating_or_complex(x1, "pairwise_distance", "x1");
-  check_floating_or_complex(x2, "pairwise_distance", "x2");
   const int64_t last = std::max(x1.dim(), x2.dim()) - 1;
   return norm(add(sub(x1, x2), wrapped(eps)), p, MaybeDims(last), keepdim);
 }
@@ -75,12 +73,8 @@ Tensor cdist_composite(const Tensor& x1, const Tensor& x2, double p, Text comput
   VESTA_CHECK(always || never || compute_mode == "use_mm_for_euclid_dist_if_necessary", value, "cdist: ", compute_mode,
               " is not a valid value for compute_mode.");
   const int64_t rows = x1.size(-2), columns = x2.size(-2);
-  if (x1.size(-1) == 0 || rows == 0 || columns == 0) {
-    const Dims batch = broadcast_shapes(x1.sizes().subspan(0, size_t(x1.dim() - 2)),
-                                        x2.sizes().subspan(0, size_t(x2.dim() - 2)), "cdist");
-    Dims shape(batch);
-    shape.push_back(rows), shape.push_back(columns);
-    return zeros(shape, promote(x1.dtype(), x2.dtype()), x1.device());
+  if (x1.size(-1) == 0 || rows == 0 || columns == 0) {  // zeros that belong to the graph
+    return sum(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), MaybeDims(-1));
   }
   if (p == 2 && !never && (always || rows > 25 || columns > 25)) return euclidean_by_product(x1, x2);
   return norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, MaybeDims(-1));
@@ -134,12 +128,12 @@ Tensor cross_composite(const Tensor& input, const Tensor& other, MaybeInt dim) {
 }
 
 Tensor linalg_vander_composite(const Tensor& x, MaybeInt N) {
-  VESTA_CHECK(x.dim() > 0, runtime, "linalg.vander: expected a tensor of at least 1 dimension, got a 0-d one (x).");
-  VESTA_CHECK(!N || *N > 1, runtime, "linalg.vander: expected N > 1, got ", N.value_or(0), " (N).");
-  Tensor values = x.dtype() == DType::bool_ || is_integral(x.dtype()) ? x.to(DType::int64) : x;
+  const Tensor line = x.dim() > 0 ? x : unsqueeze(x, 0);
+  const int64_t n = N.value_or(line.size(-1));
+  VESTA_CHECK(n > 1, runtime, "linalg.vander: expected N > 1, got ", n, N ? " (N)." : " elements (x).");
+  const Tensor values = is_integral(x.dtype()) || x.dtype() == DType::bool_ ? line.to(DType::int64) : line;
   TensorVector powers = {ones_like(values)};
-  for (int64_t k = 1; k < N.value_or(x.size(-1)); ++k) powers.push_back(mul(powers.back(), values));
-  if (N.value_or(x.size(-1)) == 0) return reshape(values, {0, 0});
+  for (int64_t k = 1; k < n; ++k) powers.push_back(mul(powers.back(), values));
   return stack(powers, -1);
 }
 
@@ -194,7 +188,7 @@ Tensor cov_composite(const Tensor& input, int64_t correction, MaybeTensor fweigh
   const Tensor products = matmul(centered, mT(weighted.is_complex() ? conj_physical(weighted) : weighted));
   const Tensor r =
       div(products, degrees.to(products.is_complex() ? DType::float64 : products.dtype())).to(products.dtype());
-  return input.dim() < 2 ? reshape(r, IntList()) : r;
+  return r.numel() == 1 ? reshape(r, IntList()) : r;
 }
 
 Tensor corrcoef_composite(const Tensor& input) {

@@ -105,7 +105,7 @@ void check_slices(const Tensor& input, int64_t d, const Tensor& index, const Ten
 Tensor index_copy_composite(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   const int64_t d = wrap_dim(dim, input.dim(), "index_copy");
   check_slices(input, d, index, source, "index_copy");
-  if (input.dim() == 0) return index.numel() ? reshape(source, IntList()) : clone(input);
+  if (input.dim() == 0) return squeeze(index_put(unsqueeze(input, 0), {reshape(index, -1)}, reshape(source, -1)), 0);
   return index_put(input, along(d, reshape(index, -1)), source);
 }
 
@@ -133,7 +133,11 @@ Tensor take_composite(const Tensor& input, const Tensor& index) {
 Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, MaybeInt dim) {
   VESTA_CHECK(indices.dtype() == DType::int64 || indices.dtype() == DType::int32, runtime,
               "take_along_dim: dtype of indices should be int64 or int32 but got ", indices.dtype(), ".");
-  if (!dim) return gather(reshape(input, -1), 0, reshape(indices, -1).to(DType::int64));
+  const auto wrapped_indices = [](const Tensor& index, int64_t size) {
+    const Tensor i = index.to(DType::int64);
+    return where(lt(i, 0), add(i, size), i);
+  };
+  if (!dim) return gather(reshape(input, -1), 0, wrapped_indices(reshape(indices, -1), input.numel()));
   VESTA_CHECK(input.dim() == indices.dim(), runtime,
               "take_along_dim: input and indices should have the same number of ", "dimensions, but got ", input.dim(),
               " dimensions for input, and ", indices.dim(), " dimensions for indices.");
@@ -142,7 +146,7 @@ Tensor take_along_dim_composite(const Tensor& input, const Tensor& indices, Mayb
   if (input.dim()) a[size_t(d)] = b[size_t(d)] = 1;
   Dims shape = broadcast_shapes(a, b, "take_along_dim"), from(shape);
   if (input.dim()) shape[size_t(d)] = indices.size(d), from[size_t(d)] = input.size(d);
-  return gather(expand(input, from), d, expand(indices, shape).to(DType::int64));
+  return gather(expand(input, from), d, wrapped_indices(expand(indices, shape), input.dim() ? input.size(d) : 1));
 }
 
 Tensor put_composite(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
@@ -153,7 +157,6 @@ Tensor put_composite(const Tensor& input, const Tensor& index, const Tensor& sou
   VESTA_CHECK(index.numel() == source.numel(), runtime, "put: Expected source and index to have the same number of ",
               "elements, but got source.numel() = ", source.numel(), ", index.numel() = ", index.numel(), ".");
   VESTA_CHECK(input.numel() > 0 || index.numel() == 0, index, "put: tried to put elements into an empty tensor.");
-  if (index.numel() == 0) return clone(input);
   return reshape(index_put(reshape(input, -1), {reshape(index, -1)}, reshape(source, -1), accumulate), input.sizes());
 }
 
@@ -169,9 +172,8 @@ Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const T
   const int64_t count = sum(where_to).item<int64_t>();  // how much of source is taken: waits for a device
   VESTA_CHECK(count <= source.numel(), runtime, "masked_scatter: expected source to have at least as many elements as ",
               "the mask has true ones, ", count, ", got ", source.numel(), ".");
-  if (count == 0) return clone(x);
   const Tensor first = slice(reshape(source, -1), 0, 0, count, 1);
-  if (x.dim() == 0) return reshape(first, IntList());
+  if (x.dim() == 0) return squeeze(index_put(unsqueeze(x, 0), {unsqueeze(where_to, 0)}, first), 0);
   return index_put(x, {contiguous(where_to)}, first);
 }
 

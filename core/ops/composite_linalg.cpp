@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
@@ -104,16 +105,69 @@ Tensor inverse_permutation(const Tensor& order) {
 
 }  // namespace
 
-TensorTriple linalg_lu_composite(const Tensor& A, bool pivot) {
-  const auto [LU, pivots] = linalg_lu_factor(A, pivot);
-  const int64_t m = A.size(-2);
-  const auto [L, U] = triangles(LU);
+namespace {
+
+/// Returns P [*, m, m] with P L U = A, of the pivots of A's decomposition.
+Tensor permutation_matrix(const Tensor& pivots, int64_t m, DType dtype) {
   const Tensor order = _pivots_to_permutation(pivots, m);  // row i of P^T A is row order[i] of A
-  const Tensor rows = eye(m, m, A.dtype(), A.device());
   Dims shape(order.sizes());
   shape.push_back(m);
-  const Tensor P = mT(reshape(index_select(rows, 0, reshape(order, -1)), shape));
+  return mT(reshape(index_select(eye(m, m, dtype, pivots.device()), 0, reshape(order, -1)), shape));
+}
+
+}  // namespace
+
+TensorTriple linalg_lu_composite(const Tensor& A, bool pivot) {
+  const auto [LU, pivots] = linalg_lu_factor(A, pivot);
+  const auto [L, U] = triangles(LU);
+  return {permutation_matrix(pivots, A.size(-2), A.dtype()), L, U};
+}
+
+TensorTriple lu_unpack_composite(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data, bool unpack_pivots) {
+  check_matrices(LU_data, "lu_unpack", "LU_data");
+  const int64_t m = LU_data.size(-2), n = LU_data.size(-1);
+  const Tensor none = empty({0}, LU_data.dtype(), LU_data.device());
+  Tensor P = none, L = none, U = none;
+  if (unpack_pivots) {
+    VESTA_CHECK(LU_pivots.dtype() == DType::int32, runtime, "lu_unpack: LU_pivots is expected to be a contiguous ",
+                "tensor of torch.int32 dtype, got ", LU_pivots.dtype(), ".");
+    Dims shape = batch_sizes(LU_data);
+    shape.push_back(std::min(m, n));
+    VESTA_CHECK(std::ranges::equal(LU_pivots.sizes(), shape), runtime, "lu_unpack: expected LU_pivots of shape ",
+                IntSpan(shape), " for LU_data ", LU_data.sizes(), ", got ", LU_pivots.sizes(), ".");
+    P = permutation_matrix(LU_pivots, m, LU_data.dtype());
+  }
+  if (unpack_data) std::tie(L, U) = triangles(LU_data);
   return {P, L, U};
+}
+
+Tensor linalg_householder_product_composite(const Tensor& input, const Tensor& tau) {
+  constexpr const char* op = "linalg.householder_product";
+  check_matrices(input, op, "input");
+  check_floating_or_complex(input, op);
+  const int64_t m = input.size(-2), n = input.size(-1);
+  VESTA_CHECK(m >= n, runtime, op, ": input.shape[-2] must be greater than or equal to input.shape[-1], got ",
+              input.sizes(), ".");
+  VESTA_CHECK(tau.dim() == input.dim() - 1 && tau.size(-1) <= n, runtime, op,
+              ": input.shape[-1] must be greater than or equal to tau.shape[-1], and tau have one dimension less, got ",
+              tau.sizes(), " (tau) and ", input.sizes(), " (input).");
+  VESTA_CHECK(std::ranges::equal(tau.sizes().first(size_t(tau.dim() - 1)), IntSpan(batch_sizes(input))), runtime, op,
+              ": Expected batch dimensions of tau to be equal to input.shape[:-2], got ", tau.sizes(), " (tau) and ",
+              input.sizes(), " (input).");
+  VESTA_CHECK(tau.dtype() == input.dtype(), runtime, op, ": tau dtype ", tau.dtype(), " does not match input dtype ",
+              input.dtype(), ".");
+  const Tensor v = add(tril(input, -1), eye(m, n, input.dtype(), input.device()));
+  Tensor q = expand(eye(m, n, input.dtype(), input.device()), input.sizes());
+  for (int64_t i = tau.size(-1) - 1; i >= 0; --i) {  // Q = H_1 ... H_k, H_i = 1 - tau_i v_i v_i^H
+    const Tensor column = narrow(v, -1, i, 1);
+    const Tensor scaled = mul(column, unsqueeze(narrow(tau, -1, i, 1), -1));
+    q = sub(q, matmul(scaled, matmul(adjoint(column), q)));
+  }
+  return q.is_contiguous() ? q : contiguous(q);
+}
+Tensor orgqr_composite(const Tensor& input, const Tensor& input2) {
+  check_floating_or_complex(input, "orgqr");
+  return linalg_householder_product(input, input2);
 }
 
 Tensor linalg_lu_solve_composite(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint_) {
@@ -260,12 +314,8 @@ Tensor zero_limit(const Tensor& input, const Tensor& values, MaybeTensor atol, M
 
 Tensor _linalg_pinv_composite(const Tensor& input, MaybeTensor atol, MaybeTensor rtol, bool hermitian) {
   check_matrices(input, "linalg.pinv", "input");
-  if (input.numel() == 0) {
-    Dims shape = batch_sizes(input);
-    shape.push_back(input.size(-1)), shape.push_back(input.size(-2));
-    return empty(shape, input.dtype(), input.device());
-  }
   if (hermitian) check_square(input, "linalg.pinv", "input");
+  if (input.numel() == 0) return clone(adjoint(input));
   Tensor left, values, right;  // input = right^H-like factors: left diag(values) right
   if (hermitian) {
     const auto [w, v] = linalg_eigh(input);
@@ -299,7 +349,7 @@ Tensor linalg_matrix_power_composite(const Tensor& input, int64_t n) {
   VESTA_CHECK(input.dim() >= 2 && input.size(-1) == input.size(-2), runtime,
               "linalg.matrix_power: A must be batches of square matrices, but they are ", input.sizes(), ".");
   check_matrices(input, "linalg.matrix_power", "A");
-  if (n == 0) return clone(expand(identity_like(input), input.sizes()));
+  if (n == 0) return where(ones(IntList(), DType::bool_, input.device()), identity_like(input), input);
   VESTA_CHECK(n != std::numeric_limits<int64_t>::min(), runtime, "linalg.matrix_power: n is out of range.");
   Tensor square = n < 0 ? linalg_inv(input) : input, r;
   for (uint64_t left = uint64_t(n < 0 ? -n : n); left != 0; left >>= 1) {

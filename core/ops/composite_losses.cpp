@@ -165,6 +165,12 @@ Tensor mse_loss_composite(const Tensor& input, const Tensor& target, Text reduct
 
 namespace {
 
+/// Differences and products of integers are losses too: a margin or a logarithm makes them floating-point.
+void check_number(const Tensor& t, const char* op) {
+  VESTA_CHECK(!is_bool(t.dtype()) && !t.is_complex(), not_implemented, op, ": expected a real dtype other than bool, ",
+              "got ", t.dtype(), ".");
+}
+
 void check_loss(const Tensor& input, const Tensor& target, const char* op) {
   VESTA_CHECK(is_differentiable(input.dtype()) || is_differentiable(target.dtype()), not_implemented, op,
               ": expected floating-point dtypes, got ", input.dtype(), " (input) and ", target.dtype(), " (target).");
@@ -230,8 +236,7 @@ Tensor poisson_nll_loss_composite(const Tensor& input, const Tensor& target, boo
                                   Text reduction) {
   constexpr const char* op = "poisson_nll_loss";
   const Reduce r = reduction_of(reduction, op);
-  check_loss(input, target, op);
-  check_real(input, op);
+  check_number(input, op);
   Tensor loss = log_input ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, eps))));
   if (full) {  // Stirling's formula for log(target!)
     const Tensor t = where(gt(target, 1), target, 1.0);
@@ -262,7 +267,7 @@ Tensor margin_ranking_loss_composite(const Tensor& input1, const Tensor& input2,
                                      Text reduction) {
   constexpr const char* op = "margin_ranking_loss";
   const Reduce r = reduction_of(reduction, op);
-  check_floating(input1, op);
+  check_number(input1, op);
   VESTA_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(), runtime, op, ": All input tensors should ",
               "have same dimension but got sizes: input1: ", input1.sizes(), ", input2: ", input2.sizes(),
               ", target: ", target.sizes(), ".");
@@ -274,7 +279,7 @@ Tensor cosine_embedding_loss_composite(const Tensor& input1, const Tensor& input
   constexpr const char* op = "cosine_embedding_loss";
   constexpr double kEps = 1e-12;
   const Reduce r = reduction_of(reduction, op);
-  check_floating(input1, op);
+  check_number(input1, op);
   const int64_t d = target.dim();
   VESTA_CHECK(d == 0 || d == 1, runtime, op, ": 0D or 1D target tensor expected, multi-target not supported, got ",
               target.sizes(), ".");
@@ -292,7 +297,7 @@ Tensor triplet_margin_loss_composite(const Tensor& anchor, const Tensor& positiv
                                      double margin, double p, double eps, bool swap, Text reduction) {
   constexpr const char* op = "triplet_margin_loss";
   const Reduce r = reduction_of(reduction, op);
-  check_floating(anchor, op);
+  check_number(anchor, op);
   VESTA_CHECK(margin > 0, runtime, op, ": expected margin to be greater than 0, got ", margin, ".");
   VESTA_CHECK(anchor.dim() == positive.dim() && anchor.dim() == negative.dim(), runtime, op, ": The anchor, positive, ",
               "and negative tensors are expected to have the same number of dimensions, but got: anchor ",
@@ -305,12 +310,12 @@ Tensor triplet_margin_loss_composite(const Tensor& anchor, const Tensor& positiv
 
 namespace {
 
-/// Checks scores [N, C] or [C]; returns them as rows.
+/// Checks scores [N, C], [C] or one score; returns them as rows.
 Tensor score_rows(const Tensor& input, const char* op) {
   check_floating(input, op);
-  VESTA_CHECK((input.dim() == 1 || input.dim() == 2) && input.size(-1) > 0, runtime, op,
+  VESTA_CHECK(input.dim() == 0 || (input.dim() <= 2 && input.size(-1) > 0), runtime, op,
               ": Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", input.sizes(), ".");
-  return input.dim() == 1 ? unsqueeze(input, 0) : input;
+  return input.dim() < 2 ? reshape(input, {1, -1}) : input;
 }
 
 }  // namespace
@@ -322,9 +327,8 @@ Tensor multi_margin_loss_composite(const Tensor& input, const Tensor& target, do
   VESTA_CHECK(p == 1 || p == 2, value, op, ": only p == 1 and p == 2 supported, got ", p, ".");
   const Tensor x = score_rows(input, op), t = reshape(target, {-1});
   const int64_t classes = x.size(1);
-  VESTA_CHECK(
-      t.numel() == x.size(0) && target.dim() == input.dim() - 1 + int64_t(input.dim() == 1 && target.dim() == 1),
-      runtime, op, ": inconsistent target size, expected ", x.size(0), " but got ", target.sizes(), ".");
+  VESTA_CHECK(t.numel() == x.size(0) && (input.dim() == 2 ? target.dim() == 1 : target.dim() <= 1), runtime, op,
+              ": inconsistent target size, expected ", x.size(0), " but got ", target.sizes(), ".");
   check_class_target(x, t, weight, op);
   const Tensor right = unsqueeze(t, 1);
   Tensor terms = clamp_min(add(sub(x, gather(x, 1, right)), margin), wrapped(0.0));
@@ -342,7 +346,7 @@ Tensor multilabel_margin_loss_composite(const Tensor& input, const Tensor& targe
   VESTA_CHECK(std::ranges::equal(input.sizes(), target.sizes()), runtime, op,
               ": inconsistent target size: ", target.sizes(), " for input of size: ", input.sizes(), ".");
   VESTA_CHECK(target.dtype() == DType::int64, runtime, op, ": expected an int64 target, got ", target.dtype(), ".");
-  const Tensor t = input.dim() == 1 ? unsqueeze(target, 0) : target;
+  const Tensor t = input.dim() < 2 ? reshape(target, {1, -1}) : target;
   const int64_t classes = x.size(1);
   // Labels count up to the first that is negative.
   const Tensor valid = std::get<0>(cummin(ge(t, 0).to(DType::int64), 1));
@@ -352,7 +356,7 @@ Tensor multilabel_margin_loss_composite(const Tensor& input, const Tensor& targe
   const Tensor terms = clamp_min(add(sub(unsqueeze(x, 1), unsqueeze(scores, 2)), 1), wrapped(0.0));
   const Tensor counted = logical_and(unsqueeze(valid.to(DType::bool_), 2), unsqueeze(logical_not(is_label), 1));
   const Tensor loss = div(sum(where(counted, terms, 0.0), {1, 2}), double(classes));
-  return r == Reduce::none && input.dim() == 1 ? squeeze(loss, 0) : reduced(loss, r);
+  return r == Reduce::none && input.dim() < 2 ? squeeze(loss, 0) : reduced(loss, r);
 }
 
 // ---- Of alignments ----
@@ -370,6 +374,11 @@ struct Alignments {
   int64_t blank;
 
   int64_t batch() const { return log_probs.size(1); }
+  Tensor length_column(Device device) const {
+    Tensor t = empty({batch(), 1}, DType::int64);
+    std::ranges::copy(input_lengths, t.data_ptr<int64_t>());
+    return t.to(device);
+  }
 
   /// Returns -log p of each target, [N]; infinite where there is no alignment.
   Tensor losses() const {
@@ -415,11 +424,6 @@ struct Alignments {
   static Tensor shifted(const Tensor& alpha, int64_t k) {
     return narrow(constant_pad_nd(alpha, {k, 0}, kImpossible), 1, 0, alpha.size(1));
   }
-  Tensor length_column(Device device) const {
-    Tensor t = empty({batch(), 1}, DType::int64);
-    std::ranges::copy(input_lengths, t.data_ptr<int64_t>());
-    return t.to(device);
-  }
 };
 
 }  // namespace
@@ -461,6 +465,12 @@ Tensor ctc_loss_composite(const Tensor& log_probs, const Tensor& targets, IntLis
     at += length;
   }
   Tensor loss = a.losses();
+  if (layer_state.grad_enabled && probs.requires_grad()) {  // PyTorch's gradient: that of scores whose sum is 1
+    const Tensor step = unsqueeze(arange(0, steps, 1, DType::int64, probs.device()), 1);
+    const Tensor counted = lt(step, squeeze(a.length_column(probs.device()), 1));
+    const Tensor mass = sum(where(counted, sum(exp(probs), 2), 0.0), 0);
+    loss = add(loss, sub(mass, mass.detach()));
+  }
   if (zero_infinity) loss = where(isinf(loss), 0.0, loss);
   if (r == Reduce::mean) {
     Tensor lengths = empty({n}, DType::int64);

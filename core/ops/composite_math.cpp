@@ -44,6 +44,29 @@ Tensor mvlgamma_composite(const Tensor& input, int64_t p) {
 
 Tensor logit_composite(const Tensor& input, MaybeDouble eps) { return _logit(input, eps.value_or(-1)); }
 
+TensorPair frexp_composite(const Tensor& input) {
+  VESTA_CHECK(is_float(input.dtype()), runtime, "frexp: only supports floating-point dtypes, got ", input.dtype(), ".");
+  const bool wide = input.dtype() == DType::float64;
+  const int64_t bias = wide ? 1022 : 126, mantissa_bits = wide ? 52 : 23, mask = wide ? 0x7ff : 0xff, lift = 64;
+  const DType bits = wide ? DType::int64 : DType::int32;
+  const Tensor x = input.to(compute_type(input.dtype()));
+  Tensor exponent, factor;
+  {
+    NoGrad off;
+    // Numbers below the normal ones are lifted into their range first.
+    const Tensor small = lt(abs(x), wrapped(wide ? 0x1p-1022 : 0x1p-126));
+    const Tensor normal = where(small, mul(x, wrapped(0x1p64)), x);
+    const Tensor field = bitwise_and(bitwise_right_shift(view(contiguous(normal), bits), mantissa_bits), mask);
+    const Tensor known = logical_and(isfinite(x), ne(x, 0));
+    exponent = where(known, sub(sub(field, bias), where(small, lift, wrapped(int64_t(0)))), wrapped(int64_t(0)));
+    exponent = exponent.to(DType::int32);
+    factor = floor_divide(neg(exponent), 2);  // 2^-exponent in two steps, each of which is a number
+  }
+  const auto power = [&](const Tensor& e) { return exp2(e.to(x.dtype())); };
+  const Tensor mantissa = mul(mul(x, power(factor)), power(sub(neg(exponent), factor)));
+  return {mantissa.to(input.dtype()), exponent};
+}
+
 Tensor nan_to_num_composite(const Tensor& input, MaybeDouble nan, MaybeDouble posinf, MaybeDouble neginf) {
   if (input.is_complex()) return view_as_complex(nan_to_num(view_as_real(input), nan, posinf, neginf));
   if (!is_float(input.dtype())) return clone(input);

@@ -127,6 +127,9 @@ Tensor group_norm_composite(const Tensor& input, int64_t num_groups, MaybeTensor
   VESTA_CHECK(num_groups > 0 && channels % num_groups == 0, runtime, op,
               ": Expected number of channels in input to be divisible by num_groups, but got input of shape ",
               input.sizes(), " and num_groups=", num_groups, ".");
+  VESTA_CHECK(channels > 0, runtime, op, ": Expected number of channels to be greater than 0, got ", channels, ".");
+  VESTA_CHECK(input.dim() < 3 || numel_of(input.sizes().subspan(2), op) > 0, runtime, op,
+              ": Expected HxW to be greater than 0, got input ", input.sizes(), ".");
   check_channels(weight, channels, op, "weight");
   check_channels(bias, channels, op, "bias");
   Tensor r = input.to(compute_type(input.dtype()));

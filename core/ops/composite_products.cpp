@@ -1,5 +1,6 @@
 // Products that are made of others: their gradients come from matmul's.
 #include <algorithm>
+#include <cmath>
 
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
@@ -173,6 +174,7 @@ Tensor addmv_composite(const Tensor& input, const Tensor& mat, const Tensor& vec
   const Dims sizes{mat.size(0)};
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmv")), IntSpan(sizes)), runtime,
               "addmv: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
+  if (is_integral(mat.dtype())) beta = std::trunc(beta), alpha = std::trunc(alpha);  // as PyTorch has it here
   return squeeze(addmm(unsqueeze(input, -1), mat, unsqueeze(vec, 1), beta, alpha), 1);
 }
 

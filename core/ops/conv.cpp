@@ -4,8 +4,12 @@
 
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/conv.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -40,15 +44,26 @@ void take_windows_of(Window& w, const Tensor& grad, int64_t batch, int64_t chann
 
 }  // namespace
 
-Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
-                         IntList dilation, int64_t groups) {
+namespace {
+
+/// Checks what integers have in common with floats.
+Window check_shapes(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                    IntList dilation, int64_t groups) {
   const char* op = conv_name(input.dim() - 2);
   Window w = conv_window(input.sizes(), weight.sizes(), stride, padding, dilation, groups, op);
   check_same_dtype(input, weight, op, "a weight");
   check_same_dtype(input, bias, op, "a bias");
   VESTA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == weight.sizes()[0]), runtime, op,
               ": expected a bias [", weight.sizes()[0], "], got ", bias.defined() ? bias.sizes() : IntSpan(), ".");
-  check_floating(input, op);
+  return w;
+}
+
+}  // namespace
+
+Window check_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                         IntList dilation, int64_t groups) {
+  const Window w = check_shapes(input, weight, bias, stride, padding, dilation, groups);
+  check_floating(input, conv_name(input.dim() - 2));
   return w;
 }
 
@@ -84,8 +99,78 @@ Tensor batch_of(const Tensor& input, int64_t dims, const char* op) {
   return input.dim() == dims + 1 ? unsqueeze(input, 0) : input;
 }
 
+/// Convolutions of integers, exact: for each place of the kernel, what lies under it times a matrix.
+/// Both ways see the same part of an image: places[k] is a view of it for element k of the kernel.
+class IntegerConvolution {
+ public:
+  IntegerConvolution(const Window& w, const Tensor& weight, int64_t groups) : w_(w), groups_(groups) {
+    // [K, G, O, C] for a weight [G O, C, kernel...]
+    const int64_t taps = numel_of(weight.sizes().subspan(2), "convolution");
+    matrices_ = permute(reshape(weight, {groups, weight.size(0) / groups, weight.size(1), taps}), {3, 0, 1, 2});
+  }
+  Tensor forward(const Tensor& x) const {
+    Dims pad;
+    for (int64_t d = w_.dims - 1; d >= 0; --d)
+      pad.push_back(w_.padding[place_of(d, w_.dims)]), pad.push_back(pad.back());
+    const Tensor wide = constant_pad_nd(x, pad);
+    Tensor y;
+    for (int64_t k = 0; k < matrices_.size(0); ++k) {
+      const Tensor part = matmul(select(matrices_, 0, k), columns(under(wide, k)));
+      y = y.defined() ? add(y, part) : part;
+    }
+    return reshape(y, w_.result_sizes(x.size(0), matrices_.size(1) * matrices_.size(2)));
+  }
+  /// The transposed convolution of x [N, G O, out...] to an image of these sizes.
+  Tensor transposed(const Tensor& x, IntList sizes) const {
+    Dims wide_sizes(sizes);
+    for (int64_t d = 0; d < w_.dims; ++d) wide_sizes[size_t(d + 2)] += 2 * w_.padding[place_of(d, w_.dims)];
+    const Tensor wide = zeros(wide_sizes, x.dtype(), x.device());
+    for (int64_t k = 0; k < matrices_.size(0); ++k) {
+      const Tensor place = under(wide, k);
+      const Tensor part = matmul(mT(select(matrices_, 0, k)), columns(x));
+      copy_(place, add(place, reshape(part, IntList(place.sizes()))));
+    }
+    Tensor r = wide;
+    for (int64_t d = 0; d < w_.dims; ++d) r = narrow(r, d + 2, w_.padding[place_of(d, w_.dims)], sizes[size_t(d + 2)]);
+    return contiguous(r);
+  }
+
+ private:
+  /// Returns what element k of the kernel sees of a padded image.
+  Tensor under(Tensor t, int64_t k) const {
+    for (int64_t d = w_.dims - 1; d >= 0; --d) {
+      const size_t at = place_of(d, w_.dims);
+      const int64_t first = k % w_.kernel[at] * w_.dilation[at];
+      t = slice(t, d + 2, first, first + (w_.out[at] - 1) * w_.stride[at] + 1, w_.stride[at]);
+      k /= w_.kernel[at];
+    }
+    return t;
+  }
+  /// Returns images [N, G C, *] as matrices [N, G, C, L].
+  Tensor columns(const Tensor& t) const { return reshape(t, {t.size(0), groups_, t.size(1) / groups_, -1}); }
+
+  Window w_;
+  int64_t groups_;
+  Tensor matrices_;
+};
+
+Tensor with_bias(const Tensor& y, const MaybeTensor& bias) {
+  if (!bias.defined()) return y;
+  Dims column(size_t(y.dim() - 1), 1);
+  column[0] = y.size(1);
+  return add(y, view(*bias, column));
+}
+
+bool is_integer(const Tensor& t) { return is_integral(t.dtype()) && !is_bool(t.dtype()); }
+
 Tensor convolve(int64_t dims, const Tensor& input, const Tensor& weight, const MaybeTensor& bias, IntList stride,
                 IntList padding, IntList dilation, int64_t groups) {
+  if (is_integer(input)) {
+    const Tensor x = batch_of(input, dims, conv_name(dims));
+    const Window w = check_shapes(x, weight, bias, stride, padding, dilation, groups);
+    const Tensor y = with_bias(IntegerConvolution(w, weight, groups).forward(x), bias);
+    return input.dim() == dims + 1 ? squeeze(y, 0) : y;
+  }
   if (input.dim() == dims + 2) return _convolution(input, weight, bias, stride, padding, dilation, groups);
   return squeeze(_convolution(batch_of(input, dims, conv_name(dims)), weight, bias, stride, padding, dilation, groups),
                  0);
@@ -124,7 +209,7 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
   const Tensor x = batch_of(input, dims, op);
   VESTA_CHECK(weight.dim() == dims + 2, runtime, op, ": expected a ", dims + 2,
               "-d weight [in, out / groups, kernel...], got ", weight.sizes(), ".");
-  check_floating(x, op);
+  if (!is_integer(x)) check_floating(x, op);
   check_same_dtype(x, weight, op, "a weight");
   check_same_dtype(x, bias, op, "a bias");
   VESTA_CHECK(groups >= 1, runtime, op, ": expected groups >= 1, got ", groups, ".");
@@ -149,12 +234,15 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
                 weight.sizes(), ", padding ", IntSpan(padding), ".");
     sizes.push_back(n);
   }
-  Tensor y = _convolution_backward_input(x, weight, sizes, stride, padding, dilation, groups);
-  if (bias.defined()) {
-    Dims column(size_t(dims + 1), 1);
-    column[0] = channels;
-    y = add(y, view(*bias, column));
+  Tensor y;
+  if (is_integer(x)) {
+    Window w = conv_window(sizes, weight.sizes(), stride, padding, dilation, groups, op);
+    take_windows_of(w, x, x.size(0), weight.size(0), op);
+    y = IntegerConvolution(w, weight, groups).transposed(x, sizes);
+  } else {
+    y = _convolution_backward_input(x, weight, sizes, stride, padding, dilation, groups);
   }
+  y = with_bias(y, bias);
   return input.dim() == dims + 1 ? squeeze(y, 0) : y;
 }
 

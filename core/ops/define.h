@@ -98,14 +98,14 @@ constexpr auto copied(const Op<Tensor(const Tensor&, A...)>*) {
 }
 /// Returns what stands in the autocast slot of `op`: null where its schema has no rule.
 template <auto& op, const Schema& schema, class R, class... A>
-constexpr auto casts_of(const Op<R(A...)>*) -> R (*)(A...) {
+constexpr auto casts_of(const Op<R(A...)>*) {
   if constexpr (schema.on_cpu == autocast::Rule::none && schema.on_cuda == autocast::Rule::none) return nullptr;
   else return &autocast::casting::call<op, R, A...>;
 }
 /// Returns the body of a composite; null for an op with kernels. `address` is not instantiated for those.
 template <bool composite, class Fn>
-constexpr Fn body_of(auto address) {
-  if constexpr (composite) return address(std::true_type());
+constexpr auto body_of(auto address) {
+  if constexpr (composite) return Fn(address(std::true_type()));
   else return nullptr;
 }
 

@@ -117,8 +117,6 @@ Tensor grid_sampler_composite(const Tensor& input, const Tensor& grid, int64_t i
   VESTA_CHECK(interpolation_mode >= 0 && interpolation_mode <= 2 && padding_mode >= 0 && padding_mode <= 2, value, op,
               ": expected modes 0 to 2, got ", interpolation_mode, " (interpolation_mode) and ", padding_mode,
               " (padding_mode).");
-  VESTA_CHECK(interpolation_mode != 2 || dims == 2, runtime, op,
-              "(): bicubic interpolation only supports 4D input, got ", input.sizes(), ".");
   Dims sizes{input.size(0), input.size(1)};
   for (int64_t d = 0; d < dims; ++d) {
     VESTA_CHECK(input.size(d + 2) > 0, runtime, op, "(): expected input to have non-empty spatial dimensions, but ",

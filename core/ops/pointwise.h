@@ -50,8 +50,8 @@ struct PointwiseInfo {
 template <class Signature>
 struct PointwiseOp : Op<Signature> {
   PointwiseInfo info;
-  constexpr PointwiseOp(const Schema& s, const PointwiseInfo& i, typename Op<Signature>::Fn kernel,
-                        typename Op<Signature>::Fn casts)
+  template <class Casts>
+  constexpr PointwiseOp(const Schema& s, const PointwiseInfo& i, typename Op<Signature>::Fn kernel, Casts casts)
       : Op<Signature>(s, nullptr, casts), info(i) {
     this->set_kernel(kernel);
   }

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/docs/pool.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/view.h>
@@ -50,6 +51,8 @@ struct Pooling {
   Tensor batch(const Tensor& input) const {
     VESTA_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, runtime, op, ": Expected ", dims + 1, "D or ",
                 dims + 2, "D input, but got ", input.sizes(), ".");
+    VESTA_CHECK(input.dim() == dims + 2 || input.size(0) > 0, runtime, op, ": Expected ", dims + 1, "D or ", dims + 2,
+                "D (batch mode) tensor with optional 0 dim batch size for input, but got ", input.sizes(), ".");
     return input.dim() == dims + 1 ? unsqueeze(input, 0) : input;
   }
   /// Brings the result of a batch to the form of the input.
@@ -71,24 +74,30 @@ TensorPair max_pool(const Pooling& p, const Tensor& input, IntList kernel_size, 
 Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                 bool ceil_mode, bool count_include_pad, MaybeInt divisor) {
   Tensor x = p.batch(input);
-  check_floating(x, p.op);
+  const DType dtype = x.dtype();
+  const bool integers = is_integral(dtype) && !is_bool(dtype);
+  if (!integers) check_floating(x, p.op);
   VESTA_CHECK(!divisor || *divisor != 0, runtime, p.op, ": divisor must be not zero.");
   const Window w = pool_window(x.sizes(), kernel_size, stride, padding, 1, ceil_mode, p.op);
-  const DType dtype = x.dtype();
-  x = x.to(compute_type(dtype));
+  x = x.to(integers ? DType::float64 : compute_type(dtype));
+  Tensor counts = wrapped(double(divisor.value_or(1)));  // of integers, whose quotient is cut off once, at the end
   for (int64_t d = 0; d < p.dims; ++d) {
     const size_t at = place_of(d, p.dims);
     Rows rows(w.in[at]);
+    Tensor count_along = empty(w.out[at], DType::float64);
     for (int64_t o = 0; o < w.out[at]; ++o) {
       const int64_t start = o * w.stride[at] - w.padding[at];
       const int64_t end = std::min(start + w.kernel[at], w.in[at] + w.padding[at]);  // of the padded input
       const int64_t first = std::max<int64_t>(start, 0), last = std::min(end, w.in[at]);
-      const int64_t count = divisor ? 1 : count_include_pad ? end - start : last - first;
-      rows.add_range(first, last, 1 / double(std::max<int64_t>(count, 1)));
+      const double count = divisor ? 1 : double(std::max<int64_t>(count_include_pad ? end - start : last - first, 1));
+      rows.add_range(first, last, integers ? 1 : 1 / count);
+      if (integers) count_along.data_ptr<double>()[o] = count;
     }
     x = resample(x, d + 2, rows);
+    if (integers) counts = mul(unsqueeze(counts, -1), count_along);
   }
-  if (divisor) x = div(x, double(*divisor));
+  if (integers) x = trunc(div(x, counts.to(x.device())));
+  else if (divisor) x = div(x, double(*divisor));
   return p.unbatch(input, x.to(dtype));
 }
 

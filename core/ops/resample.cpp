@@ -163,7 +163,16 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
                 before, ", ", after, ") at dimension ", d, " of input ", input.sizes(), ".");
     if (before == 0 && after == 0) continue;
     Rows rows(n);
-    for (int64_t p = -before; p < n + after; ++p) rows.copy(source_of(mode, p, n));
+    if (mode == "circular") {  // what negative padding cuts off is not seen by the other side
+      const int64_t first = std::max<int64_t>(-before, 0), kept = n - first - std::max<int64_t>(-after, 0);
+      VESTA_CHECK(most <= kept, runtime, op, ": Padding value causes wrapping around more than once: padding (", before,
+                  ", ", after, ") at dimension ", d, " of input ", input.sizes(), ".");
+      for (int64_t p = -std::max<int64_t>(before, 0); p < kept + std::max<int64_t>(after, 0); ++p) {
+        rows.copy(first + source_of(mode, p, kept));
+      }
+    } else {
+      for (int64_t p = -before; p < n + after; ++p) rows.copy(source_of(mode, p, n));
+    }
     x = resample(x, d, rows);
   }
   return x.impl() == input.impl() ? clone(x) : x;
@@ -338,11 +347,14 @@ Tensor im2col_composite(const Tensor& input, IntList kernel_size, IntList dilati
   VESTA_CHECK(input.dim() == 3 || input.dim() == 4, runtime, op,
               ": Expected 3D or 4D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions, ",
               "but got: ", input.sizes(), ".");
-  check_floating(input, op);
-  const Tensor x = input.dim() == 3 ? unsqueeze(input, 0) : input;
+  Tensor x = input.dim() == 3 ? unsqueeze(input, 0) : input;
   VESTA_CHECK(x.size(1) > 0 && x.size(2) > 0 && x.size(3) > 0, runtime, op,
               ": Expected non-zero dimensions, but got: ", input.sizes(), ".");
-  const Window w = patch_window(x.sizes().subspan(2), kernel_size, dilation, padding, stride, op);
+  Window w = patch_window(x.sizes().subspan(2), kernel_size, dilation, padding, stride, op);
+  if (!is_float(x.dtype())) {  // what is no weighted sum is moved: padding becomes elements like others
+    x = constant_pad_nd(x, {w.padding[2], w.padding[2], w.padding[1], w.padding[1]});
+    w.in[1] = x.size(2), w.in[2] = x.size(3), w.padding = {};
+  }
   const Tensor patches = resample(reshape(x, {x.size(0), x.size(1), plane_of(w.in)}), 2, patch_rows(w));
   const Tensor r = reshape(patches, {x.size(0), x.size(1) * plane_of(w.kernel), plane_of(w.out)});
   return input.dim() == 3 ? squeeze(r, 0) : r;

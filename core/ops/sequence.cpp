@@ -326,7 +326,7 @@ Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor&
 
 Tensor bilinear_composite(const Tensor& input1, const Tensor& input2, const Tensor& weight, MaybeTensor bias) {
   constexpr const char* op = "bilinear";
-  check_floating(input1, op);
+  VESTA_CHECK(!is_bool(input1.dtype()), not_implemented, op, ": expected a number dtype, got bool (input1).");
   VESTA_CHECK(weight.dim() == 3 && input1.dim() >= 1 && input1.dim() == input2.dim(), runtime, op,
               ": expected a weight [O, I1, I2] and inputs of the same dimensions, got ", weight.sizes(), ", ",
               input1.sizes(), " and ", input2.sizes(), ".");

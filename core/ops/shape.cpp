@@ -227,6 +227,26 @@ Tensor triu_composite(const Tensor& input, int64_t diagonal) {
   return masked_fill(input, logical_not(kept), 0);
 }
 
+Tensor fill_diagonal__composite(const Tensor& input, Scalar fill_value, bool wrap) {
+  constexpr const char* op = "fill_diagonal_";
+  VESTA_CHECK(input.dim() >= 2, runtime, op, ": dimensions must larger than 1, got ", input.sizes(), ".");
+  int64_t step = 0, n = input.size(0);
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    VESTA_CHECK(input.dim() == 2 || input.size(d) == n, runtime, op, ": all dimensions of input must be of equal ",
+                "length, got ", input.sizes(), ".");
+    n = std::min(n, input.size(d));
+    step += input.stride(d);
+  }
+  if (input.numel() == 0) return input;
+  fill_(as_strided(input, {n}, {step}), fill_value);
+  // Of a tall matrix the diagonal goes on, one row left out, below the square part.
+  const int64_t height = input.size(0), width = input.size(1);
+  if (wrap && input.dim() == 2 && height > width + 1) {
+    fill_diagonal_(narrow(input, 0, width + 1, height - width - 1), fill_value, true);
+  }
+  return input;
+}
+
 Tensor diag_composite(const Tensor& input, int64_t diagonal) {
   VESTA_CHECK(input.dim() == 1 || input.dim() == 2, runtime, "diag: Supports 1D or 2D tensors. Got ", input.dim(),
               "D.");

@@ -108,38 +108,38 @@ Tensor median_composite(const Tensor& input) {
   return shared_extremum(input, value);
 }
 
-Tensor quantile_scalar_composite(const Tensor& input, double q, MaybeInt dim, bool keepdim, Text interpolation) {
-  VESTA_CHECK(q >= 0 && q <= 1, runtime, "quantile: q must be in the range [0, 1] but got ", q, ".");
-  return quantile(input, full(IntList(), q, input.dtype(), input.device()), dim, keepdim, interpolation);
-}
+namespace {
 
-Tensor quantile_composite(const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation) {
-  VESTA_CHECK(input.dtype() == DType::float32 || input.dtype() == DType::float64, runtime,
-              "quantile: expected an input of dtype float32 or float64, got ", input.dtype(), ".");
-  VESTA_CHECK(q.dtype() == input.dtype(), runtime, "quantile: q tensor must be same dtype as the input tensor, got ",
+/// The quantiles of lines; `skip_nan`: of their numbers, so that a line of NaN alone gives NaN.
+Tensor quantiles(const char* op, const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation,
+                 bool skip_nan) {
+  VESTA_CHECK(input.dtype() == DType::float32 || input.dtype() == DType::float64, runtime, op,
+              ": expected an input of dtype float32 or float64, got ", input.dtype(), ".");
+  VESTA_CHECK(q.dtype() == input.dtype(), runtime, op, ": q tensor must be same dtype as the input tensor, got ",
               q.dtype(), " and ", input.dtype(), ".");
-  VESTA_CHECK(q.dim() <= 1, runtime, "quantile: q must be a scalar or 1D tensor, got shape ", q.sizes(), ".");
-  VESTA_CHECK(input.numel() > 0, runtime, "quantile: input tensor must be non-empty.");
+  VESTA_CHECK(q.dim() <= 1, runtime, op, ": q must be a scalar or 1D tensor, got shape ", q.sizes(), ".");
+  VESTA_CHECK(input.numel() > 0, runtime, op, ": input tensor must be non-empty.");
   const auto is = [&](const char* name) { return interpolation == name; };
-  VESTA_CHECK(is("linear") || is("lower") || is("higher") || is("midpoint") || is("nearest"), runtime,
-              "quantile: interpolation must be one of linear, lower, higher, midpoint or nearest, but got '",
-              interpolation, "'.");
-  VESTA_CHECK(q.device().type != DeviceType::cpu || all(logical_and(ge(q, 0), le(q, 1))).item<bool>(), runtime,
-              "quantile: q values must be in the range [0, 1].");
+  VESTA_CHECK(is("linear") || is("lower") || is("higher") || is("midpoint") || is("nearest"), runtime, op,
+              ": interpolation must be one of linear, lower, higher, midpoint or nearest, but got '", interpolation,
+              "'.");
+  VESTA_CHECK(q.device().type != DeviceType::cpu || all(logical_and(ge(q, 0), le(q, 1))).item<bool>(), runtime, op,
+              ": q values must be in the range [0, 1].");
   const Tensor x = dim && input.dim() ? input : reshape(input, -1);
-  const int64_t d = wrap_dim(dim.value_or(0), std::max<int64_t>(input.dim(), 1), "quantile");
+  const int64_t d = wrap_dim(dim.value_or(0), std::max<int64_t>(input.dim(), 1), op);
   const int64_t at = dim && input.dim() ? d : 0;
   const Tensor sorted = std::get<0>(sort(transpose(x, at, -1), MaybeBool(true), -1, false));  // the lines last
   const int64_t n = sorted.size(-1);
-  Tensor rank = mul(reshape(q, -1).to(DType::float64), double(n - 1));
+  Tensor last = wrapped(double(n - 1));  // the rank of a line's largest number; NaN is larger than all
+  if (skip_nan) last = clamp_min(sub(sum(logical_not(isnan(sorted)), MaybeDims(-1), true), 1), 0).to(DType::float64);
+  Tensor rank = mul(reshape(q, -1).to(DType::float64), last);
   if (is("lower")) rank = floor(rank);
   if (is("higher")) rank = ceil(rank);
   if (is("nearest")) {  // the even one of two as near
     const Tensor down = floor(rank), part = sub(rank, down), odd = remainder(down, 2);
     rank = add(down, logical_or(gt(part, 0.5), logical_and(eq(part, 0.5), ne(odd, 0))).to(rank.dtype()));
   }
-  const Tensor has_nan = isnan(narrow(sorted, -1, n - 1, 1));  // NaN is the largest: such a line's rank is its place
-  rank = where(has_nan, wrapped(double(n - 1)), rank);
+  if (!skip_nan) rank = where(isnan(narrow(sorted, -1, n - 1, 1)), last, rank);
   const Tensor below = floor(rank), above = ceil(rank);
   const Tensor low = gather(sorted, -1, below.to(DType::int64)), high = gather(sorted, -1, above.to(DType::int64));
   const Tensor between = is("midpoint") ? mul(ne(below, above).to(rank.dtype()), 0.5) : sub(rank, below);
@@ -157,6 +157,26 @@ Tensor quantile_composite(const Tensor& input, const Tensor& q, MaybeInt dim, bo
     r = reshape(r, ones);
   }
   return q.dim() == 0 ? squeeze(r, 0) : contiguous(r);
+}
+
+Tensor number_of_quantile(const char* op, const Tensor& input, double q) {
+  VESTA_CHECK(q >= 0 && q <= 1, runtime, op, ": q must be in the range [0, 1] but got ", q, ".");
+  return full(IntList(), q, input.dtype(), input.device());
+}
+
+}  // namespace
+
+Tensor quantile_scalar_composite(const Tensor& input, double q, MaybeInt dim, bool keepdim, Text interpolation) {
+  return quantile(input, number_of_quantile("quantile", input, q), dim, keepdim, interpolation);
+}
+Tensor quantile_composite(const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation) {
+  return quantiles("quantile", input, q, dim, keepdim, interpolation, false);
+}
+Tensor nanquantile_scalar_composite(const Tensor& input, double q, MaybeInt dim, bool keepdim, Text interpolation) {
+  return nanquantile(input, number_of_quantile("nanquantile", input, q), dim, keepdim, interpolation);
+}
+Tensor nanquantile_composite(const Tensor& input, const Tensor& q, MaybeInt dim, bool keepdim, Text interpolation) {
+  return quantiles("nanquantile", input, q, dim, keepdim, interpolation, true);
 }
 
 }  // namespace vesta

@@ -168,6 +168,30 @@ Tensor as_strided(const Tensor& t, IntList size, IntList stride, MaybeInt storag
   return alias(t, size, stride, storage_offset.value_or(t.storage_offset()), "as_strided");
 }
 
+/// Reads the same bytes as elements of another dtype. Elements of another size change the last dimension.
+Tensor view_dtype(const Tensor& t, DType dtype) {
+  const int64_t from = itemsize(t.dtype()), to = itemsize(dtype);
+  Dims sizes(t.sizes()), strides(t.strides());
+  int64_t offset = t.storage_offset();
+  if (from != to) {
+    VESTA_CHECK(t.dim() > 0, runtime, "view: self.dim() cannot be 0 to view ", t.dtype(), " as ", dtype,
+                " (different element sizes).");
+    VESTA_CHECK(t.strides().back() == 1, runtime, "view: self.stride(-1) must be 1 to view ", t.dtype(), " as ", dtype,
+                " (different element sizes), but got ", t.strides().back(), ".");
+    const int64_t many = std::max(from, to) / std::min(from, to);
+    const auto scaled = [&](int64_t n, const char* what) {
+      if (from > to) return checked_mul(n, many, "view");
+      VESTA_CHECK(n % many == 0, runtime, "view: ", what, " must be divisible by ", many, " to view ", t.dtype(),
+                  " as ", dtype, " (different element sizes), but got ", n, ".");
+      return n / many;
+    };
+    offset = scaled(offset, "self.storage_offset()");
+    sizes.back() = scaled(sizes.back(), "self.size(-1)");
+    for (size_t d = 0; d + 1 < strides.size(); ++d) strides[d] = scaled(strides[d], "every stride but the last");
+  }
+  return alias(t, sizes, strides, offset, dtype, "view");
+}
+
 Tensor view_as_real(const Tensor& t) {
   VESTA_CHECK(t.is_complex(), runtime, "view_as_real: is only supported for complex tensors, got ", t.dtype(), ".");
   Dims sizes(t.sizes()), strides(t.strides());
@@ -244,6 +268,7 @@ void register_view_ops() {
   ops::slice.set_kernel(&view_ops::slice);
   ops::diagonal.set_kernel(&view_ops::diagonal);
   ops::as_strided.set_kernel(&view_ops::as_strided);
+  ops::view_dtype.set_kernel(&view_ops::view_dtype);
   ops::view_as_real.set_kernel(&view_ops::view_as_real);
   ops::view_as_complex.set_kernel(&view_ops::view_as_complex);
 }

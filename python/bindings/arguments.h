@@ -173,6 +173,7 @@ VESTA_ARG(double, double, to_double, t.params[size_t(i)].real)
 VESTA_ARG(bool, bool, to_bool, t.params[size_t(i)].integer != 0)
 VESTA_ARG(Scalar, Scalar, to_scalar, Scalar(t.params[size_t(i)].integer))
 VESTA_ARG(Flag, bool, to_bool, false)
+VESTA_ARG(DType, DType, to_dtype, DType::float32)
 VESTA_ARG(Generator*, Generator*, to_generator, nullptr)
 #undef VESTA_ARG
 

@@ -78,6 +78,8 @@ bool has_form(const Table& t, PyObject* out, size_t count) {
 
 /// Refuses an out that cannot hold a result, by PyTorch's rules.
 void check_out(const Table& t, const Tensor& to, const Tensor& from) {
+  VESTA_CHECK(!t.schema || !t.schema->exact_out || from.dtype() == to.dtype(), runtime, t.op,
+              ": Expected out tensor to have dtype ", from.dtype(), ", but got ", to.dtype(), " instead.");
   VESTA_CHECK(can_cast(from.dtype(), to.dtype()), type, t.op, ": result type ", from.dtype(),
               " can't be cast to the desired output type ", to.dtype(), ".");
   VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),

@@ -32,6 +32,7 @@ _LAZY = {
     **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes"), "._shape_functions"),
     **dict.fromkeys(("broadcast_tensors", "cartesian_prod", "combinations", "meshgrid"), "._shape_functions"),
     **dict.fromkeys(("tensordot", "unique", "unique_consecutive"), "._shape_functions"),
+    **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
     "einsum": "._einsum",
     **dict.fromkeys(("load", "save"), ".serialization"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
@@ -44,12 +45,15 @@ _LAZY = {
     **dict.fromkeys(("is_deterministic_algorithms_warn_only_enabled", "set_warn_always"), "._process_settings"),
     **dict.fromkeys(("get_deterministic_debug_mode", "set_deterministic_debug_mode"), "._process_settings"),
     **dict.fromkeys(("get_float32_matmul_precision", "set_float32_matmul_precision"), "._process_settings"),
-    **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_not_implemented"), "._process_settings"),
+    **dict.fromkeys(("_assert", "_check", "_check_index", "_check_is_size"), "._process_settings"),
+    "_check_not_implemented": "._process_settings",
     **dict.fromkeys(("_check_type", "_check_value", "is_warn_always_enabled"), "._process_settings"),
     **dict.fromkeys(("get_default_device", "set_default_device"), "._default_device"),
     "fork_rng": ".random",
     "set_printoptions": "._printing",
 }
+#: Names that programs still call, of ``_older_names``: ``dir()`` does not show them.
+_OLDER = ("cholesky", "eig", "lstsq", "lu", "matrix_rank", "qr", "range", "set_deterministic", "solve", "symeig")
 #: Numbers by their names in mathematics, and ``newaxis`` for subscripts.
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 #: Classes of tensors by dtype, from ``tensor_types.CPU``.
@@ -100,13 +104,19 @@ def __getattr__(name: str) -> Any:
         if name in CLASSES:
             globals().update(CLASSES)
             return CLASSES[name]
+    if name in _OLDER:
+        home = "._older_names"
+    if name.startswith("_foreach_"):
+        home = "._foreach"
     if home is None:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}")
     try:
         module = importlib.import_module(home or f".{name}", __name__)
     except ModuleNotFoundError as error:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}") from error
-    globals()[name] = value = module if not home else getattr(module, name)
+    value = module if not home else getattr(module, name)
+    if name not in _OLDER:
+        globals()[name] = value
     return value
 
 

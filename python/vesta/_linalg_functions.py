@@ -148,7 +148,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     inverse = _ops.where(kept, 1 / _ops.where(kept, S, 1.0), 0.0)
     solution = Vh.mH @ (inverse.unsqueeze(-1) * (U.mH @ right))
     rank = kept.sum(-1)
-    residuals = _ops.empty(0, dtype=S.dtype, device=A.device)
+    residuals = solution.flatten()[:0].abs()  # none, of the graph as PyTorch's
     if m > n and driver in ("gels", "gelsd", "gelss") and bool((rank == n).all()):
         residuals = (A @ solution - right).abs().square().sum(-2)
     values = S if driver in ("gelsd", "gelss") else _ops.empty(0, dtype=S.dtype, device=A.device)

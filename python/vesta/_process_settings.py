@@ -131,6 +131,11 @@ def is_warn_always_enabled() -> bool:
 # ---- conditions ----
 
 
+def _assert(condition: Any, message: Any) -> None:
+    """Raises an AssertionError with the message unless the condition holds."""
+    assert condition, message
+
+
 def _check(cond: Any, message: Any = None) -> None:
     """Raises RuntimeError unless the condition holds; ``message``: a function that returns the text."""
     _check_with(RuntimeError, cond, message)

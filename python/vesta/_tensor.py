@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import copyreg
+import threading
 import weakref
 from typing import Any
 
@@ -134,6 +135,10 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
     return _C.from_numpy(array.copy() if array.ndim == 0 else array)
 
 
+#: The function that ``__torch_function__`` of this thread runs.
+_running = threading.local()
+
+
 @classmethod
 def __torch_function__(cls: type, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """Runs ``func`` itself; results of a subclass's operations are of that subclass."""
@@ -144,9 +149,16 @@ def __torch_function__(cls: type, func: Any, types: Any, args: Any = (), kwargs:
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     enabled = _C._set_torch_function_enabled(False)
+    outer, _running.function = getattr(_running, "function", None), func
     try:
+        if func is outer and not enabled:  # another library's: it asks again, whatever is enabled here
+            raise TypeError(
+                f"{getattr(func, '__name__', func)}: expected tensors of that library, got a vesta.Tensor. Convert it: "
+                "torch.from_dlpack(t) or vesta.from_dlpack(t), which copy nothing."
+            )
         result = func(*args, **(kwargs or {}))
     finally:
+        _running.function = outer
         _C._set_torch_function_enabled(enabled)
     return _as_class(result, cls)
 

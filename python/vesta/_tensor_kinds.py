@@ -130,9 +130,63 @@ def istft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return istft(self, *args, **kwargs)
 
 
+def names(self: Tensor) -> tuple[None, ...]:
+    """The names of the dimensions: None each, because dimensions have none here."""
+    return (None,) * self.dim()
+
+
+def rename(self: Tensor, *names: Any, **renamed: Any) -> Tensor:
+    """Returns the tensor without names of dimensions: ``rename(None)``.
+
+    Raises:
+        NotImplementedError: a name.
+    """
+    if renamed or any(name is not None for name in names):
+        raise NotImplementedError(
+            "Tensor.rename: dimensions have no names here. Keep them in a comment or a variable: B, C, H, W = x.shape."
+        )
+    return self.view_as(self)
+
+
+def _older(name: str) -> Callable[..., Any]:
+    """Returns the method of a name that PyTorch's tensors had."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        from . import _older_names
+
+        return getattr(_older_names, name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"An older name: see ``vesta.{name}``."
+    return method
+
+
+def histogram(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Returns ``vesta.histogram`` of this tensor's values."""
+    from ._numeric_functions import histogram
+
+    return histogram(self, *args, **kwargs)
+
+
 def _slots() -> Iterator[tuple[str, Any]]:
-    for method in (new, untyped_storage, storage, apply_, map_, __reversed__, dim_order, stft, istft):
+    for method in (
+        new,
+        untyped_storage,
+        storage,
+        apply_,
+        map_,
+        __reversed__,
+        dim_order,
+        stft,
+        istft,
+        histogram,
+        rename,
+    ):
         yield method.__name__, method
+    yield "names", property(names)
+    for name in ("cholesky", "qr", "symeig", "solve", "lstsq", "eig", "lu", "matrix_rank"):
+        yield name, _older(name)
+    yield "__rdiv__", Tensor.__rtruediv__
     yield "typed_storage", storage
     yield "_typed_storage", storage
     for name in ("is_conj", "is_neg", "is_distributed"):

@@ -46,7 +46,6 @@ ALLOWED = {
     "baddbmm": DEPRECATED,
     "baddbmm_": DEPRECATED,
     "to_sparse": "there is no layout but sparse_coo",
-    "view": "view(dtype) is not there yet",
 }
 
 

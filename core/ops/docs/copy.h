@@ -15,6 +15,9 @@ inline constexpr char _to_copy[] =
 inline constexpr char copy_[] =
     "copy_(other, non_blocking=False): overwrites the tensor with other, which is converted and must broadcast to "
     "shape; both may share memory.";
+inline constexpr char fill[] =
+    "fill(input, value): a tensor of input's shape and dtype with every element equal to value, a number or a 0-d "
+    "tensor.";
 inline constexpr char fill_[] =
     "fill_(value): sets every element; a value outside the range of an integer type raises.";
 inline constexpr char contiguous[] =

@@ -23,6 +23,16 @@ inline constexpr char zeros_like[] = "zeros_like(input, dtype=None, device=None)
 inline constexpr char ones_like[] = "ones_like(input, dtype=None, device=None): ones of input's shape.";
 inline constexpr char full_like[] =
     "full_like(input, fill_value, dtype=None, device=None): fill_value in input's shape.";
+inline constexpr char logspace[] =
+    "logspace(start, end, steps, base=10.0, *, dtype=None, device=None): base to the powers start to end, `steps` of "
+    "them evenly spaced; computed in float64.";
+inline constexpr char scalar_tensor[] =
+    "scalar_tensor(s, *, dtype=None, device=None): a 0-d tensor of the number, of the default dtype.";
+inline constexpr char empty_strided[] =
+    "empty_strided(size, stride, *, dtype=None, device=None): uninitialised memory of that shape and these strides, in "
+    "elements. Error: a negative stride.";
+inline constexpr char new_empty_strided[] =
+    "new_empty_strided(size, stride, *, dtype=None, device=None): empty_strided, of the tensor's dtype and device.";
 inline constexpr char new_empty[] =
     "new_empty(size, dtype=None, device=None): uninitialised, of the tensor's dtype and device.";
 inline constexpr char new_zeros[] = "new_zeros(size, dtype=None, device=None): zeros of the tensor's dtype and device.";

@@ -22,6 +22,9 @@ inline constexpr char median[] =
     "median(input) or median(input, dim, keepdim=False): the middle value, the lower one of two; with dim a named "
     "tuple "
     "(values, indices). NaN if there is one.";
+inline constexpr char nanquantile[] =
+    "nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear'): quantile of the numbers that are not "
+    "NaN; NaN where there is none.";
 inline constexpr char quantile[] =
     "quantile(input, q, dim=None, keepdim=False, *, interpolation='linear'): the value below which the part q of the "
     "elements along dim, or of all, lies; q in [0, 1], a number or a 0-d or 1-d tensor, whose values form a new first "

@@ -5,7 +5,8 @@ namespace vesta::doc {
 
 inline constexpr char view[] =
     "view(*shape): the same memory in another shape; one size may be -1. Raises where the strides do not allow it: "
-    "use reshape() then.";
+    "use reshape() then. view(dtype): the same bytes as elements of another dtype; elements of another size change the "
+    "last dimension, whose stride must be 1.";
 inline constexpr char permute[] = "permute(*dims): reorders the dimensions; each must be named once.";
 inline constexpr char transpose[] = "transpose(dim0, dim1): swaps two dimensions.";
 inline constexpr char expand[] =
@@ -45,6 +46,10 @@ inline constexpr char split[] =
     "listed, which must sum to the size of dim.";
 inline constexpr char split_with_sizes[] =
     "split_with_sizes(split_sizes, dim=0): views of pieces of these sizes along dim, which they must sum to.";
+inline constexpr char unsafe_chunk[] = "unsafe_chunk(input, chunks, dim=0): chunk(input, chunks, dim).";
+inline constexpr char unsafe_split[] = "unsafe_split(input, split_size, dim=0): split(input, split_size, dim).";
+inline constexpr char unsafe_split_with_sizes[] =
+    "unsafe_split_with_sizes(input, split_sizes, dim=0): split(input, split_sizes, dim).";
 inline constexpr char chunk[] =
     "chunk(chunks, dim=0): at most that many views of equal size along dim; the last may be smaller.";
 inline constexpr char sum_to_size[] = "sum_to_size(*size): sums over the dimensions that were broadcast from size.";

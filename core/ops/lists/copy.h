@@ -10,6 +10,9 @@
      any_device)                                                                                                       \
   OP(METHOD, Tensor, fill_, (Scalar value), (value))                                                                   \
   OP(METHOD_AS_INPLACE, fill, Tensor, (const Tensor& value), (value), composite, also_function, any_device)            \
+  OP(FORM, Tensor, fill, Scalar, (const Tensor& input, Scalar value), (input, value), fill_(clone(input), value))      \
+  OP(FORM, Tensor, fill, Tensor, (const Tensor& input, const Tensor& value), (input, value),                           \
+     fill_(clone(input), value), any_device)                                                                           \
   OP(METHOD, Tensor, contiguous, (Kw<Text> memory_format = "contiguous_format"), (memory_format), composite,           \
      tensor_only)                                                                                                      \
   OP(METHOD, Tensor, resolve_conj, (), (), composite)                                                                  \

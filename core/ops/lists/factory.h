@@ -27,6 +27,26 @@
   OP(FORM, Tensor, linspace, Scalar_Tensor,                                                                            \
      (Scalar start, const Tensor& end, int64_t steps, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),             \
      (start, end, steps, dtype, device), linspace(start, end.item(), steps, dtype, device), out, factory)              \
+  OP(FUNCTION, Tensor, logspace,                                                                                       \
+     (Scalar start, Scalar end, int64_t steps, double base = 10.0, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),\
+     (start, end, steps, base, dtype, device), composite, out, factory)                                                \
+  OP(FORM, Tensor, logspace, Tensor_Tensor,                                                                            \
+     (const Tensor& start, const Tensor& end, int64_t steps, double base = 10.0, Kw<MaybeDType> dtype = {},            \
+      MaybeDevice device = {}), (start, end, steps, base, dtype, device),                                              \
+     logspace(start.item(), end.item(), steps, base, dtype, device), out, factory)                                     \
+  OP(FORM, Tensor, logspace, Tensor_Scalar,                                                                            \
+     (const Tensor& start, Scalar end, int64_t steps, double base = 10.0, Kw<MaybeDType> dtype = {},                   \
+      MaybeDevice device = {}), (start, end, steps, base, dtype, device),                                              \
+     logspace(start.item(), end, steps, base, dtype, device), out, factory)                                            \
+  OP(FORM, Tensor, logspace, Scalar_Tensor,                                                                            \
+     (Scalar start, const Tensor& end, int64_t steps, double base = 10.0, Kw<MaybeDType> dtype = {},                   \
+      MaybeDevice device = {}), (start, end, steps, base, dtype, device),                                              \
+     logspace(start, end.item(), steps, base, dtype, device), out, factory)                                            \
+  OP(FUNCTION, Tensor, scalar_tensor, (Scalar s, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                  \
+     (s, dtype, device), composite, factory)                                                                           \
+  OP(FUNCTION, Tensor, empty_strided,                                                                                  \
+     (IntList size, IntList stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (size, stride, dtype, device),\
+     composite, factory)                                                                                               \
   OP(FUNCTION_AS, Tensor, eye, m, (int64_t n, int64_t m, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),          \
      (n, m, dtype, device), out, factory)                                                                              \
   OP(FORM, Tensor, eye, n, (int64_t n, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (n, dtype, device),        \
@@ -45,6 +65,9 @@
      (fill_value, dtype, device), composite, factory, memory_format, no_method)                                        \
   OP(METHOD, Tensor, new_empty, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
      (size, dtype, device), composite, factory, tensor_only)                                                           \
+  OP(METHOD, Tensor, new_empty_strided,                                                                                \
+     (IntList size, IntList stride, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}), (size, stride, dtype, device),\
+     composite, factory, tensor_only)                                                                                  \
   OP(METHOD, Tensor, new_zeros, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                    \
      (size, dtype, device), composite, factory, tensor_only)                                                           \
   OP(METHOD, Tensor, new_ones, (IntList size, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),                     \

@@ -8,7 +8,7 @@
      (indices, values, accumulate), any_device)                                                                        \
   OP(METHOD, Tensor, index_put, (MaybeTensorList indices, const Operand& values, bool accumulate = false),             \
      (indices, values, accumulate), composite, any_device, casts(none, widest))                                        \
-  OP(METHOD, Tensor, index_select, (int64_t dim, const Tensor& index), (dim, index), out)                              \
+  OP(METHOD, Tensor, index_select, (int64_t dim, const Tensor& index), (dim, index), exact_out)                        \
   OP(METHOD, Tensor, index_add_, (int64_t dim, const Tensor& index, const Tensor& source, Kw<RealScalar> alpha = 1),   \
      (dim, index, source, alpha), tensor_only)                                                                         \
   OP(METHOD, Tensor, index_add, (int64_t dim, const Tensor& index, const Tensor& source, Kw<RealScalar> alpha = 1),    \
@@ -16,7 +16,7 @@
   OP(INPLACE, index_fill, (int64_t dim, const Tensor& index, const Operand& value), (dim, index, value), any_device)   \
   OP(METHOD, Tensor, flip, (IntList dims), (dims))                                                                     \
   OP(METHOD, Tensor, gather, (int64_t dim, const Tensor& index, Kw<bool> sparse_grad = false),                         \
-     (dim, index, sparse_grad), out)                                                                                   \
+     (dim, index, sparse_grad), exact_out)                                                                             \
   OP(METHOD, Tensor, scatter_add_, (int64_t dim, const Tensor& index, const Tensor& src), (dim, index, src),           \
      tensor_only)                                                                                                      \
   OP(METHOD, Tensor, scatter_add, (int64_t dim, const Tensor& index, const Tensor& src), (dim, index, src),            \
@@ -62,7 +62,7 @@
   OP(METHOD_INPLACE, Tensor, index_reduce,                                                                             \
      (int64_t dim, const Tensor& index, const Tensor& source, Text reduce, Kw<bool> include_self = true),              \
      (dim, index, source, reduce, include_self), composite, out)                                                       \
-  OP(METHOD, Tensor, take, (const Tensor& index), (index), composite, out)                                             \
+  OP(METHOD, Tensor, take, (const Tensor& index), (index), composite, exact_out)                                       \
   OP(METHOD, Tensor, take_along_dim, (const Tensor& indices, MaybeInt dim = {}), (indices, dim), composite, out)       \
   OP(METHOD_INPLACE, Tensor, put, (const Tensor& index, const Tensor& source, bool accumulate = false),                \
      (index, source, accumulate), composite)                                                                           \

@@ -19,6 +19,11 @@
      fields("LU", "pivots"))                                                                                           \
   OP(IN, linalg, TensorTriple, lu, (const Tensor& A, Kw<bool> pivot = true), (A, pivot), composite, out,               \
      fields("P", "L", "U"))                                                                                            \
+  OP(FUNCTION, TensorTriple, lu_unpack,                                                                                \
+     (const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data = true, bool unpack_pivots = true),             \
+     (LU_data, LU_pivots, unpack_data, unpack_pivots), composite, out, fields("P", "L", "U"))                          \
+  OP(IN, linalg, Tensor, householder_product, (const Tensor& input, const Tensor& tau), (input, tau), composite, out)  \
+  OP(METHOD, Tensor, orgqr, (const Tensor& input2), (input2), composite, out)                                          \
   OP(FUNCTION, Tensor, _pivots_to_permutation, (const Tensor& pivots, int64_t rows), (pivots, rows), hidden,           \
      no_gradient)                                                                                                      \
   OP(IN, linalg, Tensor, lu_solve,                                                                                     \

@@ -20,6 +20,7 @@
   OP(POINTWISE, fmin, Fmin, (const Tensor& other), (other), out)                                                       \
   OP(POINTWISE, copysign, Copysign, (const Operand& other), (other), inplace, out)                                     \
   OP(POINTWISE, nextafter, NextAfter, (const Tensor& other), (other), inplace, out)                                    \
+  OP(METHOD, TensorPair, frexp, (), (), composite, out, fields("mantissa", "exponent"))                                \
   OP(POINTWISE, heaviside, Heaviside, (const Tensor& values), (values), inplace, out)                                  \
   OP(POINTWISE, lerp, Lerp, (const Tensor& end, const Operand& weight), (end, weight), inplace, out)                   \
   OP(POINTWISE, addcmul, Addcmul, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \

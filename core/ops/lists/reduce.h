@@ -14,22 +14,22 @@
      casts(none, float32_result))                                                                                      \
   OP(METHOD, TensorPair, cummax, (int64_t dim), (dim), out, fields("values", "indices"))                               \
   OP(METHOD, TensorPair, cummin, (int64_t dim), (dim), out, fields("values", "indices"))                               \
-  OP(METHOD, Tensor, amax, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                     \
-  OP(METHOD, Tensor, amin, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out)                     \
+  OP(METHOD, Tensor, amax, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), exact_out)               \
+  OP(METHOD, Tensor, amin, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), exact_out)               \
   OP(METHOD_AS, Tensor, any, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
      no_gradient)                                                                                                      \
   OP(METHOD_AS, Tensor, all, dims, (const MaybeDims& dim = {}, bool keepdim = false), (dim, keepdim), out,             \
      no_gradient)                                                                                                      \
   OP(PYTHON_FORM, Tensor, any, all, (const Tensor& input), (input), any(input), method, out, no_gradient)              \
   OP(PYTHON_FORM, Tensor, all, all, (const Tensor& input), (input), all(input), method, out, no_gradient)              \
+  OP(METHOD_AS, Tensor, max, other, (const Tensor& other), (other), composite, out)                                    \
   OP(METHOD_AS, TensorPair, max, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
      fields("values", "indices"))                                                                                      \
   OP(METHOD, Tensor, max, (), (), composite, out)                                                                      \
-  OP(METHOD_AS, Tensor, max, other, (const Tensor& other), (other), composite, out)                                    \
+  OP(METHOD_AS, Tensor, min, other, (const Tensor& other), (other), composite, out)                                    \
   OP(METHOD_AS, TensorPair, min, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), out,                        \
      fields("values", "indices"))                                                                                      \
   OP(METHOD, Tensor, min, (), (), composite, out)                                                                      \
-  OP(METHOD_AS, Tensor, min, other, (const Tensor& other), (other), composite, out)                                    \
   OP(METHOD, Tensor, argmax, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), out, no_gradient)              \
   OP(METHOD, Tensor, argmin, (MaybeInt dim = {}, bool keepdim = false), (dim, keepdim), out, no_gradient)              \
   OP(METHOD_AS, Tensor, var, correction,                                                                               \
@@ -65,7 +65,7 @@
   OP(PYTHON_FORM, TensorPair, std_mean, dim,                                                                           \
      (const Tensor& input, const MaybeDims& dim, bool unbiased = true, bool keepdim = false),                          \
      (input, dim, unbiased, keepdim), std_mean(input, dim, int64_t(unbiased), keepdim))                                \
-  OP(METHOD, TensorPair, aminmax, (Kw<MaybeInt> dim = {}, bool keepdim = false), (dim, keepdim), composite, out,       \
+  OP(METHOD, TensorPair, aminmax, (Kw<MaybeInt> dim = {}, bool keepdim = false), (dim, keepdim), composite, exact_out, \
      fields("min", "max"))                                                                                             \
   OP(PYTHON_FORM, Tensor, count_nonzero, dim, (const Tensor& input, MaybeInt dim = {}), (input, dim),                  \
      count_nonzero(input, dim ? IntList(*dim) : IntList()), method, no_gradient)                                       \

@@ -30,6 +30,8 @@
   OP(METHOD, Tensor, diag_embed, (int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1), (offset, dim1, dim2),     \
      composite)                                                                                                        \
   OP(METHOD, Tensor, diagflat, (int64_t offset = 0), (offset), composite)                                              \
+  OP(METHOD, Tensor, fill_diagonal_, (Scalar fill_value, bool wrap = false), (fill_value, wrap), composite,            \
+     tensor_only)                                                                                                      \
   OP(METHOD, Tensor, trace, (), (), composite)                                                                         \
   OP(FUNCTION, Tensor, tril_indices,                                                                                   \
      (int64_t row, int64_t col, int64_t offset = 0, Kw<MaybeDType> dtype = {}, MaybeDevice device = {}),               \

@@ -24,6 +24,12 @@
   OP(METHOD, Tensor, quantile,                                                                                         \
      (const Tensor& q, MaybeInt dim = {}, bool keepdim = false, Kw<Text> interpolation = "linear"),                    \
      (q, dim, keepdim, interpolation), composite, out)                                                                 \
+  OP(METHOD_AS, Tensor, nanquantile, scalar,                                                                           \
+     (double q, MaybeInt dim = {}, bool keepdim = false, Kw<Text> interpolation = "linear"),                           \
+     (q, dim, keepdim, interpolation), composite, out)                                                                 \
+  OP(METHOD, Tensor, nanquantile,                                                                                      \
+     (const Tensor& q, MaybeInt dim = {}, bool keepdim = false, Kw<Text> interpolation = "linear"),                    \
+     (q, dim, keepdim, interpolation), composite, out)                                                                 \
   OP(METHOD, Tensor, nanmedian, (), (), composite)                                                                     \
   OP(METHOD_AS, TensorPair, nanmedian, dim, (int64_t dim, bool keepdim = false), (dim, keepdim), composite, out,       \
      fields("values", "indices"))                                                                                      \

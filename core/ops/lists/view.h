@@ -4,6 +4,7 @@
 // clang-format off
 #define VESTA_OPS_VIEW(OP)                                                                                             \
   OP(METHOD, Tensor, view, (IntList size), (size), tensor_only)                                                        \
+  OP(METHOD_AS, Tensor, view, dtype, (DType dtype), (dtype), tensor_only, no_gradient)                                 \
   OP(METHOD, Tensor, permute, (IntList dims), (dims))                                                                  \
   OP(METHOD, Tensor, transpose, (int64_t dim0, int64_t dim1), (dim0, dim1))                                            \
   OP(METHOD, Tensor, expand, (IntList size, Kw<bool> implicit = false), (size, implicit), tensor_only)                 \
@@ -36,6 +37,12 @@
      split(tensor, split_size_or_sections, dim))                                                                       \
   OP(METHOD, TensorVector, split_with_sizes, (IntList split_sizes, int64_t dim = 0), (split_sizes, dim), composite)    \
   OP(METHOD, TensorVector, chunk, (int64_t chunks, int64_t dim = 0), (chunks, dim), composite)                         \
+  OP(FORM_METHOD, TensorVector, unsafe_chunk, chunks, (int64_t chunks, int64_t dim = 0), (chunks, dim),                \
+     chunk(input, chunks, dim))                                                                                        \
+  OP(FORM_METHOD, TensorVector, unsafe_split, size, (int64_t split_size, int64_t dim = 0), (split_size, dim),          \
+     split(input, split_size, dim))                                                                                    \
+  OP(FORM_METHOD, TensorVector, unsafe_split_with_sizes, sizes, (IntList split_sizes, int64_t dim = 0),                \
+     (split_sizes, dim), split_with_sizes(input, split_sizes, dim))                                                    \
   OP(METHOD, Tensor, sum_to_size, (IntList size), (size), composite, tensor_only)                                      \
   OP(FORM_METHOD, Tensor, swapaxes, axes, (int64_t axis0, int64_t axis1), (axis0, axis1),                              \
      transpose(input, axis0, axis1))                                                                                   \

@@ -127,7 +127,10 @@ struct Logit {
   static constexpr auto accepts = kFloats;
   template <class V> VESTA_HD static V forward(V x, double eps) {
     V z = x;
-    if (eps >= 0) z = math::minimum(math::maximum(x, lit<V>(eps)), lit<V>(1) - lit<V>(eps));
+    if (eps >= 0) {  // the lower end first, as PyTorch has it: an eps above 1/2 makes it the larger one
+      const V high = lit<V>(1) - lit<V>(eps);
+      z = math::select(x < lit<V>(eps), lit<V>(eps), math::select(x > high, high, x));
+    }
     V rest = lit<V>(1) - z;
     V low = math::log(z / rest), high = math::log1p((z + z - lit<V>(1)) / rest);
     return math::select(z < lit<V>(0.3), low, high);

@@ -112,8 +112,12 @@ struct NextAfter {
   static constexpr auto doc = "nextafter(input, other): the number next to x towards y, elementwise with broadcasting.";
   static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
   static constexpr bool integers_to_float = false;
-  static constexpr bool differentiable = false;
   template <class V> VESTA_HD static V forward(V a, V b) { return math::nextafter(a, b); }
+  // As PyTorch has it: a step of one unit in the last place goes with x, and is the constant y where x is y.
+  template <class T> VESTA_HD static T backward_a(T g, T a, T b, Unused) { return math::select(a == b, lit<T>(0), g); }
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
 };
 
 struct Heaviside {

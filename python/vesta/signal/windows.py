@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-def _points(op: str, M: int, sym: bool, dtype: Any, device: Any) -> tuple[Tensor, float]:
+def _points(op: str, M: int, sym: bool, dtype: Any, layout: Any, device: Any) -> tuple[Tensor, float]:
     """Returns the numbers 0 to M - 1 as float64, and the length of the period."""
     if isinstance(M, bool) or not isinstance(M, int):
         raise TypeError(f"{op}: expected an integer, got {type(M).__name__} (M).")
@@ -38,6 +38,8 @@ def _points(op: str, M: int, sym: bool, dtype: Any, device: Any) -> tuple[Tensor
     dtype = vesta.get_default_dtype() if dtype is None else dtype
     if not isinstance(dtype, vesta.dtype) or not dtype.is_floating_point:
         raise ValueError(f"{op} expects floating point dtypes, got: {dtype}")
+    if layout is not vesta.strided:
+        raise ValueError(f"{op} is implemented for strided tensors only, got: {layout}")
     return vesta.arange(M, dtype=vesta.float64, device=device), float(M - 1 if sym and M > 1 else max(M, 1))
 
 
@@ -69,7 +71,7 @@ def general_cosine(
         raise TypeError("Coefficients must be a list/tuple")
     if not a:
         raise ValueError("Coefficients cannot be empty")
-    n, period = _points("general_cosine", M, sym, dtype, device)
+    n, period = _points("general_cosine", M, sym, dtype, layout, device)
     total = vesta.zeros_like(n)
     for k, factor in enumerate(a):
         total = total + (n * (2 * math.pi * k / period)).cos() * (factor * (-1) ** k)
@@ -202,7 +204,7 @@ def bartlett(
         >>> vesta.signal.windows.bartlett(3)
         tensor([0., 1., 0.])
     """
-    n, period = _points("bartlett", M, sym, dtype, device)
+    n, period = _points("bartlett", M, sym, dtype, layout, device)
     return _made(1 - (n * (2 / period) - 1).abs(), M, dtype, requires_grad)
 
 
@@ -223,7 +225,7 @@ def cosine(
         >>> vesta.signal.windows.cosine(3)
         tensor([0.5000, 1.0000, 0.5000])
     """
-    n, _ = _points("cosine", M, sym, dtype, device)
+    n, _ = _points("cosine", M, sym, dtype, layout, device)
     values = ((n + 0.5) * (math.pi / max(M if sym or M < 2 else M + 1, 1))).sin()
     return _made(values, M, dtype, requires_grad)
 
@@ -251,7 +253,7 @@ def exponential(
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    n, period = _points("exponential", M, sym, dtype, device)
+    n, period = _points("exponential", M, sym, dtype, layout, device)
     middle = period / 2 if center is None else center
     return _made((-(n - middle).abs() / tau).exp(), M, dtype, requires_grad)
 
@@ -276,7 +278,7 @@ def gaussian(
     """
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    n, period = _points("gaussian", M, sym, dtype, device)
+    n, period = _points("gaussian", M, sym, dtype, layout, device)
     return _made((-(((n - period / 2) / std) ** 2) / 2).exp(), M, dtype, requires_grad)
 
 
@@ -300,6 +302,6 @@ def kaiser(
     """
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    n, period = _points("kaiser", M, sym, dtype, device)
+    n, period = _points("kaiser", M, sym, dtype, layout, device)
     inside = (1 - (n * (2 / period) - 1) ** 2).clamp(min=0).sqrt() * beta
     return _made(vesta.i0(inside) / vesta.i0(vesta.full_like(inside, beta)), M, dtype, requires_grad)

@@ -141,6 +141,13 @@ def linear_cross_entropy(
         tensor(1.3863)
     """
     classes, *more, features = linear_weight.shape
+    if more and input.dim() != 2:
+        raise ValueError(
+            f"linear_cross_entropy: K-dimensional loss defined by linear_weight shape {list(linear_weight.shape)} "
+            f"requires batched input, (N, {features}), got unbatched input {list(input.shape)}"
+        )
+    if ignore_index is not None and target.dtype.is_floating_point:
+        raise ValueError("linear_cross_entropy: ignore_index cannot be specified when target contains probabilities")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = ops.linear(input, linear_weight.reshape(-1, features), bias)
     logits = logits.reshape(*input.shape[:-1], classes, *more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -346,8 +347,9 @@ def _fractional(
         shape = [batch, channels, *[1] * (2 * dims)]
         shape[2 + i], shape[2 + dims + i] = output, kernel
         places = places * size + line.reshape(shape)
-    flat = places.flatten(2 + dims).reshape(batch, channels, -1)
-    windows = batched.flatten(2).gather(2, flat).reshape(batch, channels, *outputs, -1)
+    taps = math.prod(kernels)
+    flat = places.flatten(2 + dims).reshape(batch, channels, math.prod(outputs) * taps)
+    windows = batched.flatten(2).gather(2, flat).reshape(batch, channels, *outputs, taps)
     best = windows.max(-1)
     indices = places.flatten(2 + dims).gather(-1, best.indices.unsqueeze(-1)).squeeze(-1)
     if input.dim() == dims + 1:
@@ -433,6 +435,8 @@ def _unpool(
     kernels = _each(op, "kernel_size", kernel_size, dims, int)
     paddings = _each(op, "padding", padding, dims, int)
     strides = kernels if stride is None else _each(op, "stride", stride, dims, int)
+    if min(strides) < 1:
+        raise RuntimeError(f"{op}: strides should be greater than zero, but got stride: {strides}")
     steps = zip(input.shape[-dims:], kernels, strides, paddings)
     smallest = [(size - 1) * step + kernel - 2 * pad for size, kernel, step, pad in steps]
     sizes = smallest if output_size is None else _unpooled_size(op, output_size, smallest, strides, dims)

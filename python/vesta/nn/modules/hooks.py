@@ -268,6 +268,14 @@ class HooksMixin:
         self._has_hooks = True
         return _register(self._backward_hooks, hook, prepend=prepend)
 
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Registers a backward hook under its older name: ``register_full_backward_hook``.
+
+        PyTorch's older hook sees the gradients of the module's last operation, which for a module of several is not
+        those of its inputs; here they are.
+        """
+        return self.register_full_backward_hook(hook)
+
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs ``forward`` between the hooks, global ones first."""
         always_called = self._forward_hooks_always_called or _global_forward_hooks_always_called

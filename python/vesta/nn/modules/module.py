@@ -538,6 +538,9 @@ class Module(HooksMixin, StateDictMixin):
         """Moves parameters and buffers to ``device`` without copying their values."""
         return self._apply(lambda tensor: vesta.empty_like(tensor, device=device), recurse=recurse)
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Does nothing: a module runs as it is. Arguments are accepted for PyTorch's sake."""
+
     def train(self: T, mode: bool = True) -> T:
         """Sets this module and all below it to training (or evaluation): dropout and batch norm behave differently."""
         if not isinstance(mode, bool):

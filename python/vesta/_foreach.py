@@ -1,0 +1,82 @@
+"""``_foreach_add(tensors, 1)`` and its like: an op over a list of tensors, one after the other.
+
+A name is ``_foreach_OP`` or ``_foreach_OP_`` (in place, returns nothing). What a call gives beside the first list goes
+along: lists element by element, tensors and numbers to every element.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from . import _C
+from ._C import Tensor, _ops
+
+#: The ops that PyTorch has for lists.
+_KNOWN = (
+    "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min clone copy cos cosh div erf erfc exp expm1 floor "
+    "frac lerp lgamma log log10 log1p log2 max maximum minimum mul neg norm pow reciprocal round rsqrt sigmoid sign "
+    "sin sinh sqrt sub tan tanh trunc zero"
+).split()
+
+
+def _expect_tensors(name: str, tensors: Any) -> list[Tensor]:
+    if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, Tensor) for t in tensors):
+        raise TypeError(f"{name}: expected a list of tensors, got {type(tensors).__name__} (self).")
+    if not tensors:
+        raise RuntimeError(f"{name}: Tensor list must have at least one tensor.")
+    return list(tensors)
+
+
+def _spread(name: str, value: Any, count: int) -> list[Any]:
+    """Returns the argument of each element."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise RuntimeError(f"{name}: Tensor lists must have the same number of tensors, got {count} and {len(value)}.")
+    return list(value)
+
+
+def _function(op: str) -> Callable[..., Any]:
+    """Returns what is done to one element."""
+    if op == "norm":
+        return lambda t, ord=2, dtype=None: _C._linalg.vector_norm(t, ord, dtype=dtype)
+    if op == "pow":  # a number may be the base
+        return lambda base, exponent: _ops.pow(base, exponent)
+    return getattr(_ops, op) if hasattr(_ops, op) else getattr(Tensor, op)
+
+
+def _with_value(one: Callable[..., Any], a: Tensor, b: Tensor, c: Tensor, value: Any = 1) -> Tensor:
+    """Calls addcmul or addcdiv; a 0-d tensor as factor is its number."""
+    return one(a, b, c, value=value.item() if isinstance(value, Tensor) else value)
+
+
+def __getattr__(attribute: str) -> Any:
+    name = attribute
+    op = attribute.removeprefix("_foreach_")
+    in_place = op.endswith("_")
+    op = op.removesuffix("_")
+    if op == attribute or op not in _KNOWN or (in_place and op in ("clone", "max", "norm")):
+        raise AttributeError(f"module 'vesta._foreach' has no attribute {attribute!r}")
+    if op in ("copy", "zero") and not in_place:
+        raise AttributeError(f"module 'vesta._foreach' has no attribute {attribute!r}")
+    one = getattr(Tensor, f"{op}_") if in_place else _function(op)
+    if op in ("addcmul", "addcdiv"):
+        one = functools.partial(_with_value, one)
+
+    def foreach(self: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, ...] | None:
+        scalar_base = op == "pow" and not in_place and not isinstance(self, (list, tuple))
+        count = len(_expect_tensors(name, args[0] if scalar_base else self))
+        columns = [_spread(name, value, count) for value in (self, *args)]
+        named = {key: _spread(name, value, count) for key, value in kwargs.items()}
+        keys = {"scalar": "value", "scalars": "value"} if op in ("addcmul", "addcdiv") else {}
+        made = []
+        for i in range(count):
+            options = {keys.get(key, key): values[i] for key, values in named.items()}
+            made.append(one(*(column[i] for column in columns), **options))
+        return None if in_place else tuple(made)
+
+    foreach.__name__ = foreach.__qualname__ = name
+    foreach.__doc__ = f"Calls ``{op}{'_' if in_place else ''}`` with each tensor of a list; see ``vesta._foreach``."
+    return foreach

@@ -1,0 +1,283 @@
+"""Numerical analysis over samples: ``gradient``, ``histogram``, ``histogramdd``; ``unravel_index``."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from . import _C
+from ._arguments import checked
+from ._C import Tensor, _ops
+
+histogram_result = namedtuple("histogram", ["hist", "bin_edges"])
+histogramdd_result = namedtuple("histogramdd", ["hist", "bin_edges"])
+
+
+@checked
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Returns the coordinates of flat indices in a tensor of this shape: a tensor of ``indices``' shape per dimension.
+
+    Args:
+        indices: integers from ``-numel`` to ``numel - 1``.
+        shape: sizes, or one size.
+
+    Raises:
+        ValueError: an index outside of the shape, a negative size. TypeError: other dtypes.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.unravel_index(vesta.tensor([5, 2]), (2, 3))
+        (tensor([1, 0]), tensor([2, 2]))
+    """
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == _C.bool:
+        raise TypeError(f"unravel_index: expected an integer dtype, got {indices.dtype} (indices).")
+    sizes = [shape] if isinstance(shape, Integral) else [int(n) for n in shape]
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"unravel_index: 'shape' cannot have negative values, but got {tuple(sizes)}")
+    numel = 1
+    for n in sizes:
+        numel *= n
+    if indices.numel() and not bool(((indices >= -numel) & (indices < numel)).all()):
+        raise ValueError(f"unravel_index: indices must be within the {numel} elements of shape {tuple(sizes)}")
+    rest = _ops.where(indices < 0, indices + numel, indices)
+    found = []
+    for n in reversed(sizes):
+        found.append(rest % n)
+        rest = rest // n
+    return tuple(reversed(found))
+
+
+def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
+    """Returns the distance between samples, or their coordinates, along each dimension."""
+    if isinstance(spacing, (Real, complex)) or (isinstance(spacing, Tensor) and spacing.dim() == 0):
+        return [spacing] * len(dims)
+    given = [spacing] if isinstance(spacing, Tensor) else list(spacing)
+    if len(given) != len(dims):
+        raise RuntimeError(
+            f"gradient: expected spacing to be unspecified, a scalar or a list of length equal to 'self.dim() = "
+            f"{len(dims)}', since dim argument was not given or has {len(dims)} dimensions, but got {len(given)}"
+        )
+    for value, d in zip(given, dims):
+        if isinstance(value, Tensor) and value.dim() and value.shape != (input.shape[d],):
+            raise RuntimeError(
+                f"gradient: expected {input.shape[d]} coordinates for dimension {d}, got {list(value.shape)} (spacing)."
+            )
+    return given
+
+
+@checked
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Returns the derivatives of sampled values along dimensions, by central differences: a tensor like ``input`` each.
+
+    Fornberg, "Generation of finite difference formulas on arbitrarily spaced grids", 1988.
+
+    Args:
+        spacing: the distance of samples, or one per dimension, or their coordinates (a vector per dimension).
+        dim: one dimension or several; all of them without it.
+        edge_order: at the ends, differences of one side: 1 takes two samples, 2 takes three.
+
+    Raises:
+        RuntimeError: a dimension of fewer than ``edge_order + 1`` samples, a repeated dimension, another order.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.gradient(vesta.tensor([1.0, 2.0, 4.0, 8.0]))
+        (tensor([1.0000, 1.5000, 3.0000, 4.0000]),)
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"gradient: only supports edge_order=1 and edge_order=2, got {edge_order}.")
+    asked = range(input.dim()) if dim is None else [dim] if isinstance(dim, Integral) else list(dim)
+    dims = []
+    for d in asked:
+        if not -input.dim() <= d < input.dim():
+            raise IndexError(f"gradient: expected a dimension from {-input.dim()} to {input.dim() - 1}, got {d} (dim).")
+        dims.append(d % input.dim())
+    if len(set(dims)) != len(dims):
+        raise RuntimeError(f"gradient: expected each dimension once, got {tuple(asked)} (dim).")
+    made = []
+    for d, space in zip(dims, _spacings(spacing, dims, input)):
+        if input.shape[d] <= edge_order:
+            raise RuntimeError(
+                f"gradient: expected each dimension size to be at least edge_order+1, got {list(input.shape)} and "
+                f"edge_order={edge_order}."
+            )
+        made.append(_slopes(input, d, space, edge_order))
+    return tuple(made)
+
+
+def _slopes(input: Tensor, d: int, space: Any, edge_order: int) -> Tensor:
+    x, n = input.movedim(d, -1), input.shape[d]
+    if isinstance(space, Tensor) and space.dim():
+        steps = space[1:] - space[:-1]  # of each interval
+        before, after = steps[:-1], steps[1:]
+        middle = (
+            -after / (before * (before + after)) * x[..., :-2]
+            + (after - before) / (before * after) * x[..., 1:-1]
+            + before / (after * (before + after)) * x[..., 2:]
+        )
+        first, last = steps[:2], steps[-2:].flip(0)
+    else:
+        middle = (x[..., 2:] - x[..., :-2]) / (2 * space)
+        first = last = [space, space]
+
+    def end(values: list[Tensor], gaps: Any, sign: int) -> Tensor:
+        """The slope at values[0]; ``values`` go inwards."""
+        a = gaps[0]
+        if edge_order == 1:
+            return sign * (values[1] - values[0]) / a
+        b = gaps[1]
+        outer = -(2 * a + b) / (a * (a + b)) * values[0]
+        return sign * (outer + (a + b) / (a * b) * values[1] - a / (b * (a + b)) * values[2])
+
+    near = [x[..., i : i + 1] for i in range(edge_order + 1)]
+    far = [x[..., n - 1 - i : n - i] for i in range(edge_order + 1)]
+    return _ops.cat([end(near, first, 1), middle, end(far, last, -1)], -1).movedim(-1, d)
+
+
+def _edges(op: str, bins: Any, values: Tensor, range: Sequence[float] | None) -> Tensor:
+    """Returns the edges of bins along one axis: given ones, or so many of equal width."""
+    if isinstance(bins, Tensor):
+        if bins.dim() != 1 or bins.numel() < 1:
+            raise RuntimeError(f"{op}: bins tensor should have one dimension, got {list(bins.shape)}.")
+        if bins.dtype != values.dtype:
+            raise RuntimeError(f"{op}: input tensor and bins tensors should have the same dtype, got {bins.dtype}.")
+        return bins
+    if bins < 1:
+        raise RuntimeError(f"{op}: bins must be > 0, got {bins}.")
+    if range is not None:
+        low, high = float(range[0]), float(range[1])
+        if not high >= low:
+            raise RuntimeError(f"{op}: min should not exceed max, but got min {low} max {high}.")
+    elif values.numel() == 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = float(values.min()), float(values.max())
+    if not abs(high - low) < float("inf"):
+        raise RuntimeError(f"{op}: dimension range of [{low}, {high}] is not finite.")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return _ops.linspace(low, high, bins + 1, dtype=values.dtype, device=values.device)
+
+
+def _counted(op: str, points: Tensor, edges: list[Tensor], weight: Tensor | None, density: bool) -> Tensor:
+    """Counts rows ``[N, D]`` in the boxes that the edges make; the last box of an axis has both its edges."""
+    shape = [len(e) - 1 for e in edges]
+    place = _ops.zeros(len(points), dtype=_C.int64, device=points.device)
+    inside = _ops.ones(len(points), dtype=_C.bool, device=points.device)
+    for axis, e in enumerate(edges):
+        x = points[:, axis].contiguous()
+        number = _ops.searchsorted(e, x, right=True) - 1
+        number = number - (x == e[-1]).to(_C.int64)
+        inside = inside & (x >= e[0]) & (x <= e[-1])
+        place = place * shape[axis] + number.clamp(0, max(shape[axis] - 1, 0))
+    amount = _ops.ones(len(points), dtype=points.dtype, device=points.device) if weight is None else weight.reshape(-1)
+    amount = _ops.where(inside, amount, 0.0)
+    total = 1
+    for n in shape:
+        total *= n
+    hist = _ops.zeros(total, dtype=points.dtype, device=points.device).index_add(0, place, amount).reshape(shape)
+    if density:
+        hist = hist / hist.sum()
+        for axis, e in enumerate(edges):
+            width = (e[1:] - e[:-1]).reshape([-1 if a == axis else 1 for a in range(len(edges))])
+            hist = hist / width
+    return hist
+
+
+def _expect_points(op: str, input: Tensor, weight: Any) -> None:
+    if input.dtype not in (_C.float32, _C.float64):
+        raise NotImplementedError(f"{op}: expected an input of dtype float32 or float64, got {input.dtype}.")
+    if weight is not None and weight.dtype != input.dtype:
+        raise RuntimeError(
+            f"{op}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got "
+            f"input {input.dtype} and weight {weight.dtype}"
+        )
+
+
+@checked
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
+) -> histogram_result:
+    """Counts the values of a tensor in bins. The last bin has both its edges, the others the left one.
+
+    Args:
+        input: float32 or float64, of any shape.
+        bins: how many, of equal width; or their edges, an ascending vector.
+        range: the least and the largest edge; those of the values without it.
+        weight: of ``input``'s shape: what a value counts.
+        density: divides by the sum and by the widths, so that the integral is 1.
+
+    Returns:
+        a named tuple: ``hist [bins]`` and ``bin_edges [bins + 1]``, of the input's dtype.
+
+    Raises:
+        RuntimeError: no bins, a range that is not finite or turned round, a weight of another shape.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.histogram(vesta.tensor([1.0, 2.0, 1.0]), bins=2).hist
+        tensor([2., 1.])
+    """
+    _expect_points("histogram", input, weight)
+    if weight is not None and weight.shape != input.shape:
+        raise RuntimeError(
+            f"histogram: expected a weight of the input's shape {list(input.shape)}, got {list(weight.shape)}."
+        )
+    values = input.detach().reshape(-1)
+    edges = _edges("histogram", bins, values, range)
+    hist = _counted("histogram", values.unsqueeze(-1), [edges], weight, density)
+    if out is None:
+        return histogram_result(hist, edges)
+    for to, made in zip(out, (hist, edges)):
+        _ops.mul(made, 1, out=to)
+    return histogram_result(*out)
+
+
+@checked
+def histogramdd(
+    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> histogramdd_result:
+    """Counts points ``[*, D]`` in boxes: ``histogram`` in D dimensions.
+
+    Args:
+        bins: how many along every dimension, a list of D such numbers, or a list of D vectors of edges.
+        range: the least and the largest edge of each dimension, one after the other: 2 D numbers.
+        weight: ``[*]``: what a point counts.
+        density: divides by the sum and by the volumes.
+
+    Returns:
+        a named tuple: ``hist``, of D dimensions, and ``bin_edges``, a tuple of D vectors.
+
+    Raises:
+        RuntimeError: fewer than 2 dimensions, bins or a range that do not fit D.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.histogramdd(vesta.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 0.5]]), bins=[2, 2]).hist
+        tensor([[0., 1.],
+                [1., 1.]])
+    """
+    _expect_points("histogramdd", input, weight)
+    if input.dim() < 2:
+        raise RuntimeError("histogramdd: input tensor should have at least 2 dimensions")
+    points = input.detach().flatten(0, -2)
+    axes = points.shape[1]
+    each = [bins] * axes if isinstance(bins, Integral) else list(bins)
+    if len(each) != axes:
+        raise RuntimeError(
+            f"histogramdd: expected {axes} sequences of bins or numbers of them, got {len(each)} (bins)."
+        )
+    limits = None if range is None else [float(v) for v in range]
+    if limits is not None and len(limits) != 2 * axes:
+        raise RuntimeError(f"histogramdd: expected {2 * axes} elements in range, got {len(limits)}.")
+    edges = []
+    for axis, wanted in enumerate(each):
+        pair = None if limits is None else limits[2 * axis : 2 * axis + 2]
+        edges.append(_edges("histogramdd", wanted, points[:, axis], pair))
+    return histogramdd_result(_counted("histogramdd", points, edges, weight, density), tuple(edges))
