@@ -501,6 +501,25 @@ def test_graphs_die_with_their_tensors() -> None:
     assert watch() is None and vesta._C._live_tensors() == before
 
 
+def test_an_instance_of_a_function_warns_and_applies() -> None:
+    class Double(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    x = leaf(3.0)
+    with pytest.warns(DeprecationWarning, match=r"Double.*Call Double\.apply"):
+        double = Double()
+    double.apply(x).backward()
+    assert values(x.grad) == [2.0]
+    with pytest.raises(RuntimeError, match=r"Call Double\.apply"):
+        double(x)
+
+
 # ---- gradcheck itself ----
 
 

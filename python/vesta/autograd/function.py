@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -99,10 +100,16 @@ class Function:
     _context: type[FunctionCtx] = FunctionCtx
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
-            f"{type(self).__name__}: a Function is not instantiated (its forward is static). "
-            f"Call {type(self).__name__}.apply(...)."
+        name = type(self).__name__
+        warnings.warn(
+            f"{name}: an instance of a Function has no use (its methods are static). Call {name}.apply(...).",
+            DeprecationWarning,
+            stacklevel=2,
         )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        raise RuntimeError(f"{name}: an instance of a Function is not called. Call {name}.apply(...).")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
