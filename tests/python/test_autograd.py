@@ -501,6 +501,45 @@ def test_graphs_die_with_their_tensors() -> None:
     assert watch() is None and vesta._C._live_tensors() == before
 
 
+def test_an_instance_of_a_function_warns_and_applies() -> None:
+    class Double(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    x = leaf(3.0)
+    with pytest.warns(DeprecationWarning, match=r"Double.*Call Double\.apply"):
+        double = Double()
+    double.apply(x).backward()
+    assert values(x.grad) == [2.0]
+    with pytest.raises(RuntimeError, match=r"Call Double\.apply"):
+        double(x)
+
+
+def test_old_names_of_a_functions_context() -> None:
+    class Double(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            with pytest.warns(FutureWarning, match="mark_shared_storage"):
+                ctx.mark_shared_storage((x, x))
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            with pytest.warns(DeprecationWarning, match="use 'saved_tensors'"):
+                (x,) = ctx.saved_variables
+            return 2 * g * (x == 3.0)
+
+    x = leaf(3.0)
+    Double.apply(x).backward()
+    assert values(x.grad) == [2.0]
+
+
 # ---- gradcheck itself ----
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -55,12 +56,26 @@ class FunctionCtx:
         """The tensors given to ``save_for_backward``, in their order."""
         return self._unpack()
 
+    @property
+    def saved_variables(self) -> tuple[Tensor | None, ...]:
+        """The old name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
     def _unpack(self) -> tuple[Tensor | None, ...]:
         return self._to_save  # replaced on the instance once a node holds the tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Declares the arguments that forward has changed in place; each must be among its outputs."""
         self._dirty = args
+
+    def mark_shared_storage(self, *pairs: tuple[Tensor, Tensor]) -> None:
+        """Does nothing: tensors that share memory are known without it."""
+        warnings.warn(
+            "mark_shared_storage is deprecated: tensors that share memory are known without it.",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Declares the outputs without a gradient, such as indices; backward gets zeros for them."""
@@ -99,10 +114,16 @@ class Function:
     _context: type[FunctionCtx] = FunctionCtx
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
-            f"{type(self).__name__}: a Function is not instantiated (its forward is static). "
-            f"Call {type(self).__name__}.apply(...)."
+        name = type(self).__name__
+        warnings.warn(
+            f"{name}: an instance of a Function has no use (its methods are static). Call {name}.apply(...).",
+            DeprecationWarning,
+            stacklevel=2,
         )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        raise RuntimeError(f"{name}: an instance of a Function is not called. Call {name}.apply(...).")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
