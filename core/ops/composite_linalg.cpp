@@ -158,6 +158,7 @@ Tensor linalg_householder_product_composite(const Tensor& input, const Tensor& t
               input.dtype(), ".");
   const Tensor v = add(tril(input, -1), eye(m, n, input.dtype(), input.device()));
   Tensor q = expand(eye(m, n, input.dtype(), input.device()), input.sizes());
+  if (tau.numel() == 0) return where(ones(IntList(), DType::bool_, input.device()), q, input);  // of the graph
   for (int64_t i = tau.size(-1) - 1; i >= 0; --i) {  // Q = H_1 ... H_k, H_i = 1 - tau_i v_i v_i^H
     const Tensor column = narrow(v, -1, i, 1);
     const Tensor scaled = mul(column, unsqueeze(narrow(tau, -1, i, 1), -1));

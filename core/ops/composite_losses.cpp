@@ -279,7 +279,7 @@ Tensor cosine_embedding_loss_composite(const Tensor& input1, const Tensor& input
   constexpr const char* op = "cosine_embedding_loss";
   constexpr double kEps = 1e-12;
   const Reduce r = reduction_of(reduction, op);
-  check_number(input1, op);
+  check_real(input1, op);
   const int64_t d = target.dim();
   VESTA_CHECK(d == 0 || d == 1, runtime, op, ": 0D or 1D target tensor expected, multi-target not supported, got ",
               target.sizes(), ".");

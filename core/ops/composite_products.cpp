@@ -4,11 +4,13 @@
 
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/reduce.h>
+#include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -72,8 +74,17 @@ Tensor added(const Tensor& input, const Tensor& a, const Tensor& b, IntSpan size
   // As BLAS has it: what a factor of 0 ignores may be NaN.
   if (alpha == 0) product = masked_fill(product, ones(product.sizes(), DType::bool_, product.device()), 0);
   else if (alpha != 1) product = mul(product, whole ? Scalar(int64_t(alpha)) : Scalar(alpha));
-  if (beta != 0) product = add(product, input, beta);
+  if (beta != 0) {
+    product = add(product, input, beta);
+  } else if (layer_state.grad_enabled && input.requires_grad()) {  // its gradient is 0, not missing
+    product = where(ones(IntList(), DType::bool_, product.device()), product, input);
+  }
   return wide ? product.to(promote(a.dtype(), input.dtype())) : product;
+}
+
+/// Cuts off the fractions of an integer product's factors, as PyTorch does for these ops.
+void whole_factors(const Tensor& a, double* beta, double* alpha) {
+  if (is_integral(a.dtype())) *beta = std::trunc(*beta), *alpha = std::trunc(*alpha);
 }
 
 void check_batches(const Tensor& a, const Tensor& b, const char* op) {
@@ -92,16 +103,22 @@ Tensor addmm_composite(const Tensor& input, const Tensor& mat1, const Tensor& ma
 }
 Tensor baddbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
   check_batches(a, b, "baddbmm");
+  whole_factors(a, &beta, &alpha);
   return added(input, a, b, Dims{a.size(0), a.size(1), b.size(2)}, beta, alpha, "baddbmm", product_of);
 }
 Tensor addbmm_composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
   check_batches(a, b, "addbmm");
+  whole_factors(a, &beta, &alpha);
   return added(input, a, b, Dims{a.size(1), b.size(2)}, beta, alpha, "addbmm",
                [](const Tensor& x, const Tensor& y) { return sum(matmul(x, y), MaybeDims(0), false, x.dtype()); });
 }
 Tensor addr_composite(const Tensor& input, const Tensor& vec1, const Tensor& vec2, double beta, double alpha) {
   check_vector(vec1, "addr", "vec1");
   check_vector(vec2, "addr", "vec2");
+  if (is_bool(input.dtype()) && is_bool(vec1.dtype()) && is_bool(vec2.dtype())) {  // "and" and "or"
+    const Tensor product = logical_and(logical_and(unsqueeze(vec1, 1), vec2), wrapped(alpha != 0));
+    return logical_or(product, logical_and(input, wrapped(beta != 0)));
+  }
   return added(input, vec1, vec2, Dims{vec1.size(0), vec2.size(0)}, beta, alpha, "addr",
                [](const Tensor& x, const Tensor& y) { return outer(x, y); });
 }
@@ -174,7 +191,7 @@ Tensor addmv_composite(const Tensor& input, const Tensor& mat, const Tensor& vec
   const Dims sizes{mat.size(0)};
   VESTA_CHECK(std::ranges::equal(IntSpan(broadcast_shapes(sizes, input.sizes(), "addmv")), IntSpan(sizes)), runtime,
               "addmv: expected an input that broadcasts to ", IntSpan(sizes), ", got ", input.sizes(), ".");
-  if (is_integral(mat.dtype())) beta = std::trunc(beta), alpha = std::trunc(alpha);  // as PyTorch has it here
+  whole_factors(mat, &beta, &alpha);
   return squeeze(addmm(unsqueeze(input, -1), mat, unsqueeze(vec, 1), beta, alpha), 1);
 }
 

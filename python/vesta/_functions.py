@@ -21,7 +21,7 @@ def norm(
 
     Args:
         p: a number, ``inf`` and ``-inf`` (the largest and the smallest absolute value) and 0 (the number of nonzero
-            elements) included; ``"fro"`` is 2. ``"nuc"`` is not available.
+            elements) included; ``"fro"`` is 2, ``"nuc"`` the sum of a matrix's singular values.
         dtype: the dtype of the computation.
 
     Example::
@@ -31,8 +31,10 @@ def norm(
         tensor(5.)
     """
     _expect_tensor("norm", input)
-    if p == "nuc":
-        raise NotImplementedError("norm: expected p='fro' or a number, got 'nuc' (p). It is not available.")
+    if p == "nuc":  # the sum of singular values
+        from ._linalg_functions import matrix_norm
+
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"norm: expected p to be 'fro', 'nuc' or a number, got {p!r} (p).")
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:

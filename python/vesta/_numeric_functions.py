@@ -52,6 +52,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
     """Returns the distance between samples, or their coordinates, along each dimension."""
+    if spacing is None:
+        return [1] * len(dims)
     if isinstance(spacing, (Real, complex)) or (isinstance(spacing, Tensor) and spacing.dim() == 0):
         return [spacing] * len(dims)
     given = [spacing] if isinstance(spacing, Tensor) else list(spacing)
@@ -75,7 +77,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     Fornberg, "Generation of finite difference formulas on arbitrarily spaced grids", 1988.
 
     Args:
-        spacing: the distance of samples, or one per dimension, or their coordinates (a vector per dimension).
+        spacing: the distance of samples (1 for None), or one per dimension, or their coordinates (a vector per dimension).
         dim: one dimension or several; all of them without it.
         edge_order: at the ends, differences of one side: 1 takes two samples, 2 takes three.
 
