@@ -338,7 +338,7 @@ def rows() -> Iterator[Row]:
     yield loss(
         "margin_ranking_loss", lambda a, b, t, margin=0.0: np.maximum(0, margin - t * (a - b)), rankings, may="ui"
     )
-    yield loss("cosine_embedding_loss", cosine, cosines, may="ui")
+    yield loss("cosine_embedding_loss", cosine, cosines, may="bui")
     yield loss("triplet_margin_loss", triplet, triplets, fn=triplet_of(p), may="ui")
     yield loss("multi_margin_loss", multi_margin, class_margins)
     yield loss("multilabel_margin_loss", multilabel_margin, label_margins)
