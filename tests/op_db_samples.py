@@ -584,7 +584,7 @@ def mse_loss(make: Maker) -> Iterator[Sample]:
 
 def batch_norm(make: Maker) -> Iterator[Sample]:
     mean, variance = Constant(make(3)), Constant(make(3, low=0.5, high=2))
-    for shape in ((4, 3), (2, 3, 2, 2), (3, 3, 4)):
+    for shape in ((4, 3), (19, 3), (3, 3, 2), (2, 3, 2, 2), (3, 3, 9)):
         affine = {"weight": make(3, low=0.5, high=2), "bias": make(3)}
         yield call(make(*shape), None, None, training=True)
         yield call(make(*shape), None, None, training=True, **affine)

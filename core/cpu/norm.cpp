@@ -9,7 +9,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/norm.h>
-#include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/view.h>
 
 namespace vesta::cpu {
 namespace {
@@ -20,6 +20,23 @@ struct Runs : BatchNormShape {
   explicit Runs(const Tensor& x) : BatchNormShape(x), bytes(inner * itemsize(x.dtype())) {}
   int64_t at(int64_t n, int64_t c) const { return (n * channels + c) * bytes; }
 };
+
+/// Runs shorter than this are gathered before the kernels see them, because a call for each costs more than two copies
+/// do: the step of [128, 400] takes 0.4 ms instead of 14. From 4 on, evaluation would lose more than training gains
+/// (`nn.BatchNorm1d` and `2d` timed over [128, 400], [64, 64, k, k] with k = 2, 4, 5, 7, one thread).
+constexpr int64_t kShortRun = 4;
+
+bool has_short_runs(const BatchNormShape& shape) {
+  return shape.inner < kShortRun && shape.batch > 1 && shape.channels > 0 && shape.inner > 0;
+}
+/// Returns [N, C, *] as one run a channel: a contiguous [1, C, N * inner].
+Tensor gather_runs(const Tensor& x, const BatchNormShape& shape) {
+  return view(contiguous(transpose(x, 0, 1)), {1, shape.channels, shape.batch * shape.inner});
+}
+/// Returns what gather_runs made in the order of `like` [N, C, *].
+Tensor scatter_runs(const Tensor& rows, const Tensor& like) {
+  return contiguous(transpose(view(rows, transpose(like, 0, 1).sizes()), 0, 1));
+}
 
 double value_at(const Tensor& t, int64_t i, double otherwise) {
   if (!t.defined()) return otherwise;
@@ -33,7 +50,13 @@ void set_at(const Tensor& t, int64_t i, double v) {
 
 TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
                                MaybeTensor running_var, bool training, double momentum, double eps) {
-  const bool update = batch_norm_shape(input, weight, bias, running_mean, running_var, training).update;
+  const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
+  if (has_short_runs(shape)) {
+    auto [y, mean, invstd] =
+        batch_norm_kernel(gather_runs(input, shape), weight, bias, running_mean, running_var, training, momentum, eps);
+    return {scatter_runs(y, input), mean, invstd};
+  }
+  const bool update = shape.update;
   Tensor x = contiguous(input);
   Runs runs(x);
   Tensor y = empty_tensor(x.sizes(), x.dtype());
@@ -88,6 +111,12 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
 TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                         const Tensor& invstd, bool training) {
+  const BatchNormShape shape(input);
+  if (has_short_runs(shape)) {
+    auto [rows, gw, gb] = batch_norm_gradient_kernel(gather_runs(grad.to(input.dtype()), shape),
+                                                     gather_runs(input, shape), weight, mean, invstd, training);
+    return {scatter_runs(rows, input), gw, gb};
+  }
   Tensor x = contiguous(input), g = contiguous(grad.to(input.dtype()));
   Runs runs(x);
   Tensor gx = empty_tensor(x.sizes(), x.dtype());
