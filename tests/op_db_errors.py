@@ -112,10 +112,14 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
         Bad(lambda v: v.std(v.ones(2).long()), NotImplementedError, "int64"),
         Bad(lambda v: v.std(v.ones(2), 1), IndexError, "1"),
     ),
+    "eig": (
+        Bad(lambda v: v.linalg.eig(v.full((2, 2), float("nan"))), RuntimeError, "infs or NaNs"),
+        Bad(lambda v: v.linalg.eigvals(v.full((1, 1), float("inf"), dtype=v.complex64)), RuntimeError, "infs or NaNs"),
+    ),
     "norm": (
         Bad(lambda v: v.norm(v.ones(2).long()), NotImplementedError, "int64"),
         Bad(lambda v: v.norm(v.ones(2, 2), "max"), RuntimeError, "max"),
-        Bad(lambda v: v.norm(v.ones(2, 2), "nuc"), NotImplementedError, "nuc"),
+        Bad(lambda v: v.norm(v.ones(2), "nuc"), RuntimeError, "2 dimensions"),
         Bad(lambda v: v.norm(v.ones(0), float("inf")), RuntimeError, "inf"),
         Bad(lambda v: v.norm(v.ones(2, dtype=v.float64), 2, dtype=v.float32), RuntimeError, "float64"),
     ),

@@ -327,6 +327,9 @@ TensorPair eig_kernel(const Tensor& A) {
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     using R = typename Lapack<T>::R;
     const Lapack<T>& f = lapack<T>(op);
+    const T* p = a.data_ptr<T>();  // what LAPACK refuses ends the process
+    VESTA_CHECK(std::all_of(p, p + A.numel(), [](T x) { return x - x == T(0); }), runtime, op,
+                ": input tensor should not contain infs or NaNs.");
     const LapackInt n = s.rows, one = 1;
     const int64_t square = n * n;
     LapackInt info = 0;

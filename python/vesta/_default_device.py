@@ -120,6 +120,8 @@ def enter(self: Any) -> Any:
 
 def leave(self: Any, *error: Any) -> None:
     global _entered
+    if not getattr(_thread, "devices", None):
+        raise RuntimeError("device.__exit__: expected a device that this thread entered, got none.")
     _thread.devices.pop()
     with _lock:
         _entered -= 1

@@ -77,7 +77,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     Fornberg, "Generation of finite difference formulas on arbitrarily spaced grids", 1988.
 
     Args:
-        spacing: the distance of samples (1 for None), or one per dimension, or their coordinates (a vector per dimension).
+        spacing: the distance of samples (1 for None), or one per dimension, or their coordinates (a vector for each).
         dim: one dimension or several; all of them without it.
         edge_order: at the ends, differences of one side: 1 takes two samples, 2 takes three.
 

@@ -10,6 +10,7 @@ from collections import namedtuple
 from typing import Any
 
 from . import _C
+from ._arguments import checked
 from ._C import Tensor, _linalg, _ops
 
 symeig_result = namedtuple("symeig", ["eigenvalues", "eigenvectors"])
@@ -27,18 +28,21 @@ def _nothing(like: Tensor) -> Tensor:
     return _ops.empty(0, dtype=like.dtype, device=like.device)
 
 
+@checked
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Returns ``linalg.cholesky(input, upper=upper)``."""
     _replaced("cholesky", "vesta.linalg.cholesky")
     return _linalg.cholesky(input, upper=upper, out=out)
 
 
+@checked
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> qr_result:
     """Returns ``linalg.qr(input, "reduced" if some else "complete")``."""
     _replaced("qr", "vesta.linalg.qr")
     return qr_result(*_linalg.qr(input, "reduced" if some else "complete", out=out))
 
 
+@checked
 def symeig(input: Tensor, eigenvectors: bool = False, upper: bool = True) -> symeig_result:
     """Returns the eigenvalues of Hermitian matrices, in ascending order, and their vectors (else nothing)."""
     _replaced("symeig", "vesta.linalg.eigh or vesta.linalg.eigvalsh")
@@ -48,6 +52,7 @@ def symeig(input: Tensor, eigenvectors: bool = False, upper: bool = True) -> sym
     return symeig_result(_linalg.eigvalsh(input, uplo), _nothing(input))
 
 
+@checked
 def eig(input: Tensor, eigenvectors: bool = False) -> eig_result:
     """Returns the eigenvalues of a matrix as rows (real, imaginary), and its eigenvectors (else nothing).
 
@@ -63,6 +68,7 @@ def eig(input: Tensor, eigenvectors: bool = False) -> eig_result:
     return eig_result(parts, columns)
 
 
+@checked
 def solve(input: Tensor, A: Tensor) -> solve_result:
     """Returns X with A X = input (``[*, n, k]``), and the LU decomposition of ``A [*, n, n]``."""
     _replaced("solve", "vesta.linalg.solve")
@@ -73,6 +79,7 @@ def solve(input: Tensor, A: Tensor) -> solve_result:
     return solve_result(_linalg.solve(A, input), _linalg.lu_factor(A).LU)
 
 
+@checked
 def lstsq(input: Tensor, A: Tensor) -> lstsq_result:
     """Returns X with the least ``|A X - input|`` in its first n rows, for ``A [m, n]``; its QR decomposition is empty.
 
@@ -89,6 +96,7 @@ def lstsq(input: Tensor, A: Tensor) -> lstsq_result:
     return lstsq_result(_ops.cat([top, turned[n:]]), _nothing(A))
 
 
+@checked
 def matrix_rank(input: Tensor, tol: float | None = None, symmetric: bool = False) -> Tensor:
     """Returns ``linalg.matrix_rank(input, tol=tol, hermitian=symmetric)``."""
     _replaced("matrix_rank", "vesta.linalg.matrix_rank")
@@ -97,6 +105,7 @@ def matrix_rank(input: Tensor, tol: float | None = None, symmetric: bool = False
     return linalg.matrix_rank(input, hermitian=symmetric) if tol is None else linalg.matrix_rank(input, tol, symmetric)
 
 
+@checked
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple[Tensor, ...]:
     """Returns ``linalg.lu_factor(A)``, and with ``get_infos`` LAPACK's numbers of failures ``[*]``."""
     _replaced("lu", "vesta.linalg.lu_factor or vesta.linalg.lu_factor_ex")

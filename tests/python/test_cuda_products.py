@@ -255,7 +255,7 @@ def test_bad_operands() -> None:
         a.bool() @ a.t().bool()
     x = made((1, 2, 4, 4), "float32").cuda()
     with pytest.raises(RuntimeError, match="conv2d: expected a floating-point dtype"):
-        F.conv2d(x.int(), x.int())
+        F.conv2d(x.bool(), x.bool())
     with pytest.raises(RuntimeError, match="Kernel size can't be greater"):
         F.conv2d(x, made((1, 2, 9, 9), "float32").cuda())
     with pytest.raises(RuntimeError, match="expected all tensors on one device"):

@@ -212,3 +212,16 @@ def test_gradient_of_ctc_loss_is_that_of_normalised_scores():
     mass = scores.detach().exp().sum(-1) - 1
     mass[4, 1] = 0  # beyond the second one's length
     vesta.testing.assert_close(scores.grad.sum(-1), mass)
+
+
+def test_nuclear_norm():
+    x = matrix(3, 4).requires_grad_()
+    vesta.testing.assert_close(vesta.norm(x, "nuc"), vesta.linalg.svdvals(x).sum())
+    assert vesta.norm(x.expand(2, 3, 4), "nuc", dim=(1, 2)).shape == (2,)
+
+
+def test_sums_of_products_with_beta_0_give_a_gradient_of_0():
+    c, a, b = (t.requires_grad_() for t in (matrix(2, 3).fill_(float("nan")), matrix(2, 4), matrix(4, 3)))
+    vesta.addmm(c, a, b, beta=0).sum().backward()
+    assert c.grad.tolist() == [[0.0] * 3] * 2
+    assert not vesta.addmm(c, a, b, beta=0).isnan().any()

@@ -42,8 +42,8 @@ inline constexpr char lu_unpack[] =
     "lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True): a named tuple (P, L, U) with A = P L U, of "
     "what linalg.lu_factor(A) gave: P [*, m, m], L [*, m, k], U [*, k, n]. What is not asked for is empty.";
 inline constexpr char linalg_householder_product[] =
-    "linalg.householder_product(input, tau): the first n columns of H_1 H_2 ... H_k, with H_i = 1 - tau_i v_i v_i^H; v_i "
-    "is column i of input [*, m, n] from its diagonal on, where it is 1, and tau is [*, k], k <= n <= m.";
+    "linalg.householder_product(input, tau): the first n columns of H_1 H_2 ... H_k, with H_i = 1 - tau_i v_i "
+    "v_i^H; v_i is column i of input [*, m, n] from its diagonal on, where it is 1, and tau is [*, k], k <= n <= m.";
 inline constexpr char orgqr[] = "orgqr(input, input2): linalg.householder_product(input, input2).";
 inline constexpr char linalg_lu_solve[] =
     "linalg.lu_solve(LU, pivots, B, *, left=True, adjoint=False): X with A X = B, from linalg.lu_factor(A); X A = "

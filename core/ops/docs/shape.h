@@ -42,8 +42,9 @@ inline constexpr char diag_embed[] =
     "their diagonal, zeros elsewhere.";
 inline constexpr char diagflat[] = "diagflat(input, offset=0): the matrix with the flattened input on its diagonal.";
 inline constexpr char fill_diagonal_[] =
-    "fill_diagonal_(fill_value, wrap=False): writes the main diagonal of a tensor of at least 2 dimensions, all of equal "
-    "length if there are more; with wrap that of a tall matrix begins anew below the square part, one row left out.";
+    "fill_diagonal_(fill_value, wrap=False): writes the main diagonal of a tensor of at least 2 dimensions, all of "
+    "equal length if there are more; with wrap that of a tall matrix begins anew below the square part, one row "
+    "left out.";
 inline constexpr char trace[] = "trace(input): the sum of a matrix's diagonal; of integers in int64.";
 inline constexpr char tril_indices[] =
     "tril_indices(row, col, offset=0): the indices [2, n] of the lower triangle of a row x col matrix, row by row; "
