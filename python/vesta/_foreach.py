@@ -47,6 +47,11 @@ def _function(op: str) -> Callable[..., Any]:
     return getattr(_ops, op) if hasattr(_ops, op) else getattr(Tensor, op)
 
 
+def _replaced(one: Callable[..., Any], tensor: Tensor, *args: Any, **options: Any) -> Tensor:
+    """Does in place what has no method of its own for that."""
+    return tensor.copy_(one(tensor, *args, **options))
+
+
 def _with_value(one: Callable[..., Any], a: Tensor, b: Tensor, c: Tensor, value: Any = 1) -> Tensor:
     """Calls addcmul or addcdiv; a 0-d tensor as factor is its number."""
     return one(a, b, c, value=value.item() if isinstance(value, Tensor) else value)
@@ -61,7 +66,8 @@ def __getattr__(attribute: str) -> Any:
         raise AttributeError(f"module 'vesta._foreach' has no attribute {attribute!r}")
     if op in ("copy", "zero") and not in_place:
         raise AttributeError(f"module 'vesta._foreach' has no attribute {attribute!r}")
-    one = getattr(Tensor, f"{op}_") if in_place else _function(op)
+    method = getattr(Tensor, f"{op}_", None) if in_place else None
+    one = method or (functools.partial(_replaced, _function(op)) if in_place else _function(op))
     if op in ("addcmul", "addcdiv"):
         one = functools.partial(_with_value, one)
 

@@ -78,6 +78,8 @@ def test_foreach_takes_lists_numbers_and_tensors():
     assert [t.tolist() for t in xs] == [[0.5] * 2, [1.0] * 3]
     vesta._foreach_addcdiv_(xs, ys, ys, -1.0)
     assert [t.tolist() for t in xs] == [[-0.5] * 2, [0.0] * 3]
+    vesta._foreach_maximum_(xs, ys)
+    assert [t.tolist() for t in xs] == [[3.0] * 2, [4.0] * 3]
     vesta._foreach_zero_(xs)
     assert [t.tolist() for t in vesta._foreach_pow(2.0, xs)] == [[1.0] * 2, [1.0] * 3]
 

@@ -23,6 +23,7 @@ from vesta.nn.modules.hooks import (
     register_module_full_backward_pre_hook,
 )
 from vesta.nn.modules.registry import Registry
+from vesta.nn.modules.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 (PyTorch has it here)
 from vesta.nn.modules.state_dict import StateDictMixin
 from vesta.nn.modules.unwinding import name_module
 from vesta.nn.parameter import Buffer, Parameter, is_lazy
