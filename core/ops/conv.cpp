@@ -147,7 +147,10 @@ class IntegerConvolution {
     return t;
   }
   /// Returns images [N, G C, *] as matrices [N, G, C, L].
-  Tensor columns(const Tensor& t) const { return reshape(t, {t.size(0), groups_, t.size(1) / groups_, -1}); }
+  Tensor columns(const Tensor& t) const {
+    const int64_t plane = numel_of(t.sizes().subspan(2), "convolution");
+    return reshape(t, {t.size(0), groups_, t.size(1) / groups_, plane});
+  }
 
   Window w_;
   int64_t groups_;

@@ -45,8 +45,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     rest = _ops.where(indices < 0, indices + numel, indices)
     found = []
     for n in reversed(sizes):
-        found.append(rest % n)
-        rest = rest // n
+        found.append(rest % max(n, 1))  # of a shape without elements there are no indices
+        rest = rest // max(n, 1)
     return tuple(reversed(found))
 
 

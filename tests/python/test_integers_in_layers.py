@@ -71,6 +71,12 @@ def test_losses():
         vesta.testing.assert_close(got, want)
 
 
+def test_batches_of_nothing():
+    x, weight = integers(0, 4, 5), integers(2, 4, 3)
+    assert F.conv1d(x, weight).shape == (0, 2, 3)
+    assert F.conv_transpose1d(x, integers(4, 2, 3)).shape == (0, 2, 7)
+
+
 def test_flags_are_refused():
     with pytest.raises(NotImplementedError, match="conv1d"):
         F.conv1d(vesta.ones(1, 1, 3) > 0, vesta.ones(1, 1, 2) > 0)

@@ -145,6 +145,7 @@ def test_unravel_index():
     at = vesta.tensor([[0, 5], [23, -1]])
     want = np.unravel_index(at.numpy() % 24, (2, 3, 4))
     assert [t.tolist() for t in vesta.unravel_index(at, (2, 3, 4))] == [t.tolist() for t in want]
+    assert [t.shape for t in vesta.unravel_index(vesta.zeros(0).long(), (0, 3))] == [(0,), (0,)]
     with pytest.raises(ValueError, match="unravel_index"):
         vesta.unravel_index(vesta.tensor([24]), (2, 3, 4))
 
