@@ -185,6 +185,148 @@ def _(lib):
     return lambda: layer(x)
 
 
+# ---- ops: what programs call most, at the sizes they call it with ----
+
+
+def _backward(lib, function, *inputs):
+    """Returns a call that computes function(*inputs).sum() and its gradients."""
+    for x in inputs:
+        x.requires_grad_()
+
+    def run():
+        for x in inputs:
+            x.grad = None
+        function(*inputs).sum().backward()
+
+    return run
+
+
+# name: (shapes of random inputs, function of (lib, *inputs), whether it is timed with backward)
+_OPS = {
+    "x ** 3, 1M": ([(MILLION,)], lambda lib, x: x**3, False),
+    "x + y.t(), 1024x1024": ([(1024, 1024)] * 2, lambda lib, x, y: x + y.t(), False),
+    "where(x > y, x, y), 1M": ([(MILLION,)] * 2, lambda lib, x, y: lib.where(x > y, x, y), False),
+    "cumsum(1), 1024x1024": ([(1024, 1024)], lambda lib, x: x.cumsum(1), False),
+    "flip(1), 1024x1024": ([(1024, 1024)], lambda lib, x: x.flip(1), False),
+    "sum(1), 1024x1024": ([(1024, 1024)], lambda lib, x: x.sum(1), False),
+    "sort, 256x4096": ([(256, 4096)], lambda lib, x: x.sort(), False),
+    "topk(10), 256x4096": ([(256, 4096)], lambda lib, x: x.topk(10), False),
+    "max(1), 1024x1024": ([(1024, 1024)], lambda lib, x: x.max(1), False),
+    "cat of 4, 256x1024": ([(256, 1024)] * 4, lambda lib, *xs: lib.cat(xs, 1), False),
+    "stack of 4, 256x1024": ([(256, 1024)] * 4, lambda lib, *xs: lib.stack(xs, 1), False),
+    "pad 1, 16x64x56x56": ([(16, 64, 56, 56)], lambda lib, x: lib.nn.functional.pad(x, (1, 1, 1, 1)), False),
+    "interpolate x2, bilinear, 8x32x56x56": (
+        [(8, 32, 56, 56)],
+        lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=2, mode="bilinear"),
+        False,
+    ),
+    "gelu with backward, 1M": ([(MILLION,)], lambda lib, x: lib.nn.functional.gelu(x), True),
+    "layer_norm with backward, 1024x512": (
+        [(1024, 512), (512,), (512,)],
+        lambda lib, x, w, b: lib.nn.functional.layer_norm(x, (512,), w, b),
+        True,
+    ),
+    "max_pool2d with backward, 16x64x56x56": (
+        [(16, 64, 56, 56)],
+        lambda lib, x: lib.nn.functional.max_pool2d(x, 2),
+        True,
+    ),
+    "avg_pool2d with backward, 16x64x56x56": (
+        [(16, 64, 56, 56)],
+        lambda lib, x: lib.nn.functional.avg_pool2d(x, 2),
+        True,
+    ),
+    "log_softmax with backward, 512x1000": ([(512, 1000)], lambda lib, x: x.log_softmax(1), True),
+    "attention, 4x8x256x64": (
+        [(4, 8, 256, 64)] * 3,
+        lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v),
+        False,
+    ),
+    "attention, causal, with backward, 4x8x256x64": (
+        [(4, 8, 256, 64)] * 3,
+        lambda lib, q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True),
+        True,
+    ),
+    "einsum bij,bjk->bik, 64x64x64": ([(64, 64, 64)] * 2, lambda lib, x, y: lib.einsum("bij,bjk->bik", x, y), False),
+    "bmm, 512x16x16": ([(512, 16, 16)] * 2, lambda lib, x, y: lib.bmm(x, y), False),
+    "mv 1024": ([(1024, 1024), (1024,)], lambda lib, x, y: x @ y, False),
+    "mm 2708x300 @ 300x16": ([(2708, 300), (300, 16)], lambda lib, x, y: x @ y, False),
+    "linear 1x1024 -> 1024": ([(1, 1024), (1024, 1024)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
+    "linear 128x400 -> 1": ([(128, 400), (1, 400)], lambda lib, x, w: lib.nn.functional.linear(x, w), False),
+    "linear with backward, 128x400 -> 400": (
+        [(128, 400), (400, 400)],
+        lambda lib, x, w: lib.nn.functional.linear(x, w),
+        True,
+    ),
+    "conv1d with backward, 16x64x256": (
+        [(16, 64, 256), (64, 64, 3)],
+        lambda lib, x, w: lib.nn.functional.conv1d(x, w, padding=1),
+        True,
+    ),
+    "conv2d depthwise with backward, 8x64x56x56": (
+        [(8, 64, 56, 56), (64, 1, 3, 3)],
+        lambda lib, x, w: lib.nn.functional.conv2d(x, w, padding=1, groups=64),
+        True,
+    ),
+    "conv_transpose2d with backward, 8x64x14x14": (
+        [(8, 64, 14, 14), (64, 32, 4, 4)],
+        lambda lib, x, w: lib.nn.functional.conv_transpose2d(x, w, stride=2, padding=1),
+        True,
+    ),
+}
+
+
+def _op(shapes, function, backward):
+    def prepare(lib):
+        inputs = [lib.rand(*shape) for shape in shapes]
+        if backward:
+            return _backward(lib, lambda *xs: function(lib, *xs), *inputs)
+        return lambda: function(lib, *inputs)
+
+    return prepare
+
+
+for _name, _row in _OPS.items():
+    case("ops", _name)(_op(*_row))
+
+
+def _indexed(name: str, function: Callable[[Any, Any, Any], Any]) -> None:
+    """Enters a case of rows [4096, 256] and 4096 random row numbers."""
+
+    def prepare(lib):
+        x, index = lib.rand(4096, 256), lib.randint(0, 4096, (4096,))
+        return lambda: function(lib, x, index)
+
+    case("ops", name)(prepare)
+
+
+_indexed("index_select, 4096x256", lambda lib, x, i: x.index_select(0, i))
+_indexed("x[index], 4096x256", lambda lib, x, i: x[i])
+_indexed("gather, 4096x256", lambda lib, x, i: x.gather(0, i.view(-1, 1).expand(4096, 256)))
+_indexed("scatter_add, 4096x256", lambda lib, x, i: x.scatter_add(0, i.view(-1, 1).expand(4096, 256), x))
+_indexed("unique, 4096", lambda lib, x, i: lib.unique(i))
+_indexed("one_hot, 4096x256", lambda lib, x, i: lib.nn.functional.one_hot(i % 256, 256))
+_indexed("cross_entropy, 4096x256", lambda lib, x, i: lib.nn.functional.cross_entropy(x, i % 256))
+
+
+@case("ops", "batch_norm in training with backward, 16x64x56x56")
+def _(lib):
+    layer = lib.nn.BatchNorm2d(64)
+    return _backward(lib, layer, lib.rand(16, 64, 56, 56))
+
+
+@case("ops", "embedding with backward, 10000x128, 4096 of them")
+def _(lib):
+    index = lib.randint(0, 10000, (4096,))
+    return _backward(lib, lambda w: lib.nn.functional.embedding(index, w), lib.rand(10000, 128))
+
+
+@case("ops", "lstm with backward, 32x64x128")
+def _(lib):
+    layer = lib.nn.LSTM(128, 128, batch_first=True)
+    return _backward(lib, lambda x: layer(x)[0], lib.rand(32, 64, 128))
+
+
 # ---- training steps ----
 
 

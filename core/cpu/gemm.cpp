@@ -27,6 +27,7 @@ constexpr int64_t kSerialWork = 512 * 1024;      // m * n * k below which a seco
 constexpr int64_t kDirectBytes = 40 * 1024;      // a block of B this compact is read in place, without packing
 constexpr int64_t kCopyGap = 16;                  // elements between copied rows of A: a line of floats
 constexpr int64_t kFewTiles = 3;                  // tiles of rows for which panels of B are not worth a long strip
+constexpr int64_t kThinRows = 2;                  // rows of A up to which columns of B are read in place, not packed
 constexpr int64_t kSharedElements = 16 << 20;    // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;    // most elements of partial sums alive when k is split
 
@@ -150,9 +151,37 @@ bool reads_b_in_place(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   return p.m <= kernels.tile_rows || span <= kDirectBytes;
 }
 
+// Few rows times a B of whole columns (a linear layer over few rows), or rows times few columns.
+template <class T>
+bool has_few_rows(const Matrices<T>& p) {
+  return p.m <= kThinRows && p.b_row == 1 && p.b_col != 1 && p.n > p.m && !p.accumulate;
+}
+template <class T>
+bool has_few_columns(const Matrices<T>& p) {
+  return p.n <= kThin && p.a_col == 1 && p.a_row != 1 && p.m >= p.n && p.m > 1 && !p.accumulate;
+}
+
+// Computes a product with few rows or columns from the lines of the other operand, which are read once, in place.
+template <class T>
+void multiply_thin(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  const bool rows = has_few_rows(p);
+  ThinBlock<T> block = rows ? ThinBlock<T>{p.n, p.m, p.k, p.b, p.b_col, p.a, p.c, 1, p.c_row, p.bias, nullptr}
+                            : ThinBlock<T>{p.m, p.n, p.k, p.a, p.a_row, p.b, p.c, p.c_row, 1, nullptr, p.bias};
+  const int64_t step = rows ? p.a_col : p.b_row, vector = rows ? p.a_row : p.b_col;
+  if (block.few > 1 || step != 1) {
+    T* const room = static_cast<T*>(thread_scratch(Scratch::pack_b, sizeof(T) * p.k * block.few));
+    for (int64_t k = 0; k < p.k; ++k) {
+      for (int64_t f = 0; f < block.few; ++f) room[k * block.few + f] = block.vectors[f * vector + k * step];
+    }
+    block.vectors = room;
+  }
+  kernels.thin(block);
+}
+
 // Computes one product on this thread.
 template <class T>
 void multiply(const GemmKernels<T>& kernels, const Matrices<T>& p) {
+  if (has_few_rows(p) || has_few_columns(p)) return multiply_thin(kernels, p);
   const RowsOfA how = rows_of_a(kernels, p);
   const bool a_in_place = how == RowsOfA::in_place, b_in_place = reads_b_in_place(kernels, p);
   const int64_t depth = std::min(p.k, kBlockK), nc = kernels.tile_cols;
@@ -317,7 +346,7 @@ void multiply_one(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   const int64_t tiles = ceil_div(p.m, 8 * kernels.tile_rows) * ceil_div(p.n, 4 * kernels.tile_cols);
   const bool long_k = tiles < 8 && p.k >= 4 * kBlockK && p.m * p.n <= kPartialElements / 4;
   if (long_k && num_threads() > 1 && !in_parallel_region()) return multiply_split(kernels, p);
-  if (p.m > kRowsPerBlock) return multiply_shared(kernels, p);
+  if (p.m > kRowsPerBlock && !has_few_columns(p)) return multiply_shared(kernels, p);
   multiply_grid(kernels, 1, p, [&](int64_t) { return p; });
 }
 
@@ -360,7 +389,8 @@ bool fold_batch(std::span<const BatchDim>& batch, Matrices<T>& p) {
   return true;
 }
 
-// c[m, 1] = a @ b is the row b^T @ a^T: its vectors run along m instead of holding one column each.
+// c[m, 1] = a @ b is the row b^T @ a^T: its vectors run along m instead of holding one column each. Not for an A of
+// whole rows, which has_few_columns.
 template <class T>
 void multiply_column(const GemmKernels<T>& kernels, const Matrices<T>& p) {
   Matrices<T> row = p;
@@ -428,13 +458,14 @@ void float_gemm(const Gemm& args) {
   Matrices<T> p = typed<T>(args);
   std::span<const BatchDim> batch = args.batch;
   const bool one = fold_batch(batch, p);
-  if (one && p.k != 0) return p.n == 1 && p.m > 1 ? multiply_column(kernels, p) : multiply_one(kernels, p);
+  const bool column = p.n == 1 && p.m > 1 && !has_few_columns(p);
+  if (one && p.k != 0) return column ? multiply_column(kernels, p) : multiply_one(kernels, p);
   const BatchSteps steps{batch};
   const int64_t count = steps.count();
   const auto at = [&](int64_t index) { return shifted(p, steps.at(index)); };
   if (p.k == 0) {
     for (int64_t i = 0; i < count; ++i) fill_empty(at(i));
-  } else if (p.n == 1 && p.m > 1) {
+  } else if (column) {
     parallel_for(count, std::max<int64_t>(1, kSerialWork / 8 / (p.m * p.k)), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) multiply_column(kernels, at(i));
     });

@@ -35,11 +35,28 @@ struct Block {
   const T* row_bias = nullptr;  ///< [m], likewise
 };
 
+/// A product of lines that are read in place along k with up to kThin vectors, for any k:
+/// out(l, f) = sum over k of in[l * line + k] * vectors[k * few + f]. Strides count elements.
+template <class T>
+struct ThinBlock {
+  std::int64_t lines, few, k;
+  const T* in;
+  std::int64_t line;
+  const T* vectors;
+  T* out;  ///< element (l, f) at out[l * out_line + f * out_few]
+  std::int64_t out_line, out_few;
+  const T* line_bias = nullptr;  ///< [lines], added after everything else
+  const T* few_bias = nullptr;   ///< [few], likewise
+};
+
+constexpr int kThin = 4;
+
 /// The kernels of one instruction set for T = float or double.
 template <class T>
 struct GemmKernels {
   int tile_rows, tile_cols;  ///< register tile: height of a packed tile of a, width of a packed panel of b
   void (*block)(const Block<T>&);
+  void (*thin)(const ThinBlock<T>&);
   /// Packs a[m, k] into tiles of tile_rows rows, each k-major; rows past m stay undefined.
   void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col, T* out);
   /// Packs b[k, n] into panels of tile_cols columns, each k-major; columns past n stay undefined.

@@ -28,6 +28,24 @@ struct VecF32 {
   static V broadcast(const T* p) { return _mm512_set1_ps(*p); }
   static V add(V a, V b) { return _mm512_add_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+  // The vector whose 128 bits number g are at `at(g)`.
+  template <class At>
+  static V load_lanes(const At& at) {
+    V v = _mm512_castps128_ps512(_mm_loadu_ps(at(0)));
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(at(1)), 1);
+    v = _mm512_insertf32x4(v, _mm_loadu_ps(at(2)), 2);
+    return _mm512_insertf32x4(v, _mm_loadu_ps(at(3)), 3);
+  }
+  // Transposes the 128 bits of one place of all vectors, as a square matrix.
+  static void transpose_lanes(V (&v)[4]) {
+    const auto pair = [](V a, V b) { return _mm512_castps_pd(_mm512_unpacklo_ps(a, b)); };
+    const auto high_pair = [](V a, V b) { return _mm512_castps_pd(_mm512_unpackhi_ps(a, b)); };
+    const __m512d a = pair(v[0], v[1]), b = high_pair(v[0], v[1]), c = pair(v[2], v[3]), d = high_pair(v[2], v[3]);
+    v[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+    v[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+    v[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+    v[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+  }
 };
 
 struct VecF64 {
@@ -44,6 +62,18 @@ struct VecF64 {
   static V broadcast(const T* p) { return _mm512_set1_pd(*p); }
   static V add(V a, V b) { return _mm512_add_pd(a, b); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
+  template <class At>
+  static V load_lanes(const At& at) {
+    V v = _mm512_castpd128_pd512(_mm_loadu_pd(at(0)));
+    v = _mm512_insertf64x2(v, _mm_loadu_pd(at(1)), 1);
+    v = _mm512_insertf64x2(v, _mm_loadu_pd(at(2)), 2);
+    return _mm512_insertf64x2(v, _mm_loadu_pd(at(3)), 3);
+  }
+  static void transpose_lanes(V (&v)[2]) {
+    const V low = _mm512_unpacklo_pd(v[0], v[1]);
+    v[1] = _mm512_unpackhi_pd(v[0], v[1]);
+    v[0] = low;
+  }
 };
 
 #elif defined(VESTA_ISA_avx2)
@@ -66,6 +96,19 @@ struct VecF32 {
   static V broadcast(const T* p) { return _mm256_broadcast_ss(p); }
   static V add(V a, V b) { return _mm256_add_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+  template <class At>
+  static V load_lanes(const At& at) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(at(0))), _mm_loadu_ps(at(1)), 1);
+  }
+  static void transpose_lanes(V (&v)[4]) {
+    const auto pair = [](V a, V b) { return _mm256_castps_pd(_mm256_unpacklo_ps(a, b)); };
+    const auto high_pair = [](V a, V b) { return _mm256_castps_pd(_mm256_unpackhi_ps(a, b)); };
+    const __m256d a = pair(v[0], v[1]), b = high_pair(v[0], v[1]), c = pair(v[2], v[3]), d = high_pair(v[2], v[3]);
+    v[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));
+    v[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, c));
+    v[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(b, d));
+    v[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(b, d));
+  }
 };
 
 struct VecF64 {
@@ -82,6 +125,15 @@ struct VecF64 {
   static V broadcast(const T* p) { return _mm256_broadcast_sd(p); }
   static V add(V a, V b) { return _mm256_add_pd(a, b); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
+  template <class At>
+  static V load_lanes(const At& at) {
+    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(at(0))), _mm_loadu_pd(at(1)), 1);
+  }
+  static void transpose_lanes(V (&v)[2]) {
+    const V low = _mm256_unpacklo_pd(v[0], v[1]);
+    v[1] = _mm256_unpackhi_pd(v[0], v[1]);
+    v[0] = low;
+  }
 };
 
 #elif defined(__SSE2__)
@@ -116,6 +168,11 @@ struct VecF32 {
   static V broadcast(const T* p) { return _mm_set1_ps(*p); }
   static V add(V a, V b) { return _mm_add_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm_add_ps(_mm_mul_ps(a, b), c); }
+  template <class At>
+  static V load_lanes(const At& at) {
+    return load(at(0));
+  }
+  static void transpose_lanes(V (&v)[4]) { _MM_TRANSPOSE4_PS(v[0], v[1], v[2], v[3]); }
 };
 
 struct VecF64 {
@@ -132,11 +189,54 @@ struct VecF64 {
   static V broadcast(const T* p) { return _mm_set1_pd(*p); }
   static V add(V a, V b) { return _mm_add_pd(a, b); }
   static V fma(V a, V b, V c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+  template <class At>
+  static V load_lanes(const At& at) {
+    return load(at(0));
+  }
+  static void transpose_lanes(V (&v)[2]) {
+    const V low = _mm_unpacklo_pd(v[0], v[1]);
+    v[1] = _mm_unpackhi_pd(v[0], v[1]);
+    v[0] = low;
+  }
 };
 
 #else
 #error "gemm_block: expected an x86-64 compiler. Write VecF32 and VecF64 for this machine here."
 #endif
+
+// The elements of one line in 128 bits: the depth of the blocks that load_lines transposes.
+template <class X>
+constexpr int kLineDepth = 16 / static_cast<int>(sizeof(typename X::T));
+
+// Reads kLineDepth elements of each of kWidth lines, which start at at(0), at(1), ...; out[d] gets element d of every
+// line.
+template <class X, class At>
+inline void load_lines(const At& at, typename X::V (&out)[kLineDepth<X>]) {
+  constexpr int kDepth = kLineDepth<X>;
+#pragma GCC unroll 4
+  for (int d = 0; d < kDepth; ++d) out[d] = X::load_lanes([&](int lane) { return at(lane * kDepth + d); });
+  X::transpose_lanes(out);
+}
+
+// The starts of kWidth lines that lie `line` elements apart, advanced together. A pointer to each line of a first lane
+// and two steps reach all of them: a pointer per line does not fit in the registers.
+template <class X>
+struct EvenLines {
+  using T = typename X::T;
+  const T* first[kLineDepth<X>];
+  std::int64_t lane, lanes3;
+  EvenLines(const T* in, std::int64_t line) : lane(line * kLineDepth<X>), lanes3(3 * lane) {
+    for (int d = 0; d < kLineDepth<X>; ++d) first[d] = in + d * line;
+  }
+  const T* operator()(int l) const {
+    const T* const p = first[l % kLineDepth<X>];
+    const int at = l / kLineDepth<X>;
+    return at == 3 ? p + lanes3 : p + at * lane;
+  }
+  void advance() {
+    for (const T*& p : first) p += kLineDepth<X>;
+  }
+};
 
 // Writes the transpose of a 4 x 4 (float) corner read from four lines; doubles go one by one.
 inline void transpose4(const float* in, std::int64_t in_row, float* out, std::int64_t out_row) {
@@ -161,24 +261,52 @@ inline void transpose4(const double* in, std::int64_t in_row, double* out, std::
 }
 
 // Packs `lines` lines of length k (element (l, k) at in[l * line + k * step]) k-major in groups of kGroup lines. The
-// free part of a smaller last group is not written: tiles of fewer rows and masked loads never read it.
-template <class T, int kGroup>
-void pack(std::int64_t lines, std::int64_t k_end, const T* in, std::int64_t line, std::int64_t step, T* out) {
+// free part of a smaller last group may hold anything: tiles of fewer rows and masked loads never read it.
+template <class X, int kGroup>
+void pack(std::int64_t lines, std::int64_t k_end, const typename X::T* in, std::int64_t line, std::int64_t step,
+          typename X::T* out) {
+  using T = typename X::T;
+  constexpr int W = X::kWidth;
+  constexpr bool kWhole = kGroup % W == 0;  // groups of whole vectors
   if (line == 1) {  // k outside: whole rows are read in one go
-    const std::int64_t full = lines / kGroup * kGroup;
-    for (std::int64_t k = 0; k < k_end; ++k) {
-      for (std::int64_t l = 0; l < full; l += kGroup) {
-        __builtin_memcpy(out + l * k_end + k * kGroup, in + k * step + l, kGroup * sizeof(T));
+    const std::int64_t full = lines / kGroup * kGroup, rest = lines - full;
+    const typename X::Mask mask = X::mask(static_cast<int>(rest % W));
+    for (std::int64_t k = 0; k < k_end; ++k, in += step) {
+      T* to = out + k * kGroup;
+      for (std::int64_t l = 0; l < full; l += kGroup, to += kGroup * k_end) {
+        __builtin_memcpy(to, in + l, kGroup * sizeof(T));
+      }
+      std::int64_t l = full;
+      if constexpr (kWhole) {
+        for (; l + W <= lines; l += W, to += W) X::store(to, X::load(in + l));
+        if (l < lines) X::store(to, X::load(in + l, mask));
+      } else {
+        for (; l < lines; ++l) *to++ = in[l];
       }
     }
-    lines -= full;
-    in += full;
-    out += full * k_end;
+    return;
   }
   for (std::int64_t l0 = 0; l0 < lines; l0 += kGroup, out += kGroup * k_end) {
     const int count = static_cast<int>(lines - l0 < kGroup ? lines - l0 : kGroup);
     const T* const group = in + l0 * line;
     int l = 0;
+    if (kWhole && step == 1) {
+      constexpr int kDepth = kLineDepth<X>;
+      for (; l + W <= count; l += W) {
+        EvenLines<X> lines_at(group + l * line, line);
+        T* to = out + l;
+        std::int64_t k = 0;
+        for (; k + kDepth <= k_end; k += kDepth, lines_at.advance()) {
+          typename X::V v[kDepth];
+          load_lines<X>(lines_at, v);
+#pragma GCC unroll 4
+          for (int d = 0; d < kDepth; ++d, to += kGroup) X::store(to, v[d]);
+        }
+        for (; k < k_end; ++k, to += kGroup) {
+          for (int r = 0; r < W; ++r) to[r] = group[(l + r) * line + k];
+        }
+      }
+    }
     if (step == 1) {
       for (; l + 4 <= count; l += 4) {
         std::int64_t k = 0;

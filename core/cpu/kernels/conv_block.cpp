@@ -199,7 +199,7 @@ void transpose(std::int64_t pixels, std::int64_t columns, const typename X::T* i
 template <class X>
 constexpr DirectKernels<typename X::T> kernels_of() {
   constexpr int kPanel = kPanelVectors * X::kWidth;
-  return {kPanel, &row<X>, &gradient<X>, &pack<typename X::T, kPanel>, &transpose<X>};
+  return {kPanel, &row<X>, &gradient<X>, &pack<X, kPanel>, &transpose<X>};
 }
 
 constexpr DirectKernels<float> kF32 = kernels_of<VecF32>();

@@ -29,9 +29,9 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
   for (int g = 0; g < (R + 2) / 3; ++g) thirds[g] = a + 3 * g * p.a_row;
   const std::int64_t a_row = p.a_row;
   V sum[R][N];
-#pragma GCC unroll 16
+#pragma GCC unroll 24
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 16
+#pragma GCC unroll 24
     for (int v = 0; v < N; ++v) sum[r][v] = X::zero();
   }
   const std::int64_t k_end = p.k, a_col = p.a_col, b_row = p.b_row;
@@ -40,28 +40,28 @@ void tile(const Block<typename X::T>& p, const typename X::T* a, const std::int3
   for (std::int64_t k = 0; k < k_end; ++k) {
     V vb[N];
     const T* const line = kB == BRows::table ? b + b_table[k] : b;
-#pragma GCC unroll 16
+#pragma GCC unroll 24
     for (int v = 0; v < N; ++v) {
       vb[v] = kMasked && v == N - 1 ? X::load(line + v * W, mask) : X::load(line + v * W);
     }
-#pragma GCC unroll 16
+#pragma GCC unroll 24
     for (int r = 0; r < R; ++r) {
       const V va = X::broadcast(kA == ARows::pointers ? rows[r] + k
                                 : kA == ARows::stride ? thirds[r / 3] + r % 3 * a_row
                                                       : a + r);
-#pragma GCC unroll 16
+#pragma GCC unroll 24
       for (int v = 0; v < N; ++v) sum[r][v] = X::fma(va, vb[v], sum[r][v]);
     }
     if constexpr (kA == ARows::contiguous) a += a_col;
     if constexpr (kA == ARows::stride) {
-#pragma GCC unroll 16
+#pragma GCC unroll 24
       for (int g = 0; g < (R + 2) / 3; ++g) asm("add %1, %0" : "+r"(thirds[g]) : "i"(sizeof(T)));  // hides the pattern
     }
     if constexpr (kB == BRows::stride) b += b_row;
   }
-#pragma GCC unroll 16
+#pragma GCC unroll 24
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 16
+#pragma GCC unroll 24
     for (int v = 0; v < N; ++v) {
       T* const out = c + r * p.c_row + v * W;
       V value = sum[r][v];
@@ -158,7 +158,7 @@ void stream_row(const Block<typename X::T>& p) {
       if (lines == kLines) {
         for (int j = 0; j < full; j += W) {
           V sum = X::load(sums + j);
-#pragma GCC unroll 16
+#pragma GCC unroll 24
           for (int l = 0; l < kLines; ++l) sum = X::fma(va[l], X::load(b + l * p.b_row + j), sum);
           X::store(sums + j, sum);
         }
@@ -204,16 +204,87 @@ void block(const Block<typename X::T>& p) {
   return walk<X, kRows, kPanelVectors, ARows::contiguous, BRows::stride>(p);
 }
 
+// Sums the products of kWidth lines at a time with kFew vectors.
+template <class X, int kFew>
+void thin_lines(const ThinBlock<typename X::T>& p) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, kDepth = kLineDepth<X>;
+  for (std::int64_t l0 = 0; l0 < p.lines; l0 += W) {
+    const int count = static_cast<int>(p.lines - l0 < W ? p.lines - l0 : W);
+    const typename X::Mask mask = X::mask(count);
+    const T* const in = p.in + l0 * p.line;
+    const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * p.line; };
+    EvenLines<X> even_lines(in, p.line);
+    const T* starts[W];
+    if (count < W) {
+      for (int l = 0; l < W; ++l) starts[l] = clamped(l);
+    }
+    alignas(64) T column[W];
+    V total[kFew];
+    for (std::int64_t begin = 0; begin < p.k; begin += kBlockK) {
+      const std::int64_t end = p.k - begin < kBlockK ? p.k : begin + kBlockK, even = end - (end - begin) % kDepth;
+      V sum[kFew];
+#pragma GCC unroll 4
+      for (int f = 0; f < kFew; ++f) sum[f] = X::zero();
+      const auto add = [&](V line, std::int64_t k) {
+#pragma GCC unroll 4
+        for (int f = 0; f < kFew; ++f) sum[f] = X::fma(X::broadcast(p.vectors + k * kFew + f), line, sum[f]);
+      };
+      const auto add_lines = [&](const auto& lines, std::int64_t k) {
+        V v[kDepth];
+        load_lines<X>(lines, v);
+#pragma GCC unroll 4
+        for (int d = 0; d < kDepth; ++d) add(v[d], k + d);
+      };
+      if (count == W) {
+        for (std::int64_t k = begin; k < even; k += kDepth, even_lines.advance()) add_lines(even_lines, k);
+      } else {
+        for (std::int64_t k = begin; k < even; k += kDepth) add_lines([&](int l) { return starts[l] + k; }, k);
+      }
+      for (std::int64_t k = even; k < end; ++k) {
+        for (int l = 0; l < W; ++l) column[l] = clamped(l)[k];
+        add(X::load(column), k);
+      }
+#pragma GCC unroll 4
+      for (int f = 0; f < kFew; ++f) total[f] = begin == 0 ? sum[f] : X::add(total[f], sum[f]);
+    }
+    for (int f = 0; f < kFew; ++f) {
+      T* const to = p.out + l0 * p.out_line + f * p.out_few;
+      V value = total[f];
+      if (p.line_bias != nullptr) value = X::add(value, X::load(p.line_bias + l0, mask));
+      if (p.few_bias != nullptr) value = X::add(value, X::broadcast(p.few_bias + f));
+      if (p.out_line == 1) {
+        X::store(to, value, mask);
+      } else {
+        X::store(column, value);
+        for (int l = 0; l < count; ++l) to[l * p.out_line] = column[l];
+      }
+    }
+  }
+}
+
+template <class X>
+void thin(const ThinBlock<typename X::T>& p) {
+  static_assert(kThin == 4);
+  switch (p.few) {
+    case 1: return thin_lines<X, 1>(p);
+    case 2: return thin_lines<X, 2>(p);
+    case 3: return thin_lines<X, 3>(p);
+    default: return thin_lines<X, 4>(p);
+  }
+}
+
 template <class X>
 void pack_a(std::int64_t m, std::int64_t k, const typename X::T* a, std::int64_t a_row, std::int64_t a_col,
             typename X::T* out) {
-  pack<typename X::T, X::kRows>(m, k, a, a_row, a_col, out);
+  pack<X, X::kRows>(m, k, a, a_row, a_col, out);
 }
 
 template <class X>
 void pack_b(std::int64_t n, std::int64_t k, const typename X::T* b, std::int64_t b_row, std::int64_t b_col,
             typename X::T* out) {
-  pack<typename X::T, kPanelVectors * X::kWidth>(n, k, b, b_col, b_row, out);
+  pack<X, kPanelVectors * X::kWidth>(n, k, b, b_col, b_row, out);
 }
 
 // Columns of a panel that follow each other in memory.
@@ -260,7 +331,7 @@ void pack_columns(std::int64_t n, std::int64_t k_end, const typename X::T* base,
 
 template <class X>
 constexpr GemmKernels<typename X::T> kernels_of() {
-  return {X::kRows, kPanelVectors * X::kWidth, &block<X>, &pack_a<X>, &pack_b<X>, &pack_columns<X>};
+  return {X::kRows, kPanelVectors * X::kWidth, &block<X>, &thin<X>, &pack_a<X>, &pack_b<X>, &pack_columns<X>};
 }
 
 constexpr GemmKernels<float> kF32 = kernels_of<VecF32>();
