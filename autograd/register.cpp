@@ -27,6 +27,7 @@ void register_autograd() {
   rules::register_loss();
   rules::register_norm();
   rules::register_optim();
+  rules::register_sequence();
   rules::register_sparse();
 
   autograd_port.backward = [](const Tensor& t, const Tensor& gradient, bool retain_graph, bool create_graph) {

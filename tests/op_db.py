@@ -515,7 +515,7 @@ OPS: list[Row] = [
     structured("batch_norm", ref.batch_norm, s.batch_norm, repeats=False, dtypes="hf", where=F, method=False, ulp=0,
         bitwise=False, covers=("batch_norm", "native_batch_norm", "_batch_norm_backward")),
     structured("layer_norm", ref.layer_norm, s.layer_norm, repeats=False, dtypes="hf", where=F, method=False, ulp=0,
-        bitwise=False),
+        bitwise=False, covers=("layer_norm", "native_layer_norm", "_layer_norm_backward")),
     structured("normalize", ref.normalize, s.normalize, dtypes="hfc", where=F, method=False, ulp=0, bitwise=False),
     structured("binary_cross_entropy_with_logits", ref.binary_cross_entropy, s.binary_cross_entropy, dtypes="hf",
         where=F, method=False, ulp=0, bitwise=False),

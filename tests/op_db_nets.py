@@ -356,7 +356,8 @@ def rows() -> Iterator[Row]:
     yield structured("rms_norm", rms_norm, rows_of, **inexact)
     for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
         yield structured(kind, network(kind), sequences(kind), repeats=False, **inexact)
-        yield structured(f"{kind}_cell", cell(kind), sequences(kind, cells=True), **inexact)
+        covers = ("lstm_cell", "_lstm_cell", "_lstm_cell_backward") if kind == "lstm" else (f"{kind}_cell",)
+        yield structured(f"{kind}_cell", cell(kind), sequences(kind, cells=True), covers=covers, **inexact)
     yield structured(
         "scaled_dot_product_attention", attention, queries, fn=vesta._C._nn.scaled_dot_product_attention, **inexact
     )

@@ -617,6 +617,8 @@ def layer_norm(make: Maker) -> Iterator[Sample]:
     for shape, last in (((4, 3), (3,)), ((2, 3, 4), (3, 4)), ((2, 3, 33), (33,))):
         yield call(make(*shape), last)
         yield call(make(*shape), last, make(*last, low=0.5, high=2), make(*last), 1e-3)
+    yield call(make(70, 5), (5,), None, make(5))  # more rows than one piece of a sum over rows
+    yield call(make(3, 4), (3, 4), make(3, 4))
 
 
 def normalize(make: Maker) -> Iterator[Sample]:

@@ -1,4 +1,4 @@
-// Batch normalisation (Ioffe and Szegedy 2015).
+// Batch and layer normalisation (Ioffe and Szegedy 2015, Ba et al. 2016).
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/ops.h>
@@ -17,6 +17,21 @@ struct BatchNormRule {
   Grads<3> operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};
     auto [x, w, b] = _batch_norm_backward(g[0], input(), weight(), mean(), invstd(), training);
+    return {x, w, b};
+  }
+};
+
+struct LayerNormRule {
+  Saved input, weight, mean, rstd;
+  Dims shape;
+  static constexpr unsigned results = 0b001;
+  static LayerNormRule save(const TensorTriple& r, const Tensor& input, IntList normalized_shape, const Tensor& weight,
+                            const Tensor&, double, Needs) {
+    return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), Dims(normalized_shape)};
+  }
+  Grads<3> operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    auto [x, w, b] = _layer_norm_backward(g[0], input(), shape, weight(), mean(), rstd());
     return {x, w, b};
   }
 };
@@ -53,6 +68,7 @@ TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, c
 
 void register_norm() {
   record<ops::native_batch_norm, BatchNormRule>();
+  record<ops::native_layer_norm, LayerNormRule>();
   record_composite<ops::_batch_norm_backward, &batch_norm_gradient_formula>();
 }
 

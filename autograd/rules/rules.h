@@ -20,6 +20,7 @@ void register_sort();
 void register_loss();
 void register_norm();
 void register_optim();
+void register_sequence();
 void register_sparse();
 
 }  // namespace vesta::autograd::rules

@@ -1,6 +1,6 @@
 // Drivers of indexing. A tour: every op that moves whole slices (x[i, j], index_put_, index_select, index_add_,
 // embedding) becomes a Grid: a list of places in one tensor, and the dimensions moved whole. gather and scatter_add_
-// have a place per element and walk a plan instead.
+// have a place per element and walk a plan instead, unless all slices have the same places.
 //
 // Writes to equal places always happen in the order of the indices: work is divided only over what cannot collide.
 #include <vesta/core/cpu/index.h>
@@ -335,8 +335,39 @@ void check_range(const Tensor& index, int64_t size, int64_t dim, const char* op)
   });
 }
 
+/// Returns the indices along dimension d as a vector if they are the same at every other place, as those of
+/// index.view(-1, 1).expand_as(x): then whole slices move. Otherwise an undefined tensor.
+Tensor common_index(const Tensor& index, int64_t d) {
+  if (index.dim() < 2 || index.numel() == 0) return {};
+  int64_t others = 1;
+  for (int64_t i = 0; i < index.dim(); ++i) {
+    if (i == d || index.sizes()[size_t(i)] == 1) continue;
+    if (index.strides()[size_t(i)] != 0) return {};
+    others *= index.sizes()[size_t(i)];
+  }
+  if (others == 1) return {};
+  return geometry(index, {{index.sizes()[size_t(d)]}}, {{index.strides()[size_t(d)]}});
+}
+
+/// Returns t cut to `sizes`, but whole along dimension d.
+Tensor cut_to(const Tensor& t, IntSpan sizes, int64_t d, int64_t size) {
+  Dims s(sizes);
+  s[size_t(d)] = size;
+  return geometry(t, s, t.strides());
+}
+
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   int64_t d = check_gather(input, dim, index);
+  if (const Tensor line = common_index(index, d); line.defined()) {
+    const Tensor places = index_as_int64(line, "gather", "index"),
+                 source = cut_to(input, index.sizes(), d, input.sizes()[size_t(d)]);
+    check_range(places, input.sizes()[size_t(d)], d, "gather");
+    const Tensor r = result_tensor(index.sizes(), input.dtype());
+    Grid g(source, r);
+    g.set_places(d, places);
+    g.gather();
+    return r;
+  }
   Tensor places = index.numel() ? index_as_int64(index, "gather", "index") : index;  // an empty one may have any dtype
   int64_t item = itemsize(input.dtype()), stride = input.dim() ? input.strides()[size_t(d)] * item : 0;
   if (index.numel()) check_range(places, input.dim() ? input.sizes()[size_t(d)] : 1, d, "gather");
@@ -376,13 +407,19 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
   return r;
 }
 
-/// The lines along the indexed dimension of a scatter, after its checks: one plan element per line, which belongs to
-/// one thread, so that writes to equal places have a fixed order.
-class ScatterLines {
+/// The writes of a scatter, after its checks. The elements of one line along the indexed dimension belong to one thread
+/// and are written in the order of the indices, so that writes to equal places have a fixed order.
+class Scatter {
  public:
-  ScatterLines(const char* op, const Tensor& self, int64_t d, const Tensor& index, const Tensor& src) : self_(self) {
-    places_ = index.numel() ? index_as_int64(index, op, "index") : index;  // an empty one: of any dtype
-    if (index.numel()) check_range(places_, self.dim() ? self.sizes()[size_t(d)] : 1, d, op);
+  Scatter(const char* op, const Tensor& self, int64_t d, const Tensor& index, const Tensor& src) : self_(self) {
+    const int64_t size = self.dim() ? self.sizes()[size_t(d)] : 1;
+    const Tensor line = common_index(index, d);
+    slices_ = line.defined();
+    places_ = slices_ ? line : index;
+    if (index.numel()) {  // an empty one: of any dtype
+      places_ = index_as_int64(places_, op, "index");
+      check_range(places_, size, d, op);
+    }
     check_writable(self, op);
     other_ = src;
     if (overlap(self, src) != Overlap::none) {
@@ -390,66 +427,103 @@ class ScatterLines {
       copy_values(other_, src);
     }
     sizes_ = Dims(index.sizes());
-    if (sizes_.empty()) sizes_.push_back(1);
-    auto step = [&](const Tensor& t) { return t.numel() && t.dim() ? t.strides()[size_t(d)] * t.element_size() : 0; };
-    n_ = sizes_[size_t(d)], to_ = step(self), at_ = step(places_), from_ = step(other_);
-    sizes_[size_t(d)] = 1;
     dim_ = d;
   }
 
-  /// Calls write(to, from), pointers to elements, for each index in order.
+  /// Calls write(AtPlaces) until all elements are written.
   template <class Write>
   void run(Write write) const {
     if (places_.numel() == 0) return;
-    Tensor lines[] = {geometry(self_, sizes_, strides_without(self_, dim_)),
-                      geometry(places_, sizes_, strides_without(places_, dim_)),
-                      geometry(other_, sizes_, strides_without(other_, dim_))};
-    PlanBuilder builder(sizes_, {});
+    const Tensor all = slices_ ? geometry(places_, sizes_, common_strides()) : places_;
+    Dims sizes = sizes_;
+    if (sizes.empty()) sizes.push_back(1);
+    const auto step = [&](const Tensor& t) { return t.dim() ? t.strides()[size_t(dim_)] * t.element_size() : 0; };
+    const int64_t n = sizes[size_t(dim_)], to_step = step(self_), at_step = step(all), from_step = step(other_);
+    sizes[size_t(dim_)] = 1;
+    const Tensor lines[] = {geometry(self_, sizes, strides_without(self_, dim_)),
+                            geometry(all, sizes, strides_without(all, dim_)),
+                            geometry(other_, sizes, strides_without(other_, dim_))};
+    PlanBuilder builder(sizes, {});
     builder.set_out(lines[0]);
     builder.add_input(lines[1]);
     builder.add_input(lines[2]);
     const PointwisePlan& p = builder.finish();
-    parallel_for(p.numel, std::max<int64_t>(1, kGrain / n_), [&](int64_t begin, int64_t end) {
+    const int64_t to_row = row_stride(p, p.out), at_row = row_stride(p, p.in[0]), from_row = row_stride(p, p.in[1]);
+    // Neighbouring lines are written together where that is the order of memory.
+    const bool together = p.ndim > 0 && p.sizes[0] >= 8 && std::abs(from_row) < std::abs(from_step);
+    const int64_t grain = std::max<int64_t>(together ? 64 : 1, kGrain / n);
+    parallel_for(p.numel, grain, [&](int64_t begin, int64_t end) {
+      int64_t offset[kBatch];
       Walker w(p, begin);
-      for (; begin < end; ++begin, w.step(1)) {
+      while (begin < end) {
         char* const to = p.out.data + w.offset[0];
-        const char *const at = p.in[0].data + w.offset[1], *const from = p.in[1].data + w.offset[2];
-        for (int64_t i = 0; i < n_; ++i) {
-          write(to + *reinterpret_cast<const int64_t*>(at + i * at_) * to_, const_cast<char*>(from + i * from_));
+        const char* const at = p.in[0].data + w.offset[1];
+        char* const from = const_cast<char*>(p.in[1].data + w.offset[2]);
+        const auto index = [](const char* place) { return *reinterpret_cast<const int64_t*>(place); };
+        const int64_t count = together ? std::min({end - begin, w.left_in_row(), kBatch}) : 1;
+        if (together) {
+          for (int64_t i = 0; i < n; ++i) {
+            const char* const row = at + i * at_step;
+            for (int64_t l = 0; l < count; ++l) offset[l] = l * to_row + index(row + l * at_row) * to_step;
+            write(AtPlaces{to, offset, from + i * from_step, from_row, count});
+          }
+        } else {
+          for (int64_t i = 0; i < n; i += kBatch) {
+            const int64_t some = std::min(kBatch, n - i);
+            for (int64_t l = 0; l < some; ++l) offset[l] = index(at + (i + l) * at_step) * to_step;
+            write(AtPlaces{to, offset, from + i * from_step, from_step, some});
+          }
         }
+        w.step(count);
+        begin += count;
       }
     });
   }
 
+  /// Writes whole slices if the indices are the same in all of them: puts, or adds. Returns whether it did.
+  bool run_slices(bool add) const {
+    if (!slices_) return false;
+    const Tensor to = cut_to(self_, sizes_, dim_, self_.sizes()[size_t(dim_)]);
+    const Tensor from = cut_to(other_, sizes_, dim_, sizes_[size_t(dim_)]);
+    Grid g(to, from);
+    g.set_places(dim_, places_);
+    if (add) g.add(1);
+    else g.put();
+    return true;
+  }
+
  private:
+  static constexpr int64_t kBatch = 256;
+
+  Dims common_strides() const {
+    Dims s(sizes_);
+    std::fill(s.begin(), s.end(), 0);
+    s[size_t(dim_)] = 1;
+    return s;
+  }
+
   const Tensor& self_;
-  Tensor places_, other_;
+  Tensor places_, other_;  // slices_: a vector
   Dims sizes_;
-  int64_t dim_ = 0, n_ = 0, to_ = 0, at_ = 0, from_ = 0;
+  int64_t dim_ = 0;
+  bool slices_ = false;
 };
 
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   const int64_t d = check_scatter(self, dim, index, src);
-  const ScatterLines lines("scatter_add_", self, d, index, src);
+  const Scatter scatter("scatter_add_", self, d, index, src);
   if (index.numel() == 0) return self;
-  static constexpr int64_t here = 0;
-  lines.run([add = kernels.add_at[int(self.dtype())]](char* to, char* from) { add({to, &here, from, 0, 1, 1}); });
+  if (!scatter.run_slices(true)) scatter.run(kernels.add_at[int(self.dtype())]);
   self.impl()->bump("scatter_add_");
   return self;
 }
 
 Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   const ScatterPlan plan = scatter_plan(self, dim, index, src, "scatter_");
-  const ScatterLines lines("scatter_", self, plan.dim, index, plan.src);
+  const Scatter scatter("scatter_", self, plan.dim, index, plan.src);
   if (index.numel() == 0) return self;
-  auto write = [&]<class T>(T) { lines.run([](char* to, char* from) { std::memcpy(to, from, sizeof(T)); }); };
-  switch (itemsize(self.dtype())) {
-    case 1: write(uint8_t()); break;
-    case 2: write(uint16_t()); break;
-    case 4: write(uint32_t()); break;
-    case 8: write(uint64_t()); break;
-    default: write(complex128()); break;
-  }
+  const int size = std::countr_zero(uint64_t(itemsize(self.dtype())));
+  if (!scatter.run_slices(false)) scatter.run(kernels.put[size]);
   self.impl()->bump("scatter_");
   return self;
 }
@@ -474,12 +548,14 @@ T combined(T a, T b, ScatterOp op) {
 Tensor _scatter_combine_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Text reduce) {
   const ScatterPlan plan = scatter_plan(self, dim, index, src, "scatter_reduce");
   const ScatterOp op = scatter_op(reduce);
-  const ScatterLines lines("scatter_reduce", self, plan.dim, index, plan.src);
+  const Scatter scatter("scatter_reduce", self, plan.dim, index, plan.src);
   if (index.numel() == 0) return self;
   visit<kReals | kBool>(self.dtype(), [&]<class T>() {
-    lines.run([op](char* to, char* from) {
-      T *a = reinterpret_cast<T*>(to), *b = reinterpret_cast<T*>(from);
-      *a = combined(*a, *b, op);
+    scatter.run([op](const AtPlaces& at) {
+      for (int64_t i = 0; i < at.n; ++i) {
+        T& a = *reinterpret_cast<T*>(at.base + at.offset[i]);
+        a = combined(a, *reinterpret_cast<const T*>(at.run + i * at.run_stride), op);
+      }
     });
   });
   self.impl()->bump("scatter_reduce");

@@ -1,14 +1,18 @@
-// Batch normalisation: sums over every dimension but the second, then one affine map per channel.
+// Batch normalisation: sums over every dimension but the second, then one affine map per channel. Layer normalisation:
+// the same over rows.
 // Ioffe and Szegedy 2015. The variance is a second pass over deviations from the mean, so that a large mean costs no
 // digits.
+#include <algorithm>
 #include <cmath>
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta::cpu {
@@ -146,9 +150,87 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   return {gx, gw, gb};
 }
 
+/// The rows of layer normalisation: the last dimensions of an input, contiguous.
+struct LayerNormRows {
+  Tensor x, weight, bias;  // weight and bias of the dtype of statistics, or undefined
+  int64_t n, count, bytes;
+  Dims statistics;
+  LayerNormRows(const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
+      : x(contiguous(input)), n(check_row_norm("layer_norm", input, shape, w, b)), statistics(input.sizes()) {
+    count = n == 0 ? 0 : x.numel() / n;
+    bytes = n * itemsize(x.dtype());
+    const DType wide = statistics_dtype(x.dtype());
+    if (w.defined()) weight = contiguous(w.to(wide));
+    if (b.defined()) bias = contiguous(b.to(wide));
+    std::fill(statistics.end() - std::ptrdiff_t(shape.size()), statistics.end(), 1);
+  }
+};
+
+const char* data_of(const Tensor& t) { return t.defined() ? t.impl()->data() : nullptr; }
+
+TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
+                               double eps) {
+  const LayerNormRows rows(input, normalized_shape, weight, bias);
+  const DType wide = statistics_dtype(input.dtype());
+  const Tensor y = empty_tensor(input.sizes(), input.dtype());
+  const Tensor mean = empty_tensor({&rows.count, 1}, wide), rstd = empty_tensor({&rows.count, 1}, wide);
+  const RowKernels& k = row_kernels(input.dtype());
+  parallel_for(rows.count, std::max<int64_t>(1, 16384 / std::max<int64_t>(rows.n, 1)), [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) {
+      const char* const x = rows.x.impl()->data() + i * rows.bytes;
+      double sum, squares, rest;
+      const double first =
+          visit<kFloats>(input.dtype(), [&]<class T>() { return double(*reinterpret_cast<const T*>(x)); });
+      k.moments(x, rows.n, first, &sum, &squares);
+      const double m = first + sum / double(rows.n);
+      k.moments(x, rows.n, m, &rest, &squares);
+      const double variance = (squares - rest * rest / double(rows.n)) / double(rows.n);
+      const double scale = 1 / std::sqrt(variance + eps);
+      set_at(mean, i, m);
+      set_at(rstd, i, scale);
+      k.normalize(x, m, scale, data_of(rows.weight), data_of(rows.bias), y.impl()->data() + i * rows.bytes, rows.n);
+    }
+  });
+  if (rows.count == 0) return {y, zeros(rows.statistics, wide), zeros(rows.statistics, wide)};
+  return {y, view(mean, rows.statistics), view(rstd, rows.statistics)};
+}
+
+// With x^ = (x - mean) * rstd, h = g * weight and n elements a row:
+//   dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n),  d weight = sum over rows of g x^,  d bias = sum over rows of g.
+// Sums over rows are of pieces of a fixed number of rows, added in order: the same bits for any number of threads.
+TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                        MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
+  const LayerNormRows rows(input, normalized_shape, weight, {});
+  const Tensor g = contiguous(grad.to(input.dtype())), means = contiguous(mean), scales = contiguous(rstd);
+  const Tensor gx = empty_tensor(input.sizes(), input.dtype());
+  const int64_t n = rows.n, piece = std::max<int64_t>(32, (rows.count + 255) / 256),
+                pieces = (rows.count + piece - 1) / piece, item = itemsize(mean.dtype());
+  const Tensor parts = zeros({std::max<int64_t>(pieces, 1), 2, n}, mean.dtype());
+  const RowKernels& k = row_kernels(input.dtype());
+  parallel_for(pieces, std::max<int64_t>(1, 16384 / std::max<int64_t>(n * piece, 1)), [&](int64_t b, int64_t e) {
+    for (int64_t p = b; p < e; ++p) {
+      char* const sums = parts.impl()->data() + p * 2 * n * item;
+      for (int64_t i = p * piece; i < std::min(rows.count, (p + 1) * piece); ++i) {
+        const char *const x = rows.x.impl()->data() + i * rows.bytes, *const gi = g.impl()->data() + i * rows.bytes;
+        const double m = visit<kFloats>(mean.dtype(), [&]<class T>() { return double(means.data_ptr<T>()[i]); });
+        const double r = visit<kFloats>(mean.dtype(), [&]<class T>() { return double(scales.data_ptr<T>()[i]); });
+        double sum, dot;
+        k.normalize_sums(gi, x, m, r, data_of(rows.weight), sums, sums + n * item, n, &sum, &dot);
+        k.normalize_gradient(gi, x, m, r, data_of(rows.weight), sum / double(n), dot * r * r / double(n),
+                             gx.impl()->data() + i * rows.bytes, n);
+      }
+    }
+  });
+  const Tensor total = reshape(sum(parts, IntList(0)), {2, -1});
+  Dims shape(normalized_shape);
+  return {gx, view(select(total, 0, 0), shape), view(select(total, 0, 1), shape)};
+}
+
 }  // namespace
 
 void register_norm() {
+  ops::native_layer_norm.set_kernel(DeviceType::cpu, layer_norm_kernel);
+  ops::_layer_norm_backward.set_kernel(DeviceType::cpu, layer_norm_gradient_kernel);
   ops::native_batch_norm.set_kernel(DeviceType::cpu, batch_norm_kernel);
   ops::_batch_norm_backward.set_kernel(DeviceType::cpu, batch_norm_gradient_kernel);
 }

@@ -21,6 +21,7 @@ void register_pool();
 void register_resample();
 void register_indexing();
 void register_randoms();
+void register_sequence();
 
 /// Registers the kernels of every topic; a new topic is a declaration above and a line here.
 inline void register_all() {
@@ -41,6 +42,7 @@ inline void register_all() {
   register_resample();
   register_indexing();
   register_randoms();
+  register_sequence();
 }
 
 }  // namespace vesta::cpu

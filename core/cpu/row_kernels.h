@@ -1,4 +1,4 @@
-// The interface between the drivers of softmax, cross-entropy, batch normalisation and the optimizers and their
+// The interface between the drivers of softmax, cross-entropy, normalisation, LSTMs and the optimizers and their
 // kernels, per dtype.
 #pragma once
 #include <cstdint>
@@ -28,6 +28,19 @@ struct RowKernels {
   void (*gradient_sums)(const char* g, const char* x, double mean, int64_t n, double* sum, double* dot) = nullptr;
   /// gx = g * a + x * b + c.
   void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
+  /// y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).
+  void (*normalize)(const char* x, double mean, double rstd, const char* w, const char* b, char* y,
+                    int64_t n) = nullptr;
+  /// Returns sum(g * w) and sum(g * w * (x - mean)); adds g * (x - mean) * rstd to gw and g to gb.
+  void (*normalize_sums)(const char* g, const char* x, double mean, double rstd, const char* w, char* gw, char* gb,
+                         int64_t n, double* sum, double* dot) = nullptr;
+  /// gx = (g * w - a - (x - mean) * b) * rstd.
+  void (*normalize_gradient)(const char* g, const char* x, double mean, double rstd, const char* w, double a, double b,
+                             char* gx, int64_t n) = nullptr;
+  /// A step of an LSTM: gates and activations [4 n], states [n].
+  void (*lstm_cell)(const char* gates, const char* cx, char* h, char* c, char* activations, int64_t n) = nullptr;
+  void (*_lstm_cell_backward)(const char* activations, const char* cx, const char* gh, const char* gc, char* ggates,
+                              char* gcx, int64_t n) = nullptr;  // gh or gc may be null: zeros
 };
 
 /// The kernels of an optimizer's step over n elements.

@@ -51,11 +51,8 @@ enum class Running : uint8_t { sum, product };
 
 /// Adds up, or multiplies, `width` lines whose first elements are `across` apart and whose elements are `next` apart.
 /// Several at once, because an addition waits for the one before it.
-template <Running op, int width, class T>
-void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) {
-  using S = typename Sum<T>::type;
-  S values[width];
-  std::fill_n(values, width, op == Running::sum ? S(0) : S(1));
+template <Running op, int width, class T, class S>
+void scan_part(S (&values)[width], const T* x, T* y, int64_t length, int64_t next, int64_t across) {
   for (int64_t i = 0; i < length; ++i, x += next, y += next) {
     for (int k = 0; k < width; ++k) {
       const S v = widened<S>(x[k * across]);
@@ -65,6 +62,27 @@ void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) 
                      values[k].real() * v.imag() + values[k].imag() * v.real()};
       else values[k] *= v;
       y[k * across] = narrowed<T>(values[k]);
+    }
+  }
+}
+template <Running op, int width, class T>
+void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) {
+  using S = typename Sum<T>::type;
+  S values[width];
+  std::fill_n(values, width, op == Running::sum ? S(0) : S(1));
+  if (width == 1 || across == 1) return scan_part<op>(values, x, y, length, next, across);
+  // Lines lie apart, perhaps by whole pages, which share places of the cache: they go through a block, a few elements
+  // of each at a time.
+  constexpr int64_t kPart = 16;
+  T block[kPart * width];
+  for (int64_t i = 0; i < length; i += kPart) {
+    const int64_t part = std::min(kPart, length - i);
+    for (int k = 0; k < width; ++k) {
+      for (int64_t j = 0; j < part; ++j) block[j * width + k] = x[k * across + i + j];
+    }
+    scan_part<op>(values, block, block, part, width, 1);
+    for (int k = 0; k < width; ++k) {
+      for (int64_t j = 0; j < part; ++j) y[k * across + i + j] = block[j * width + k];
     }
   }
 }

@@ -246,13 +246,38 @@ VESTA_INLINE Vec<T> lgamma(Vec<T> x) {
 
 /// Computes a^b by C's rules. SLEEF's double overflows 1.8e-6 of the result too early: there |a|^(b/2) is squared.
 template <class T>
-VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
+VESTA_INLINE Vec<T> general_pow(Vec<T> a, Vec<T> b) {
   const Vec<T> y = sleef::pow(a, b);
   const Mask<T> infinite = isinf(y) & isfinite(a) & isfinite(b) & (a != Vec<T>(T(0)));
   if (!any(infinite)) [[likely]]
     return y;
   const Vec<T> root = sleef::pow(abs(a), b * Vec<T>(T(0.5)));
   return select(infinite, copysign(root * root, y), y);
+}
+
+/// Computes a^b for b of 1, 2, 3, 1/2 and their negatives but -3; anything for others. Within 1.5 units in the last
+/// place.
+template <class T>
+VESTA_INLINE Vec<T> easy_pow(Vec<T> a, Vec<T> b) {
+  const Vec<T> one(T(1)), zero(T(0));
+  const Mask<T> roots = abs(b) == Vec<T>(T(0.5)), reciprocals = b < zero;
+  if (any(roots)) {  // C's pow(-0, 1/2) is 0 and its pow(-inf, 1/2) is inf
+    const Vec<T> infinity(std::numeric_limits<T>::infinity());
+    a = select(roots, select(a == -infinity, infinity, sqrt(a) + zero), a);
+  }
+  if (any(reciprocals)) a = select(reciprocals, one / a, a);
+  const Vec<T> square = a * a;
+  return select(abs(b) == Vec<T>(T(2)), square, select(b == Vec<T>(T(3)), square * a, a));
+}
+
+/// Computes a^b by C's rules.
+template <class T>
+VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
+  const Vec<T> size = abs(b), two(T(2));
+  const Mask<T> easy = (size == Vec<T>(T(1))) | (size == two) | (size == Vec<T>(T(0.5))) | (b == Vec<T>(T(3)));
+  const Vec<T> quick = easy_pow(a, b);
+  if (all(easy)) return quick;
+  return select(easy, quick, general_pow(a, b));  // each lane is as if it were alone
 }
 
 /// Computes the remainder of a / b with the sign of a, exactly. SLEEF does not compute quotients beyond its loop; such

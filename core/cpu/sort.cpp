@@ -94,6 +94,8 @@ TensorPair sort_kernel(const Tensor& input, MaybeBool, int64_t dim, bool descend
   return {values, places};
 }
 
+constexpr int64_t kFewRanks = 64;  // up to which a heap is used
+
 /// Writes the places of ranks [first, first + count) of each line, by quickselect: the rest stays unsorted. Entries are
 /// all different, so that the result is that of a stable sort.
 template <class T>
@@ -108,12 +110,27 @@ void select_places(const ScanPlan& plan, int64_t first, int64_t count, bool larg
     E* const e = scratch.data();
     for (int64_t line = begin; line < end; ++line) {
       const int64_t at = line / next * n * next + line % next, to = line / next * count * next + line % next;
-      for (int64_t i = 0; i < n; ++i) e[i] = {SortKey<T>(sort_key(x[at + i * next]) ^ flip), uint64_t(i)};
-      if (first > 0) std::nth_element(e, e + first, e + n, before);
-      else if (count == 1) std::swap(*e, *std::min_element(e, e + n, before));
-      if (count > 1) {
-        if (last < n) std::nth_element(e + first, e + last, e + n, before);
-        std::sort(e + first, e + last, before);
+      const auto entry = [&](int64_t i) { return E{SortKey<T>(sort_key(x[at + i * next]) ^ flip), uint64_t(i)}; };
+      if (first == 0 && count <= kFewRanks &&
+          count <= n / 16) {  // a heap of the best so far: most elements only pass by
+        for (int64_t i = 0; i < count; ++i) e[i] = entry(i);
+        std::make_heap(e, e + count, before);
+        for (int64_t i = count; i < n; ++i) {
+          const E one = entry(i);
+          if (one.key >= e->key) continue;  // of equals the first stays
+          std::pop_heap(e, e + count, before);
+          e[count - 1] = one;
+          std::push_heap(e, e + count, before);
+        }
+        std::sort_heap(e, e + count, before);
+      } else {
+        for (int64_t i = 0; i < n; ++i) e[i] = entry(i);
+        if (first > 0) std::nth_element(e, e + first, e + n, before);
+        else if (count == 1) std::swap(*e, *std::min_element(e, e + n, before));
+        if (count > 1) {
+          if (last < n) std::nth_element(e + first, e + last, e + n, before);
+          std::sort(e + first, e + last, before);
+        }
       }
       for (int64_t i = 0; i < count; ++i) places[to + i * next] = int64_t(e[first + i].place);
     }

@@ -1,10 +1,12 @@
 // Normalisation that is made of other ops: their gradients come from those.
 #include <algorithm>
+#include <tuple>
 
 #include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -21,32 +23,17 @@ Tensor batch_norm_composite(const Tensor& input, MaybeTensor running_mean, Maybe
 
 namespace {
 
-/// Checks the arguments of a norm over the last dimensions; returns how many elements a row has.
-int64_t check_row_norm(const char* op, const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
-  check_floating(input, op);
-  VESTA_CHECK(!shape.empty(), runtime, op, ": expected a normalized_shape of at least one dimension, got [].");
-  const int64_t lead = input.dim() - int64_t(shape.size());
-  VESTA_CHECK(lead >= 0 && std::ranges::equal(input.sizes().subspan(size_t(lead)), shape), runtime, op,
-              ": expected an input of shape [*, normalized_shape], got ", input.sizes(), " and normalized_shape ",
-              shape, ".");
-  for (const Tensor* t : {&weight, &bias}) {
-    const char* which = t == &weight ? "weight" : "bias";
-    VESTA_CHECK(!t->defined() || std::ranges::equal(t->sizes(), shape), runtime, op, ": expected a ", which,
-                " of the shape of normalized_shape ", shape, ", got ", t->sizes(), " (", which, ").");
-    VESTA_CHECK(!t->defined() || t->dtype() == input.dtype() || t->dtype() == DType::float32, runtime, op,
-                ": expected a ", which, " of input's dtype ", input.dtype(), " or float32, got ", t->dtype(), " (",
-                which, ").");
-  }
-  return numel_of(shape, op);
-}
-
-/// Brings each row of x [rows, n] to mean 0 and variance 1. Rows are the channels of one image: batch normalisation in
-/// training is what they need. It computes x * scale + shift, which loses the digits of a large mean, so that the mean
-/// goes first; being a constant, it has no part in gradients.
-Tensor normalized_rows(const Tensor& x, int64_t n, double eps) {
+/// Brings each row of x [rows, n] to mean 0 and variance 1; returns the rows [1, rows, n], their means and the
+/// reciprocals of their deviations [rows]. Rows are the channels of one image: batch normalisation in training is what
+/// they need. It computes x * scale + shift, which loses the digits of a large mean, so that the mean goes first; being
+/// a constant, it has no part in gradients.
+TensorTriple normalized_rows(const Tensor& x, int64_t n, double eps) {
   Tensor rows = reshape(x, {1, x.numel() / n, n});
-  rows = sub(rows, mean(rows.detach(), 2, true));
-  return n > 1 ? std::get<0>(native_batch_norm(rows, {}, {}, {}, {}, true, 0, eps)) : mul(rows, wrapped(0.0));
+  const Tensor center = mean(rows.detach(), 2, true), means = reshape(center, {-1});
+  rows = sub(rows, center);
+  if (n == 1) return {mul(rows, wrapped(0.0)), means, rsqrt(add(mul(means, wrapped(0.0)), wrapped(eps)))};
+  auto [y, rest, invstd] = native_batch_norm(rows, {}, {}, {}, {}, true, 0, eps);
+  return {y, add(means, rest), invstd};
 }
 
 /// Returns [C] as [C, 1, ...], for an input [N, C, *].
@@ -73,14 +60,44 @@ void check_channels(const Tensor& t, int64_t channels, const char* op, const cha
 
 Tensor layer_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
                             double eps) {
+  return std::get<0>(native_layer_norm(input, normalized_shape, weight, bias, eps));
+}
+
+TensorTriple native_layer_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight,
+                                         MaybeTensor bias, double eps) {
   const int64_t n = check_row_norm("layer_norm", input, normalized_shape, weight, bias);
-  const bool half = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;
-  const DType wide = half ? DType::float32 : input.dtype();
-  Tensor r = input.to(wide);
-  if (input.numel() > 0) r = reshape(normalized_rows(r, n, eps), input.sizes());
+  const DType wide = compute_type(input.dtype());
+  Dims statistics(input.sizes());
+  std::fill(statistics.end() - std::ptrdiff_t(normalized_shape.size()), statistics.end(), 1);
+  Tensor r = input.to(wide), means, invstd;
+  if (input.numel() > 0) {
+    std::tie(r, means, invstd) = normalized_rows(r, n, eps);
+    r = reshape(r, input.sizes()), means = reshape(means, statistics), invstd = reshape(invstd, statistics);
+  } else {
+    means = zeros(statistics, wide, input.device()), invstd = zeros_like(means);
+  }
   if (weight.defined()) r = mul(r, weight->to(wide));
   if (bias.defined()) r = add(r, bias->to(wide));
-  return r.to(input.dtype());
+  return {r.to(input.dtype()), means, invstd};
+}
+
+/// The statistics are functions of the input, so they are computed anew; eps is what the given rstd has beyond the
+/// variance.
+TensorTriple _layer_norm_backward_composite(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                            MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
+  Dims lead, last;
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    (d < input.dim() - int64_t(normalized_shape.size()) ? lead : last).push_back(d);
+  }
+  const auto total = [&](const Tensor& t) { return lead.empty() ? t : sum(t, MaybeDims(IntSpan(lead))); };
+  const auto average = [&](const Tensor& t) { return vesta::mean(t, MaybeDims(IntSpan(last)), true); };
+  const Tensor x = input.to(mean.dtype()), g = grad.to(mean.dtype()), deviation = sub(x, average(x));
+  const Tensor variance = average(square(deviation));
+  const Tensor eps = sub(reciprocal(square(rstd)), variance).detach();
+  const Tensor scale = rsqrt(add(variance, eps)), normal = mul(deviation, scale);
+  const Tensor slope = weight.defined() ? mul(g, weight->to(mean.dtype())) : g;
+  const Tensor of_input = mul(sub(sub(slope, average(slope)), mul(normal, average(mul(slope, normal)))), scale);
+  return {of_input.to(input.dtype()), total(mul(g, normal)), total(g)};
 }
 
 Tensor normalize_composite(const Tensor& input, double p, IntList dim, double eps) {
@@ -134,7 +151,7 @@ Tensor group_norm_composite(const Tensor& input, int64_t num_groups, MaybeTensor
   check_channels(bias, channels, op, "bias");
   Tensor r = input.to(compute_type(input.dtype()));
   if (input.numel() > 0) {
-    r = reshape(normalized_rows(r, input.numel() / (input.size(0) * num_groups), eps), input.sizes());
+    r = reshape(std::get<0>(normalized_rows(r, input.numel() / (input.size(0) * num_groups), eps)), input.sizes());
   }
   return scaled_channels(r, weight, bias).to(input.dtype());
 }
@@ -167,7 +184,8 @@ Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTen
     blend(running_mean, mean(rows, 2));
     blend(running_var, var(rows, 2));
   }
-  return scaled_channels(reshape(normalized_rows(r, n, eps), input.sizes()), weight, bias).to(input.dtype());
+  return scaled_channels(reshape(std::get<0>(normalized_rows(r, n, eps)), input.sizes()), weight, bias)
+      .to(input.dtype());
 }
 
 }  // namespace vesta

@@ -1,5 +1,8 @@
 #include <vesta/core/ops/norm.h>
 
+#include <algorithm>
+
+#include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/norm.h>
 #include <vesta/core/ops/pointwise.h>
@@ -43,6 +46,24 @@ BatchNormShape batch_norm_shape(const Tensor& input, const Tensor& weight, const
     check_writable(running_var, "batch_norm");
   }
   return shape;
+}
+
+int64_t check_row_norm(const char* op, const Tensor& input, IntSpan shape, const Tensor& weight, const Tensor& bias) {
+  check_floating(input, op);
+  VESTA_CHECK(!shape.empty(), runtime, op, ": expected a normalized_shape of at least one dimension, got [].");
+  const int64_t lead = input.dim() - int64_t(shape.size());
+  VESTA_CHECK(lead >= 0 && std::ranges::equal(input.sizes().subspan(size_t(lead)), shape), runtime, op,
+              ": expected an input of shape [*, normalized_shape], got ", input.sizes(), " and normalized_shape ",
+              shape, ".");
+  for (const Tensor* t : {&weight, &bias}) {
+    const char* which = t == &weight ? "weight" : "bias";
+    VESTA_CHECK(!t->defined() || std::ranges::equal(t->sizes(), shape), runtime, op, ": expected a ", which,
+                " of the shape of normalized_shape ", shape, ", got ", t->sizes(), " (", which, ").");
+    VESTA_CHECK(!t->defined() || t->dtype() == input.dtype() || t->dtype() == DType::float32, runtime, op,
+                ": expected a ", which, " of input's dtype ", input.dtype(), " or float32, got ", t->dtype(), " (",
+                which, ").");
+  }
+  return numel_of(shape, op);
 }
 
 }  // namespace vesta

@@ -57,9 +57,9 @@ State step(Kind kind, const Tensor& x, const State& before, const Weights& w) {
     const Tensor fresh = tanh(add(from_x[2], mul(reset, from_h[2])));
     return {add(fresh, mul(update, sub(h, fresh))), {}};
   }
-  const TensorVector gates = unbind(view(addmm(x, h, transpose(w.hh, 0, 1)), {n, 4, -1}), 1);
-  const Tensor c = add(mul(sigmoid(gates[1]), before.c), mul(sigmoid(gates[0]), tanh(gates[2])));
-  const Tensor out = mul(sigmoid(gates[3]), tanh(c));
+  const Tensor gates = addmm(x, h, transpose(w.hh, 0, 1));
+  const DType d = promote(gates.dtype(), before.c.dtype());
+  const auto [out, c, activations] = _lstm_cell(gates.to(d), before.c.to(d));
   return {w.hr.defined() ? linear(out, w.hr) : out, c};
 }
 
@@ -244,6 +244,54 @@ TensorTriple lstm_data_composite(const Tensor& data, const Tensor& batch_sizes, 
   return Network{"lstm", Kind::lstm, has_biases, num_layers, dropout, train, bidirectional}.run_packed(
       data, batch_sizes, hx[0], hx[1], params);
 }
+void check_lstm_cell(const Tensor& gates, const Tensor& cx) {
+  check_floating(gates, "lstm");
+  VESTA_CHECK(cx.dim() == 2 && gates.dim() == 2 && gates.size(0) == cx.size(0) && gates.size(1) == 4 * cx.size(1),
+              runtime, "lstm: expected gates [N, 4 H] and a cell state [N, H], got ", gates.sizes(), " and ",
+              cx.sizes(), ".");
+  VESTA_CHECK(gates.dtype() == cx.dtype(), type, "lstm: expected gates and a cell state of one dtype, got ",
+              gates.dtype(), " and ", cx.dtype(), ".");
+}
+
+namespace {
+
+/// The gates of an LSTM after their functions, in the order of its weights.
+struct Gates {
+  Tensor input, forget, cell, output;
+  explicit Gates(const Tensor& gates) {
+    const TensorVector parts = unbind(view(gates, {gates.size(0), 4, -1}), 1);
+    input = sigmoid(parts[0]), forget = sigmoid(parts[1]), cell = tanh(parts[2]), output = sigmoid(parts[3]);
+  }
+  Tensor state(const Tensor& cx) const { return add(mul(forget, cx), mul(input, cell)); }
+};
+
+/// Returns the slope of sigmoid where it has the value y.
+Tensor sigmoid_slope(const Tensor& y) { return mul(y, sub(wrapped(1.0), y)); }
+
+}  // namespace
+
+TensorTriple _lstm_cell_composite(const Tensor& gates, const Tensor& cx) {
+  check_lstm_cell(gates, cx);
+  if (gates.numel() == 0) return {clone(cx), clone(cx), clone(gates)};
+  const Gates g(gates);
+  const Tensor c = g.state(cx);
+  return {mul(g.output, tanh(c)), c, cat(TensorVector{g.input, g.forget, g.cell, g.output}, 1)};
+}
+TensorPair _lstm_cell_backward_composite(const Tensor& gates, const Tensor& cx, const Tensor&, MaybeTensor grad_h,
+                                         MaybeTensor grad_c) {
+  check_lstm_cell(gates, cx);
+  if (gates.numel() == 0) return {zeros_like(gates), zeros_like(cx)};
+  const Gates g(gates);
+  const Tensor top = tanh(g.state(cx)), gh = grad_h.defined() ? *grad_h : zeros_like(cx);
+  Tensor gc = mul(mul(gh, g.output), sub(wrapped(1.0), square(top)));
+  if (grad_c.defined()) gc = add(gc, *grad_c);
+  const Tensor of_input = mul(mul(gc, g.cell), sigmoid_slope(g.input)),
+               of_forget = mul(mul(gc, cx), sigmoid_slope(g.forget)),
+               of_cell = mul(mul(gc, g.input), sub(wrapped(1.0), square(g.cell))),
+               of_output = mul(mul(gh, top), sigmoid_slope(g.output));
+  return {cat(TensorVector{of_input, of_forget, of_cell, of_output}, 1), mul(gc, g.forget)};
+}
+
 TensorPair lstm_cell_composite(const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh,
                                MaybeTensor b_ih, MaybeTensor b_hh) {
   check_pair(hx, "lstm_cell");

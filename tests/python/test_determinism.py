@@ -207,3 +207,20 @@ def test_samples_are_the_same_for_any_number_of_threads(row: Row) -> None:
                 digest.update(check.array_of(tensor).tobytes())
         digests.add(digest.hexdigest())
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.float16])
+def test_a_power_does_not_depend_on_its_neighbours(dtype: vesta.dtype) -> None:
+    """Powers that are products and roots have the bits of those, alone or among powers that are not."""
+    values = [0.0, -0.0, 1e-3, -0.7, 1.3, 2.9, 200.0, float("inf"), float("-inf"), float("nan")]
+    x = vesta.tensor(values * 10, dtype=dtype)
+    exponents = [1.0, 2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 0.0, 2.5, -3.0]
+    mixed = vesta.tensor([e for e in exponents for _ in values], dtype=dtype)
+    together = (x**mixed).view(10, 10)
+    for row, e in zip(together, exponents):
+        alone = x[:10] ** e
+        assert row.numpy().tobytes() == alone.numpy().tobytes(), e
+        with np.errstate(all="ignore"):
+            base = x[:10].double().numpy()
+            exact = np.power(base, np.full_like(base, e)).astype(alone.numpy().dtype)
+            np.testing.assert_allclose(alone.numpy(), exact, rtol=2 * vesta.finfo(dtype).eps, atol=0)

@@ -356,3 +356,52 @@ def test_filling_by_an_index_that_is_the_tensor_itself() -> None:
     assert x.index_fill_(0, x, 7) is x and x.tolist() == [7, 7, 7]
     with pytest.raises(RuntimeError):
         vesta.zeros(1).expand(3).index_fill_(0, vesta.tensor([0]), 1)
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float16, vesta.int64, vesta.complex64, vesta.bool])
+@pytest.mark.parametrize("shape, dim", [((9, 5), 0), ((9, 5), 1), ((3, 70, 11), 1), ((4, 3, 40), 2), ((4, 3, 40), 0)])
+def test_an_index_that_is_the_same_for_all_slices(dtype, shape, dim) -> None:
+    """index.view(-1, 1).expand_as(x) moves whole slices; what is written out in full moves elements: equal bits."""
+    rng = np.random.default_rng(3)
+    n, size = 2 * shape[dim] + 1, list(shape)
+    size[dim] = n
+    vector = vesta.from_numpy(rng.integers(0, shape[dim], n))
+    line = vector.view([n if d == dim else 1 for d in range(len(shape))])
+    for cut in (0, 2):  # an index may be smaller than the tensors in the other dimensions
+        some = [s if d == dim else s - cut for d, s in enumerate(size)]
+        index = line.expand(some)
+        full = index.contiguous()
+        x = vesta.from_numpy(rng.normal(size=shape) * 4).to(dtype)
+        src = vesta.from_numpy(rng.normal(size=size) * 4).to(dtype)
+        assert x.gather(dim, index).numpy().tobytes() == x.gather(dim, full).numpy().tobytes()
+        for write in ("scatter", "scatter_add"):
+            made, expected = (getattr(x, write)(dim, i, src) for i in (index, full))
+            assert made.numpy().tobytes() == expected.numpy().tobytes(), write
+        turned = x.mT.contiguous().mT
+        assert turned.scatter_add(dim, index, src).numpy().tobytes() == x.scatter_add(dim, full, src).numpy().tobytes()
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        x.gather(dim, (line + 1).clamp(min=shape[dim]).expand(some))
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        x.scatter_add(dim, (line - shape[dim]).expand(some), src)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_scatter_in_every_order_of_memory(dim: int) -> None:
+    """Against NumPy, element by element in order, for operands whose dimensions lie in memory in any order."""
+    rng = np.random.default_rng(4)
+    shape = (7, 40, 13)
+    index, src = rng.integers(0, shape[dim], shape), rng.integers(-9, 9, shape)
+    put, added = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for at in np.ndindex(shape):
+        to = at[:dim] + (index[at],) + at[dim + 1 :]
+        put[to] = src[at]
+        added[to] += src[at]
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)):
+        back = np.argsort(order)
+        i, s, x = (
+            vesta.from_numpy(np.ascontiguousarray(a.transpose(order))).permute(*back)
+            for a in (index, src, np.zeros(shape, np.int64))
+        )
+        assert np.array_equal(x.scatter(dim, i, s).numpy(), put)
+        assert np.array_equal(x.scatter_add(dim, i, s).numpy(), added)
+        assert np.array_equal(x.scatter_reduce(dim, i, s, "sum").numpy(), added)

@@ -1,4 +1,5 @@
-// Kernels over contiguous rows: softmax and cross-entropy, the sums and maps of batch normalisation, optimizer steps.
+// Kernels over contiguous rows: softmax and cross-entropy, the sums and maps of normalisation, the step of an LSTM,
+// optimizer steps.
 // Sums run in a fixed order that depends on the length of the row alone.
 #include <vesta/core/cpu/row_kernels.h>
 
@@ -202,6 +203,98 @@ void combine(const char* gb, const char* xb, double a, double b, double c, char*
 }
 
 template <class T>
+void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(xb);
+  const C *weight = reinterpret_cast<const C*>(wb), *bias = reinterpret_cast<const C*>(bb);
+  T* y = reinterpret_cast<T*>(out);
+  const Vec<C> m{C(mean)}, r{C(rstd)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    Vec<C> v = (load_row<C>(x + i, w) - m) * r;
+    if (weight) v = v * load_row<C>(weight + i, w);
+    if (bias) v = v + load_row<C>(bias + i, w);
+    store_row<C>(v, y + i, w);
+  });
+}
+
+template <class T>
+void normalize_sums(const char* gb, const char* xb, double mean, double rstd, const char* wb, char* of_weight,
+                    char* of_bias, int64_t n, double* sum, double* product) {
+  using C = compute_t<T>;
+  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
+  const C* weight = reinterpret_cast<const C*>(wb);
+  C *gw = reinterpret_cast<C*>(of_weight), *gbias = reinterpret_cast<C*>(of_bias);
+  const Vec<C> m{C(mean)}, r{C(rstd)};
+  const auto slope = [&](int64_t i, int64_t w) {
+    const Vec<C> v = load_row<C>(g + i, w);
+    return weight ? v * load_row<C>(weight + i, w) : v;
+  };
+  *sum = sum_vectors<C>(n, slope);
+  *product = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return slope(i, w) * (load_row<C>(x + i, w) - m); });
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    const Vec<C> v = load_row<C>(g + i, w);
+    store_row<C>(load_row<C>(gw + i, w) + v * ((load_row<C>(x + i, w) - m) * r), gw + i, w);
+    store_row<C>(load_row<C>(gbias + i, w) + v, gbias + i, w);
+  });
+}
+
+template <class T>
+void normalize_gradient(const char* gb, const char* xb, double mean, double rstd, const char* wb, double a, double b,
+                        char* out, int64_t n) {
+  using C = compute_t<T>;
+  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
+  const C* weight = reinterpret_cast<const C*>(wb);
+  T* gx = reinterpret_cast<T*>(out);
+  const Vec<C> m{C(mean)}, r{C(rstd)}, va{C(a)}, vb{C(b)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    Vec<C> v = load_row<C>(g + i, w);
+    if (weight) v = v * load_row<C>(weight + i, w);
+    store_row<C>((v - va - (load_row<C>(x + i, w) - m) * vb) * r, gx + i, w);
+  });
+}
+
+template <class T>
+void lstm_cell(const char* gates, const char* cx, char* hb, char* cb, char* activations, int64_t n) {
+  using C = compute_t<T>;
+  const T *x = reinterpret_cast<const T*>(gates), *before = reinterpret_cast<const T*>(cx);
+  T *h = reinterpret_cast<T*>(hb), *c = reinterpret_cast<T*>(cb), *a = reinterpret_cast<T*>(activations);
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    const Vec<C> in = math::sigmoid(load_row<C>(x + i, w)), forget = math::sigmoid(load_row<C>(x + n + i, w)),
+                 cell = math::tanh(load_row<C>(x + 2 * n + i, w)), out = math::sigmoid(load_row<C>(x + 3 * n + i, w));
+    const Vec<C> state = forget * load_row<C>(before + i, w) + in * cell;
+    store_row<C>(state, c + i, w);
+    store_row<C>(out * math::tanh(state), h + i, w);
+    store_row<C>(in, a + i, w);
+    store_row<C>(forget, a + n + i, w);
+    store_row<C>(cell, a + 2 * n + i, w);
+    store_row<C>(out, a + 3 * n + i, w);
+  });
+}
+
+template <class T>
+void _lstm_cell_backward(const char* activations, const char* cx, const char* ghb, const char* gcb, char* ggates,
+                         char* gcx, int64_t n) {
+  using C = compute_t<T>;
+  const T *a = reinterpret_cast<const T*>(activations), *before = reinterpret_cast<const T*>(cx);
+  const T *gh = reinterpret_cast<const T*>(ghb), *gc = reinterpret_cast<const T*>(gcb);
+  T *gx = reinterpret_cast<T*>(ggates), *gbefore = reinterpret_cast<T*>(gcx);
+  const Vec<C> one{C(1)}, zero{C(0)};
+  each_vector<C>(n, [&](int64_t i, int64_t w) {
+    const Vec<C> in = load_row<C>(a + i, w), forget = load_row<C>(a + n + i, w), cell = load_row<C>(a + 2 * n + i, w),
+                 out = load_row<C>(a + 3 * n + i, w), cx0 = load_row<C>(before + i, w);
+    const Vec<C> top = math::tanh(forget * cx0 + in * cell);
+    const Vec<C> g = gh ? load_row<C>(gh + i, w) : zero;
+    Vec<C> slope = g * out * (one - top * top);
+    if (gc) slope = slope + load_row<C>(gc + i, w);
+    store_row<C>(slope * cell * (in * (one - in)), gx + i, w);
+    store_row<C>(slope * cx0 * (forget * (one - forget)), gx + n + i, w);
+    store_row<C>(slope * in * (one - cell * cell), gx + 2 * n + i, w);
+    store_row<C>(g * top * (out * (one - out)), gx + 3 * n + i, w);
+    store_row<C>(slope * forget, gbefore + i, w);
+  });
+}
+
+template <class T>
 void sgd(char* pb, const char* gb, char* mb, int64_t n, const SgdStep& s) {
   using C = compute_t<T>;
   T *p = reinterpret_cast<T*>(pb), *m = reinterpret_cast<T*>(mb);
@@ -296,8 +389,10 @@ bool unscale(char* gb, int64_t n, double factor) {
 void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
-    rows[d] = {&softmax<T>, &_softmax_backward<T>, &logsumexp<T>, &dot<T>, &exp_minus<T>, &moments<T>,
-               &affine<T>,  &gradient_sums<T>,     &combine<T>};
+    rows[d] = {
+        &softmax<T>,   &_softmax_backward<T>,  &logsumexp<T>, &dot<T>,       &exp_minus<T>,      &moments<T>,
+        &affine<T>,    &gradient_sums<T>,      &combine<T>,   &normalize<T>, &normalize_sums<T>, &normalize_gradient<T>,
+        &lstm_cell<T>, &_lstm_cell_backward<T>};
     optim[d] = {&sgd<T>, &adam<T>, &rmsprop<T>, &unscale<T>};
   };
   one.template operator()<float>();

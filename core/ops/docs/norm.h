@@ -12,6 +12,11 @@ inline constexpr char _batch_norm_backward[] =
 inline constexpr char batch_norm[] =
     "batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5): "
     "(x - mean) / sqrt(var + eps) * weight + bias per channel (dimension 1); Ioffe and Szegedy 2015.";
+inline constexpr char native_layer_norm[] =
+    "native_layer_norm(input, normalized_shape, weight, bias, eps): (output, mean, 1 / sqrt(var + eps)) of layer_norm; "
+    "the statistics have input's shape with 1 for the last dimensions, which are normalized_shape (Ba et al. 2016).";
+inline constexpr char _layer_norm_backward[] =
+    "_layer_norm_backward(grad, input, normalized_shape, weight, mean, rstd): gradients of input, weight and bias.";
 inline constexpr char layer_norm[] =
     "layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5): (x - mean) / sqrt(var + eps) * weight + "
     "bias over the last dimensions, which are normalized_shape (Ba et al. 2016).";

@@ -24,6 +24,11 @@ inline constexpr char rnn_relu[] =
     "network h = relu(w_ih x + b_ih + w_hh h + b_hh) over input [T, N, I] (or [N, T, I] if batch_first), from hx [L "
     "D, N, H]. Gives (output [T, N, D H], h). Or rnn_relu(data, batch_sizes, hx, params, ...) over a packed "
     "sequence.";
+inline constexpr char _lstm_cell[] =
+    "_lstm_cell(gates, cx): the step of an LSTM from its gates before their functions, [N, 4 H]: those of input, "
+    "forgetting, cell and output, and the cell's state [N, H]; gives (h, c, the gates after their functions).";
+inline constexpr char _lstm_cell_backward[] =
+    "_lstm_cell_backward(gates, cx, activations, grad_h, grad_c): gradients of gates and cx.";
 inline constexpr char lstm_cell[] =
     "lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None): one step of an LSTM: input [N, I], hx = (h, c), each "
     "[N, H]; gives (h, c).";

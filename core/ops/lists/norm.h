@@ -14,6 +14,12 @@
      (const Tensor& input, MaybeTensor running_mean, MaybeTensor running_var, MaybeTensor weight = {},                 \
       MaybeTensor bias = {}, bool training = false, double momentum = 0.1, double eps = 1e-5),                         \
      (input, running_mean, running_var, weight, bias, training, momentum, eps), composite, hidden)                     \
+  OP(FUNCTION, TensorTriple, native_layer_norm,                                                                        \
+     (const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias, double eps),                \
+     (input, normalized_shape, weight, bias, eps), composite, out)                                                     \
+  OP(FUNCTION, TensorTriple, _layer_norm_backward,                                                                     \
+     (const Tensor& grad, const Tensor& input, IntList normalized_shape, MaybeTensor weight, const Tensor& mean,       \
+      const Tensor& rstd), (grad, input, normalized_shape, weight, mean, rstd), composite, hidden)                     \
   OP(FUNCTION, Tensor, layer_norm,                                                                                     \
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeTensor bias = {},                   \
       double eps = 1e-5), (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32))   \

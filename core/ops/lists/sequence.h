@@ -35,6 +35,10 @@
      (const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, bool has_biases,             \
       int64_t num_layers, double dropout, bool train, bool bidirectional),                                             \
      (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional), composite, any_device)    \
+  OP(FUNCTION, TensorTriple, _lstm_cell, (const Tensor& gates, const Tensor& cx), (gates, cx), composite, hidden)      \
+  OP(FUNCTION, TensorPair, _lstm_cell_backward,                                                                        \
+     (const Tensor& gates, const Tensor& cx, const Tensor& activations, MaybeTensor grad_h, MaybeTensor grad_c),       \
+     (gates, cx, activations, grad_h, grad_c), composite, hidden)                                                      \
   OP(FUNCTION, TensorPair, lstm_cell,                                                                                  \
      (const Tensor& input, TensorList hx, const Tensor& w_ih, const Tensor& w_hh, MaybeTensor b_ih = {},               \
       MaybeTensor b_hh = {}), (input, hx, w_ih, w_hh, b_ih, b_hh), composite)                                          \
