@@ -165,6 +165,7 @@ class Run {
   void loop(bool retain_graph);
   Tensor take_capture(size_t position) { return std::move(captures_[position].grad); }
   void clear();
+  Tensor* sum_in_progress();
 
   std::vector<std::function<void()>> callbacks;
   Run* outer = nullptr;  // the run that this one is inside of
@@ -199,6 +200,7 @@ class Run {
   std::vector<Node*> stack_;
   std::vector<std::pair<Device, uint32_t>> homes_;  // streams that were current when the run began, where they differ
   bool restricted_ = false;
+  const Edge* only_edge_ = nullptr;  // of the node that runs, where its gradient may be added in place
 };
 
 constinit thread_local Run* current __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -472,8 +474,10 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     if (g.defined() && g.device().type != DeviceType::cpu) cross_over(g, home(g.device()));
   }
   GradList result;
+  const bool watched = anomaly || (hooks && !hooks->post.empty());
   bool runs = tasks_[index].runs && (node.runs_without_gradient() || grads.any_defined());
   if (runs) {
+    only_edge_ = edges.size() == 1 && edges[0].node && !watched ? edges.data() : nullptr;
     Needs needs = needs_of(tasks_[index]);
     if (node.runs_without_gradient()) grads.grow(node.num_inputs());
     bool posts = hooks && !hooks->post.empty();
@@ -493,6 +497,7 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     } else {
       result = apply(node, std::move(grads), needs, retain_graph);
     }
+    only_edge_ = nullptr;
     if (posts) {
       for (auto& e : hooks->post.now()) e.hook->call(result, kept);
     }
@@ -500,6 +505,15 @@ void Run::run_here(uint32_t index, bool retain_graph) {
   for (size_t i = 0; i < edges.size(); ++i) {
     if (edges[i].node) hand(edges[i], i < result.size() ? std::move(result[i]) : Tensor(), &node, i);
   }
+}
+
+Tensor* Run::sum_in_progress() {
+  if (!only_edge_ || GradMode::enabled()) return nullptr;
+  Task& task = tasks_[index_.find(only_edge_->node.get())];
+  if (!task.needed || only_edge_->input_nr >= task.grads.size()) return nullptr;
+  Tensor& sum = task.grads[only_edge_->input_nr];
+  if (!sum.defined() || sum.device().type != DeviceType::cpu) return nullptr;
+  return held_only_here(sum) && sum.impl()->dense() ? &sum : nullptr;
 }
 
 /// Returns the gradient a root starts with. An undefined `given` means one, for a root of one element.
@@ -579,6 +593,8 @@ void queue_final_callback(std::function<void()> f) {
   while (run->outer) run = run->outer;
   run->callbacks.push_back(std::move(f));
 }
+
+Tensor* sum_in_progress() { return current ? current->sum_in_progress() : nullptr; }
 
 void set_detect_anomaly(bool enabled, bool check_nan) {
   anomaly = enabled;

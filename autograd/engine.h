@@ -28,6 +28,11 @@ inline std::vector<Tensor> run_backward(TensorList roots, TensorList grads, bool
   return run_backward(roots, grads, BackwardOptions{retain_graph, create_graph, accumulate, allow_unused}, inputs);
 }
 
+/// Returns the sum so far of the gradient for the only input of the node that runs, if the run alone holds it, on the
+/// CPU, and nothing is recorded or watched; null otherwise. A rule that adds its part to the sum in place returns an
+/// undefined gradient: so the parts of a tensor that is read in many pieces cost no more than the tensor.
+VESTA_API Tensor* sum_in_progress();
+
 /// Calls `f` when the backward run under way on this thread ends without error. Error: called outside a run.
 VESTA_API void queue_callback(std::function<void()> f);
 /// Does the same for the end of the outermost run, where a backward runs inside a backward.

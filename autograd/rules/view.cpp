@@ -1,4 +1,7 @@
 // Views: the gradient of a view is the incoming gradient in the view's place, and zeros elsewhere.
+#include <algorithm>
+
+#include <vesta/autograd/engine.h>
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/as_strided.h>
 #include <vesta/autograd/rules/rules.h>
@@ -8,9 +11,15 @@ namespace vesta::autograd::rules {
 
 namespace {
 
-/// Returns zeros of `sizes` with `g` in the place that `view` shows of them.
+/// Returns zeros of `sizes` with `g` in the place that `view` shows of them; or adds it there to the sum of gradients
+/// in progress, and returns nothing.
 template <class View>
 Tensor embedded(const Tensor& g, IntSpan sizes, View view) {
+  Tensor* const sum = sum_in_progress();
+  if (sum && std::ranges::equal(sum->sizes(), sizes) && sum->dtype() == g.dtype() && sum->device() == g.device()) {
+    view(*sum).add_(g);
+    return {};
+  }
   Tensor r = zeros(IntList(sizes), g.dtype(), g.device());
   view(r).copy_(g);
   return r;

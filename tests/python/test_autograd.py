@@ -661,3 +661,37 @@ def test_a_value_on_its_bound() -> None:
     low, high = zero.clone().requires_grad_(), one.clone().requires_grad_()
     vesta.tensor([0.0, 1.0, 3.0]).clamp(low, high).sum().backward()
     assert low.grad.item() == 0.5 and high.grad.item() == 1.5
+
+
+@pytest.mark.parametrize("dtype", [vesta.float64, vesta.float16])
+def test_the_parts_of_a_tensor_that_is_read_in_pieces(dtype: vesta.dtype) -> None:
+    """Gradients of select, slice and diagonal are added in place to the sum in progress: no value may change, nobody
+    else's tensor may be written to, and hooks, captures and recorded gradients see what they always saw."""
+    base = vesta.randn(6, 6, dtype=vesta.float64).to(dtype)
+    weight = vesta.randn(6, 6, dtype=vesta.float64).to(dtype)
+
+    def loss(x):
+        y = x * 1.0
+        pieces = [y[i] * weight[i] for i in range(6)] + [y[:, 1:4].sum(1), y[::2, 0].sum() * 2, y.diagonal(1).sum()]
+        return sum(p.sum() for p in pieces) + (y * y).sum() + y[2].sum() + y[2].sum()
+
+    x = base.clone().requires_grad_()
+    loss(x).backward()
+    expected = weight.double() + 2 * base.double()
+    expected[:, 1:4] += 1
+    expected[::2, 0] += 2
+    expected[2] += 2
+    expected += vesta.ones(6, 6, dtype=vesta.float64).tril(1).triu(1)
+    vesta.testing.assert_close(
+        x.grad.double(), expected, rtol=8 * vesta.finfo(dtype).eps, atol=8 * vesta.finfo(dtype).eps
+    )
+    first = x.grad.clone()
+    seen = []
+    (captured,) = vesta.autograd.grad(loss(x), x, create_graph=True)
+    vesta.testing.assert_close(captured, first, rtol=8 * vesta.finfo(dtype).eps, atol=8 * vesta.finfo(dtype).eps)
+    y = x * 1.0
+    y.register_hook(lambda g: seen.append(g.clone()))
+    kept = vesta.ones(6, 6, dtype=dtype)
+    vesta.autograd.backward([y, y[0], y[1]], [kept, kept[0], kept[1]])
+    assert (kept == 1).all()  # a gradient that the user gave is not the run's to write to
+    assert seen[0].sum() == 6 * 6 + 12

@@ -16,7 +16,7 @@
      (input, running_mean, running_var, weight, bias, training, momentum, eps), composite, hidden)                     \
   OP(FUNCTION, TensorTriple, native_layer_norm,                                                                        \
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias, double eps),                \
-     (input, normalized_shape, weight, bias, eps), composite, out)                                                     \
+     (input, normalized_shape, weight, bias, eps), composite)                                                          \
   OP(FUNCTION, TensorTriple, _layer_norm_backward,                                                                     \
      (const Tensor& grad, const Tensor& input, IntList normalized_shape, MaybeTensor weight, const Tensor& mean,       \
       const Tensor& rstd), (grad, input, normalized_shape, weight, mean, rstd), composite, hidden)                     \
