@@ -255,27 +255,36 @@ VESTA_INLINE Vec<T> general_pow(Vec<T> a, Vec<T> b) {
   return select(infinite, copysign(root * root, y), y);
 }
 
-/// Computes a^b for b of 1, 2, 3, 1/2 and their negatives but -3; anything for others. Within 1.5 units in the last
-/// place.
+#if defined(VESTA_SIMD_AVX512) || defined(VESTA_SIMD_AVX2)
+constexpr bool kEasyCubes = true;
+#else
+constexpr bool kEasyCubes = false;  // the rest of a square takes a fused multiply-add
+#endif
+
+/// Computes a^b for b of -1, 1/2, 1, 2 (correctly rounded) and 3; anything for others.
 template <class T>
 VESTA_INLINE Vec<T> easy_pow(Vec<T> a, Vec<T> b) {
-  const Vec<T> one(T(1)), zero(T(0));
-  const Mask<T> roots = abs(b) == Vec<T>(T(0.5)), reciprocals = b < zero;
-  if (any(roots)) {  // C's pow(-0, 1/2) is 0 and its pow(-inf, 1/2) is inf
-    const Vec<T> infinity(std::numeric_limits<T>::infinity());
-    a = select(roots, select(a == -infinity, infinity, sqrt(a) + zero), a);
-  }
-  if (any(reciprocals)) a = select(reciprocals, one / a, a);
   const Vec<T> square = a * a;
-  return select(abs(b) == Vec<T>(T(2)), square, select(b == Vec<T>(T(3)), square * a, a));
+  Vec<T> y = select(b == Vec<T>(T(2)), square, a);
+  if (const Mask<T> cubes = b == Vec<T>(T(3)); kEasyCubes && any(cubes)) {
+    const Vec<T> rest = mul_add(a, a, -square), cube = square * a;
+    y = select(cubes, select(isfinite(cube), mul_add(square, a, rest * a), cube), y);
+  }
+  if (const Mask<T> roots = b == Vec<T>(T(0.5)); any(roots)) {  // C's pow(-0, 1/2) is 0 and its pow(-inf, 1/2) is inf
+    const Vec<T> infinity(std::numeric_limits<T>::infinity());
+    y = select(roots, select(a == -infinity, infinity, sqrt(a) + Vec<T>(T(0))), y);
+  }
+  if (const Mask<T> reciprocals = b == Vec<T>(T(-1)); any(reciprocals)) y = select(reciprocals, Vec<T>(T(1)) / a, y);
+  return y;
 }
 
 /// Computes a^b by C's rules.
 template <class T>
 VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
-  const Vec<T> size = abs(b), two(T(2));
-  const Mask<T> easy = (size == Vec<T>(T(1))) | (size == two) | (size == Vec<T>(T(0.5))) | (b == Vec<T>(T(3)));
+  Mask<T> easy = (abs(b) == Vec<T>(T(1))) | (b == Vec<T>(T(2))) | (b == Vec<T>(T(0.5)));
+  if (kEasyCubes) easy = easy | (b == Vec<T>(T(3)));
   const Vec<T> quick = easy_pow(a, b);
+  easy = easy & (isfinite(quick) | ~isfinite(a));  // near the largest number the rounded square may decide
   if (all(easy)) return quick;
   return select(easy, quick, general_pow(a, b));  // each lane is as if it were alone
 }
