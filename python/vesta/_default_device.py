@@ -109,6 +109,8 @@ _lock = threading.Lock()
 def enter(self: Any) -> Any:
     """Makes a device the default one of this thread: ``with vesta.device("cuda"):``."""
     global _entered
+    if not isinstance(self, _C.device):
+        raise TypeError(f"device.__enter__: expected a device, got {type(self).__name__}.")
     with _lock:
         _entered += 1
         _wrap_or_unwrap()

@@ -342,3 +342,10 @@ def test_a_dtype_that_an_op_does_not_take_is_not_implemented() -> None:
         with pytest.raises(NotImplementedError) as raised:
             call()
         assert isinstance(raised.value, (RuntimeError, TypeError))
+
+
+def test_only_a_device_becomes_the_default_device() -> None:
+    """What is not a device is refused at once, not by the next factory that is called."""
+    with pytest.raises(TypeError, match="expected a device, got float"):
+        vesta.device.__enter__(0.5)
+    assert vesta.ones(1).device.type == "cpu"
