@@ -62,7 +62,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replaces each element by what a Python function makes of it; for tensors on the CPU, and slow.
 
     Raises:
-        TypeError: the tensor is on another device.
+        TypeError: the tensor is on another device; ``callable`` is no function.
 
     Example::
 
@@ -77,7 +77,7 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
     """Replaces each element by what a Python function makes of it and of ``other``'s element in its place.
 
     Raises:
-        TypeError: a tensor is not on the CPU.
+        TypeError: a tensor is not on the CPU; ``callable`` is no function.
         RuntimeError: ``other`` does not broadcast to this tensor.
     """
     return _replace(self, "map_", callable, self, other.expand(self.shape))
@@ -86,6 +86,8 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
 def _replace(self: Tensor, op: str, function: Callable[..., Any], *operands: Tensor) -> Tensor:
     if any(operand.device.type != "cpu" for operand in operands):
         raise TypeError(f"{op} is only implemented on CPU tensors")
+    if not callable(function):
+        raise TypeError(f"{op}: expected a function, got {type(function).__name__} (callable).")
     values = [operand.detach().reshape(-1).tolist() for operand in operands]
     made = _C.tensor([function(*entry) for entry in zip(*values)], dtype=self.dtype).reshape(self.shape)
     with _not_recording():
