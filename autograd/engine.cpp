@@ -27,6 +27,7 @@
 #include <vesta/autograd/engine.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <mutex>
 
@@ -34,6 +35,7 @@
 #include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/backend.h>
+#include <vesta/core/dispatch/profiler.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/copy.h>
@@ -109,6 +111,7 @@ struct Capture {
 };
 
 bool anomaly = false, anomaly_nan = false;
+std::atomic<bool> profiled{false};
 
 std::string form(const Tensor& t) { return text(t.sizes(), " ", t.dtype(), " on ", t.device()); }
 
@@ -174,6 +177,7 @@ class Run {
   uint32_t task_of(Node* n);
   void mark_needed();
   void run_task(uint32_t index, bool retain_graph);
+  void run_on_device(uint32_t index, bool retain_graph);
   void run_here(uint32_t index, bool retain_graph);
   GradList apply(Node& node, GradList grads, Needs needs, bool retain_graph);
   Needs needs_of(const Task& task);
@@ -428,6 +432,19 @@ void check_nan(const Node& node, const GradList& grads) {
   }
 }
 
+/// Returns PyTorch's name of a node in profiles.
+std::string profiled_name(const Node& node) {
+  return node.accumulates() ? "torch::autograd::AccumulateGrad" : node.name();
+}
+
+GradList apply_profiled(Node& node, GradList grads, Needs needs) {
+  const profiler::Part part(profiler::Kind::node, profiled_name(node), node.sequence_nr());
+  profiler::note(part.token(), grads, false);
+  GradList result = node.apply(std::move(grads), needs);
+  profiler::note(part.token(), result, true);
+  return result;
+}
+
 GradList Run::apply(Node& node, GradList grads, Needs needs, bool retain_graph) {
   VESTA_CHECK(
       node.enter(), runtime,
@@ -442,12 +459,22 @@ GradList Run::apply(Node& node, GradList grads, Needs needs, bool retain_graph) 
     ~Leave() { node.leave(release); }
   } leave{node, false};
   RunningNode running(&node);
-  GradList result = node.apply(std::move(grads), needs);
+  GradList result = profiled.load(std::memory_order_relaxed) ? apply_profiled(node, std::move(grads), needs)
+                                                             : node.apply(std::move(grads), needs);
   leave.release = !retain_graph;
   return result;
 }
 
 void Run::run_task(uint32_t index, bool retain_graph) {
+  if (!profiled.load(std::memory_order_relaxed)) [[likely]]
+    return run_on_device(index, retain_graph);
+  const Node& node = *tasks_[index].node;
+  const profiler::Part part(profiler::Kind::function, "autograd::engine::evaluate_function: " + profiled_name(node),
+                            node.sequence_nr());
+  run_on_device(index, retain_graph);
+}
+
+void Run::run_on_device(uint32_t index, bool retain_graph) {
   Node& node = *tasks_[index].node;
   const Device device = node.input_meta(0).device();
   if (device.type == DeviceType::cpu) [[likely]]
@@ -474,13 +501,12 @@ void Run::run_here(uint32_t index, bool retain_graph) {
     if (g.defined() && g.device().type != DeviceType::cpu) cross_over(g, home(g.device()));
   }
   GradList result;
-  const bool watched = anomaly || (hooks && !hooks->post.empty());
   bool runs = tasks_[index].runs && (node.runs_without_gradient() || grads.any_defined());
   if (runs) {
-    only_edge_ = edges.size() == 1 && edges[0].node && !watched ? edges.data() : nullptr;
     Needs needs = needs_of(tasks_[index]);
     if (node.runs_without_gradient()) grads.grow(node.num_inputs());
     bool posts = hooks && !hooks->post.empty();
+    only_edge_ = edges.size() == 1 && edges[0].node && !anomaly && !posts ? edges.data() : nullptr;
     GradList kept;  // what came in, for hooks that want to see it
     if (posts) {
       kept.grow(grads.size());
@@ -601,6 +627,7 @@ void set_detect_anomaly(bool enabled, bool check_nan) {
   anomaly_nan = enabled && check_nan;
 }
 bool detect_anomaly() { return anomaly; }
+void watch_by_profiler(bool on) { profiled.store(on, std::memory_order_relaxed); }
 
 }  // namespace vesta::autograd
 

@@ -41,6 +41,8 @@ VESTA_API void queue_final_callback(std::function<void()> f);
 /// Turns anomaly detection on or off: errors carry the node's name, and (with check_nan) a NaN gradient raises.
 VESTA_API void set_detect_anomaly(bool enabled, bool check_nan = true);
 VESTA_API bool detect_anomaly();
+/// Makes runs note their nodes in the profiler's recorder, or ends that.
+void watch_by_profiler(bool on);
 
 }  // namespace vesta::autograd
 

@@ -5,6 +5,7 @@
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/autograd_port.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/dispatch/profiler.h>
 #include <vesta/core/ops/register.h>
 
 namespace vesta::autograd {
@@ -29,6 +30,9 @@ void register_autograd() {
   rules::register_optim();
   rules::register_sequence();
   rules::register_sparse();
+
+  profiler::port.node_counter = [] { return sequence_counter; };
+  profiler::port.switched = &watch_by_profiler;
 
   autograd_port.backward = [](const Tensor& t, const Tensor& gradient, bool retain_graph, bool create_graph) {
     run_backward(TensorList::Span(&t, 1), TensorList::Span(&gradient, 1),

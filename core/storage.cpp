@@ -11,10 +11,12 @@ namespace vesta {
 namespace {
 constexpr size_t kHeader = 64;
 constexpr size_t kMaxInline = pool::kMaxBytes - kHeader;
+constinit thread_local int64_t balance __attribute__((tls_model("initial-exec"))) = 0;
 }  // namespace
 
 StoragePtr Storage::allocate(size_t nbytes, Device device) {
   if (device.type == DeviceType::cpu && nbytes <= kMaxInline) {
+    balance += int64_t(nbytes);
     void* block = pool::take(kHeader + nbytes);
     auto* s = new (block) Storage;
     s->data_ = static_cast<char*>(block) + kHeader;
@@ -26,8 +28,11 @@ StoragePtr Storage::allocate(size_t nbytes, Device device) {
   auto* s = new (pool::take(kHeader)) Storage;
   s->data_ = memory.data, s->nbytes_ = nbytes, s->device_ = device;
   s->context_ = memory.context, s->deleter_ = memory.deleter;
+  if (device.type == DeviceType::cpu) balance += int64_t(nbytes);
   return StoragePtr(s);
 }
+
+int64_t Storage::thread_balance() noexcept { return balance; }
 
 StoragePtr Storage::wrap(void* data, size_t nbytes, Device device, void* context, Deleter deleter, bool read_only) {
   auto* s = new (pool::take(kHeader)) Storage;
@@ -39,6 +44,7 @@ StoragePtr Storage::wrap(void* data, size_t nbytes, Device device, void* context
 
 void Storage::destroy(Storage* s) noexcept {
   size_t block = s->block_;
+  if (!s->lent_ && s->device_.type == DeviceType::cpu) balance -= int64_t(s->nbytes_);
   if (s->deleter_) s->deleter_(s->context_);
   s->~Storage();
   pool::give(s, block);
@@ -50,6 +56,7 @@ void Storage::resize(size_t nbytes) {
   Memory memory = backend(device_.type).allocate(nbytes, device_);
   backend(device_.type).copy_bytes(memory.data, data_, std::min(nbytes, nbytes_), device_);
   if (deleter_) deleter_(context_);
+  if (device_.type == DeviceType::cpu) balance += int64_t(nbytes) - int64_t(nbytes_);
   data_ = memory.data, nbytes_ = nbytes, context_ = memory.context, deleter_ = memory.deleter;
 }
 
@@ -58,6 +65,7 @@ Memory Storage::move_to(const Memory& memory) {
   if (nbytes_) std::memcpy(memory.data, data_, nbytes_);
   const Memory old{data_, context_, deleter_};
   data_ = memory.data, context_ = memory.context, deleter_ = memory.deleter;
+  if (!lent_) balance -= int64_t(nbytes_);
   lent_ = true, read_only_ = false;
   return old;
 }

@@ -32,6 +32,8 @@ class VESTA_API Storage : public RefCounted {
   static intrusive_ptr<Storage> wrap(void* data, size_t nbytes, Device device, void* context, Deleter deleter,
                                      bool read_only = false);
   static void destroy(Storage* s) noexcept;
+  /// Returns the bytes on the CPU that the calling thread has allocated, less those that it has freed.
+  static int64_t thread_balance() noexcept;
 
   void* data() const { return data_; }
   size_t nbytes() const { return nbytes_; }

@@ -6,6 +6,11 @@
 
 namespace vesta::nn::init {
 
+namespace { thread_local int skipped = 0; }  // namespace
+
+Skip::Skip() { ++skipped; }
+Skip::~Skip() { --skipped; }
+
 std::pair<int64_t, int64_t> fans(const Tensor& w) {
   VESTA_CHECK(w.dim() >= 2, value,
               "init: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions, got ", w.sizes(),
@@ -36,14 +41,17 @@ double xavier_std(const Tensor& t, double gain) {
 }  // namespace
 
 Tensor uniform_(const Tensor& t, double low, double high) {
+  if (skipped) return t;
   NoGrad off;
   return t.uniform_(low, high);
 }
 Tensor normal_(const Tensor& t, double mean, double std) {
+  if (skipped) return t;
   NoGrad off;
   return t.normal_(mean, std);
 }
 Tensor constant_(const Tensor& t, double value) {
+  if (skipped) return t;
   NoGrad off;
   return t.fill_(value);
 }

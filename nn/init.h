@@ -6,6 +6,16 @@ namespace vesta::nn::init {
 
 enum class Fan { in, out };
 
+/// While one lives, the functions below leave tensors of this thread as they are: a copy of a module gets the values of
+/// the original, and drawing others first would change the random numbers of the program.
+class VESTA_API Skip {
+ public:
+  Skip();
+  ~Skip();
+  Skip(const Skip&) = delete;
+  Skip& operator=(const Skip&) = delete;
+};
+
 /// Returns (fan_in, fan_out) of a weight [out, in, ...]: both are multiplied by the size of a trailing window. Error
 /// below 2 dimensions.
 VESTA_API std::pair<int64_t, int64_t> fans(const Tensor& weight);

@@ -1,8 +1,12 @@
 #include <vesta/nn/module.h>
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <sstream>
+#include <typeinfo>
 
 namespace vesta::nn {
 
@@ -13,27 +17,65 @@ Tensor Module::forward(const Tensor&) {
 }
 
 Tensor Module::operator()(const Tensor& input) {
-  try {
-    if (pre_hooks_.empty() && hooks_.empty()) return forward(input);
-    Tensor x = input;
-    const auto pre_hooks = pre_hooks_;  // a hook may remove itself
-    for (const auto& [id, hook] : pre_hooks) {
-      if (Tensor r = hook(*this, x); r.defined()) x = r;
-    }
-    Tensor y = forward(x);
-    const auto hooks = hooks_;
-    for (const auto& [id, hook] : hooks) {
-      if (Tensor r = hook(*this, x, y); r.defined()) y = r;
-    }
-    return y;
-  } catch (const Error& e) {
-    if (e.message().find("\n  in ") != std::string::npos) throw;  // the innermost module has added it
-    throw Error(e.cause(), e.message() + "\n  in " + kind() + "(" + extra_repr() + ")");
-  }
+  if (!has_hooks()) return in_context([&] { return forward(input); });
+  return in_context([&] {
+    const Value given(input);
+    return run({&given, 1}).tensor();
+  });
 }
 
+Value Module::call(std::span<const Value> inputs) {
+  VESTA_CHECK(inputs.size() == 1, type, kind(), ": expected 1 input, got ", inputs.size(), ".");
+  return forward(inputs[0].to<Tensor>());
+}
+
+Value Module::run(std::span<const Value> inputs) {
+  return in_context([&]() -> Value {
+    if (!has_hooks()) return call(inputs);
+    Values given(inputs.begin(), inputs.end());
+    run_pre_hooks(given);
+    Value output = call(given);
+    run_hooks(given, output);
+    return output;
+  });
+}
+
+void Module::run_pre_hooks(Values& inputs) {
+  const auto hooks = pre_hooks_;  // a hook may remove itself
+  for (const auto& [id, hook] : hooks) hook(*this, inputs);
+}
+void Module::run_hooks(const Values& inputs, Value& output) {
+  const auto hooks = hooks_;
+  for (const auto& [id, hook] : hooks) hook(*this, inputs, output);
+}
+
+void Module::fail_in_context(const Error& e) const {
+  const bool has_context = e.message().find("\n  in ") != std::string::npos;
+  throw Error(e.cause(), has_context ? e.message() : e.message() + "\n  in " + kind() + "(" + extra_repr() + ")");
+}
+
+const Tensor& detail::only_tensor(const Module& module, const Values& inputs) {
+  VESTA_CHECK(inputs.size() == 1 && inputs[0].is_tensor(), type, module.kind(),
+              ": a hook of one tensor was called with ", inputs.size(), " inputs. Write one of `const Values&`.");
+  return inputs[0].tensor();
+}
+
+std::string class_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                    std::free);
+  std::string_view full = status == 0 ? name.get() : type.name();
+  full = full.substr(0, full.find('<'));
+  const size_t colon = full.rfind("::");
+  return std::string(colon == std::string_view::npos ? full : full.substr(colon + 2));
+}
+
+std::string Module::kind() const { return class_name(typeid(*this)); }
+
 std::shared_ptr<Module> Module::clone() const {
-  fail(Cause::not_implemented, kind(), ": expected a module with clone(), got one without. Override clone().");
+  fail(Cause::not_implemented, kind(),
+       ": expected a module with clone(), got one without. Override clone(), or derive ",
+       "from ModuleOf, which has it.");
 }
 
 void Module::check_name(const std::string& name) const {
@@ -214,11 +256,11 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
   }
 }
 
-int Module::register_forward_pre_hook(ForwardPreHook hook) {
+int Module::add_forward_pre_hook(ForwardPreHook hook) {
   pre_hooks_.emplace_back(next_hook_, std::move(hook));
   return next_hook_++;
 }
-int Module::register_forward_hook(ForwardHook hook) {
+int Module::add_forward_hook(ForwardHook hook) {
   hooks_.emplace_back(next_hook_, std::move(hook));
   return next_hook_++;
 }
@@ -256,6 +298,15 @@ void Module::copy_state(const Module& from) {
   }
   for (size_t i = 0; i < buffers_.size(); ++i) copy(buffers_[i].value, from.buffers_[i].value);
   training_ = from.training_;
+}
+
+void Module::copy_tree(const Module& from) {
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  VESTA_CHECK(std::ranges::equal(parameters_, from.parameters_, same) && buffers_.size() == from.buffers_.size() &&
+                  std::ranges::equal(modules_, from.modules_, same),
+              runtime, kind(), ": clone() made a module with other parameters or submodules. Override clone().");
+  copy_state(from);
+  for (size_t i = 0; i < modules_.size(); ++i) modules_[i].second->copy_tree(*from.modules_[i].second);
 }
 
 }  // namespace vesta::nn

@@ -247,6 +247,7 @@ def package() -> str:
     lines += [f"from ._process_settings import {name} as {name}" for name in _process_settings.__all__]
     lines += [f"from ._default_device import {name} as {name}" for name in ("get_default_device", "set_default_device")]
     lines += ["from ._printing import set_printoptions as set_printoptions", "from .random import fork_rng as fork_rng"]
+    lines += ["from ._summary import summary as summary", "from . import adapters as adapters, notebook as notebook"]
     lines += ["from ._C import Number as Number", "newaxis: None"]
     for name, value in sorted(vars(vesta).items()):
         if name.startswith("_") or inspect.ismodule(value) or name in (*vesta._LAZY, "newaxis"):

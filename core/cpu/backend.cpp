@@ -10,6 +10,7 @@
 #include <vesta/core/cpu/copy.h>
 #include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/peaks.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/walker.h>
 #include <vesta/core/ops/activation.h>
@@ -204,6 +205,7 @@ void register_pointwise() {
 void register_backend() {
   static CpuBackend cpu;
   set_backend(DeviceType::cpu, &cpu);
+  profiler::port.measure_peaks = &measure_peaks;
 }
 
 }  // namespace vesta::cpu

@@ -15,7 +15,7 @@ constexpr uint8_t bit(Layer l) { return uint8_t(1u << unsigned(l)); }
 
 /// The thread's settings: layers switched on for every call, layers passed over, and the modes of autograd.
 struct LayerState {
-  uint8_t included = 0;
+  uint8_t included = bit(Layer::profiler);  // Note [Switching the profiler] in op.h
   uint8_t excluded = 0;
   bool grad_enabled = true;     // no_grad() clears it and excludes Layer::autograd
   bool inference = false;       // inference_mode(): new tensors carry no autograd state at all
@@ -24,10 +24,13 @@ struct LayerState {
 /// One per thread, defined once in the core library. Initial-exec: reading it is one instruction.
 extern VESTA_API constinit thread_local LayerState layer_state __attribute__((tls_model("initial-exec")));
 
-/// Runs the rest of the call below `layer` (that layer and those above it are passed over).
+/// Runs the rest of the call below `layer`: that layer and those above it are passed over, except for the profiler,
+/// which sees the ops that an op calls.
 class Below {
  public:
-  explicit Below(Layer l) : saved_(layer_state.excluded) { layer_state.excluded |= uint8_t(0xffu << unsigned(l)); }
+  explicit Below(Layer l) : saved_(layer_state.excluded) {
+    layer_state.excluded |= uint8_t((0xffu << unsigned(l)) & (bit(Layer::profiler) - 1u));
+  }
   ~Below() { layer_state.excluded = saved_; }
   Below(const Below&) = delete;
 

@@ -12,8 +12,15 @@
 // A composite's body, made of other ops, stands in for the kernel of every device, and its autograd bit is not present:
 // the parts record themselves. A kernel that is entered for a device makes the bit present; without a gradient rule of
 // its own the op then decomposes into its body where something records, and runs the kernel where nothing does.
+//
+// Note [Switching the profiler]
+// Every thread's `included` has the profiler's bit from its birth, and no op's `present` has it until a profile begins:
+// then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, those of threads not
+// yet born too, and a call pays nothing while no profile runs. The byte is read plainly by calls that are under way in
+// other threads: each sees the old value or the new one, and either way what it does is right.
 #pragma once
 #include <array>
+#include <atomic>
 #include <bit>
 #include <span>
 
@@ -43,6 +50,12 @@ struct OpBase {
       : schema(&s),
         name(s.name),
         present(uint8_t(bit(Layer::sparse) | (s.differentiable && !has_body ? bit(Layer::autograd) : 0u))) {}
+  /// Lets calls start at the profiler's slot, or at the next one below (Note [Switching the profiler]).
+  void show_profiler(bool on) {
+    const std::atomic_ref<uint8_t> all(present);
+    if (on) all.fetch_or(bit(Layer::profiler), std::memory_order_relaxed);
+    else all.fetch_and(uint8_t(~bit(Layer::profiler)), std::memory_order_relaxed);
+  }
   [[noreturn]] VESTA_API void refuse_layer(Layer l) const;
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
   /// Loads the backend of a device if that was not done; raises where there is none.
@@ -134,12 +147,14 @@ class Op<R(A...)> : public OpBase {
  public:
   using Fn = R (*)(A...);
   using Signature = R(A...);
-  /// A body and a rule of autocast are a Fn each, or nullptr: what is missing shows in the type, because a compiler
-  /// that instruments addresses (UBSan) compares none with null in a constant expression.
-  template <class Body = std::nullptr_t, class Casts = std::nullptr_t>
-  constexpr explicit Op(const Schema& s, Body body = {}, Casts casts = {}) : OpBase(s, !std::is_null_pointer_v<Body>) {
+  /// A body, a rule of autocast and what the profiler runs are a Fn each, or nullptr: what is missing shows in the
+  /// type, because a compiler that instruments addresses (UBSan) compares none with null in a constant expression.
+  template <class Body = std::nullptr_t, class Casts = std::nullptr_t, class Profiled = std::nullptr_t>
+  constexpr explicit Op(const Schema& s, Body body = {}, Casts casts = {}, Profiled profiled = {})
+      : OpBase(s, !std::is_null_pointer_v<Body>) {
     body_ = body;
     kernels_.fill(body);
+    layers_[unsigned(Layer::profiler)] = profiled;  // its bit is not present until a profile begins
     if constexpr (!std::is_null_pointer_v<Casts>) {
       layers_[unsigned(Layer::autocast)] = casts;
       present |= bit(Layer::autocast);
@@ -148,14 +163,15 @@ class Op<R(A...)> : public OpBase {
 
   R operator()(A... a) const {
     uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) & present;
-    if (active) [[unlikely]] {
-      Layer l = Layer(7 - std::countl_zero(active));
-      if (Fn f = layers_[unsigned(l)]) return f(static_cast<A>(a)...);
-      if (!body_) refuse_layer(l);
-      device_of(a...);
-      return body_(static_cast<A>(a)...);
-    }
+    if (active) [[unlikely]]
+      return layer(active, static_cast<A>(a)...);
     return kernel(static_cast<A>(a)...);
+  }
+  /// Goes on with a call that the profiler has seen, without hiding what it calls from the profiler.
+  R below_profiler(A... a) const {
+    const uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) &
+                           present & uint8_t(bit(Layer::profiler) - 1);
+    return active ? layer(active, static_cast<A>(a)...) : kernel(static_cast<A>(a)...);
   }
   /// Calls the kernel of the operands' device, below every layer.
   R kernel(A... a) const {
@@ -184,6 +200,15 @@ class Op<R(A...)> : public OpBase {
  private:
   // A pointwise op (it has an Out) checks its operands itself and has one kernel for all devices.
   static constexpr bool kPointwise = (std::is_same_v<A, Out> || ...);
+
+  /// Calls the highest of the active layers.
+  [[gnu::always_inline]] inline R layer(uint8_t active, A... a) const {
+    Layer l = Layer(7 - std::countl_zero(active));
+    if (Fn f = layers_[unsigned(l)]) return f(static_cast<A>(a)...);
+    if (!body_) refuse_layer(l);
+    device_of(a...);
+    return body_(static_cast<A>(a)...);
+  }
 
   DeviceType device_of(const std::remove_cvref_t<A>&... a) const {
     if constexpr (kPointwise) {

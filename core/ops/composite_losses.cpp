@@ -137,6 +137,7 @@ Tensor nll_loss_composite(const Tensor& input, const Tensor& target, MaybeTensor
   check_floating(input, "nll_loss");
   ClassRows rows(input, target, "nll_loss");
   check_class_target(rows.input, rows.target, weight, "nll_loss");
+  rows.target = rows.target.to(DType::int64);  // of uint8 too, as cross_entropy has them
   Tensor counted = ne(rows.target, ignore_index);
   Tensor classes = where(counted, rows.target, wrapped(int64_t(0)));
   const bool on_host = classes.device().type == DeviceType::cpu;  // elsewhere the gather below reports, without a wait

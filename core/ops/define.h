@@ -9,6 +9,7 @@
 // runs when the library is loaded.
 #pragma once
 #include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/dispatch/profiled_call.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/pointwise_traits.h>
@@ -102,6 +103,11 @@ constexpr auto casts_of(const Op<R(A...)>*) {
   if constexpr (schema.on_cpu == autocast::Rule::none && schema.on_cuda == autocast::Rule::none) return nullptr;
   else return &autocast::casting::call<op, R, A...>;
 }
+/// Returns what stands in the profiler's slot of `op`.
+template <auto& op, class R, class... A>
+constexpr auto profiled(const Op<R(A...)>*) {
+  return &profiler::call<op, R, A...>;
+}
 /// Returns the body of a composite; null for an op with kernels. `address` is not instantiated for those.
 template <bool composite, class Fn>
 constexpr auto body_of(auto address) {
@@ -155,10 +161,10 @@ constexpr auto body_of(auto address) {
       schemas::name,                                                                                                   \
       traits::describe<def::Struct, traits::Arity<Signature<decltype(sig::name::call)>>::inputs,                       \
                        traits::Arity<Signature<decltype(sig::name::call)>>::params>(schemas::name),                    \
-      pointwise_kernel<name>(&name), casts_of<name, schemas::name>(&name));
+      pointwise_kernel<name>(&name), casts_of<name, schemas::name>(&name), profiled<name>(&name));
 #define VESTA_DEFINE_OBJECT(object, body)                                      \
   constinit Op<Signature<decltype(sig::object::call)>> object(                 \
-      schemas::object, body, casts_of<object, schemas::object>(&object));
+      schemas::object, body, casts_of<object, schemas::object>(&object), profiled<object>(&object));
 #define VESTA_DEFINE_OP(R, object, ...)                                                             \
   VESTA_DEFINE_OBJECT(object, (body_of<schemas::object.composite, decltype(object)::Fn>([](auto on) { \
                         if constexpr (on.value) return &object##_composite;                         \

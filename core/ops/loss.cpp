@@ -1,5 +1,8 @@
 #include <vesta/core/ops/loss.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/loss.h>
@@ -8,9 +11,25 @@ namespace vesta {
 
 VESTA_DEFINE_OPS(VESTA_OPS_LOSS)
 
+namespace {
+
+/// Returns what to write instead of a target of a wrong shape.
+const char* advice_on_target(const Tensor& input, const Tensor& target, std::string_view op) {
+  if (input.dim() != 2) return "";
+  if (std::ranges::equal(input.sizes(), target.sizes()) && input.sizes()[1] != 1) {
+    return op == "cross_entropy" ? " Class probabilities must be of a floating-point dtype: use target.float()."
+                                 : " For one-hot targets use target.argmax(1).";
+  }
+  bool column = target.dim() == 2 && target.sizes()[1] == 1 && target.sizes()[0] == input.sizes()[0];
+  return column ? " Use target.squeeze(1)." : "";
+}
+
+}  // namespace
+
 void check_class_target(const Tensor& input, const Tensor& target, const Tensor& weight, const char* op) {
   VESTA_CHECK(input.dim() == 2 && target.dim() == 1 && input.sizes()[0] == target.sizes()[0], value, op,
-              ": Expected input [N, C] and target [N], got ", input.sizes(), " and ", target.sizes(), ".");
+              ": Expected input [N, C] and target [N], got ", input.sizes(), " and ", target.sizes(), " of dtype ",
+              target.dtype(), ".", advice_on_target(input, target, op));
   VESTA_CHECK(target.dtype() == DType::int64 || target.dtype() == DType::uint8, type, op,
               ": expected target of int64 class numbers, got ", target.dtype(), ". Use target.long().");
   if (!weight.defined()) return;

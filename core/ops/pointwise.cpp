@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include <vesta/core/backend.h>
 #include <vesta/core/ops/copy.h>
@@ -20,6 +21,12 @@ namespace {
 // Below this a call runs its loop at once on the calling thread: no plan, no device port. Tuned with
 // benchmarks/compare_torch.py (small ops).
 constexpr int64_t kDirect = 2048;
+
+/// Returns which operator to write instead of one that bool does not have.
+const char* instead_of_bool(std::string_view op) {
+  if (op == "sub" || op == "rsub") return " Use the ^ operator or logical_xor() for bool tensors.";
+  return op == "neg" ? " Use the ~ operator or logical_not() for bool tensors." : "";
+}
 
 std::string accepted(DTypeSet s) {
   std::string r;
@@ -226,7 +233,7 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
     }
   }
   VESTA_CHECK(info.accepts.has(compute), type, info.name, ": expected a dtype of ", accepted(info.accepts), ", got ",
-              promoted, ".");
+              promoted, ".", promoted == DType::bool_ ? instead_of_bool(info.name) : "");
   VESTA_CHECK(out.kind != Out::inplace || info.result != Result::real || !is_complex(compute), type, "In-place ",
               info.name, " is not supported for complex tensors: its result is real. Use ", info.name, "().");
   call.find_device();

@@ -50,9 +50,10 @@ struct PointwiseInfo {
 template <class Signature>
 struct PointwiseOp : Op<Signature> {
   PointwiseInfo info;
-  template <class Casts>
-  constexpr PointwiseOp(const Schema& s, const PointwiseInfo& i, typename Op<Signature>::Fn kernel, Casts casts)
-      : Op<Signature>(s, nullptr, casts), info(i) {
+  template <class Casts, class Profiled = std::nullptr_t>
+  constexpr PointwiseOp(const Schema& s, const PointwiseInfo& i, typename Op<Signature>::Fn kernel, Casts casts,
+                        Profiled profiled = {})
+      : Op<Signature>(s, nullptr, casts, profiled), info(i) {
     this->set_kernel(kernel);
   }
 };

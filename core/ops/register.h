@@ -10,6 +10,7 @@ void register_factory_ops();
 void register_index_ops();
 void register_resample_ops();
 void register_sparse_ops();
+void register_profiled_ops();
 
 /// Registers all of the above.
 inline void register_ops() {
@@ -19,6 +20,7 @@ inline void register_ops() {
   register_index_ops();
   register_resample_ops();
   register_sparse_ops();
+  register_profiled_ops();
 }
 
 }  // namespace vesta

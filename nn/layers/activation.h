@@ -1,81 +1,194 @@
-// Activations, dropout and losses as modules.
+// Activations: functions of each element, or of the elements of a dimension, as modules.
 #pragma once
-#include <vesta/nn/module.h>
+#include <vesta/nn/layer.h>
 
 namespace vesta::nn {
 
-/// Defines a module without arguments over an op.
-#define VESTA_ACTIVATION(Name, op)                                                             \
-  class VESTA_API Name : public Module {                                                       \
-   public:                                                                                     \
-    Tensor forward(const Tensor& input) override { return vesta::op(input); }                  \
-    std::string kind() const override { return #Name; }                                        \
-    std::shared_ptr<Module> clone() const override { return copy_of(*this); }                  \
+namespace detail {
+/// Applies a pointwise op, in place where that is asked for.
+template <class Tag, class... A>
+Tensor activate(bool inplace, const Tensor& input, const A&... parameters) {
+  if (!inplace) return ops::Invoke<Tag>::run(input, parameters...);
+  ops::Invoke<Tag>::inplace(input, parameters...);
+  return input;
+}
+}  // namespace detail
+
+/// The options of activations without parameters: `inplace` writes the result into the input.
+struct ActivationOptions {
+  bool inplace = false;
+  VESTA_FIELDS(inplace)
+  static constexpr std::string_view shown = "[inplace={inplace}]";
+};
+struct QuietActivationOptions {  // of layers whose repr says nothing about it
+  bool inplace = false;
+  VESTA_FIELDS(inplace)
+  static constexpr std::string_view shown = "";
+};
+
+/// Defines a module over an op of one tensor.
+#define VESTA_FUNCTION_LAYER(Name, function)                                                   \
+  struct VESTA_API Name : Layer<Name> {                                                        \
+    Tensor forward(const Tensor& input) override { return vesta::function(input); }            \
   }
-VESTA_ACTIVATION(ReLU, relu);
-VESTA_ACTIVATION(Tanh, tanh);
-VESTA_ACTIVATION(Sigmoid, sigmoid);
-VESTA_ACTIVATION(LogSigmoid, logsigmoid);
+VESTA_FUNCTION_LAYER(Tanh, tanh);
+VESTA_FUNCTION_LAYER(Sigmoid, sigmoid);
+VESTA_FUNCTION_LAYER(LogSigmoid, logsigmoid);
+VESTA_FUNCTION_LAYER(Softsign, softsign);
+VESTA_FUNCTION_LAYER(Tanhshrink, tanhshrink);
+#undef VESTA_FUNCTION_LAYER
+
+/// Defines a module over a pointwise op that may run in place; what follows the op are its parameters.
+#define VESTA_ACTIVATION(Name, OptionsOfIt, op, ...)                                                          \
+  struct VESTA_API Name : Layer<Name, OptionsOfIt> {                                                          \
+    using Layer::Layer;                                                                                       \
+    Tensor forward(const Tensor& input) override {                                                            \
+      return detail::activate<ops::tag::op>(options.inplace, input __VA_OPT__(, ) __VA_ARGS__);               \
+    }                                                                                                         \
+  }
+VESTA_ACTIVATION(ReLU, ActivationOptions, relu);
+VESTA_ACTIVATION(SELU, ActivationOptions, selu);
+VESTA_ACTIVATION(SiLU, ActivationOptions, silu);
+VESTA_ACTIVATION(Mish, ActivationOptions, mish);
+VESTA_ACTIVATION(ReLU6, ActivationOptions, hardtanh, 0.0, 6.0);
+VESTA_ACTIVATION(Hardswish, QuietActivationOptions, hardswish);
+VESTA_ACTIVATION(Hardsigmoid, QuietActivationOptions, hardsigmoid);
+
+struct ELUOptions {
+  double alpha = 1;
+  bool inplace = false;
+  VESTA_FIELDS(alpha, inplace)
+  static constexpr std::string_view shown = "alpha={alpha}[, inplace={inplace}]";
+};
+VESTA_ACTIVATION(ELU, ELUOptions, elu, options.alpha, 1.0, 1.0);
+using CELUOptions = ELUOptions;
+VESTA_ACTIVATION(CELU, CELUOptions, celu, options.alpha);
+
+struct LeakyReLUOptions {
+  double negative_slope = 0.01;
+  bool inplace = false;
+  VESTA_FIELDS(negative_slope, inplace)
+  static constexpr std::string_view shown = "negative_slope={negative_slope}[, inplace={inplace}]";
+};
+VESTA_ACTIVATION(LeakyReLU, LeakyReLUOptions, leaky_relu, options.negative_slope);
+
+struct HardtanhOptions {
+  double min_val = -1, max_val = 1;
+  bool inplace = false;
+  VESTA_FIELDS(min_val, max_val, inplace)
+  static constexpr std::string_view shown = "min_val={min_val}, max_val={max_val}[, inplace={inplace}]";
+};
+VESTA_ACTIVATION(Hardtanh, HardtanhOptions, hardtanh, options.min_val, options.max_val);
+
+struct ThresholdOptions {
+  double threshold, value;
+  bool inplace = false;
+  VESTA_FIELDS(threshold, value, inplace)
+  static constexpr std::string_view shown = "threshold={threshold}, value={value}[, inplace={inplace}]";
+};
+VESTA_ACTIVATION(Threshold, ThresholdOptions, threshold, options.threshold, options.value);
 #undef VESTA_ACTIVATION
 
 struct SoftplusOptions {
   double beta = 1, threshold = 20;
+  VESTA_FIELDS(beta, threshold)
 };
 /// The module log(1 + e ** (beta * x)) / beta, elementwise; x itself where beta * x > threshold.
-class VESTA_API Softplus : public Module {
- public:
-  explicit Softplus(SoftplusOptions o = {}) : options(o) {}
+struct VESTA_API Softplus : Layer<Softplus, SoftplusOptions> {
+  using Layer::Layer;
   Tensor forward(const Tensor& input) override { return softplus(input, options.beta, options.threshold); }
-  std::string kind() const override { return "Softplus"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override { return copy_of(*this, options); }
-  const SoftplusOptions options;
 };
 
-/// The module that zeroes elements with probability p while training and scales the rest by 1 / (1 - p).
-class VESTA_API Dropout : public Module {
- public:
-  explicit Dropout(double p = 0.5);
-  Tensor forward(const Tensor& input) override { return dropout(input, p, is_training()); }
-  std::string kind() const override { return "Dropout"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override;
-  const double p;
+struct GELUOptions {
+  std::string approximate = "none";
+  VESTA_FIELDS(approximate)
+};
+/// The module x * P(X <= x) of a standard normal X (Hendrycks and Gimpel 2016), or its approximation by "tanh".
+struct VESTA_API GELU : Layer<GELU, GELUOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return gelu(input, options.approximate); }
 };
 
-struct CrossEntropyLossOptions {
-  Tensor weight = {};
-  int64_t ignore_index = -100;
-  std::string reduction = "mean";
-  double label_smoothing = 0;
+struct ShrinkOptions {
+  double lambd = 0.5;
+  VESTA_FIELDS(lambd)
+  static constexpr std::string_view shown = "{lambd}";
 };
-/// The cross-entropy of logits [N, C] (or [C], [N, C, d1, ...]) against class numbers or probabilities.
-class VESTA_API CrossEntropyLoss : public Module {
- public:
-  explicit CrossEntropyLoss(CrossEntropyLossOptions options = {});
-  using Module::forward;
-  Tensor forward(const Tensor& input, const Tensor& target);
-  Tensor operator()(const Tensor& input, const Tensor& target) { return forward(input, target); }
-  std::string kind() const override { return "CrossEntropyLoss"; }
-  std::shared_ptr<Module> clone() const override;
-  const CrossEntropyLossOptions options;
+/// The module that zeroes what lies in [-lambd, lambd].
+struct VESTA_API Hardshrink : Layer<Hardshrink, ShrinkOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return hardshrink(input, options.lambd); }
+};
+/// The module that moves values towards 0 by lambd, and zeroes what lies in [-lambd, lambd].
+struct VESTA_API Softshrink : Layer<Softshrink, ShrinkOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return softshrink(input, options.lambd); }
 };
 
-struct BCEWithLogitsLossOptions {
-  Tensor weight = {};
-  std::string reduction = "mean";
-  Tensor pos_weight = {};
+struct GLUOptions {
+  int64_t dim = -1;
+  VESTA_FIELDS(dim)
 };
-/// The binary cross-entropy of logits against probabilities of the same shape.
-class VESTA_API BCEWithLogitsLoss : public Module {
- public:
-  explicit BCEWithLogitsLoss(BCEWithLogitsLossOptions options = {});
-  using Module::forward;
-  Tensor forward(const Tensor& input, const Tensor& target);
-  Tensor operator()(const Tensor& input, const Tensor& target) { return forward(input, target); }
-  std::string kind() const override { return "BCEWithLogitsLoss"; }
-  std::shared_ptr<Module> clone() const override;
-  const BCEWithLogitsLossOptions options;
+/// The module a * sigmoid(b) of the halves a and b of a dimension (Dauphin et al. 2017).
+struct VESTA_API GLU : Layer<GLU, GLUOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return glu(input, options.dim); }
+};
+
+struct SoftmaxOptions {
+  MaybeInt dim = {};  // none: 0 for inputs of 0, 1 or 3 dimensions, else 1
+  VESTA_FIELDS(dim)
+  /// Returns the dimension for this input.
+  int64_t dim_of(const Tensor& input) const {
+    return dim.value_or(input.dim() == 0 || input.dim() == 1 || input.dim() == 3 ? 0 : 1);
+  }
+};
+/// The module e ** x, divided by its sum along a dimension.
+struct VESTA_API Softmax : Layer<Softmax, SoftmaxOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return softmax(input, options.dim_of(input)); }
+};
+/// The module softmax(-x).
+struct VESTA_API Softmin : Layer<Softmin, SoftmaxOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return softmax(neg(input), options.dim_of(input)); }
+};
+/// The module log(softmax(x)).
+struct VESTA_API LogSoftmax : Layer<LogSoftmax, SoftmaxOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return log_softmax(input, options.dim_of(input)); }
+};
+/// The module that applies softmax to the channels of images [N, C, H, W] or [C, H, W].
+struct VESTA_API Softmax2d : Layer<Softmax2d> {
+  Tensor forward(const Tensor& input) override;
+};
+
+struct RReLUOptions {
+  double lower = 1.0 / 8, upper = 1.0 / 3;
+  bool inplace = false;
+  VESTA_FIELDS(lower, upper, inplace)
+  static constexpr std::string_view shown = "lower={lower}, upper={upper}[, inplace={inplace}]";
+};
+/// The module that multiplies what is negative by a draw from U(lower, upper) while training, by their mean otherwise
+/// (Xu et al. 2015).
+struct VESTA_API RReLU : Layer<RReLU, RReLUOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override;
+};
+
+struct PReLUOptions {
+  int64_t num_parameters = 1;
+  double init = 0.25;
+  DType dtype = DType::float32;
+  VESTA_FIELDS(num_parameters, init)
+  static constexpr std::string_view shown = "num_parameters={num_parameters}";
+};
+/// The module that multiplies what is negative by a parameter `weight` [num_parameters], one for all channels or one
+/// for each (He et al. 2015).
+struct VESTA_API PReLU : Layer<PReLU, PReLUOptions> {
+  explicit PReLU(Options o = {});
+  Tensor forward(const Tensor& input) override { return prelu(input, weight); }
+  Tensor weight;
 };
 
 }  // namespace vesta::nn

@@ -3,95 +3,121 @@
 #include <cmath>
 
 #include <vesta/nn/init.h>
-#include <vesta/nn/python_repr.h>
 
-namespace vesta::nn {
+namespace vesta::nn::detail {
 namespace {
 
-std::string tuple(const Pair& p) { return text("(", p.v[0], ", ", p.v[1], ")"); }
-/// Prints one number if both are equal, as a Python layer that was given one number does.
-std::string number(const Pair& p) { return p.v[0] == p.v[1] ? text(p.v[0]) : tuple(p); }
-bool is(const Pair& p, int64_t both) { return p.v[0] == both && p.v[1] == both; }
+template <class Options>
+inline constexpr bool is_transposed = requires(Options o) { o.output_padding; };
+
+template <size_t n>
+void check_padding(const std::string& op, const ConvOptions<n>& o) {
+  const std::string& word = o.padding.word;
+  VESTA_CHECK(word.empty() || word == "same" || word == "valid", value, op, ": Invalid padding string '", word,
+              "', should be 'same' or 'valid'.");
+  VESTA_CHECK(word != "same" || o.stride == Ints<n>(1), value, op,
+              ": padding='same' is not supported for strided convolutions.");
+  const std::string& mode = o.padding_mode;
+  VESTA_CHECK(mode == "zeros" || mode == "reflect" || mode == "replicate" || mode == "circular", value, op,
+              ": padding_mode must be 'zeros', 'reflect', 'replicate' or 'circular', but got '", mode, "'.");
+}
+template <size_t n>
+void check_padding(const std::string&, const ConvTransposeOptions<n>&) {}
+
+/// Returns the padding of every side in the order of pad(): the last dimension first.
+template <size_t n>
+Dims all_sides(const ConvOptions<n>& o) {
+  Dims sides;
+  for (size_t d = n; d-- > 0;) {
+    const int64_t same = o.dilation.v[d] * (o.kernel_size.v[d] - 1);
+    const int64_t before = o.padding.word == "same" ? same / 2 : o.padding.amount.v[d];
+    sides.push_back(before);
+    sides.push_back(o.padding.word == "same" ? same - before : before);
+  }
+  return sides;
+}
+
+template <size_t n, class Padding>
+Tensor convolution(const Tensor& x, const Tensor& w, const Tensor& b, const ConvOptions<n>& o, const Padding& padding) {
+  if constexpr (n == 1) return conv1d(x, w, b, o.stride, padding, o.dilation, o.groups);
+  else if constexpr (n == 2) return conv2d(x, w, b, o.stride, padding, o.dilation, o.groups);
+  else return conv3d(x, w, b, o.stride, padding, o.dilation, o.groups);
+}
+
+/// Returns the padding of the output that gives `wanted`, with or without batch and channels.
+template <size_t n>
+Ints<n> output_padding(const Tensor& input, const ConvTransposeOptions<n>& o, const std::vector<int64_t>& wanted) {
+  const auto lead = size_t(input.dim()) - n;
+  VESTA_CHECK(wanted.size() == n || wanted.size() == n + lead, value, "ConvTranspose", n, "d: for ", input.dim(),
+              "D input, output_size must have ", n, " or ", n + lead, " elements (got ", wanted.size(), ").");
+  Ints<n> extra;
+  for (size_t d = 0; d < n; ++d) {
+    const int64_t size = wanted[wanted.size() - n + d];
+    const int64_t least = (input.size(int64_t(d + lead)) - 1) * o.stride.v[d] - 2 * o.padding.v[d] +
+                          o.dilation.v[d] * (o.kernel_size.v[d] - 1) + 1;
+    VESTA_CHECK(size >= least && size < least + o.stride.v[d], value, "ConvTranspose", n,
+                "d: requested an output size of ", IntSpan(wanted), ", but valid sizes of dimension ", d,
+                " range from ", least, " to ", least + o.stride.v[d] - 1, ".");
+    extra.v[d] = size - least;
+  }
+  return extra;
+}
 
 }  // namespace
 
-Conv2d::Conv2d(Conv2dOptions o) : options(o) {
-  VESTA_CHECK(o.groups > 0, value, "Conv2d: groups must be a positive integer, got ", o.groups, ".");
-  VESTA_CHECK(o.in_channels % o.groups == 0, value, "Conv2d: in_channels must be divisible by groups, got ",
+template <class Options>
+std::pair<Tensor, Tensor> make_convolution(Module& module, const std::string& op, const Options& o) {
+  VESTA_CHECK(o.groups > 0, value, op, ": groups must be a positive integer, got ", o.groups, ".");
+  VESTA_CHECK(o.in_channels % o.groups == 0, value, op, ": in_channels must be divisible by groups, got ",
               o.in_channels, " and ", o.groups, ".");
-  VESTA_CHECK(o.out_channels % o.groups == 0, value, "Conv2d: out_channels must be divisible by groups, got ",
+  VESTA_CHECK(o.out_channels % o.groups == 0, value, op, ": out_channels must be divisible by groups, got ",
               o.out_channels, " and ", o.groups, ".");
-  const auto& k = o.kernel_size.v;
-  weight = register_parameter("weight", empty({o.out_channels, o.in_channels / o.groups, k[0], k[1]}, o.dtype));
-  bias = register_parameter("bias", o.bias ? empty({o.out_channels}, o.dtype) : Tensor());
-  reset_parameters();
+  check_padding(op, o);
+  constexpr bool transposed = is_transposed<Options>;
+  Dims sizes{transposed ? o.in_channels : o.out_channels, (transposed ? o.out_channels : o.in_channels) / o.groups};
+  for (int64_t k : o.kernel_size.v) sizes.push_back(k);
+  Tensor weight = module.register_parameter("weight", empty(sizes, o.dtype));
+  Tensor bias = module.register_parameter("bias", o.bias ? empty({o.out_channels}, o.dtype) : Tensor());
+  reset_convolution(weight, bias);
+  return {weight, bias};
 }
 
-void Conv2d::reset_parameters() {
+void reset_convolution(const Tensor& weight, const Tensor& bias) {
   init::kaiming_uniform_(weight, std::sqrt(5.0));
   if (!bias.defined()) return;
   auto [in, out] = init::fans(weight);
   if (in == 0) return;
-  double bound = 1 / std::sqrt(double(in));
+  const double bound = 1 / std::sqrt(double(in));
   init::uniform_(bias, -bound, bound);
 }
 
-Tensor Conv2d::forward(const Tensor& input) {
-  return conv2d(input, weight, bias, options.stride, options.padding, options.dilation, options.groups);
-}
-
-std::string Conv2d::extra_repr() const {
-  std::string s = text(options.in_channels, ", ", options.out_channels, ", kernel_size=", tuple(options.kernel_size),
-                       ", stride=", tuple(options.stride));
-  if (!is(options.padding, 0)) s += ", padding=" + tuple(options.padding);
-  if (!is(options.dilation, 1)) s += ", dilation=" + tuple(options.dilation);
-  if (options.groups != 1) s += text(", groups=", options.groups);
-  if (!options.bias) s += ", bias=False";
-  return s;
-}
-
-std::shared_ptr<Module> Conv2d::clone() const { return copy_of(*this, options); }
-
-Tensor MaxPool2d::forward(const Tensor& input) {
-  return max_pool2d(input, options.kernel_size, options.stride.value_or(options.kernel_size), options.padding,
-                    options.dilation, options.ceil_mode);
-}
-
-std::string MaxPool2d::extra_repr() const {
-  return text("kernel_size=", number(options.kernel_size),
-              ", stride=", number(options.stride.value_or(options.kernel_size)), ", padding=", number(options.padding),
-              ", dilation=", number(options.dilation), ", ceil_mode=", python_repr(options.ceil_mode));
-}
-
-BatchNorm2d::BatchNorm2d(BatchNorm2dOptions o) : options(o) {
-  const IntList sizes(options.num_features);
-  weight = register_parameter("weight", o.affine ? ones(sizes, o.dtype) : Tensor());
-  bias = register_parameter("bias", o.affine && o.bias ? zeros(sizes, o.dtype) : Tensor());
-  const bool track = o.track_running_stats;
-  running_mean = register_buffer("running_mean", track ? zeros(sizes, o.dtype) : Tensor());
-  running_var = register_buffer("running_var", track ? ones(sizes, o.dtype) : Tensor());
-  num_batches_tracked = register_buffer("num_batches_tracked", track ? zeros(IntList(), DType::int64) : Tensor());
-}
-
-Tensor BatchNorm2d::forward(const Tensor& input) {
-  VESTA_CHECK(input.dim() == 4, value, "BatchNorm2d: expected 4D input (got ", input.dim(), "D input).");
-  double momentum = options.momentum.value_or(0);
-  if (is_training() && num_batches_tracked.defined()) {
-    NoGrad off;
-    num_batches_tracked.add_(1);
-    if (!options.momentum) momentum = 1.0 / double(num_batches_tracked.item<int64_t>());
+template <size_t n>
+Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, const ConvOptions<n>& o) {
+  if (o.padding_mode != "zeros") {
+    return convolution(pad(input, all_sides(o), o.padding_mode), weight, bias, o, IntList(IntSpan(Ints<n>(0).v)));
   }
-  return batch_norm(input, running_mean, running_var, weight, bias, is_training() || !running_mean.defined(), momentum,
-                    options.eps);
+  if (!o.padding.word.empty()) return convolution(input, weight, bias, o, Word(o.padding.word));
+  return convolution(input, weight, bias, o, IntList(o.padding.amount));
 }
 
-std::string BatchNorm2d::extra_repr() const {
-  return text(options.num_features, ", eps=", python_repr(options.eps),
-              ", momentum=", options.momentum ? python_repr(*options.momentum) : "None",
-              ", affine=", python_repr(options.affine), ", bias=", python_repr(bias.defined()),
-              ", track_running_stats=", python_repr(options.track_running_stats));
+template <size_t n>
+Tensor convolved(const Tensor& x, const Tensor& w, const Tensor& b, const ConvTransposeOptions<n>& o,
+                 const std::optional<std::vector<int64_t>>& output_size) {
+  const Ints<n> extra = output_size ? output_padding(x, o, *output_size) : o.output_padding;
+  if constexpr (n == 1) return conv_transpose1d(x, w, b, o.stride, o.padding, extra, o.groups, o.dilation);
+  else if constexpr (n == 2) return conv_transpose2d(x, w, b, o.stride, o.padding, extra, o.groups, o.dilation);
+  else return conv_transpose3d(x, w, b, o.stride, o.padding, extra, o.groups, o.dilation);
 }
 
-std::shared_ptr<Module> BatchNorm2d::clone() const { return copy_of(*this, options); }
+#define VESTA_INSTANTIATE(n)                                                                                          \
+  template VESTA_API std::pair<Tensor, Tensor> make_convolution(Module&, const std::string&, const ConvOptions<n>&); \
+  template VESTA_API std::pair<Tensor, Tensor> make_convolution(Module&, const std::string&,                         \
+                                                                const ConvTransposeOptions<n>&);                     \
+  template VESTA_API Tensor convolved(const Tensor&, const Tensor&, const Tensor&, const ConvOptions<n>&);           \
+  template VESTA_API Tensor convolved(const Tensor&, const Tensor&, const Tensor&, const ConvTransposeOptions<n>&,   \
+                                      const std::optional<std::vector<int64_t>>&)
+VESTA_INSTANTIATE(1);
+VESTA_INSTANTIATE(2);
+VESTA_INSTANTIATE(3);
 
-}  // namespace vesta::nn
+}  // namespace vesta::nn::detail

@@ -1,82 +1,116 @@
-// Convolution, pooling and batch normalisation over images [N, C, H, W].
+// Convolutions and their transposes over [N, C, L], [N, C, H, W] and [N, C, D, H, W], or without N.
 #pragma once
-#include <array>
-
-#include <vesta/nn/module.h>
+#include <vesta/nn/layer.h>
 
 namespace vesta::nn {
 
-/// One number for both dimensions, or one for each.
-struct Pair {
-  std::array<int64_t, 2> v{};
-  Pair(int64_t both) : v{both, both} {}
-  Pair(int64_t height, int64_t width) : v{height, width} {}
-  operator IntList() const { return IntSpan(v); }
+/// The padding of a convolution: values on each side, or "same" or "valid".
+template <size_t n>
+struct ConvPadding {
+  Ints<n> amount;
+  std::string word;
+  ConvPadding() = default;
+  template <std::integral I>
+  ConvPadding(I all) : amount(all) {}
+  ConvPadding(Ints<n> each) : amount(each) {}
+  ConvPadding(const char* name) : word(name) {}
+  ConvPadding(std::string name) : word(std::move(name)) {}
+  template <std::convertible_to<int64_t>... I>
+    requires(sizeof...(I) == n && n > 1)
+  ConvPadding(I... each) : amount(each...) {}
+  bool operator==(const ConvPadding&) const = default;
 };
+template <size_t n>
+detail::Shown shown(const ConvPadding<n>& p) {
+  return p.word.empty() ? shown(p.amount) : detail::Shown(p.word);
+}
 
-struct Conv2dOptions {
+template <size_t n>
+struct ConvOptions {
   int64_t in_channels, out_channels;
-  Pair kernel_size;
-  Pair stride = 1, padding = 0, dilation = 1;
+  Ints<n> kernel_size;
+  Ints<n> stride = 1;
+  ConvPadding<n> padding = 0;
+  Ints<n> dilation = 1;
   int64_t groups = 1;
   bool bias = true;
+  std::string padding_mode = "zeros";  // "reflect", "replicate" or "circular"
   DType dtype = DType::float32;
+  VESTA_FIELDS(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode)
+  static constexpr std::string_view shown =
+      "{in_channels}, {out_channels}, kernel_size={*kernel_size}, stride={*stride}[, padding={*padding}]"
+      "[, dilation={*dilation}][, groups={groups}][, bias={bias}][, padding_mode={padding_mode}]";
 };
-/// The cross-correlation of [N, in_channels, H, W] (or without N) with weight [out_channels, in_channels / groups, kh,
-/// kw].
-class VESTA_API Conv2d : public Module {
+
+template <size_t n>
+struct ConvTransposeOptions {
+  int64_t in_channels, out_channels;
+  Ints<n> kernel_size;
+  Ints<n> stride = 1, padding = 0, output_padding = 0;
+  int64_t groups = 1;
+  bool bias = true;
+  Ints<n> dilation = 1;
+  DType dtype = DType::float32;
+  VESTA_FIELDS(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation)
+  static constexpr std::string_view shown =
+      "{in_channels}, {out_channels}, kernel_size={*kernel_size}, stride={*stride}[, padding={*padding}]"
+      "[, dilation={*dilation}][, output_padding={*output_padding}][, groups={groups}][, bias={bias}]";
+};
+
+namespace detail {
+/// Checks the options of a convolution named `op` and makes its weight and bias; draws them as reset_convolution does.
+template <class Options>
+std::pair<Tensor, Tensor> make_convolution(Module& module, const std::string& op, const Options& options);
+/// Draws weight and bias from U(-b, b), b = 1 / sqrt(values that a sum of the weight takes).
+VESTA_API void reset_convolution(const Tensor& weight, const Tensor& bias);
+template <size_t n>
+Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, const ConvOptions<n>& options);
+template <size_t n>
+Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, const ConvTransposeOptions<n>& options,
+                 const std::optional<std::vector<int64_t>>& output_size);
+}  // namespace detail
+
+/// The cross-correlation with `weight` [out_channels, in_channels / groups, *kernel_size], plus `bias` [out_channels].
+template <class Self, size_t n>
+class VESTA_API ConvNd : public Layer<Self, ConvOptions<n>> {
  public:
-  explicit Conv2d(Conv2dOptions options);
-  Conv2d(int64_t in_channels, int64_t out_channels, Pair kernel_size)
-      : Conv2d(Conv2dOptions{in_channels, out_channels, kernel_size}) {}
-  Tensor forward(const Tensor& input) override;
-  std::string kind() const override { return "Conv2d"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override;
-  /// Draws weight and bias from U(-b, b), b = 1 / sqrt(fan_in).
-  void reset_parameters();
-  const Conv2dOptions options;
+  using Options = ConvOptions<n>;
+  VESTA_LAYER_CONSTRUCTORS(ConvNd)
+  Tensor forward(const Tensor& input) override { return detail::convolved(input, weight, bias, this->options); }
+  void reset_parameters() { detail::reset_convolution(weight, bias); }
   Tensor weight, bias;
 };
+template <class Self, size_t n>
+ConvNd<Self, n>::ConvNd(Options o) : Layer<Self, Options>(std::move(o)) {
+  std::tie(weight, bias) = detail::make_convolution(*this, Self::name(), this->options);
+}
 
-struct MaxPool2dOptions {
-  Pair kernel_size;
-  std::optional<Pair> stride = {};  // kernel_size
-  Pair padding = 0, dilation = 1;
-  bool ceil_mode = false;
-};
-/// The largest value of each window.
-class VESTA_API MaxPool2d : public Module {
+/// The gradient of a convolution with respect to its input, as a layer: `weight` [in_channels, out_channels / groups,
+/// *kernel_size]. `output_size` chooses among the sizes that give the same input.
+template <class Self, size_t n>
+class VESTA_API ConvTransposeNd : public Layer<Self, ConvTransposeOptions<n>> {
  public:
-  explicit MaxPool2d(MaxPool2dOptions o) : options(o) {}
-  explicit MaxPool2d(Pair kernel_size) : MaxPool2d(MaxPool2dOptions{kernel_size}) {}
-  Tensor forward(const Tensor& input) override;
-  std::string kind() const override { return "MaxPool2d"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override { return copy_of(*this, options); }
-  const MaxPool2dOptions options;
+  using Options = ConvTransposeOptions<n>;
+  VESTA_LAYER_CONSTRUCTORS(ConvTransposeNd)
+  Tensor forward(const Tensor& input, const std::optional<std::vector<int64_t>>& output_size = {}) {
+    return detail::convolved(input, weight, bias, this->options, output_size);
+  }
+  void reset_parameters() { detail::reset_convolution(weight, bias); }
+  Tensor weight, bias;
 };
+template <class Self, size_t n>
+ConvTransposeNd<Self, n>::ConvTransposeNd(Options o) : Layer<Self, Options>(std::move(o)) {
+  std::tie(weight, bias) = detail::make_convolution(*this, Self::name(), this->options);
+}
 
-struct BatchNorm2dOptions {
-  int64_t num_features;
-  double eps = 1e-5;
-  std::optional<double> momentum = 0.1;  // none: cumulative average
-  bool affine = true, track_running_stats = true;
-  bool bias = true;  // with affine: whether a bias is learnt beside the weight
-  DType dtype = DType::float32;
-};
-/// The normalisation of each channel by the statistics of the batch (training) or the running ones (Ioffe and Szegedy
-/// 2015).
-class VESTA_API BatchNorm2d : public Module {
- public:
-  explicit BatchNorm2d(BatchNorm2dOptions options);
-  explicit BatchNorm2d(int64_t num_features) : BatchNorm2d(BatchNorm2dOptions{num_features}) {}
-  Tensor forward(const Tensor& input) override;
-  std::string kind() const override { return "BatchNorm2d"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override;
-  const BatchNorm2dOptions options;
-  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
-};
+using Conv1dOptions = ConvOptions<1>;
+using Conv2dOptions = ConvOptions<2>;
+using Conv3dOptions = ConvOptions<3>;
+using ConvTranspose1dOptions = ConvTransposeOptions<1>;
+using ConvTranspose2dOptions = ConvTransposeOptions<2>;
+using ConvTranspose3dOptions = ConvTransposeOptions<3>;
+
+VESTA_LAYERS_OF_DIMENSIONS(Conv, ConvNd);
+VESTA_LAYERS_OF_DIMENSIONS(ConvTranspose, ConvTransposeNd);
 
 }  // namespace vesta::nn

@@ -1,6 +1,6 @@
-// Linear, Embedding, Flatten, Identity.
+// Linear and bilinear maps, tables, distances, and layers that change shapes only.
 #pragma once
-#include <vesta/nn/module.h>
+#include <vesta/nn/layer.h>
 
 namespace vesta::nn {
 
@@ -8,62 +8,110 @@ struct LinearOptions {
   int64_t in_features, out_features;
   bool bias = true;
   DType dtype = DType::float32;
+  VESTA_FIELDS(in_features, out_features, bias)
 };
 /// The map input @ weight.T + bias from [*, in_features] to [*, out_features].
-class VESTA_API Linear : public Module {
+class VESTA_API Linear : public Layer<Linear, LinearOptions> {
  public:
-  explicit Linear(LinearOptions options);
-  Linear(int64_t in_features, int64_t out_features, bool bias = true)
-      : Linear(LinearOptions{in_features, out_features, bias}) {}
-  Tensor forward(const Tensor& input) override;
-  std::string kind() const override { return "Linear"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override;
+  VESTA_LAYER_CONSTRUCTORS(Linear)
+  Tensor forward(const Tensor& input) override { return linear(input, weight, bias); }
   /// Draws weight and bias from U(-1 / sqrt(in_features), 1 / sqrt(in_features)).
   void reset_parameters();
-  const LinearOptions options;
   Tensor weight, bias;  // [out_features, in_features], [out_features] or undefined
+};
+
+/// A Linear under the name that the output map of attention has in Python.
+class VESTA_API NonDynamicallyQuantizableLinear : public Linear {
+ public:
+  using Linear::Linear;
+  std::string kind() const override { return "NonDynamicallyQuantizableLinear"; }
+};
+
+struct BilinearOptions {
+  int64_t in1_features, in2_features, out_features;
+  bool bias = true;
+  DType dtype = DType::float32;
+  VESTA_FIELDS(in1_features, in2_features, out_features, bias)
+};
+/// The map y_o = x1' W_o x2 + b_o from [*, in1_features] and [*, in2_features] to [*, out_features].
+class VESTA_API Bilinear : public Layer<Bilinear, BilinearOptions> {
+ public:
+  VESTA_LAYER_CONSTRUCTORS(Bilinear)
+  Tensor forward(const Tensor& input1, const Tensor& input2) { return bilinear(input1, input2, weight, bias); }
+  /// Draws weight and bias from U(-1 / sqrt(in1_features), 1 / sqrt(in1_features)).
+  void reset_parameters();
+  Tensor weight, bias;  // [out_features, in1_features, in2_features], [out_features] or undefined
 };
 
 struct EmbeddingOptions {
   int64_t num_embeddings, embedding_dim;
   MaybeInt padding_idx = {};
+  bool sparse = false;  // gives the weight a sparse gradient
   DType dtype = DType::float32;
+  VESTA_FIELDS(num_embeddings, embedding_dim, padding_idx, sparse)
+  static constexpr std::string_view shown =
+      "{num_embeddings}, {embedding_dim}[, padding_idx={padding_idx}][, sparse={sparse}]";
 };
-/// A lookup of rows of weight [num_embeddings, embedding_dim] by int64 numbers [*]; gives [*, embedding_dim].
-class VESTA_API Embedding : public Module {
+/// A lookup of rows of weight [num_embeddings, embedding_dim] by integers [*]; gives [*, embedding_dim].
+class VESTA_API Embedding : public Layer<Embedding, EmbeddingOptions> {
  public:
-  explicit Embedding(EmbeddingOptions options);
-  Embedding(int64_t num_embeddings, int64_t embedding_dim)
-      : Embedding(EmbeddingOptions{num_embeddings, embedding_dim}) {}
+  VESTA_LAYER_CONSTRUCTORS(Embedding)
   Tensor forward(const Tensor& input) override;
-  std::string kind() const override { return "Embedding"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override;
-  const EmbeddingOptions options;
+  /// Draws the table from N(0, 1); the row padding_idx becomes 0.
+  void reset_parameters();
   Tensor weight;
 };
 
 struct FlattenOptions {
   int64_t start_dim = 1, end_dim = -1;
+  VESTA_FIELDS(start_dim, end_dim)
 };
-/// The module that flattens dimensions start_dim to end_dim into one.
-class VESTA_API Flatten : public Module {
- public:
-  explicit Flatten(FlattenOptions o = {}) : options(o) {}
+/// The module that merges dimensions start_dim to end_dim into one.
+struct VESTA_API Flatten : Layer<Flatten, FlattenOptions> {
+  using Layer::Layer;
   Tensor forward(const Tensor& input) override { return flatten(input, options.start_dim, options.end_dim); }
-  std::string kind() const override { return "Flatten"; }
-  std::string extra_repr() const override;
-  std::shared_ptr<Module> clone() const override { return copy_of(*this, options); }
-  const FlattenOptions options;
+};
+
+struct UnflattenOptions {
+  int64_t dim;
+  Shape unflattened_size;
+  VESTA_FIELDS(dim, unflattened_size)
+};
+/// The module that splits dimension dim into sizes, of which one may be -1.
+struct VESTA_API Unflatten : Layer<Unflatten, UnflattenOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return unflatten(input, options.dim, options.unflattened_size); }
 };
 
 /// The module that returns its input.
-class VESTA_API Identity : public Module {
- public:
+struct VESTA_API Identity : Layer<Identity> {
   Tensor forward(const Tensor& input) override { return input; }
-  std::string kind() const override { return "Identity"; }
-  std::shared_ptr<Module> clone() const override { return copy_of(*this); }
+};
+
+struct PairwiseDistanceOptions {
+  double p = 2, eps = 1e-6;
+  bool keepdim = false;
+  VESTA_FIELDS(p, eps, keepdim)
+  static constexpr std::string_view shown = "";
+};
+/// The p-norm of x1 - x2 + eps along the last dimension.
+struct VESTA_API PairwiseDistance : Layer<PairwiseDistance, PairwiseDistanceOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& x1, const Tensor& x2) {
+    return pairwise_distance(x1, x2, options.p, options.eps, options.keepdim);
+  }
+};
+
+struct CosineSimilarityOptions {
+  int64_t dim = 1;
+  double eps = 1e-8;
+  VESTA_FIELDS(dim, eps)
+  static constexpr std::string_view shown = "";
+};
+/// x1 . x2 / (|x1| * |x2|) along dim; each norm is at least eps.
+struct VESTA_API CosineSimilarity : Layer<CosineSimilarity, CosineSimilarityOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& x1, const Tensor& x2) { return cosine_similarity(x1, x2, options.dim, options.eps); }
 };
 
 }  // namespace vesta::nn

@@ -30,7 +30,18 @@ void set_requires_grad(const Tensor& t, PyObject* on) {
   if (!on || !PyBool_Check(on)) type_error("requires_grad must be a bool");
   autograd::set_requires_grad(t, on == Py_True);
 }
-PyObject* grad(const Tensor& t) { return t.impl()->autograd ? wrap(autograd::grad(t)) : new_ref(Py_None); }
+PyObject* grad(const Tensor& t) {
+  if (!t.impl()->autograd) return new_ref(Py_None);
+  Tensor g = autograd::grad(t);
+  if (!g.defined() && !autograd::is_leaf(t) && !autograd::retains_grad(t) &&
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                   "won't be populated during backward(). Use .retain_grad() before, or the leaf Tensor.",
+                   1) < 0) {
+    return nullptr;
+  }
+  return wrap(std::move(g));
+}
 void set_grad(const Tensor& t, PyObject* g) {
   if (!g || g == Py_None) return autograd::set_grad(t, {});
   if (!is_tensor(g))

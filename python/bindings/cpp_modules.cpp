@@ -1,14 +1,12 @@
-// The C++ layers as vesta._C.cpp_nn, with the arguments of the Python layers: so that tests can hold the two together.
-// A program in Python uses vesta.nn.
+// The C++ layers and optimizers as vesta._C.cpp_nn, with the arguments of the Python layers: so that tests can hold the
+// two together. A program in Python uses vesta.nn. Nothing here knows a layer: names come from the list of layers,
+// arguments from the fields of their options.
 #include "cpp_modules.h"
 
 #include <pybind11/stl.h>
 
-#include <vesta/nn/layers/activation.h>
-#include <vesta/nn/layers/container.h>
-#include <vesta/nn/layers/conv.h>
-#include <vesta/nn/layers/linear.h>
-#include <vesta/nn/layers/norm.h>
+#include <vesta/nn/layers/list.h>
+#include <vesta/nn/optim/optim.h>
 
 #include "errors.h"
 #include "type_caster.h"
@@ -18,12 +16,111 @@ namespace {
 
 namespace py = pybind11;
 using ModulePtr = std::shared_ptr<nn::Module>;
-using IntOrPair = std::variant<int64_t, std::pair<int64_t, int64_t>>;
 
-nn::Pair pair(const IntOrPair& v) {
-  if (const auto* both = std::get_if<int64_t>(&v)) return *both;
-  return {std::get<1>(v).first, std::get<1>(v).second};
+// ---- values ----
+
+nn::Value value_of(py::handle given);
+
+nn::Values values_of(const py::sequence& given) {
+  nn::Values r;
+  for (const py::handle part : given) r.push_back(value_of(part));
+  return r;
 }
+
+nn::Value value_of(py::handle given) {
+  if (given.is_none()) return {};
+  if (py::isinstance<py::bool_>(given)) return given.cast<bool>();
+  if (py::isinstance<py::int_>(given)) return given.cast<int64_t>();
+  if (py::isinstance<py::float_>(given)) return given.cast<double>();
+  if (py::isinstance<py::str>(given)) return given.cast<std::string>();
+  if (py::isinstance<py::tuple>(given) || py::isinstance<py::list>(given)) {
+    return values_of(py::reinterpret_borrow<py::sequence>(given));
+  }
+  return given.cast<Tensor>();
+}
+
+py::object object_of(const nn::Value& value) {
+  return value.visit([]<class T>(const T& held) -> py::object {
+    if constexpr (std::same_as<T, std::monostate> || std::same_as<T, std::any>) {
+      return py::none();
+    } else if constexpr (std::same_as<T, nn::Values>) {
+      py::tuple r(held.size());
+      for (size_t i = 0; i < held.size(); ++i) r[i] = object_of(held[i]);
+      return r;
+    } else {
+      return py::cast(held);
+    }
+  });
+}
+
+// ---- options ----
+
+std::vector<int64_t> integers(py::handle given) {
+  if (py::isinstance<py::int_>(given)) return {given.cast<int64_t>()};
+  return given.cast<std::vector<int64_t>>();
+}
+template <class T>
+void read(T& field, py::handle given) {
+  field = given.cast<T>();
+}
+template <size_t n>
+void read(nn::Ints<n>& field, py::handle given) {
+  const std::vector<int64_t> all = integers(given);
+  VESTA_CHECK(all.size() == 1 || all.size() == n, value, "expected one integer or ", n, ", got ", all.size(), ".");
+  for (size_t i = 0; i < n; ++i) field.v[i] = all[all.size() == n ? i : 0];
+}
+template <size_t n>
+void read(nn::MaybeInts<n>& field, py::handle given) {
+  if (py::isinstance<py::int_>(given) || given.is_none()) {
+    field.v.fill(given.cast<MaybeInt>());
+  } else {
+    field.v = given.cast<std::array<MaybeInt, n>>();
+  }
+}
+template <size_t n>
+void read(nn::ConvPadding<n>& field, py::handle given) {
+  if (py::isinstance<py::str>(given)) field.word = given.cast<std::string>();
+  else read(field.amount, given);
+}
+void read(nn::Shape& field, py::handle given) { field.v = integers(given); }
+template <class T>
+void read(nn::PerDimension<T>& field, py::handle given) {
+  if (py::isinstance<py::sequence>(given)) field.v = given.cast<std::vector<T>>();
+  else field.v = {given.cast<T>()};
+}
+template <class T>
+void read(std::optional<T>& field, py::handle given) {
+  if (given.is_none()) field.reset();
+  else read(field.emplace(), given);
+}
+
+/// Makes options from Python's arguments, by place and by name.
+template <class Options>
+Options options_of(const std::string& layer, const py::args& args, const py::kwargs& kwargs) {
+  Options options{};
+  const std::vector<std::string_view> names = nn::split_names(Options::field_names);
+  VESTA_CHECK(args.size() <= names.size(), type, layer, ": expected at most ", names.size(), " arguments, got ",
+              args.size(), ".");
+  for (const auto& [name, value] : kwargs) {
+    const auto given = py::cast<std::string>(name);
+    VESTA_CHECK(std::ranges::find(names, given) != names.end(), type, layer, ": has no argument '", given, "'.");
+  }
+  size_t place = 0;
+  std::apply(
+      [&](auto&... fields) {
+        const auto one = [&](auto& field) {
+          const py::str name{std::string(names[place])};
+          if (place < args.size()) read(field, args[place]);
+          else if (kwargs.contains(name)) read(field, kwargs[name]);
+          ++place;
+        };
+        (one(fields), ...);
+      },
+      options.fields());
+  return options;
+}
+
+// ---- modules ----
 
 py::dict named(const nn::Module::Named& list) {
   py::dict r;
@@ -33,13 +130,23 @@ py::dict named(const nn::Module::Named& list) {
 
 void add_base(py::module_& m) {
   py::class_<nn::Module, ModulePtr>(m, "Module")
-      .def("__call__", [](nn::Module& self, const Tensor& input) { return self(input); })
+      .def("__call__",
+           [](nn::Module& self, const py::args& inputs) {
+             const nn::Values given = values_of(inputs);
+             return object_of(self.run(given));
+           })
       .def("__repr__", &nn::Module::repr)
       .def("train", &nn::Module::train, py::arg("mode") = true)
       .def("eval", &nn::Module::eval)
       .def("clone", &nn::Module::clone)
       .def("named_parameters", [](const nn::Module& self) { return named(self.named_parameters()); })
       .def("state_dict", [](const nn::Module& self) { return named(self.state_dict()); })
+      .def("register_forward_hook",
+           [](nn::Module& self, const py::function& hook) {
+             return self.register_forward_hook([hook](nn::Module&, const nn::Values& inputs, const nn::Value& output) {
+               return value_of(hook(object_of(inputs), object_of(output)));
+             });
+           })
       .def(
           "load_state_dict",
           [](nn::Module& self, const std::map<std::string, Tensor>& state, bool strict) {
@@ -48,101 +155,47 @@ void add_base(py::module_& m) {
           py::arg("state_dict"), py::arg("strict") = true);
 }
 
-/// Adds NAME(), for layers without arguments.
-template <class M>
-void add_plain(py::module_& m, const char* name) {
-  m.def(name, []() -> ModulePtr { return nn::make<M>(); });
-}
-
-void add_activations(py::module_& m) {
-  add_plain<nn::ReLU>(m, "ReLU");
-  add_plain<nn::Tanh>(m, "Tanh");
-  add_plain<nn::Sigmoid>(m, "Sigmoid");
-  add_plain<nn::LogSigmoid>(m, "LogSigmoid");
-  m.def(
-      "Softplus",
-      [](double beta, double threshold) -> ModulePtr {
-        return nn::make<nn::Softplus>(nn::SoftplusOptions{beta, threshold});
-      },
-      py::arg("beta") = 1.0, py::arg("threshold") = 20.0);
-  add_plain<nn::Identity>(m, "Identity");
-  m.def("Dropout", [](double p) -> ModulePtr { return nn::make<nn::Dropout>(p); }, py::arg("p") = 0.5);
-  m.def(
-      "Flatten",
-      [](int64_t start, int64_t end) -> ModulePtr { return nn::make<nn::Flatten>(nn::FlattenOptions{start, end}); },
-      py::arg("start_dim") = 1, py::arg("end_dim") = -1);
-}
-
-void add_weighted(py::module_& m) {
-  m.def(
-      "Linear", [](int64_t in, int64_t out, bool bias) -> ModulePtr { return nn::make<nn::Linear>(in, out, bias); },
-      py::arg("in_features"), py::arg("out_features"), py::arg("bias") = true);
-  m.def(
-      "Embedding",
-      [](int64_t rows, int64_t dim, std::optional<int64_t> padding) -> ModulePtr {
-        return nn::make<nn::Embedding>(nn::EmbeddingOptions{rows, dim, padding});
-      },
-      py::arg("num_embeddings"), py::arg("embedding_dim"), py::arg("padding_idx") = py::none());
-  m.def(
-      "Conv2d",
-      [](int64_t in, int64_t out, const IntOrPair& kernel, const IntOrPair& stride, const IntOrPair& padding,
-         const IntOrPair& dilation, int64_t groups, bool bias) -> ModulePtr {
-        return nn::make<nn::Conv2d>(
-            nn::Conv2dOptions{in, out, pair(kernel), pair(stride), pair(padding), pair(dilation), groups, bias});
-      },
-      py::arg("in_channels"), py::arg("out_channels"), py::arg("kernel_size"), py::arg("stride") = 1,
-      py::arg("padding") = 0, py::arg("dilation") = 1, py::arg("groups") = 1, py::arg("bias") = true);
-  m.def(
-      "MaxPool2d",
-      [](const IntOrPair& kernel, const std::optional<IntOrPair>& stride, const IntOrPair& padding,
-         const IntOrPair& dilation, bool ceil_mode) -> ModulePtr {
-        return nn::make<nn::MaxPool2d>(nn::MaxPool2dOptions{pair(kernel),
-                                                            stride ? std::optional(pair(*stride)) : std::nullopt,
-                                                            pair(padding), pair(dilation), ceil_mode});
-      },
-      py::arg("kernel_size"), py::arg("stride") = py::none(), py::arg("padding") = 0, py::arg("dilation") = 1,
-      py::arg("ceil_mode") = false);
-  m.def(
-      "BatchNorm2d",
-      [](int64_t features, double eps, std::optional<double> momentum, bool affine, bool track,
-         bool bias) -> ModulePtr {
-        return nn::make<nn::BatchNorm2d>(nn::BatchNorm2dOptions{features, eps, momentum, affine, track, bias});
-      },
-      py::arg("num_features"), py::arg("eps") = 1e-5, py::arg("momentum") = 0.1, py::arg("affine") = true,
-      py::arg("track_running_stats") = true, py::kw_only(), py::arg("bias") = true);
-  m.def(
-      "LayerNorm",
-      [](const std::variant<int64_t, std::vector<int64_t>>& shape, double eps, bool affine, bool bias) -> ModulePtr {
-        const auto* one = std::get_if<int64_t>(&shape);
-        return nn::make<nn::LayerNorm>(
-            nn::LayerNormOptions{one ? std::vector{*one} : std::get<1>(shape), eps, affine, bias});
-      },
-      py::arg("normalized_shape"), py::arg("eps") = 1e-5, py::arg("elementwise_affine") = true, py::arg("bias") = true);
-}
-
-void add_the_rest(py::module_& m) {
-  m.def("Sequential", [](const py::args& parts) -> ModulePtr {
-    auto net = nn::make<nn::Sequential>();
-    for (const py::handle& part : parts) net->push_back(part.cast<ModulePtr>());
-    return net;
+template <class L>
+void add_layer(py::module_& m, const char* name) {
+  m.def(name, [name](const py::args& args, const py::kwargs& kwargs) -> ModulePtr {
+    using Options = typename L::Options;
+    if constexpr (std::same_as<Options, nn::NoOptions>) {
+      VESTA_CHECK(args.empty() && kwargs.empty(), type, name, ": expected no arguments, got some.");
+      return nn::make<L>();
+    } else {
+      return nn::make<L>(options_of<Options>(name, args, kwargs));
+    }
   });
-  py::class_<nn::CrossEntropyLoss, nn::Module, std::shared_ptr<nn::CrossEntropyLoss>>(m, "CrossEntropyLoss")
-      .def(py::init(
-               [](const Tensor& weight, int64_t ignore_index, const std::string& reduction, double label_smoothing) {
-                 return nn::make<nn::CrossEntropyLoss>(
-                     nn::CrossEntropyLossOptions{weight, ignore_index, reduction, label_smoothing});
-               }),
-           py::arg("weight") = py::none(), py::arg("ignore_index") = -100, py::arg("reduction") = "mean",
-           py::arg("label_smoothing") = 0.0)
-      .def("__call__",
-           [](nn::CrossEntropyLoss& self, const Tensor& input, const Tensor& target) { return self(input, target); });
-  py::class_<nn::BCEWithLogitsLoss, nn::Module, std::shared_ptr<nn::BCEWithLogitsLoss>>(m, "BCEWithLogitsLoss")
-      .def(py::init([](const Tensor& weight, const std::string& reduction, const Tensor& pos_weight) {
-             return nn::make<nn::BCEWithLogitsLoss>(nn::BCEWithLogitsLossOptions{weight, reduction, pos_weight});
-           }),
-           py::arg("weight") = py::none(), py::arg("reduction") = "mean", py::arg("pos_weight") = py::none())
-      .def("__call__",
-           [](nn::BCEWithLogitsLoss& self, const Tensor& input, const Tensor& target) { return self(input, target); });
+}
+
+// ---- optimizers ----
+
+void add_optimizer_base(py::module_& m) {
+  using optim::Optimizer;
+  py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer")
+      .def("step", [](Optimizer& self) { self.step(); })
+      .def("set_lr", &Optimizer::set_lr)
+      .def("state_dict", [](const Optimizer& self) { return named(self.state_dict()); })
+      .def("load_state_dict", [](Optimizer& self, const std::map<std::string, Tensor>& state) {
+        self.load_state_dict({state.begin(), state.end()});
+      });
+}
+
+template <class O>
+void add_optimizer(py::module_& m, const char* name) {
+  m.def(name, [name](const std::vector<Tensor>& parameters, const py::kwargs& kwargs) {
+    return std::shared_ptr<optim::Optimizer>(
+        std::make_shared<O>(parameters, options_of<typename O::Options>(name, py::args(), kwargs)));
+  });
+}
+
+template <class C>
+void add_container(py::module_& m, const char* name) {
+  m.def(name, [](const py::args& parts) -> ModulePtr {
+    auto made = nn::make<C>();
+    for (const py::handle& part : parts) made->push_back(part.cast<ModulePtr>());
+    return made;
+  });
 }
 
 }  // namespace
@@ -161,9 +214,14 @@ bool add_cpp_modules(PyObject* module) {
           }
         });
         add_base(m);
-        add_activations(m);
-        add_weighted(m);
-        add_the_rest(m);
+#define VESTA_ADD_LAYER(Name) add_layer<nn::Name>(m, #Name);
+        VESTA_LAYERS(VESTA_ADD_LAYER)
+#undef VESTA_ADD_LAYER
+        add_container<nn::Sequential>(m, "Sequential");
+        add_optimizer_base(m);
+#define VESTA_ADD_OPTIMIZER(Name) add_optimizer<optim::Name>(m, #Name);
+        VESTA_OPTIMIZERS(VESTA_ADD_OPTIMIZER)
+#undef VESTA_ADD_OPTIMIZER
         return true;
       },
       false);

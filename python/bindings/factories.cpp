@@ -146,6 +146,18 @@ Tensor from_nested(PyObject* data, MaybeDType dtype, const char* op) {
   return t;
 }
 
+/// Returns numpy.asarray(o) of what is no sequence of ours and has __array__ (a DataFrame, an image); else null.
+PyObject* as_numpy(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o)) return nullptr;
+  if (PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o) || !PyObject_HasAttrString(o, "__array__")) {
+    return nullptr;
+  }
+  Ref numpy(PyImport_ImportModule("numpy"));
+  PyObject* array = numpy ? PyObject_CallMethod(numpy.get(), "asarray", "O", o) : nullptr;
+  if (!array) throw_current();
+  return array;
+}
+
 bool is_array(PyObject* o) {
   return !is_tensor(o) && PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o);
 }
@@ -265,6 +277,9 @@ Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const c
     t = dtype && *dtype != from.dtype() ? t.to(*dtype) : clone(t);
   } else if (is_array(data)) {
     t = from_array(data, false, op);
+    if (dtype) t = t.to(*dtype);
+  } else if (Ref array(as_numpy(data)); array) {
+    t = from_array(array.get(), false, op);
     if (dtype) t = t.to(*dtype);
   } else {
     t = from_nested(data, dtype, op);

@@ -29,6 +29,7 @@ bool add_autograd(PyObject* module);
 bool add_functions_of_autograd(PyObject* module);
 bool add_settings(PyObject* module);
 bool add_autocast(PyObject* module);
+bool add_profiler(PyObject* module);
 bool add_io(PyObject* module);
 
 }  // namespace vesta::python

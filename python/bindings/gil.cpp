@@ -37,6 +37,14 @@ PyGILState_STATE take_gil() noexcept {
   }
 }
 
+std::atomic<void (*)()> before_release{nullptr};
+
+PyThreadState* release_gil() {
+  if (void (*f)() = before_release.load(std::memory_order_relaxed)) [[unlikely]]
+    f();
+  return PyEval_SaveThread();
+}
+
 void take_gil_back(PyThreadState* state) noexcept {
   try {
     PyEval_RestoreThread(state);

@@ -14,13 +14,19 @@
 
 #include <cxxabi.h>
 
+#include <atomic>
+
 namespace vesta::python {
 
 /// Stops this thread until the process ends.
 [[noreturn]] void park() noexcept;
 /// Takes the GIL, or parks a thread that comes too late.
 PyGILState_STATE take_gil() noexcept;
-/// Takes the GIL back after PyEval_SaveThread, or parks.
+/// Gives the GIL away, after `before_release` if that is set.
+PyThreadState* release_gil();
+/// A function that sees the Python thread's stack before it gives the GIL away: the profiler's, while one runs.
+extern std::atomic<void (*)()> before_release;
+/// Takes the GIL back after release_gil, or parks.
 void take_gil_back(PyThreadState* state) noexcept;
 /// Notes that this is the thread that will end the interpreter.
 void set_main_thread();
@@ -39,7 +45,7 @@ class Gil {
 /// Lets other Python threads run while it lives, if `when`: for work that is long and touches no Python object.
 class WithoutGil {
  public:
-  explicit WithoutGil(bool when = true) : state_(when ? PyEval_SaveThread() : nullptr) {}
+  explicit WithoutGil(bool when = true) : state_(when ? release_gil() : nullptr) {}
   ~WithoutGil() {
     if (state_) take_gil_back(state_);
   }

@@ -1,7 +1,9 @@
 // The buffer protocol, both ways, and NumPy through it: neither is linked or imported before somebody asks.
 #include <cstring>
 #include <memory>
+#include <string>
 
+#include <vesta/core/dispatch/layer.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/view.h>
 
@@ -54,7 +56,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
         const char* format = kFormats[int(t.dtype())];
         if (t.is_sparse()) return refuse("Tensor: expected a dense tensor, got a sparse one. Use .to_dense().");
         if (!format) return refuse("Tensor: expected a dtype that buffers know, got bfloat16. Use .float() first.");
-        if (t.requires_grad())
+        if (t.requires_grad() && layer_state.grad_enabled)
           return refuse("Tensor: expected no gradient, got a tensor that requires grad. Use .detach().");
         if (t.device().type != DeviceType::cpu) return refuse("Tensor: expected a CPU tensor. Use .cpu().");
         if ((flags & PyBUF_WRITABLE) && t.impl()->storage()->read_only())
@@ -202,7 +204,7 @@ struct Numpy {
   static PyObject* run(const Table& t, Bound& b) {
     bool force = Arg<bool>(t, 1, b).get();
     const Tensor& self = unwrap(b.slot[0]);
-    VESTA_CHECK(force || !self.requires_grad(), runtime,
+    VESTA_CHECK(force || !self.requires_grad() || !layer_state.grad_enabled, runtime,
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
     if (!self.requires_grad() && self.device().type == DeviceType::cpu) return as_array(b.slot[0]);
@@ -218,7 +220,7 @@ struct Array {
                         doc[] = "What numpy.asarray calls: the tensor as an array.";
   static PyObject* run(const Table&, Bound& b) {
     const Tensor& self = unwrap(b.slot[0]);
-    VESTA_CHECK(!self.requires_grad(), runtime,
+    VESTA_CHECK(!self.requires_grad() || !layer_state.grad_enabled, runtime,
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
     Ref array(as_array(b.slot[0]));
@@ -240,10 +242,30 @@ DType dtype_of_format(const Py_buffer& view, const char* op) {
   for (int d = 0; d < kNumDTypes; ++d) {
     if (kFormats[d] && !std::strcmp(f, kFormats[d]) && view.itemsize == itemsize(DType(d))) return DType(d);
   }
+  const char* got = view.format ? view.format : "B";
+  const std::string format = std::string(got).substr(std::strcspn(got, "HILQOgGwsZT"));
+  const char first = format.empty() ? 0 : format[0];
+  const char* what = "an array of another dtype";
+  const char* fix = "Convert it with array.astype.";
+  if (*got == '>') what = "an array of another byte order", fix = "Use array.astype(array.dtype.newbyteorder('=')).";
+  else if (first == 'H') what = "a uint16 array", fix = "Use array.astype('int32').";
+  else if ((first == 'I' || first == 'L') && view.itemsize == 4) {
+    what = "a uint32 array", fix = "Use array.astype('int64').";
+  } else if (first == 'L' || first == 'Q') {
+    what = "a uint64 array", fix = "Use array.astype('int64') where the values are below 2**63.";
+  } else if (first == 'w' || first == 's') {
+    what = "an array of text", fix = "Tensors hold numbers: give each text a number first.";
+  } else if (first == 'O') {
+    what = "an array of Python objects", fix = "Use array.astype('float64') if all of them are numbers.";
+  } else if (first == 'g') {
+    what = "a longdouble array", fix = "Use array.astype('float64').";
+  } else if (first == 'T') {
+    what = "an array of records", fix = "Convert one field: array['name'].";
+  }
   type_error(
-      "%s: can't convert an array of format '%s'. The only supported types are: float64, float32, float16, "
-      "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
-      op, view.format ? view.format : "B");
+      "%s: can't convert %s (format '%s'). The only supported types are: float64, float32, float16, complex64, "
+      "complex128, int64, int32, int16, int8, uint8, and bool. %s",
+      op, what, got, fix);
 }
 
 Tensor from_array(PyObject* array, bool share, const char* op) {
@@ -251,7 +273,14 @@ Tensor from_array(PyObject* array, bool share, const char* op) {
   constexpr int kFlags = PyBUF_STRIDES | PyBUF_FORMAT;
   if (!share || PyObject_GetBuffer(array, view.get(), kFlags | PyBUF_WRITABLE) != 0) {
     PyErr_Clear();
-    if (PyObject_GetBuffer(array, view.get(), kFlags) != 0) throw_current();
+    if (PyObject_GetBuffer(array, view.get(), kFlags) != 0) {
+      if (!is_array(array) || !PyErr_ExceptionMatches(PyExc_ValueError)) throw_current();
+      PyErr_Clear();  // NumPy's dates have no buffer
+      Ref dtype(PyObject_GetAttrString(array, "dtype"));
+      if (!dtype) throw_current();
+      type_error("%s: expected an array of numbers, got one of dtype %S. Convert it with array.astype('int64').", op,
+                 dtype.get());
+    }
   }
   struct Release {
     Py_buffer* view;

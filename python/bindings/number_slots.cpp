@@ -148,8 +148,15 @@ int truth(PyObject* a) {
       -1);
 }
 
+/// Checks that a tensor can become a number. ValueError, as Python's own: matplotlib and others catch it, and go on.
+void check_number(const Tensor& t, const char* op) {
+  VESTA_CHECK(t.numel() == 1, value, op, ": only one element tensors can be converted to Python scalars, got shape ",
+              t.sizes(), ". Use .tolist() for all elements.");
+}
+
 PyObject* to_integer(PyObject* a) {
   return guarded([&]() -> PyObject* {
+    check_number(unwrap(a), "int");
     Ref n(number_object(unwrap(a)));
     if (!n) return nullptr;
     VESTA_CHECK(!PyComplex_Check(n.get()), runtime, "int: value cannot be converted from a complex tensor. Use .real.");
@@ -157,7 +164,10 @@ PyObject* to_integer(PyObject* a) {
   });
 }
 PyObject* to_float(PyObject* a) {
-  return guarded([&]() -> PyObject* { return PyFloat_FromDouble(item_of(unwrap(a)).to<double>("float")); });
+  return guarded([&]() -> PyObject* {
+    check_number(unwrap(a), "float");
+    return PyFloat_FromDouble(item_of(unwrap(a)).to<double>("float"));
+  });
 }
 PyObject* to_index(PyObject* a) {
   return guarded([&]() -> PyObject* {

@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 #: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
 _LAZY = {
+    **dict.fromkeys(("adapters", "notebook"), ""),
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim", "special"), ""),
     **dict.fromkeys(("safetensors", "utils", "distributed", "futures", "multiprocessing", "return_types"), ""),
     **dict.fromkeys(("distributions", "hub", "serialization", "signal", "sparse", "storage"), ""),
@@ -50,6 +51,8 @@ _LAZY = {
     **dict.fromkeys(("_check_type", "_check_value", "is_warn_always_enabled"), "._process_settings"),
     **dict.fromkeys(("get_default_device", "set_default_device"), "._default_device"),
     "fork_rng": ".random",
+    **dict.fromkeys(("library", "ops"), ""),
+    "summary": "._summary",
     "set_printoptions": "._printing",
 }
 #: Names that programs still call, of ``_older_names``: ``dir()`` does not show them.
@@ -96,13 +99,13 @@ def __getattr__(name: str) -> Any:
     if name.endswith("Tensor") and name[: -len("Tensor")] in _TYPES:
         from .tensor_types import CPU
 
-        globals().update(CPU)
+        globals()[name] = CPU[name]
         return CPU[name]
     if name.endswith("Storage") and home is None:
         from .storage import CLASSES
 
         if name in CLASSES:
-            globals().update(CLASSES)
+            globals()[name] = CLASSES[name]
             return CLASSES[name]
     if name in _OLDER:
         home = "._older_names"

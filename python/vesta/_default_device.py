@@ -78,12 +78,16 @@ def _wrap_or_unwrap() -> None:
     if wanted and not _plain:
         for name in _FACTORIES:
             factory = getattr(vesta, name, None)
+            shown = name in vars(vesta)  # an older name comes from the module's __getattr__ at every use
             if callable(factory) and not getattr(factory, "__refuses__", False):
-                _plain[name] = factory
+                _plain[name] = factory if shown else None
                 vars(vesta)[name] = _on_default_device(factory, name)
     elif not wanted and _plain:
         for name, factory in _plain.items():
-            vars(vesta)[name] = factory
+            if factory is None:
+                del vars(vesta)[name]
+            else:
+                vars(vesta)[name] = factory
         _plain.clear()
 
 

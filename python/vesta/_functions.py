@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from . import _C
@@ -81,6 +82,9 @@ def asarray(
 ) -> Tensor:
     """Returns a tensor of ``obj`` that shares its memory if possible; ``copy=True`` never shares, ``copy=False``
     must."""
+    storage = sys.modules.get(f"{__package__}.storage")  # imported where there is one
+    if storage and isinstance(obj, storage.UntypedStorage):
+        obj = obj._bytes
     if copy:
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     made = _C.as_tensor(obj, dtype=dtype, device=device)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 from . import _C
-from ._arguments import checked
+from ._arguments import checked, expect
 from ._C import Tensor, _ops
 
 histogram_result = namedtuple("histogram", ["hist", "bin_edges"])
@@ -16,7 +17,7 @@ histogramdd_result = namedtuple("histogramdd", ["hist", "bin_edges"])
 
 
 @checked
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Returns the coordinates of flat indices in a tensor of this shape: a tensor of ``indices``' shape per dimension.
 
     Args:
@@ -34,12 +35,12 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype == _C.bool:
         raise TypeError(f"unravel_index: expected an integer dtype, got {indices.dtype} (indices).")
-    sizes = [shape] if isinstance(shape, Integral) else [int(n) for n in shape]
+    sizes = [shape] if isinstance(shape, Integral) else list(shape)
+    for n in sizes:
+        expect("unravel_index", "shape", n, Integral, "int")
     if any(n < 0 for n in sizes):
         raise ValueError(f"unravel_index: 'shape' cannot have negative values, but got {tuple(sizes)}")
-    numel = 1
-    for n in sizes:
-        numel *= n
+    numel = math.prod(sizes)
     if indices.numel() and not bool(((indices >= -numel) & (indices < numel)).all()):
         raise ValueError(f"unravel_index: indices must be within the {numel} elements of shape {tuple(sizes)}")
     rest = _ops.where(indices < 0, indices + numel, indices)
@@ -56,7 +57,10 @@ def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
         return [1] * len(dims)
     if isinstance(spacing, (Real, complex)) or (isinstance(spacing, Tensor) and spacing.dim() == 0):
         return [spacing] * len(dims)
+    expect("gradient", "spacing", spacing, (Iterable, Tensor), "a number, a tensor, or a list of them")
     given = [spacing] if isinstance(spacing, Tensor) else list(spacing)
+    for value in given:
+        expect("gradient", "spacing", value, (Real, complex, Tensor), "a number, a tensor, or a list of them")
     if len(given) != len(dims):
         raise RuntimeError(
             f"gradient: expected spacing to be unspecified, a scalar or a list of length equal to 'self.dim() = "
@@ -71,7 +75,9 @@ def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
 
 
 @checked
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
     """Returns the derivatives of sampled values along dimensions, by central differences: a tensor like ``input`` each.
 
     Fornberg, "Generation of finite difference formulas on arbitrarily spaced grids", 1988.
@@ -95,6 +101,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     asked = range(input.dim()) if dim is None else [dim] if isinstance(dim, Integral) else list(dim)
     dims = []
     for d in asked:
+        expect("gradient", "dim", d, Integral, "int")
         if not -input.dim() <= d < input.dim():
             raise IndexError(f"gradient: expected a dimension from {-input.dim()} to {input.dim() - 1}, got {d} (dim).")
         dims.append(d % input.dim())
@@ -140,6 +147,16 @@ def _slopes(input: Tensor, d: int, space: Any, edge_order: int) -> Tensor:
     return _ops.cat([end(near, first, 1), middle, end(far, last, -1)], -1).movedim(-1, d)
 
 
+def _numbers(op: str, name: str, values: Iterable[Any], count: int = 2) -> list[float]:
+    """Returns so many numbers of an argument as floats."""
+    given = list(values)
+    for value in given:
+        expect(op, name, value, (Real, Tensor), "numbers")
+    if len(given) != count:
+        raise RuntimeError(f"{op}: expected {count} elements in {name}, got {len(given)}.")
+    return [float(value) for value in given]
+
+
 def _edges(op: str, bins: Any, values: Tensor, range: Sequence[float] | None) -> Tensor:
     """Returns the edges of bins along one axis: given ones, or so many of equal width."""
     if isinstance(bins, Tensor):
@@ -148,10 +165,12 @@ def _edges(op: str, bins: Any, values: Tensor, range: Sequence[float] | None) ->
         if bins.dtype != values.dtype:
             raise RuntimeError(f"{op}: input tensor and bins tensors should have the same dtype, got {bins.dtype}.")
         return bins
+    if not isinstance(bins, Integral):
+        raise TypeError(f"{op}: expected an int or a tensor of edges, got {type(bins).__name__} (bins).")
     if bins < 1:
         raise RuntimeError(f"{op}: bins must be > 0, got {bins}.")
     if range is not None:
-        low, high = float(range[0]), float(range[1])
+        low, high = _numbers(op, "range", range)
         if not high >= low:
             raise RuntimeError(f"{op}: min should not exceed max, but got min {low} max {high}.")
     elif values.numel() == 0:
@@ -242,7 +261,11 @@ def histogram(
 
 @checked
 def histogramdd(
-    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor,
+    bins: int | Sequence[Any],
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
 ) -> histogramdd_result:
     """Counts points ``[*, D]`` in boxes: ``histogram`` in D dimensions.
 
@@ -275,9 +298,7 @@ def histogramdd(
         raise RuntimeError(
             f"histogramdd: expected {axes} sequences of bins or numbers of them, got {len(each)} (bins)."
         )
-    limits = None if range is None else [float(v) for v in range]
-    if limits is not None and len(limits) != 2 * axes:
-        raise RuntimeError(f"histogramdd: expected {2 * axes} elements in range, got {len(limits)}.")
+    limits = None if range is None else _numbers("histogramdd", "range", range, 2 * axes)
     edges = []
     for axis, wanted in enumerate(each):
         pair = None if limits is None else limits[2 * axis : 2 * axis + 2]

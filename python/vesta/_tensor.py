@@ -75,9 +75,7 @@ copyreg.pickle(_C.Generator, lambda generator: (_make_generator, (str(generator.
 
 
 def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
-    if not self.is_leaf:
-        raise RuntimeError("pickle: expected a tensor without history, got the result of an operation. Use .detach().")
-    if self.is_sparse:
+    if self.is_sparse:  # the result of an operation is pickled without its history, as a leaf that requires grad
         parts = (self._indices(), self._values(), tuple(self.shape), self.is_coalesced())
         return _rebuild_sparse, (type(self), parts, self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
@@ -133,6 +131,46 @@ def __array_wrap__(self: Tensor, array: Any, context: Any = None, return_scalar:
     if isinstance(array, Tensor) or not hasattr(array, "ndim"):
         raise TypeError(f"__array_wrap__: expected a NumPy array, got {type(array).__name__} (array).")
     return _C.from_numpy(array.copy() if array.ndim == 0 else array)
+
+
+def _repr_html_(self: Tensor) -> str | None:
+    """Returns how a notebook shows the tensor (``vesta.notebook``)."""
+    from .notebook import show
+
+    return show(self)
+
+
+def to_numpy(self: Tensor) -> Any:
+    """Returns the values as a NumPy array over the tensor's memory: ``numpy()`` under the name that matplotlib, pandas
+    and xarray look for.
+
+    With it a library that does not know Vesta converts a tensor at once. Without it matplotlib iterates over the rows
+    of a tensor [100, 2] and draws 100 series, where an array has 2.
+
+    Raises:
+        RuntimeError: the tensor requires grad. Use ``.detach()``.
+        TypeError: it is on a GPU, sparse or of dtype ``bfloat16``, which NumPy has not.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ones(2).to_numpy()
+        array([1., 1.], dtype=float32)
+    """
+    _functions._expect_tensor("to_numpy", self)
+    if self.is_sparse:
+        raise TypeError("to_numpy: expected a dense tensor, got a sparse one. Use .to_dense().")
+    return self.numpy()
+
+
+def __complex__(self: Tensor) -> complex:
+    """Returns the only element as a complex number. ValueError: there is not exactly one."""
+    if self.numel() != 1:
+        raise _C.ArgumentError(
+            f"complex: only one element tensors can be converted to Python scalars, got shape {list(self.shape)}. "
+            "Use .tolist() for all elements."
+        )
+    return complex(self.item())
 
 
 #: The function that ``__torch_function__`` of this thread runs.
@@ -310,6 +348,9 @@ def install() -> None:
         __deepcopy__,
         __format__,
         __array_wrap__,
+        _repr_html_,
+        to_numpy,
+        __complex__,
         norm,
         unique,
         unique_consecutive,

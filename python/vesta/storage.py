@@ -59,8 +59,59 @@ class UntypedStorage:
     def __len__(self) -> int:
         return self._bytes.numel()
 
-    def __getitem__(self, index: int) -> int:
+    def __getitem__(self, index: int | slice) -> Any:
+        """Returns a byte, or a storage over a part of the bytes."""
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError(f"storage: expected a slice of step 1, got {index.step} (index).")
+            part = UntypedStorage.__new__(UntypedStorage)
+            part._bytes = self._bytes[index]
+            return part
         return self._bytes[index].item()
+
+    @staticmethod
+    def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """Returns the first ``nbytes`` bytes of a file, mapped into memory: a page is read when it is first used.
+
+        Args:
+            filename: the file's path.
+            shared: whether what is written goes to the file, which is then made, or made larger, where it has to be.
+            nbytes: how many bytes; the file must have them unless ``shared``.
+
+        Raises:
+            OSError: the file cannot be opened.
+            RuntimeError: the file has fewer bytes.
+            ValueError: ``nbytes`` is negative.
+
+        A mapped file that another program makes shorter ends the process (SIGBUS) where the rest is read.
+
+        Example::
+
+            >>> import tempfile, vesta
+            >>> file = tempfile.NamedTemporaryFile()
+            >>> storage = vesta.UntypedStorage.from_file(file.name, shared=True, nbytes=4)
+            >>> storage.tolist()
+            [0, 0, 0, 0]
+        """
+        import mmap
+        import os
+
+        if nbytes < 0:
+            raise ValueError(f"from_file: expected a number of bytes of at least 0, got {nbytes} (nbytes).")
+        if nbytes == 0:
+            return UntypedStorage(0)
+        descriptor = os.open(filename, os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY, 0o666)
+        try:
+            if os.fstat(descriptor).st_size < nbytes:
+                if not shared:
+                    raise RuntimeError(f"from_file: expected a file of {nbytes} bytes, {filename} has fewer (nbytes).")
+                os.ftruncate(descriptor, nbytes)
+            mapped = mmap.mmap(descriptor, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+        finally:
+            os.close(descriptor)
+        storage = UntypedStorage.__new__(UntypedStorage)
+        storage._bytes = _C.frombuffer(mapped, dtype=_C.uint8)
+        return storage
 
     def element_size(self) -> int:
         """Returns 1."""

@@ -1,8 +1,5 @@
 // Modules and optimizers in C++: names, state dicts, hooks, modes, copies, printing, and steps computed by hand.
-#include <vesta/nn/layers/activation.h>
-#include <vesta/nn/layers/container.h>
-#include <vesta/nn/layers/conv.h>
-#include <vesta/nn/layers/linear.h>
+#include <vesta/nn/layers/list.h>
 #include <vesta/nn/optim/optim.h>
 #include <vesta/nn/python_repr.h>
 
@@ -256,7 +253,7 @@ TEST_CASE("Steps of the optimizers, worked out by hand", "[nn][optim]") {
   // Adam: bias correction makes both moments those of a constant gradient, so each step is lr * g / (|g| + eps).
   near(after<optim::Adam>(optim::AdamOptions{.lr = 0.1, .eps = 0.5}, 2), 1 - 0.2 / 1.5, 2 + 0.2 * 2 / 2.5);
   // AdamW: p *= 1 - lr * decay before the step; plain Adam adds decay * p to the gradient instead.
-  near(after<optim::AdamW>(optim::AdamOptions{.lr = 0.1, .eps = 0, .weight_decay = 0.5}, 1), 0.95 - 0.1, 1.9 + 0.1);
+  near(after<optim::AdamW>(optim::AdamWOptions{.lr = 0.1, .eps = 0, .weight_decay = 0.5}, 1), 0.95 - 0.1, 1.9 + 0.1);
   near(after<optim::Adam>(optim::AdamOptions{.lr = 0.1, .eps = 1, .weight_decay = 0.5}, 1), 1 - 0.1 * 1.5 / 2.5,
        2 + 0.1 * 1 / 2);
   // RMSprop: v = g^2 / 4 after the first step, so g / sqrt(v) is 2 * sign(g); centered, v - (g / 4)^2 = 3 g^2 / 16.

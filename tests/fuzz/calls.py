@@ -191,7 +191,7 @@ class Caller:
     @staticmethod
     def everything() -> Iterator[tuple[str, Callable[..., Any], bool]]:
         """Yields every public function, class and method with its name, and whether it takes an object first."""
-        seen: set[int] = set()
+        seen: dict[int, object] = {}  # keeps the values: an identity counts while its value lives
         for module in MODULES:
             try:
                 holder = importlib.import_module(module)
@@ -204,7 +204,7 @@ class Caller:
                     continue
                 ours = home.startswith("vesta") and home != "vesta._arguments" and "__" not in name
                 if ours and id(value) not in seen:
-                    seen.add(id(value))
+                    seen[id(value)] = value
                     yield f"{module[6:] + '.' if module[6:] else ''}{name}", value, False
         for name in CLASSES:
             holder = getattr(vesta, name)

@@ -170,3 +170,13 @@ def test_sizes_that_overflow_in_bytes_are_refused() -> None:
             read()
     with pytest.raises(RuntimeError, match="overflows"):
         vesta.empty(0).as_strided((0,), (1,), longest)
+
+
+def test_numpy_without_recording_takes_tensors_that_require_grad() -> None:
+    """As in PyTorch: under no_grad an array is no way around the graph."""
+    x = vesta.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+    with vesta.no_grad():
+        assert x.numpy().tolist() == [1, 1]
+        assert np.asarray(x).tolist() == [1, 1]

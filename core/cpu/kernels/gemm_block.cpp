@@ -216,12 +216,12 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
     const T* const in = p.in + l0 * p.line;
     const auto clamped = [&](int l) { return in + (l < count ? l : count - 1) * p.line; };
     EvenLines<X> even_lines(in, p.line);
-    const T* starts[W];
+    const T* starts[W] = {};
     if (count < W) {
       for (int l = 0; l < W; ++l) starts[l] = clamped(l);
     }
     alignas(64) T column[W];
-    V total[kFew];
+    V total[kFew] = {};
     for (std::int64_t begin = 0; begin < p.k; begin += kBlockK) {
       const std::int64_t end = p.k - begin < kBlockK ? p.k : begin + kBlockK, even = end - (end - begin) % kDepth;
       V sum[kFew];

@@ -1,119 +1,40 @@
-"""Times of named parts of a program: ``record_function`` marks a part, ``profile`` collects them.
+"""Where the time goes: ``profile`` collects every call of an operation, every step of backward and the parts that
+``record_function`` names, of all threads. ``torch.autograd.profiler``'s names; ``vesta.profiler`` does so by steps.
 
-Operations are not collected one by one; what has no name of its own is in the times of the part around it.
+Times are those of the host: an operation on another device is over, for them, when it is queued.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import gzip
-import json
-import threading
-import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from vesta import _C
+from vesta.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
+from vesta.autograd.recording import PART, Recording, function_events
+
+if TYPE_CHECKING:
+    from vesta.profiler.tables import CostTable
 
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "kineto_available", "profile", "record_function"]
 
-_running: list[profile] = []
-
-
-class FunctionEvent:
-    """One part that ran, or all parts of one name: times in microseconds."""
-
-    def __init__(self, name: str, start: float, end: float, thread: int, children: float, count: int = 1) -> None:
-        self.name = self.key = name
-        self.start, self.end, self.thread, self.count = start, end, thread, count
-        self.cpu_time_total = end - start
-        self.self_cpu_time_total = self.cpu_time_total - children
-        self.device_time_total = self.self_device_time_total = 0.0
-
-    @property
-    def cpu_time(self) -> float:
-        """The mean time of a call."""
-        return self.cpu_time_total / self.count
-
-    def __repr__(self) -> str:
-        return f"<FunctionEvent name={self.name} count={self.count} cpu_time_total={self.cpu_time_total:.3f}us>"
-
-
-class EventList(list):
-    """A list of events."""
-
-    def key_averages(self, group_by_input_shape: bool = False, *args: Any, **kwargs: Any) -> EventList:
-        """Returns one event for each name, with the sums of its times."""
-        found: dict[str, FunctionEvent] = {}
-        for event in self:
-            total = found.setdefault(event.name, FunctionEvent(event.name, 0.0, 0.0, event.thread, 0.0, 0))
-            total.count += event.count
-            total.cpu_time_total += event.cpu_time_total
-            total.self_cpu_time_total += event.self_cpu_time_total
-        return EventList(found.values())
-
-    def total_average(self) -> FunctionEvent:
-        """Returns one event with the sums of all."""
-        total = FunctionEvent("Total", 0.0, 0.0, 0, 0.0, 0)
-        for event in self:
-            total.count += event.count
-            total.cpu_time_total += event.cpu_time_total
-            total.self_cpu_time_total += event.self_cpu_time_total
-        return total
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """The time of all parts, none counted twice."""
-        return sum(event.self_cpu_time_total for event in self)
-
-    def table(self, sort_by: str | None = None, row_limit: int = 100, *args: Any, **kwargs: Any) -> str:
-        """Returns the events as a readable table.
-
-        Args:
-            sort_by: "cpu_time_total", "self_cpu_time_total", "cpu_time" or "count": the largest come first.
-            row_limit: the most rows; -1: all.
-        """
-        rows = list(self)
-        if sort_by is not None:
-            rows.sort(key=lambda event: -getattr(event, sort_by, 0.0))
-        rows = rows if row_limit < 0 else rows[:row_limit]
-        width = max([4, *(len(event.name) for event in rows)])
-        line = "  ".join(["-" * width, *["-" * 14] * 4])
-        titles = ("Self CPU", "CPU total", "CPU time avg", "# of Calls")
-        head = "  ".join(["Name".rjust(width), *(title.rjust(14) for title in titles)])
-        body = []
-        for event in rows:
-            times = (event.self_cpu_time_total, event.cpu_time_total, event.cpu_time)
-            cells = [f"{value:.3f}us".rjust(14) for value in times] + [str(event.count).rjust(14)]
-            body.append("  ".join([event.name.rjust(width), *cells]))
-        return "\n".join([line, head, line, *body, line]) + f"\nSelf CPU time total: {self.self_cpu_time_total:.3f}us\n"
-
-    def export_chrome_trace(self, path: str) -> None:
-        """Writes the events to a file that chrome://tracing opens."""
-        events = [
-            {
-                "name": e.name,
-                "ph": "X",
-                "ts": e.start,
-                "dur": e.end - e.start,
-                "tid": e.thread,
-                "pid": "CPU",
-                "args": {},
-            }
-            for e in self
-        ]
-        with (gzip.open if path.endswith(".gz") else open)(path, "wt", encoding="utf-8") as file:
-            json.dump({"traceEvents": events}, file)
-
-    def __str__(self) -> str:
-        return self.table()
-
 
 class profile:
-    """A context that collects the parts that run inside, of all threads.
+    """A context that collects what happens inside, of all threads.
 
     Args:
         enabled: False: nothing is collected.
-        others: accepted for PyTorch's sake; there are no times of devices, shapes or memory.
+        record_shapes: events carry the shapes of their arguments.
+        with_flops: tables show arithmetic operations, told from shapes.
+        profile_memory: tables show the memory that operations allocate on the CPU.
+        with_stack: events carry the whole stack of Python lines; else the innermost line of the program.
+        with_modules: accepted: modules are always known, see ``by_layer``.
+        use_cuda, use_device, others: accepted for PyTorch's sake; times are those of the host.
+
+    Raises:
+        RuntimeError: it is entered twice, or asked for results before it was entered.
 
     Example::
 
@@ -121,28 +42,61 @@ class profile:
         >>> with vesta.autograd.profiler.profile() as prof:
         ...     with vesta.autograd.profiler.record_function("forward"):
         ...         _ = vesta.ones(2) + 1
-        >>> [(event.key, event.count) for event in prof.key_averages()]
-        [('forward', 1)]
+        >>> [(event.key, event.count) for event in prof.key_averages()][0]
+        ('forward', 1)
     """
 
-    def __init__(self, enabled: bool = True, **others: Any) -> None:
-        self.enabled = enabled
-        self.function_events = EventList()
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        **others: Any,
+    ) -> None:
+        self.enabled, self.use_device = enabled, use_device
+        self.record_shapes, self.with_flops, self.profile_memory = record_shapes, with_flops, profile_memory
+        self.with_stack, self.with_modules = with_stack, with_modules
+        self.entered = False
+        self._recording = Recording(record_shapes, with_stack)
+        self._events: EventList | None = None
+        self._runs = False
 
     def __enter__(self) -> profile:
         if self.enabled:
-            _running.append(self)
+            if self.entered:
+                raise RuntimeError("Profiler context manager is not reentrant")
+            self.entered = self._runs = True
+            self._recording.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.enabled:
-            _running.remove(self)
+        if self._runs:
+            self._runs = False
+            self._recording.stop()
+            self._events = None
 
-    def key_averages(self, *args: Any, **kwargs: Any) -> EventList:
-        """Returns one event for each name, with the sums of its times."""
-        return self.function_events.key_averages()
+    @property
+    def function_events(self) -> EventList:
+        """The events; while it still runs, those so far."""
+        if not self.entered:
+            return EventList()
+        if self._events is None or self._runs:
+            self._events = function_events(self._recording, flops=self.with_flops, memory=self.profile_memory)
+        return self._events
 
-    def total_average(self) -> FunctionEvent:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """Returns one event for each name, with the sums of times; see ``EventList.key_averages``."""
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def total_average(self) -> FunctionEventAvg:
         """Returns one event with the sums of all."""
         return self.function_events.total_average()
 
@@ -154,16 +108,36 @@ class profile:
         """Writes the events to a file that chrome://tracing opens."""
         self.function_events.export_chrome_trace(path)
 
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Writes stacks with their times for tools of flame graphs; wants ``with_stack=True``.
+
+        Raises:
+            AssertionError: there are no stacks.
+            ValueError: ``metric`` is not known.
+        """
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self.function_events.export_stacks(path, metric)
+
+    def by_layer(self, depth: int | None = None) -> CostTable:
+        """Returns the time, memory and cost of each module; see ``vesta.profiler.profile.by_layer``."""
+        from vesta.profiler.tables import by_layer
+
+        return by_layer(self._recording, depth)
+
+    def by_line(self) -> CostTable:
+        """Returns the time, memory and cost of each line; see ``vesta.profiler.profile.by_line``."""
+        from vesta.profiler.tables import by_line
+
+        return by_line(self._recording)
+
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of all parts, none counted twice, in microseconds."""
+        """The time of all events, none counted twice, in microseconds."""
         return self.function_events.self_cpu_time_total
 
     def __str__(self) -> str:
         return str(self.function_events)
-
-
-_stack = threading.local()
 
 
 class record_function(contextlib.ContextDecorator):
@@ -172,26 +146,34 @@ class record_function(contextlib.ContextDecorator):
     Args:
         name: of the part.
         args: a text beside it; not shown.
+
+    Raises:
+        TypeError: ``name`` is no text.
+
+    Example::
+
+        >>> import vesta
+        >>> @vesta.autograd.profiler.record_function("twice")
+        ... def twice(x):
+        ...     return x * 2
+        >>> twice(vesta.ones(2))
+        tensor([2., 2.])
     """
 
     def __init__(self, name: str, args: str | None = None) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"record_function: expected a str, got {type(name).__name__} (name).")
         self.name, self.args = name, args
-        self._starts: list[float] = []
+        self._tokens: list[int] = []
 
     def __enter__(self) -> record_function:
-        if not hasattr(_stack, "children"):
-            _stack.children = []
-        _stack.children.append(0.0)
-        self._starts.append(time.perf_counter() * 1e6)
+        self._tokens.append(_C._profiler_open(PART, self.name, 0))
         return self
 
     def __exit__(self, *error: object) -> None:
-        start, end = self._starts.pop(), time.perf_counter() * 1e6
-        inside = _stack.children.pop()
-        if _stack.children:
-            _stack.children[-1] += end - start
-        for running in _running:
-            running.function_events.append(FunctionEvent(self.name, start, end, threading.get_ident(), inside))
+        token = self._tokens.pop()
+        if token:
+            _C._profiler_close(token)
 
     def __call__(self, func: Any) -> Any:
         @functools.wraps(func)

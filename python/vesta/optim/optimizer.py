@@ -19,6 +19,8 @@ from typing import Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
+from vesta.autograd.profiler import record_function
+from vesta.autograd.recording import running
 from vesta.optim.state import State
 from vesta.optim.state_dict import StateDictMixin
 from vesta.utils.hooks import RemovableHandle
@@ -185,6 +187,12 @@ class Optimizer(StateDictMixin):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clears the gradients of all parameters; ``set_to_none=False`` fills them with zeros instead."""
+        if running:
+            with record_function(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+                return self._clear(set_to_none)
+        return self._clear(set_to_none)
+
+    def _clear(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for param in group["params"]:
                 if set_to_none:
@@ -206,6 +214,12 @@ class Optimizer(StateDictMixin):
         """
         if closure is not None:
             expect("step", "closure", closure, Callable, "a function or None")
+        if running:
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return self._step_with_hooks(closure)
+        return self._step_with_hooks(closure)
+
+    def _step_with_hooks(self, closure: Callable[[], Any] | None) -> Any:
         if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks or _global_pre_hooks or _global_post_hooks:
             return _run_with_hooks(self, type(self)._step, (closure,) if closure is not None else (), {})
         return self._step(closure)

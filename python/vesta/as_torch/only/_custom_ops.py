@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from vesta.as_torch.only import library
+from vesta import library
 
 __all__ = ["custom_op", "impl", "impl_abstract", "impl_backward", "impl_save_for_backward"]
 
 
 def custom_op(qualname: str, func_or_schema: Any = None) -> Any:
-    """Declares an operator; a decorator without a schema, which returns the function."""
+    """Declares an operator by its schema or a prototype, which is returned; a decorator without either."""
     if isinstance(func_or_schema, str):
-        library.define(qualname)
+        library.define(qualname, func_or_schema)
         return lambda fn: fn
     if func_or_schema is None:
         return lambda fn: custom_op(qualname, fn)
-    library.define(qualname)
+    library.define(qualname, library.infer_schema(func_or_schema, mutates_args=()))
     return func_or_schema
 
 

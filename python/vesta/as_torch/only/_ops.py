@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vesta.as_torch.only import ops
-from vesta.as_torch.only.ops import Operator
+from vesta import ops
+from vesta.library.operators import OpOverload, OpPacket
 
 __all__ = ["OpOverload", "OpOverloadPacket", "ops"]
 
-OpOverload = OpOverloadPacket = Operator
+OpOverloadPacket = OpPacket

@@ -40,6 +40,8 @@ def _canonical_mask(
 
 
 def _none_or_dtype(input: Tensor | None) -> Any:
+    if input is not None and not isinstance(input, Tensor):
+        raise TypeError(f"multi_head_attention_forward: expected masks as Tensor or None, got {type(input).__name__}.")
     return None if input is None else input.dtype
 
 

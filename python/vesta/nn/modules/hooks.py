@@ -31,6 +31,22 @@ _global_backward_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 any_global: list[bool] = []
 
 
+# What runs around every call of a module while a profile runs: a function from the module to a token, and one of that.
+_observer: list[Callable[..., Any]] = []
+
+
+def observe_calls(begin: Callable[[Any], Any] | None, end: Callable[[Any], None] | None) -> None:
+    """Makes every call of a module run between ``token = begin(module)`` and ``end(token)``; None ends that."""
+    _observer[:] = [] if begin is None or end is None else [begin, end]
+    tables = (
+        _global_forward_pre_hooks,
+        _global_forward_hooks,
+        _global_backward_pre_hooks,
+        _global_backward_hooks,
+    )
+    any_global[:] = [True] if _observer or any(tables) else []
+
+
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Registers ``hook(module, args)`` to run before the forward of every module."""
     any_global[:] = [True]
@@ -278,6 +294,17 @@ class HooksMixin:
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs ``forward`` between the hooks, global ones first."""
+        observer = _observer[:]  # another thread may end the profile meanwhile
+        if not observer:
+            return self._call_hooked(args, kwargs)
+        begin, end = observer
+        token = begin(self)
+        try:
+            return self._call_hooked(args, kwargs)
+        finally:
+            end(token)
+
+    def _call_hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         always_called = self._forward_hooks_always_called or _global_forward_hooks_always_called
         if not always_called:
             return self._run_hooks(args, kwargs, set())

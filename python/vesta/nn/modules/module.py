@@ -581,6 +581,12 @@ class Module(HooksMixin, StateDictMixin):
         """Returns the arguments to show in ``repr``; may span lines."""
         return ""
 
+    def _repr_html_(self) -> str | None:
+        """Returns how a notebook shows the module: a tree of its parts (``vesta.notebook``)."""
+        from vesta.notebook import show
+
+        return show(self)
+
     def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []

@@ -320,6 +320,7 @@ class StateDictMixin:
         state_dict = OrderedDict(state_dict)
         load = _Load(metadata, strict, assign)
         load.visit(self, state_dict, "")
+        only_names = strict and not load.errors  # then strict=False would help
         if strict:
             load.errors[:0] = [
                 f"{what} key(s) in state_dict: {', '.join(map(_quoted, keys))}. "
@@ -329,7 +330,7 @@ class StateDictMixin:
         if not load.errors:
             load.commit()
         if load.errors:
-            messages = "\n\t".join([*load.errors, *_advice(load.keys, strict)])
+            messages = "\n\t".join([*load.errors, *_advice(load.keys, only_names)])
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{messages}")
         return load.keys
 
@@ -380,8 +381,9 @@ def _quoted(key: str) -> str:
     return f'"{key}"'
 
 
-def _advice(keys: IncompatibleKeys, strict: bool) -> list[str]:
-    """Returns advice on the most frequent mistakes, given the names that did not match."""
+def _advice(keys: IncompatibleKeys, only_names: bool) -> list[str]:
+    """Returns advice on the most frequent mistakes, given the names that did not match, and whether they are all that
+    is wrong."""
     missing, unexpected = set(keys.missing_keys), keys.unexpected_keys
     for prefix in ("module.", "_orig_mod.", "model."):
         stripped = {key[len(prefix) :] for key in unexpected if key.startswith(prefix)}
@@ -390,11 +392,11 @@ def _advice(keys: IncompatibleKeys, strict: bool) -> list[str]:
                 f'The names in the checkpoint start with "{prefix}", the module\'s do not. '
                 f"Load {{k.removeprefix({prefix!r}): v for k, v in state_dict.items()}}."
             ]
-    if strict and (missing or unexpected):
-        pairs = [(key, _nearest(key, unexpected)) for key in keys.missing_keys]
-        near = [f'"{key}" may be "{other}" of the checkpoint.' for key, other in pairs if other][:5]
-        return [*near, "Pass strict=False to load what has a match and leave the rest as it is."]
-    return []
+    pairs = [(key, _nearest(key, unexpected)) for key in keys.missing_keys]
+    advice = [f'"{key}" may be "{other}" of the checkpoint.' for key, other in pairs if other][:5]
+    if only_names:
+        advice.append("Pass strict=False to load what has a match and leave the rest as it is.")
+    return advice
 
 
 def _store(table: OrderedDict[int, Any], hook: Any) -> RemovableHandle:

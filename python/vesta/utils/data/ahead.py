@@ -7,6 +7,8 @@ import threading
 import weakref
 from typing import Any
 
+from vesta.autograd.profiler import record_function
+from vesta.autograd.recording import running
 from vesta.utils.data.state import Progress
 from vesta.utils.data.transfer import Transfer
 
@@ -106,6 +108,9 @@ class Ahead:
 
     def __next__(self) -> Any:
         try:
+            if running:
+                with record_function(self._source.profiled_as):
+                    return self._source._given(self._belt.get)
             return self._source._given(self._belt.get)
         except KeyboardInterrupt:
             self._finalizer()

@@ -194,6 +194,12 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
+    def _repr_html_(self) -> str | None:
+        """Returns how a notebook shows the loader (``vesta.notebook``)."""
+        from vesta.notebook import show
+
+        return show(self)
+
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)

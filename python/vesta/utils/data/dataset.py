@@ -50,6 +50,12 @@ class Dataset(Generic[T_co]):
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
+    def _repr_html_(self) -> str | None:
+        """Returns how a notebook shows the dataset (``vesta.notebook``)."""
+        from vesta.notebook import show
+
+        return show(self)
+
     def __add__(self, other: Dataset[T_co]) -> ConcatDataset[T_co]:
         return ConcatDataset([self, other])
 

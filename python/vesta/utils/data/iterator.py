@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from vesta.autograd.profiler import record_function
+from vesta.autograd.recording import running
 from vesta.utils.data.fetch import MapFetcher, StreamFetcher
 from vesta.utils.data.seeding import Seeds
 from vesta.utils.data.state import Order, Progress, Task
@@ -21,6 +23,9 @@ class Pass:
         loader: the loader whose options it follows.
         state: where to continue; None: at the beginning.
     """
+
+    #: PyTorch's name of getting a batch, in profiles.
+    profiled_as = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
     def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
         self._dataset = loader.dataset
@@ -54,6 +59,9 @@ class Pass:
         raise NotImplementedError
 
     def __next__(self) -> Any:
+        if running:
+            with record_function(self.profiled_as):
+                return self._transfer(self._given(self._next_batch))
         return self._transfer(self._given(self._next_batch))
 
     def _given(self, make: Callable[[], tuple[Task, Any]]) -> Any:
@@ -82,6 +90,8 @@ class Pass:
 
 class InProcess(Pass):
     """A pass that makes batches in the calling process, whose random states are restored after each of them."""
+
+    profiled_as = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
     def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
         if loader.timeout != 0:

@@ -1,0 +1,16 @@
+// What this machine can do: the measure that profiles are compared with.
+#pragma once
+#include <cstdint>
+
+#include <vesta/core/cpu/isa.h>
+#include <vesta/core/dispatch/profiler.h>
+
+/// Does rounds * kPeakOperations multiplications and additions that wait for no memory; writes one number.
+VESTA_DECLARE_ON_ISA(void multiply_and_add(std::int64_t rounds, float* result))
+
+namespace vesta::cpu {
+
+/// Measures the peaks with as many threads as ops use, in less than 0.3 s.
+profiler::Peaks measure_peaks();
+
+}  // namespace vesta::cpu

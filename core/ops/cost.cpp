@@ -1,0 +1,228 @@
+// The formulas of costs. Where a number of operations depends on values (a sum that stops early, a sort), the formula
+// says what the usual algorithm needs; where an op reads a part of an operand only, it counts that part.
+#include <vesta/core/ops/cost.h>
+
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+namespace vesta {
+
+using profiler::Shape;
+
+const Shape* OperandSizes::operand(int parameter) const {
+  for (const Shape& s : trace_.operands_of(event_)) {
+    if (s.parameter == parameter) return &s;
+  }
+  return nullptr;
+}
+
+const Shape* OperandSizes::result(size_t i) const {
+  const auto all = trace_.results_of(event_);
+  return i < all.size() ? &all[i] : nullptr;
+}
+
+double OperandSizes::size(const Shape* s, int dim) const {
+  if (!s) return 1;
+  if (dim < 0) dim += s->ndim;
+  return dim >= 0 && dim < s->ndim ? double(trace_.sizes_of(*s)[size_t(dim)]) : 1;
+}
+
+double OperandSizes::numel(const Shape* s) const {
+  double n = s ? 1 : 0;
+  for (int i = 0; s && i < s->ndim; ++i) n *= size(s, i);
+  return n;
+}
+
+double OperandSizes::all_bytes() const {
+  double n = 0;
+  for (const Shape& s : trace_.operands_of(event_)) n += bytes(&s);
+  for (const Shape& s : trace_.results_of(event_)) n += bytes(&s);
+  return n;
+}
+
+double OperandSizes::result_numel() const {
+  double n = 0;
+  for (const Shape& s : trace_.results_of(event_)) n += numel(&s);
+  return n;
+}
+
+namespace profiler {
+namespace {
+
+using Sizes = const OperandSizes&;
+using Formula = Cost (*)(Sizes);
+
+// ---- products ----
+
+/// [..., n, k] times [..., k, m], or vectors: each element of the result is a sum of k products.
+Cost matmul(Sizes s) { return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(0), -1)}; }
+Cost linear(Sizes s) { return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(1), -1)}; }
+Cost bilinear(Sizes s) {
+  return {s.all_bytes(), 2 * s.numel(s.result()) * s.size(s.operand(2), 1) * s.size(s.operand(2), 2)};
+}
+
+/// Products per position of the side with out_channels channels: weight is [out, in / groups, ...].
+double per_channel(Sizes s, const Shape* weight) { return s.numel(weight) / s.size(weight, 0); }
+Cost convolution(Sizes s) { return {s.all_bytes(), 2 * s.numel(s.result()) * per_channel(s, s.operand(1))}; }
+Cost convolution_backward_input(Sizes s) {
+  return {s.all_bytes(), 2 * s.numel(s.operand(0)) * per_channel(s, s.operand(1))};
+}
+Cost convolution_backward_weight(Sizes s) {
+  return {s.all_bytes(), 2 * s.numel(s.operand(0)) * per_channel(s, s.result())};
+}
+
+/// A gate of a recurrent cell is a row of a product, which are ops of their own: what is left is element-wise.
+Cost distance(Sizes s) { return {s.all_bytes(), 3 * s.numel(s.result()) * s.size(s.operand(0), -1)}; }
+
+// ---- linear algebra: the leading terms, per matrix ----
+
+double matrices(Sizes s, const Shape* a) { return s.numel(a) / std::max(1.0, s.size(a, -1) * s.size(a, -2)); }
+Cost cubic(Sizes s, double factor) {
+  const Shape* a = s.operand(0);
+  return {s.all_bytes(), factor * matrices(s, a) * s.size(a, -2) * std::pow(s.size(a, -1), 2)};
+}
+Cost cholesky(Sizes s) { return cubic(s, 1.0 / 3); }
+Cost lu(Sizes s) { return cubic(s, 2.0 / 3); }
+Cost qr(Sizes s) { return cubic(s, 2); }
+Cost eigh(Sizes s) { return cubic(s, 9); }
+Cost eig(Sizes s) { return cubic(s, 25); }
+Cost svd(Sizes s) { return cubic(s, 12); }
+Cost triangular(Sizes s) { return {s.all_bytes(), s.numel(s.operand(1)) * s.size(s.operand(0), -1)}; }
+
+// ---- parts of operands ----
+
+/// Reads as many elements as it writes, and the indices.
+Cost gathered(Sizes s) {
+  double n = 2 * s.bytes(s.result());
+  for (const Shape& o : s.trace().operands_of(s.event())) {
+    if (!is_float(o.dtype) && !is_complex(o.dtype)) n += s.bytes(&o);
+  }
+  return {n, 0};
+}
+Cost free_of_cost(Sizes) { return {}; }
+
+// ---- several operations per element ----
+
+/// A fused step of an optimizer reads every list, and writes all but the gradients (parameter 1).
+Cost optimizer_step(Sizes s) {
+  double moved = 0, count = 0;
+  for (const Shape& o : s.trace().operands_of(s.event())) {
+    moved += (o.parameter == 1 ? 1 : 2) * s.bytes(&o);
+    count += s.numel(&o);
+  }
+  return {moved, 2 * count};
+}
+
+template <int n>
+Cost per_element(Sizes s) {
+  double most = s.numel(s.operand(0));
+  return {s.all_bytes(), n * std::max(most, s.numel(s.result()))};
+}
+Cost fft(Sizes s) {
+  const double n = std::max(s.numel(s.operand(0)), s.numel(s.result()));
+  return {s.all_bytes(), 5 * n * std::log2(std::max(2.0, n / std::max(1.0, s.size(s.result(), 0))))};
+}
+
+struct Entry {
+  Formula formula;
+  bool product = false;
+};
+
+const std::unordered_map<std::string_view, Entry>& table() {
+  static const auto* t = new std::unordered_map<std::string_view, Entry>{
+      {"matmul", {&matmul, true}},
+      {"linear", {&linear, true}},
+      {"bilinear", {&bilinear, true}},
+      {"_convolution", {&convolution, true}},
+      {"_convolution_backward_input", {&convolution_backward_input, true}},
+      {"_convolution_backward_weight", {&convolution_backward_weight, true}},
+      {"cdist", {&distance}},
+      {"_pdist", {&distance}},
+      {"linalg_cholesky_ex", {&cholesky}},
+      {"linalg_lu_factor_ex", {&lu}},
+      {"linalg_qr", {&qr}},
+      {"linalg_eigh", {&eigh}},
+      {"linalg_eig", {&eig}},
+      {"_linalg_svd", {&svd}},
+      {"linalg_solve_triangular", {&triangular}},
+      {"index_select", {&gathered}},
+      {"embedding", {&gathered}},
+      {"gather", {&gathered}},
+      {"index", {&gathered}},
+      {"take", {&gathered}},
+      {"item", {&free_of_cost}},
+      {"empty_like", {&free_of_cost}},
+      {"empty", {&free_of_cost}},
+      {"_softmax", {&per_element<5>}},
+      {"_log_softmax", {&per_element<5>}},
+      {"_softmax_backward", {&per_element<4>}},
+      {"native_batch_norm", {&per_element<7>}},
+      {"_batch_norm_backward", {&per_element<11>}},
+      {"native_layer_norm", {&per_element<7>}},
+      {"_layer_norm_backward", {&per_element<11>}},
+      {"_fused_sgd_", {&optimizer_step}},
+      {"_fused_adam_", {&optimizer_step}},
+      {"_fused_rmsprop_", {&optimizer_step}},
+      {"_fft_c2c", {&fft}},
+      {"_fft_r2c", {&fft}},
+      {"_fft_c2r", {&fft}},
+  };
+  return *t;
+}
+
+bool writes_its_operand(const Event& e) { return e.inplace || std::string_view(e.schema->name).ends_with('_'); }
+
+/// A call without a formula of its own: reads and writes once, one operation per element; a view is for nothing.
+Cost usual(Sizes s) {
+  const Event& e = s.event();
+  if (e.aliased && !writes_its_operand(e)) return {};
+  double most = s.result_numel();
+  for (const Shape& o : s.trace().operands_of(e)) most = std::max(most, s.numel(&o));
+  return {s.all_bytes(), most};
+}
+
+/// A node without ops computes its gradients by a fused kernel: it reads what arrived and, usually, one saved tensor.
+Cost fused_node(Sizes s) {
+  if (s.event().num_results == 0) return {};
+  return {s.all_bytes() + s.bytes(s.result()), 2 * s.result_numel()};
+}
+
+}  // namespace
+
+std::vector<EventCost> costs(const Trace& trace) {
+  const size_t count = trace.events.size();
+  std::vector<EventCost> all(count);
+  std::vector<char> contains_ops(count, 0), covered(count, 0);
+  for (const Event& e : trace.events) {
+    if (e.kind == Kind::op && e.parent != Event::kNone) contains_ops[e.parent] = 1;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Event& e = trace.events[i];
+    const OperandSizes sizes(trace, e);
+    EventCost& cost = all[i];
+    if (e.num_operands) cost.dtype = trace.operands_of(e)[0].dtype;
+    if (e.parent != Event::kNone && covered[e.parent]) {
+      covered[i] = 1;
+      continue;
+    }
+    if (e.open || e.failed) continue;
+    if (e.kind == Kind::node && !contains_ops[i]) static_cast<Cost&>(cost) = fused_node(sizes);
+    if (e.kind != Kind::op) continue;
+    const auto entry = table().find(e.schema->name);
+    if (e.schema->cost) {
+      static_cast<Cost&>(cost) = e.schema->cost(sizes);
+      covered[i] = 1;
+    } else if (entry != table().end() && !(contains_ops[i] && e.schema->composite)) {
+      static_cast<Cost&>(cost) = entry->second.formula(sizes);
+      cost.product = entry->second.product;
+      covered[i] = 1;
+    } else if (!contains_ops[i]) {
+      static_cast<Cost&>(cost) = usual(sizes);
+    }
+  }
+  return all;
+}
+
+}  // namespace profiler
+}  // namespace vesta

@@ -1,0 +1,53 @@
+// Profile: where the time of a C++ program goes, op by op.
+//
+//   profiler::Profile profile;
+//   train_step();
+//   std::cout << profile.table();
+//
+// What the rows mean, and what is recorded: core/dispatch/profiler.h. The CPU's clock is read: on a device with queues
+// the times are those of the host.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <vesta/core/ops/cost.h>
+
+namespace vesta::profiler {
+
+/// All calls of one name.
+struct Total {
+  std::string name;
+  Kind kind = Kind::op;
+  int64_t calls = 0;
+  double seconds = 0;       // with what the calls contain
+  double self_seconds = 0;  // without
+  int64_t memory = 0;       // bytes allocated less bytes freed, with what the calls contain
+  Cost cost;                // of the calls themselves
+  double least_seconds = 0;  // that this machine needs for it
+};
+
+/// A recording of every thread's ops from its construction on.
+class VESTA_API Profile {
+ public:
+  Profile() : session_(start()) {}
+  ~Profile();
+  Profile(const Profile&) = delete;
+
+  /// Ends the recording; later calls do nothing.
+  void stop();
+  /// Returns the events, by thread; what has happened so far, if it still records.
+  const std::vector<Trace>& traces();
+  /// Returns the calls by name, the largest self time first.
+  std::vector<Total> totals();
+  /// Returns the largest `rows` of them as a table with times, calls, memory, and the shares of the machine's peaks.
+  std::string table(size_t rows = 20);
+  /// Writes all events to a file that chrome://tracing opens. Error(io) where it cannot be written.
+  void export_chrome_trace(const std::string& path);
+
+ private:
+  uint64_t session_;
+  bool stopped_ = false;
+  std::vector<Trace> traces_;
+};
+
+}  // namespace vesta::profiler

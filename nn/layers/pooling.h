@@ -1,0 +1,127 @@
+// Pooling over windows of [N, C, L], [N, C, H, W] and [N, C, D, H, W], or without N.
+#pragma once
+#include <vesta/nn/layer.h>
+
+namespace vesta::nn {
+
+template <size_t n>
+struct MaxPoolOptions {
+  Ints<n> kernel_size;
+  std::optional<Ints<n>> stride = {};  // none: kernel_size
+  Ints<n> padding = 0, dilation = 1;
+  bool ceil_mode = false;
+  VESTA_FIELDS(kernel_size, stride, padding, dilation, ceil_mode)
+  static constexpr std::string_view shown =
+      "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}";
+};
+template <size_t n>
+struct AvgPoolOptions {
+  Ints<n> kernel_size;
+  std::optional<Ints<n>> stride = {};  // none: kernel_size
+  Ints<n> padding = 0;
+  bool ceil_mode = false, count_include_pad = true;
+  MaybeInt divisor_override = {};
+  VESTA_FIELDS(kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+  static constexpr std::string_view shown = n == 1 ? "kernel_size={*kernel_size}, stride={*stride}, padding={*padding}"
+                                                   : "kernel_size={kernel_size}, stride={stride}, padding={padding}";
+};
+template <size_t n>
+struct LPPoolOptions {
+  double norm_type;
+  Ints<n> kernel_size;
+  std::optional<Ints<n>> stride = {};  // none: kernel_size
+  bool ceil_mode = false;
+  VESTA_FIELDS(norm_type, kernel_size, stride, ceil_mode)
+  static constexpr std::string_view shown =
+      "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}";
+};
+template <size_t n>
+struct AdaptivePoolOptions {
+  MaybeInts<n> output_size;  // none: the input's
+  VESTA_FIELDS(output_size)
+  static constexpr std::string_view shown = "output_size={output_size}";
+};
+
+namespace detail {
+template <class Options>
+Options with_stride(Options o) {
+  if (!o.stride) o.stride = o.kernel_size;
+  return o;
+}
+template <size_t n>
+TensorPair max_pooled(const Tensor& input, const MaxPoolOptions<n>& options, bool indices);
+template <size_t n>
+Tensor avg_pooled(const Tensor& input, const AvgPoolOptions<n>& options);
+template <size_t n>
+Tensor lp_pooled(const Tensor& input, const LPPoolOptions<n>& options);
+template <size_t n>
+TensorPair adaptive_pooled(const Tensor& input, const AdaptivePoolOptions<n>& options, bool maximum);
+}  // namespace detail
+
+/// The largest value of each window.
+template <class Self, size_t n>
+class VESTA_API MaxPoolNd : public Layer<Self, MaxPoolOptions<n>> {
+ public:
+  using Options = MaxPoolOptions<n>;
+  VESTA_LAYER_CONSTRUCTORS(MaxPoolNd)
+  Tensor forward(const Tensor& input) override { return std::get<0>(detail::max_pooled(input, this->options, false)); }
+  /// Returns the largest values and where they were, as places in the input's last n dimensions, flattened.
+  TensorPair forward_with_indices(const Tensor& input) { return detail::max_pooled(input, this->options, true); }
+};
+template <class Self, size_t n>
+MaxPoolNd<Self, n>::MaxPoolNd(Options o) : Layer<Self, Options>(detail::with_stride(std::move(o))) {}
+
+/// The mean of each window.
+template <class Self, size_t n>
+class VESTA_API AvgPoolNd : public Layer<Self, AvgPoolOptions<n>> {
+ public:
+  using Options = AvgPoolOptions<n>;
+  VESTA_LAYER_CONSTRUCTORS(AvgPoolNd)
+  Tensor forward(const Tensor& input) override { return detail::avg_pooled(input, this->options); }
+};
+template <class Self, size_t n>
+AvgPoolNd<Self, n>::AvgPoolNd(Options o) : Layer<Self, Options>(detail::with_stride(std::move(o))) {}
+
+/// (sum of x ** p) ** (1 / p) of each window.
+template <class Self, size_t n>
+class VESTA_API LPPoolNd : public Layer<Self, LPPoolOptions<n>> {
+ public:
+  using Layer<Self, LPPoolOptions<n>>::Layer;
+  Tensor forward(const Tensor& input) override { return detail::lp_pooled(input, this->options); }
+};
+
+/// The mean of windows of which there are `output_size`.
+template <class Self, size_t n>
+class VESTA_API AdaptiveAvgPoolNd : public Layer<Self, AdaptivePoolOptions<n>> {
+ public:
+  using Layer<Self, AdaptivePoolOptions<n>>::Layer;
+  Tensor forward(const Tensor& input) override {
+    return std::get<0>(detail::adaptive_pooled(input, this->options, false));
+  }
+};
+/// The largest value of windows of which there are `output_size`.
+template <class Self, size_t n>
+class VESTA_API AdaptiveMaxPoolNd : public Layer<Self, AdaptivePoolOptions<n>> {
+ public:
+  using Layer<Self, AdaptivePoolOptions<n>>::Layer;
+  Tensor forward(const Tensor& input) override {
+    return std::get<0>(detail::adaptive_pooled(input, this->options, true));
+  }
+  /// Returns the largest values and where they were.
+  TensorPair forward_with_indices(const Tensor& input) { return detail::adaptive_pooled(input, this->options, true); }
+};
+
+VESTA_LAYERS_OF_DIMENSIONS(MaxPool, MaxPoolNd);
+VESTA_LAYERS_OF_DIMENSIONS(AvgPool, AvgPoolNd);
+VESTA_LAYERS_OF_DIMENSIONS(LPPool, LPPoolNd);
+VESTA_LAYERS_OF_DIMENSIONS(AdaptiveAvgPool, AdaptiveAvgPoolNd);
+VESTA_LAYERS_OF_DIMENSIONS(AdaptiveMaxPool, AdaptiveMaxPoolNd);
+
+using MaxPool1dOptions = MaxPoolOptions<1>;
+using MaxPool2dOptions = MaxPoolOptions<2>;
+using MaxPool3dOptions = MaxPoolOptions<3>;
+using AvgPool1dOptions = AvgPoolOptions<1>;
+using AvgPool2dOptions = AvgPoolOptions<2>;
+using AvgPool3dOptions = AvgPoolOptions<3>;
+
+}  // namespace vesta::nn

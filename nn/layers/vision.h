@@ -1,0 +1,83 @@
+// Resizing of grids, and channels turned into pixels and back.
+#pragma once
+#include <vesta/nn/layer.h>
+
+namespace vesta::nn {
+
+struct PixelShuffleOptions {
+  int64_t upscale_factor;
+  VESTA_FIELDS(upscale_factor)
+};
+/// The module from [*, C * r ** 2, H, W] to [*, C, H * r, W * r] (Shi et al. 2016).
+struct VESTA_API PixelShuffle : Layer<PixelShuffle, PixelShuffleOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return pixel_shuffle(input, options.upscale_factor); }
+};
+
+struct PixelUnshuffleOptions {
+  int64_t downscale_factor;
+  VESTA_FIELDS(downscale_factor)
+};
+/// The inverse of PixelShuffle.
+struct VESTA_API PixelUnshuffle : Layer<PixelUnshuffle, PixelUnshuffleOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return pixel_unshuffle(input, options.downscale_factor); }
+};
+
+struct ChannelShuffleOptions {
+  int64_t groups;
+  VESTA_FIELDS(groups)
+};
+/// The channels of all groups by turns (Zhang et al. 2018).
+struct VESTA_API ChannelShuffle : Layer<ChannelShuffle, ChannelShuffleOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override { return channel_shuffle(input, options.groups); }
+};
+
+/// Sizes or factors of a grid of 1 to 3 dimensions: one for all, or one for each.
+template <class T>
+struct PerDimension {
+  std::vector<T> v;  // one, or one for each dimension
+  PerDimension() = default;
+  PerDimension(T all) : v{all} {}
+  PerDimension(std::initializer_list<T> each) : v(each) {}
+  PerDimension(std::vector<T> each) : v(std::move(each)) {}
+  bool operator==(const PerDimension&) const = default;
+};
+VESTA_API detail::Shown shown(const PerDimension<int64_t>& v);
+VESTA_API detail::Shown shown(const PerDimension<double>& v);
+
+struct UpsampleOptions {
+  std::optional<PerDimension<int64_t>> size = {};
+  std::optional<PerDimension<double>> scale_factor = {};  // in place of size
+  std::string mode = "nearest";  // "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area"
+  std::optional<bool> align_corners = {};
+  std::optional<bool> recompute_scale_factor = {};
+  VESTA_FIELDS(size, scale_factor, mode, align_corners, recompute_scale_factor)
+};
+/// A grid [N, C, L], [N, C, H, W] or [N, C, D, H, W], resized.
+struct VESTA_API Upsample : Layer<Upsample, UpsampleOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override;
+  std::string extra_repr() const override;
+};
+
+struct Upsampling2dOptions {
+  std::optional<PerDimension<int64_t>> size = {};
+  std::optional<PerDimension<double>> scale_factor = {};
+  VESTA_FIELDS(size, scale_factor)
+};
+/// An image [N, C, H, W] resized by taking the nearest pixel.
+struct VESTA_API UpsamplingNearest2d : Layer<UpsamplingNearest2d, Upsampling2dOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override;
+  std::string extra_repr() const override;
+};
+/// An image [N, C, H, W] resized linearly in both directions, with corners aligned.
+struct VESTA_API UpsamplingBilinear2d : Layer<UpsamplingBilinear2d, Upsampling2dOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override;
+  std::string extra_repr() const override;
+};
+
+}  // namespace vesta::nn

@@ -1,0 +1,58 @@
+#include <vesta/nn/utils/clip_grad.h>
+
+#include <cmath>
+
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::nn::utils {
+namespace {
+
+std::vector<Tensor> gradients(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> r;
+  for (const Tensor& p : parameters) {
+    if (Tensor g = p.grad(); g.defined()) r.push_back(g.detach());
+  }
+  return r;
+}
+
+/// Returns the p-norm of all elements; in float32 at least, since the squares of 16-bit floats overflow.
+Tensor norm_of(const Tensor& given, double p) {
+  const bool short_float = given.dtype() == DType::float16 || given.dtype() == DType::bfloat16;
+  const Tensor x = short_float ? given.to(DType::float32) : given;
+  if (std::isinf(p)) return x.numel() ? amax(abs(x)) : sum(x);
+  if (p == 2 && !is_complex(x.dtype())) return sqrt(sum(mul(x, x)));
+  return pow(sum(pow(abs(x), p)), 1 / p);
+}
+
+}  // namespace
+
+Tensor get_grad_norm(const std::vector<Tensor>& parameters, double norm_type) {
+  VESTA_CHECK(norm_type != 0 && !std::isnan(norm_type) && norm_type > -std::numeric_limits<double>::infinity(), value,
+              "get_grad_norm: expected a number but 0, got ", norm_type, " (norm_type).");
+  const NoGrad off;
+  const std::vector<Tensor> grads = gradients(parameters);
+  if (grads.empty()) return zeros(IntList());
+  std::vector<Tensor> norms;
+  for (const Tensor& g : grads) norms.push_back(norm_of(g, norm_type).to(grads[0].device()));
+  return norms.size() == 1 ? norms[0] : norm_of(stack(norms), norm_type);
+}
+
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
+                       bool error_if_nonfinite) {
+  const NoGrad off;
+  const Tensor total = get_grad_norm(parameters, norm_type);
+  VESTA_CHECK(!error_if_nonfinite || std::isfinite(total.to(DType::float64).item<double>()), runtime,
+              "clip_grad_norm_: The total norm of order ", norm_type,
+              " for gradients from `parameters` is non-finite, so it cannot be clipped.");
+  const Tensor factor = clamp(Scalar(max_norm) / add(total, 1e-6), {}, 1.0);  // a tensor: the host does not wait
+  for (const Tensor& g : gradients(parameters)) g.mul_(factor.to(g.device()));
+  return total;
+}
+
+void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+  VESTA_CHECK(clip_value >= 0, value, "clip_grad_value_: expected clip_value >= 0, got ", clip_value, ".");
+  const NoGrad off;
+  for (const Tensor& g : gradients(parameters)) g.clamp_(-clip_value, clip_value);
+}
+
+}  // namespace vesta::nn::utils

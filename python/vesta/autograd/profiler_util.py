@@ -1,0 +1,445 @@
+"""What profilers give back: events, lists of them, their averages and tables. ``torch.autograd.profiler_util``'s names.
+
+Times are microseconds, memory is bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+__all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval"]
+
+_STACK_METRICS = ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
+
+
+def _format_time(time_us: float) -> str:
+    if time_us >= 1e6:
+        return f"{time_us / 1e6:.3f}s"
+    return f"{time_us / 1e3:.3f}ms" if time_us >= 1e3 else f"{time_us:.3f}us"
+
+
+def _format_time_share(time_us: float, total_time_us: float) -> str:
+    return f"{time_us * 100.0 / total_time_us:.2f}%" if total_time_us else "NaN"
+
+
+def _format_memory(nbytes: float) -> str:
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if abs(nbytes) >= unit:
+            return f"{nbytes / unit:.2f} {name}"
+    return f"{nbytes:.0f} B"
+
+
+def _in_unit(time_us: float, unit: str | None) -> str:
+    """Returns a time in the given unit ("s", "ms" or "us"), or in the one that suits it."""
+    scale = {"s": 1e6, "ms": 1e3, "us": 1.0}.get(unit or "")
+    return _format_time(time_us) if scale is None else f"{time_us / scale:.3f}{unit}"
+
+
+class Interval:
+    """The time from ``start`` to ``end``."""
+
+    __slots__ = ("end", "start")
+
+    def __init__(self, start: float, end: float) -> None:
+        self.start, self.end = start, end
+
+    def elapsed_us(self) -> float:
+        """Returns its length.
+
+        Example::
+
+            >>> from vesta.autograd.profiler_util import Interval
+            >>> Interval(2.0, 5.0).elapsed_us()
+            3.0
+        """
+        return self.end - self.start
+
+    def __repr__(self) -> str:
+        return f"<Interval start={self.start} end={self.end}>"
+
+
+class FormattedTimesMixin:
+    """The times of an event, or of several, in numbers and texts. Times of devices are zero: none are taken."""
+
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+    device_time_total = self_device_time_total = device_time = 0.0
+    device_memory_usage = self_device_memory_usage = 0
+
+    @property
+    def cpu_time(self) -> float:
+        """The mean time of a call."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    cpu_time_str = property(lambda self: _format_time(self.cpu_time))
+    cpu_time_total_str = property(lambda self: _format_time(self.cpu_time_total))
+    self_cpu_time_total_str = property(lambda self: _format_time(self.self_cpu_time_total))
+    device_time_str = device_time_total_str = self_device_time_total_str = property(lambda self: _format_time(0.0))
+    cuda_time = cuda_time_total = self_cuda_time_total = property(lambda self: 0.0)
+
+
+class FunctionEvent(FormattedTimesMixin):
+    """One call of an operation, one step of backward, or one part that ``record_function`` names.
+
+    Attributes:
+        name: ``aten::mul``, ``autograd::engine::evaluate_function: MulBackward0``, or the part's name.
+        time_range: an ``Interval``; 0 is the beginning of the profile.
+        thread: the system's number of the thread.
+        cpu_parent, cpu_children: the event that contains it, and those that it contains.
+        input_shapes: a list of sizes for each argument, with ``record_shapes``.
+        cpu_memory_usage: bytes on the CPU that it allocated less those that it freed.
+        sequence_nr: of the step of backward that it made or that it is; -1: none.
+        stack: where the program was, the innermost line first, with ``with_stack``.
+        layer: the path of the module in which it ran, backward in that of its forward; None: outside of modules.
+        line: the innermost line of the program, "file:line (function)"; None: unknown.
+        bytes_moved, operations: its cost, told from shapes.
+    """
+
+    # An event keeps only what differs from this: there may be millions.
+    is_async = is_remote = is_legacy = False
+    node_id = device_index = -1
+    overload_name = ""
+    use_device: str | None = None
+    count = 1
+    cpu_parent: FunctionEvent | None = None
+    input_shapes: Sequence[Any] = ()
+    stack: Sequence[str] = ()
+    sequence_nr = -1
+    scope = 0  # 0: an operation, 1: a step of backward, 7: a named part
+    cpu_memory_usage = 0
+    flops = operations = bytes_moved = 0.0
+    is_product = is_double = failed = open = is_user_annotation = False
+    layer: str | None = None
+    qualified_layer: str | None = None  # below the class of the outermost module
+    line: str | None = None
+    phase = "forward"
+    # What the recorder knows: its kind, where it was called, the event around it, time and memory without those within.
+    # Calls of modules are events there.
+    kind = 0
+    place = stack_place = -1
+    outer: FunctionEvent | None = None
+    own_time = 0.0
+    own_memory = 0
+    _children: list[FunctionEvent] | None = None
+    _children_time = 0.0
+    _children_memory = 0
+
+    def __init__(self, id: int, name: str, start: float, end: float, thread: int) -> None:
+        self.id, self.name, self.thread = id, name, thread
+        self.time_range = Interval(start, end)
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.name
+
+    trace_name = key
+
+    @property
+    def cpu_children(self) -> list[FunctionEvent]:
+        """The events within it."""
+        return self._children or []
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Makes ``child`` an event within this one."""
+        if self._children is None:
+            self._children = []
+        self._children.append(child)
+        child.cpu_parent = self
+        self._children_time += child.cpu_time_total
+        self._children_memory += child.cpu_memory_usage
+
+    @property
+    def device_type(self) -> str:
+        """Where the time was taken: always the CPU."""
+        return "CPU"
+
+    @property
+    def cpu_time_total(self) -> float:  # type: ignore[override]
+        """Its time, with the events within it."""
+        return self.time_range.end - self.time_range.start
+
+    @property
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+        """Its time, without the events within it."""
+        return self.cpu_time_total - self._children_time
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """Its memory, without the events within it."""
+        return self.cpu_memory_usage - self._children_memory
+
+    def __repr__(self) -> str:
+        children = [child.id for child in self.cpu_children]
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} device_type=DeviceType.CPU cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} cpu_children={children} "
+            f"thread={self.thread} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"seq_nr={self.sequence_nr}>"
+        )
+
+
+class FunctionEventAvg(FormattedTimesMixin):
+    """The sums over events of one key."""
+
+    is_async = is_remote = is_legacy = False
+    node_id = -1
+    overload_name = ""
+    use_device: str | None = None
+    device_type = "CPU"
+
+    def __init__(self) -> None:
+        self.key = ""
+        self.count = 0
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.flops = self.operations = self.bytes_moved = 0.0
+        self.input_shapes: Any = ""
+        self.stack: Sequence[str] = ()
+        self.scope = 0
+        self.cpu_parent: FunctionEvent | None = None
+        self.cpu_children: list[FunctionEvent] = []
+        self.is_user_annotation = False
+
+    def add(self, other: Any) -> FunctionEventAvg:
+        """Adds an event, or the sums of others; the first gives the key, the shapes and the stack."""
+        if not self.key:
+            self.key, self.scope = other.key, other.scope
+            self.input_shapes, self.stack = other.input_shapes, other.stack
+            self.cpu_parent, self.is_user_annotation = other.cpu_parent, other.is_user_annotation
+        self.count += other.count
+        self.cpu_time_total += other.cpu_time_total
+        self.self_cpu_time_total += other.self_cpu_time_total
+        self.cpu_memory_usage += other.cpu_memory_usage
+        self.self_cpu_memory_usage += other.self_cpu_memory_usage
+        self.flops += other.flops
+        self.operations += other.operations
+        self.bytes_moved += other.bytes_moved
+        return self
+
+    __iadd__ = add
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEventAvg key={self.key} count={self.count} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>"
+        )
+
+
+class EventList(list):
+    """A list of events, or of their averages."""
+
+    def __init__(
+        self, events: Iterable[Any] = (), *, profile_memory: bool = False, with_flops: bool = False, origin: float = 0.0
+    ) -> None:
+        super().__init__(events)
+        self._profile_memory, self._with_flops = profile_memory, with_flops
+        self._origin = origin  # what 0 us is on the monotonic clock
+
+    def key_averages(
+        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """Returns one event for each name, with the sums of times, calls and memory.
+
+        Args:
+            group_by_input_shapes: calls with other shapes are other rows.
+            group_by_stack_n: calls whose innermost lines, so many, differ are other rows.
+            group_by_overload_name: accepted; operations are told apart by their names.
+
+        Example::
+
+            >>> import vesta
+            >>> with vesta.profiler.profile() as prof:
+            ...     _ = vesta.ones(2) * 3 * 4
+            >>> [event.count for event in prof.key_averages() if event.key == "aten::mul"]
+            [2]
+        """
+        found: dict[tuple[str, ...], FunctionEventAvg] = {}
+        for event in self:
+            key = (event.key, "part") if event.is_user_annotation else (event.key,)
+            if group_by_input_shapes:
+                key += (str(event.input_shapes),)
+            if group_by_stack_n > 0:
+                key += tuple(event.stack[:group_by_stack_n])
+            found.setdefault(key, FunctionEventAvg()).add(event)
+        for total in found.values():
+            total.stack = total.stack[:group_by_stack_n]
+            if not group_by_input_shapes:
+                total.input_shapes = ""
+        return EventList(found.values(), profile_memory=self._profile_memory, with_flops=self._with_flops)
+
+    def total_average(self) -> FunctionEventAvg:
+        """Returns one event with the sums of all; times and memory of events within others count in both."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.add(event)
+        total.key, total.input_shapes, total.stack = "Total", "", ()
+        return total
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, none counted twice."""
+        return sum(event.self_cpu_time_total for event in self)
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """Returns what ``export_stacks`` can write."""
+        return list(_STACK_METRICS)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Writes each event's stack, the outermost line first, and its time, a line each, for tools of flame graphs.
+
+        Raises:
+            ValueError: ``metric`` is not in ``supported_export_stacks_metrics()``.
+        """
+        if metric not in _STACK_METRICS:
+            raise ValueError(f"metric should be one of: {_STACK_METRICS}")
+        blanks = str.maketrans(" ;\t\n", "____")
+        with open(path, "w", encoding="utf-8") as file:
+            for event in self:
+                value = int(getattr(event, metric, 0.0))
+                if event.stack and value > 0:
+                    print(";".join(entry.translate(blanks) for entry in reversed(event.stack)), value, file=file)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the events to a file that chrome://tracing and ui.perfetto.dev open; compressed if its name ends in
+        ``.gz``."""
+        import gzip
+        import json
+
+        categories = {0: "cpu_op", 1: "cpu_op", 7: "user_annotation"}
+        found = []
+        for event in self:
+            arguments: dict[str, Any] = {"External id": event.id}
+            if event.input_shapes:
+                arguments["Input Dims"] = event.input_shapes
+            if event.sequence_nr >= 0:
+                arguments["Sequence number"] = event.sequence_nr
+            if event.layer:
+                arguments["Layer"] = event.layer
+            if event.line:
+                arguments["Line"] = event.line
+            row = {"ph": "X", "cat": categories[event.scope], "name": event.name, "pid": os.getpid()}
+            row.update(tid=event.thread, ts=self._origin + event.time_range.start, dur=event.cpu_time_total)
+            found.append(json.dumps({**row, "args": arguments}))  # faster than json.dump of all
+        path = os.fspath(path)
+        with (gzip.open if path.endswith(".gz") else open)(path, "wt", encoding="utf-8") as file:
+            file.write('{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n')
+            file.write(",\n".join(found) + "\n]}\n")
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """Returns the events as a readable table.
+
+        Args:
+            sort_by: an attribute of the events, the largest first: "cpu_time", "cpu_time_total",
+                "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "count", "flops".
+            row_limit: the most rows; -1: all.
+            max_src_column_width, max_name_column_width, max_shapes_column_width: in characters; None: no limit.
+            header: a line above the table.
+            top_level_events_only: leaves events within others out.
+            time_unit: "s", "ms" or "us" for all times.
+
+        Raises:
+            AttributeError: ``sort_by`` is no attribute of the events.
+
+        Example::
+
+            >>> import vesta
+            >>> with vesta.profiler.profile() as prof:
+            ...     _ = vesta.ones(2) * 3
+            >>> "aten::mul" in prof.key_averages().table(sort_by="cpu_time_total", row_limit=5)
+            True
+        """
+        if not self:
+            return ""
+        rows = list(self)
+        if sort_by is not None:
+            name = sort_by.replace("cuda", "device").replace("xpu", "device").replace("privateuse1", "device")
+            rows.sort(key=lambda event: getattr(event, name), reverse=True)
+        whole = sum(event.self_cpu_time_total for event in rows)
+        if top_level_events_only:
+            rows = [event for event in rows if event.cpu_parent is None]
+        rows = rows if row_limit < 0 else rows[:row_limit]
+        columns = self._columns(rows, whole, time_unit, max_name_column_width, max_shapes_column_width)
+        if any(event.stack for event in self):
+            width = max([len(entry) for event in self for entry in event.stack]) + 4
+            width = width if max_src_column_width is None else min(width, max_src_column_width)
+            columns.append(("Source Location", width, [(event.stack or ("",))[0][-width:] for event in rows]))
+        return self._laid_out(columns, rows, whole, time_unit, header, top_level_events_only)
+
+    def _columns(
+        self, rows: list[Any], whole: float, unit: str | None, name_width: int | None, shapes_width: int | None
+    ) -> list[tuple[str, int, list[str]]]:
+        """Returns title, width and cells of each column."""
+        width = max(len(event.key) for event in self) + 4
+        width = width if name_width is None else min(width, name_width)
+        names = [e.key if len(e.key) < width - 3 or name_width is None else e.key[: width - 3] + "..." for e in rows]
+        share = _format_time_share
+        columns = [
+            ("Name", width, names),
+            ("Self CPU %", 12, [share(event.self_cpu_time_total, whole) for event in rows]),
+            ("Self CPU", 12, [_in_unit(event.self_cpu_time_total, unit) for event in rows]),
+            ("CPU total %", 12, [share(event.cpu_time_total, whole) for event in rows]),
+            ("CPU total", 12, [_in_unit(event.cpu_time_total, unit) for event in rows]),
+            ("CPU time avg", 12, [_in_unit(event.cpu_time, unit) for event in rows]),
+        ]
+        if self._profile_memory:
+            columns.append(("CPU Mem", 12, [_format_memory(event.cpu_memory_usage) for event in rows]))
+            columns.append(("Self CPU Mem", 12, [_format_memory(event.self_cpu_memory_usage) for event in rows]))
+        columns.append(("# of Calls", 12, [str(event.count) for event in rows]))
+        if any(event.input_shapes for event in self):
+            width = max(len(str(event.input_shapes)) for event in self) + 4
+            width = width if shapes_width is None else min(width, shapes_width)
+            columns.append(("Input Shapes", width, [str(event.input_shapes)[:width] for event in rows]))
+        counts = [event.flops for event in self if event.flops > 0]
+        if self._with_flops and counts:
+            power = min(5, max(0, int(math.log10(min(counts)) / 3)))
+            cells = [f"{event.flops / 1000**power:8.3f}" if event.flops > 0 else "--" for event in rows]
+            columns.append((f"Total {'KMGTP'[power - 1] if power else ''}FLOPs", 12, cells))
+        return columns
+
+    @staticmethod
+    def _laid_out(
+        columns: list[tuple[str, int, list[str]]],
+        rows: list[Any],
+        whole: float,
+        unit: str | None,
+        header: str | None,
+        top_level_only: bool,
+    ) -> str:
+        line = "".join("-" * width + "  " for _, width, _ in columns)
+        length = len(line) - 2
+
+        def text(cells: Iterable[str]) -> str:
+            aligned = []
+            for (title, width, _), cell in zip(columns, cells):
+                aligned.append((cell.ljust(width) if title == "Source Location" else cell.rjust(width)) + "  ")
+            return "".join(aligned)
+
+        out = []
+        if header is not None:
+            out += ["=" * length, header]
+        if top_level_only:
+            out += ["=" * length, "This report only display top-level ops statistics"]
+        out += [line, text(title for title, _, _ in columns), line]
+        for i, event in enumerate(rows):
+            out.append(text(cells[i] for _, _, cells in columns))
+            blank = [""] * (len(columns) - 1)
+            out += [text([*blank, entry[-columns[-1][1] :]]) for entry in event.stack[1:]]
+        return "\n".join([*out, line, f"Self CPU time total: {_in_unit(whole, unit)}", ""])
+
+    def __str__(self) -> str:
+        return self.table()
