@@ -14,7 +14,8 @@
 /// Names the members of an options struct, in the order of the layer's arguments in Python. An options struct may have
 /// a `shown` too, its text in a repr: `{name}` is the value (one number where a size is the same in all dimensions, a
 /// text without quotes), `{*name}` the value as Python writes it (a tuple, a quoted text), and what stands in `[...]`
-/// is left out where all its fields have their defaults. Without it: `name=value` of all fields.
+/// is left out where all its fields have their defaults. Without it: `name=value` of all fields. `required` is how many
+/// of the first fields have no default: the layer's constructor takes no fewer arguments.
 #define VESTA_FIELDS(...)                                        \
   static constexpr std::string_view field_names = #__VA_ARGS__; \
   auto fields() { return std::tie(__VA_ARGS__); }                \
@@ -77,9 +78,13 @@ struct Shown {
 }  // namespace detail
 
 VESTA_API detail::Shown shown_ints(IntSpan v);
-inline detail::Shown shown(bool b) { return std::string(python_repr(b)); }
-inline detail::Shown shown(int64_t n) { return std::to_string(n); }
-inline detail::Shown shown(double v) { return python_repr(v); }
+template <class T>
+  requires(std::is_arithmetic_v<T>)
+detail::Shown shown(T v) {
+  if constexpr (std::same_as<T, bool>) return std::string(python_repr(v));
+  else if constexpr (std::is_integral_v<T>) return std::to_string(v);
+  else return python_repr(double(v));
+}
 inline detail::Shown shown(const std::string& s) { return {s, "'" + s + "'"}; }
 inline detail::Shown shown(const Tensor& t) { return std::string(t.defined() ? "Tensor" : "None"); }
 /// Shows a list as the tuple that it is in Python.

@@ -1,4 +1,4 @@
-// ModuleOf and Layer: the bases of modules whose forward() takes and returns what it likes. A tour:
+// ModuleOf and LayerOf: the bases of modules whose forward() takes and returns what it likes. A tour:
 //
 //   struct Translator : nn::ModuleOf<Translator> {
 //     std::shared_ptr<nn::LSTM> lstm = register_module("lstm", nn::make<nn::LSTM>(64, 128));
@@ -15,8 +15,8 @@
 //     VESTA_FIELDS(lambd)
 //     static constexpr std::string_view shown = "{lambd}";
 //   };
-//   struct Softshrink : nn::Layer<Softshrink, SoftshrinkOptions> {
-//     using Layer::Layer;
+//   struct Softshrink : nn::LayerOf<Softshrink, SoftshrinkOptions> {
+//     using LayerOf::LayerOf;
 //     Tensor forward(const Tensor& input) override { return softshrink(input, options.lambd); }
 //   };
 #pragma once
@@ -44,11 +44,31 @@ struct Signature<R (C::*)(A...)> {
 };
 template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> : Signature<R (C::*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) noexcept> : Signature<R (C::*)(A...)> {};
+template <class C, class R, class... A>
+struct Signature<R (C::*)(A...) const noexcept> : Signature<R (C::*)(A...)> {};
+template <class... A>
+std::tuple<std::remove_cvref_t<A>...> kept(std::tuple<A...>*);
+/// A forward() that is not overloaded: its signature is known.
+template <class Self>
+concept OneForward = requires { typename Signature<decltype(&Self::forward)>::Arguments; };
+/// The types of its arguments, without references.
+template <class Self>
+using Inputs = decltype(kept(static_cast<typename Signature<decltype(&Self::forward)>::Arguments*>(nullptr)));
+
+/// How many of its first fields an options struct cannot do without.
+template <class Options>
+constexpr size_t required = 0;
+template <class Options>
+  requires requires { Options::required; }
+constexpr size_t required<Options> = Options::required;
 
 /// Arguments that begin the fields of an options struct.
 template <class Options, class First, class... A>
 concept Positional =
-    !std::same_as<std::remove_cvref_t<First>, Options> && !std::derived_from<std::remove_cvref_t<First>, Module> &&
+    1 + sizeof...(A) >= required<Options> && !std::same_as<std::remove_cvref_t<First>, Options> &&
+    !std::derived_from<std::remove_cvref_t<First>, Module> &&
     requires(First&& first, A&&... rest) { Options{std::forward<First>(first), std::forward<A>(rest)...}; };
 
 }  // namespace detail
@@ -63,9 +83,11 @@ class VESTA_API ModuleOf : public Module {
   template <class... A>
   auto operator()(A&&... arguments) {
     using Result = decltype(self().forward(std::forward<A>(arguments)...));
+    static_assert(!std::is_void_v<Result>, "forward() must return the module's output");
     return in_context([&]() -> Result {
+      check_inputs(std::index_sequence_for<A...>(), arguments...);
       if (!has_hooks()) return self().forward(std::forward<A>(arguments)...);
-      Values inputs{Value(arguments)...};
+      Values inputs = values_of(std::index_sequence_for<A...>(), std::forward<A>(arguments)...);
       run_pre_hooks(inputs);
       Value output = call(inputs);
       run_hooks(inputs, output);
@@ -77,10 +99,10 @@ class VESTA_API ModuleOf : public Module {
     const Value given(input);
     return call({&given, 1}).tensor();
   }
-  std::string kind() const override { return name(); }
-  /// Returns the name of the class, in constructors too.
+  /// Returns the name of the class Self, in constructors too.
   static std::string name() { return class_name(typeid(Self)); }
   std::shared_ptr<Module> clone() const override {
+    if (typeid(*this) != typeid(Self)) return Module::clone();  // a class that derives from Self, which has more
     const Self& from = static_cast<const Self&>(*this);
     const init::Skip skip;  // the copy gets these values
     std::shared_ptr<Self> copy;
@@ -97,7 +119,7 @@ class VESTA_API ModuleOf : public Module {
 
  protected:
   Value call(std::span<const Value> inputs) override {
-    if constexpr (requires { typename detail::Signature<decltype(&Self::forward)>::Arguments; }) {
+    if constexpr (detail::OneForward<Self>) {
       using Found = detail::Signature<decltype(&Self::forward)>;
       if constexpr (std::is_same_v<typename Found::Class, ModuleOf>) {
         return Module::forward({});  // which says that there is none
@@ -113,15 +135,40 @@ class VESTA_API ModuleOf : public Module {
  private:
   Self& self() { return static_cast<Self&>(*this); }
 
+  /// Raises where forward() takes a tensor and gets an undefined one.
+  template <size_t... i, class... A>
+  void check_inputs(std::index_sequence<i...>, const A&... arguments) const {
+    if constexpr (detail::OneForward<Self>) (check_input<i>(arguments), ...);
+  }
+  template <size_t i, class T>
+  void check_input(const T& argument) const {
+    if constexpr (std::same_as<T, Tensor> && std::same_as<std::tuple_element_t<i, detail::Inputs<Self>>, Tensor>) {
+      check_defined(argument.defined(), i);
+    }
+  }
+  void check_defined(bool defined, size_t i) const {
+    if (!defined) fail_undefined_input(i);
+  }
+  /// Holds the inputs as the types that forward() declares.
+  template <size_t... i, class... A>
+  Values values_of(std::index_sequence<i...>, A&&... arguments) {
+    if constexpr (detail::OneForward<Self>) {
+      using Kept = detail::Inputs<Self>;
+      return Values{Value(std::tuple_element_t<i, Kept>(std::forward<A>(arguments)))...};
+    } else {
+      return Values{Value(arguments)...};
+    }
+  }
   /// Calls forward() with the first inputs, as elements of Kept.
   template <class Kept, size_t... i>
   Value with(std::span<const Value> inputs, std::index_sequence<i...>) {
+    (check_defined(inputs[i].has_value() || !std::same_as<std::tuple_element_t<i, Kept>, Tensor>, i), ...);
     return self().forward(inputs[i].template to<std::tuple_element_t<i, Kept>>()...);
   }
   /// Calls forward() with as many inputs as there are, at most n; the rest have their defaults.
   template <class Arguments, size_t n>
   Value call_with(std::span<const Value> inputs) {
-    using Kept = decltype(kept(static_cast<Arguments*>(nullptr)));
+    using Kept = decltype(detail::kept(static_cast<Arguments*>(nullptr)));
     if (inputs.size() == n) {
       if constexpr (is_enough<Arguments>(std::make_index_sequence<n>())) {
         return with<Kept>(inputs, std::make_index_sequence<n>());
@@ -131,8 +178,6 @@ class VESTA_API ModuleOf : public Module {
     }
     fail(Cause::type, kind(), ": expected ", std::tuple_size_v<Arguments>, " inputs, got ", inputs.size(), ".");
   }
-  template <class... A>
-  static std::tuple<std::remove_cvref_t<A>...> kept(std::tuple<A...>*);
   template <class Arguments, size_t... i>
   static constexpr bool is_enough(std::index_sequence<i...>) {
     return requires(Self& s) { s.forward(std::declval<std::tuple_element_t<i, Arguments>>()...); };
@@ -142,16 +187,16 @@ class VESTA_API ModuleOf : public Module {
 /// The base of a layer with options (an aggregate with VESTA_FIELDS). `nn::Conv2d(3, 8, 3)` gives the first fields,
 /// `nn::Conv2d({.in_channels = 3, .out_channels = 8, .kernel_size = 3})` names them.
 template <class Self, class Options_ = NoOptions>
-class VESTA_API Layer : public ModuleOf<Self> {
+class VESTA_API LayerOf : public ModuleOf<Self> {
  public:
   using Options = Options_;
-  Layer()
+  LayerOf()
     requires std::is_default_constructible_v<Options>
   = default;
-  explicit Layer(Options o) : options(std::move(o)) {}
+  explicit LayerOf(Options o) : options(std::move(o)) {}
   template <class First, class... A>
     requires detail::Positional<Options, First, A...>
-  explicit Layer(First&& first, A&&... rest) : options{std::forward<First>(first), std::forward<A>(rest)...} {}
+  explicit LayerOf(First&& first, A&&... rest) : options{std::forward<First>(first), std::forward<A>(rest)...} {}
 
   std::string extra_repr() const override { return described(options); }
 

@@ -17,8 +17,9 @@ Tensor Module::forward(const Tensor&) {
 }
 
 Tensor Module::operator()(const Tensor& input) {
-  if (!has_hooks()) return in_context([&] { return forward(input); });
   return in_context([&] {
+    if (!input.defined()) fail_undefined_input(0);
+    if (!has_hooks()) return forward(input);
     const Value given(input);
     return run({&given, 1}).tensor();
   });
@@ -26,6 +27,7 @@ Tensor Module::operator()(const Tensor& input) {
 
 Value Module::call(std::span<const Value> inputs) {
   VESTA_CHECK(inputs.size() == 1, type, kind(), ": expected 1 input, got ", inputs.size(), ".");
+  if (!inputs[0].has_value()) fail_undefined_input(0);
   return forward(inputs[0].to<Tensor>());
 }
 
@@ -42,11 +44,15 @@ Value Module::run(std::span<const Value> inputs) {
 
 void Module::run_pre_hooks(Values& inputs) {
   const auto hooks = pre_hooks_;  // a hook may remove itself
-  for (const auto& [id, hook] : hooks) hook(*this, inputs);
+  for (const auto& [id, hook] : hooks) (*hook)(*this, inputs);
 }
 void Module::run_hooks(const Values& inputs, Value& output) {
   const auto hooks = hooks_;
-  for (const auto& [id, hook] : hooks) hook(*this, inputs, output);
+  for (const auto& [id, hook] : hooks) (*hook)(*this, inputs, output);
+}
+
+void Module::fail_undefined_input(size_t i) const {
+  fail(Cause::type, kind(), ": expected a tensor as input ", i, ", got an undefined one.");
 }
 
 void Module::fail_in_context(const Error& e) const {
@@ -74,8 +80,8 @@ std::string Module::kind() const { return class_name(typeid(*this)); }
 
 std::shared_ptr<Module> Module::clone() const {
   fail(Cause::not_implemented, kind(),
-       ": expected a module with clone(), got one without. Override clone(), or derive ",
-       "from ModuleOf, which has it.");
+       ": expected a class with a clone() of its own, got one without. Override clone(), or derive from ", "ModuleOf<",
+       kind(), ">, which has it.");
 }
 
 void Module::check_name(const std::string& name) const {
@@ -244,6 +250,8 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
     } else if (!std::ranges::equal(given->second.sizes(), t.sizes())) {
       problems += text("\n  size mismatch for ", name, ": copying a param with shape ", given->second.sizes(),
                        " from checkpoint, the shape in current model is ", t.sizes());
+    } else if (is_complex(given->second.dtype()) && !is_complex(t.dtype())) {
+      problems += text("\n  dtype mismatch for ", name, ": a complex checkpoint does not fit ", t.dtype());
     }
   }
   for (const auto& [name, t] : state) {
@@ -257,11 +265,13 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
 }
 
 int Module::add_forward_pre_hook(ForwardPreHook hook) {
-  pre_hooks_.emplace_back(next_hook_, std::move(hook));
+  VESTA_CHECK(hook, type, kind(), ": expected a hook, got an empty function.");
+  pre_hooks_.emplace_back(next_hook_, std::make_shared<ForwardPreHook>(std::move(hook)));
   return next_hook_++;
 }
 int Module::add_forward_hook(ForwardHook hook) {
-  hooks_.emplace_back(next_hook_, std::move(hook));
+  VESTA_CHECK(hook, type, kind(), ": expected a hook, got an empty function.");
+  hooks_.emplace_back(next_hook_, std::make_shared<ForwardHook>(std::move(hook)));
   return next_hook_++;
 }
 void Module::remove_hook(int id) {
@@ -288,6 +298,15 @@ std::string Module::repr() const {
 
 void Module::copy_state(const Module& from) {
   NoGrad off;
+  const auto same = [](const Tensor& a, const Tensor& b) { return a.defined() == b.defined(); };
+  bool fits = parameters_.size() == from.parameters_.size() && buffers_.size() == from.buffers_.size();
+  for (size_t i = 0; fits && i < parameters_.size(); ++i) {
+    fits = parameters_[i].first == from.parameters_[i].first && same(parameters_[i].second, from.parameters_[i].second);
+  }
+  for (size_t i = 0; fits && i < buffers_.size(); ++i) {
+    fits = buffers_[i].name == from.buffers_[i].name && same(buffers_[i].value, from.buffers_[i].value);
+  }
+  VESTA_CHECK(fits, runtime, kind(), ": clone() made a module with other parameters or buffers. Override clone().");
   auto copy = [](const Tensor& to, const Tensor& t) {  // dtype and device are copied too
     if (t.defined()) replace(to, t.detach().clone());
   };
@@ -300,11 +319,18 @@ void Module::copy_state(const Module& from) {
   training_ = from.training_;
 }
 
+void Module::copy_entries(const Module& from) {
+  const NoGrad off;
+  const auto copied = [](const Tensor& t) { return t.defined() ? t.detach().clone() : Tensor(); };
+  for (const auto& [name, t] : from.parameters_) register_parameter(name, copied(t));
+  for (const Buffer& b : from.buffers_) register_buffer(b.name, copied(b.value), b.persistent);
+  copy_state(from);
+}
+
 void Module::copy_tree(const Module& from) {
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-  VESTA_CHECK(std::ranges::equal(parameters_, from.parameters_, same) && buffers_.size() == from.buffers_.size() &&
-                  std::ranges::equal(modules_, from.modules_, same),
-              runtime, kind(), ": clone() made a module with other parameters or submodules. Override clone().");
+  VESTA_CHECK(std::ranges::equal(modules_, from.modules_, same), runtime, kind(),
+              ": clone() made a module with other submodules. Override clone().");
   copy_state(from);
   for (size_t i = 0; i < modules_.size(); ++i) modules_[i].second->copy_tree(*from.modules_[i].second);
 }

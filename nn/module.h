@@ -53,7 +53,8 @@ class VESTA_API Module {
   /// Returns the arguments as Python prints them ("in_features=784, out_features=64, bias=True").
   virtual std::string extra_repr() const { return ""; }
   /// Makes an independent copy with its own parameters, buffers and submodules. All layers of this library implement
-  /// it.
+  /// it. NotImplementedError: a class has none of its own; RuntimeError: its constructor makes other parameters,
+  /// buffers or submodules than this module has.
   virtual std::shared_ptr<Module> clone() const;
 
   /// Registers and returns a parameter (a leaf that requires grad); an undefined tensor registers its absence.
@@ -124,6 +125,8 @@ class VESTA_API Module {
   bool has_hooks() const { return !pre_hooks_.empty() || !hooks_.empty(); }
   void run_pre_hooks(Values& inputs);
   void run_hooks(const Values& inputs, Value& output);
+  /// Raises: input i is undefined.
+  [[noreturn]] void fail_undefined_input(size_t i) const;
   /// Calls `f`; the module's repr is added to an error on the way, unless an inner module has done so.
   template <class F>
   decltype(auto) in_context(const F& f) {
@@ -140,6 +143,8 @@ class VESTA_API Module {
   void copy_state(const Module& from);
   /// Does so for this module and all below it, which must have the same names in both.
   void copy_tree(const Module& from);
+  /// Registers copies of another module's own parameters and buffers.
+  void copy_entries(const Module& from);
   /// Makes an M from constructor arguments, with the state of `from`: the result of clone().
   template <class M, class... A>
   static std::shared_ptr<M> copy_of(const M& from, A&&... arguments) {
@@ -160,8 +165,8 @@ class VESTA_API Module {
   Named parameters_;
   std::vector<Buffer> buffers_;
   std::vector<std::pair<std::string, std::shared_ptr<Module>>> modules_;
-  std::vector<std::pair<int, ForwardPreHook>> pre_hooks_;
-  std::vector<std::pair<int, ForwardHook>> hooks_;
+  std::vector<std::pair<int, std::shared_ptr<ForwardPreHook>>> pre_hooks_;
+  std::vector<std::pair<int, std::shared_ptr<ForwardHook>>> hooks_;
   int next_hook_ = 0;
   bool training_ = true;
 };

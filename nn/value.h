@@ -89,6 +89,8 @@ void Value::set(const T& given) {
     if (given.defined()) held_ = *given;
   } else if constexpr (std::same_as<T, bool>) {
     held_ = given;
+  } else if constexpr (std::is_pointer_v<std::decay_t<T>> && std::is_convertible_v<const T&, const char*>) {
+    if (const char* const text = given) held_ = std::string(text);
   } else if constexpr (std::is_integral_v<T>) {
     held_ = int64_t(given);
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -104,6 +106,7 @@ void Value::set(const T& given) {
   } else if constexpr (detail::TupleLike<T>) {
     held_ = std::apply([](const auto&... parts) { return Values{Value(parts)...}; }, given);
   } else {
+    static_assert(std::is_copy_constructible_v<T>, "what goes through hooks or Sequential must be copyable");
     held_ = std::any(given);
   }
 }

@@ -37,6 +37,13 @@ Tensor moved(const Tensor& made, MaybeDType dtype, MaybeDevice device) {
   return other ? _to_copy(made, dtype, device) : made;
 }
 
+template <class T>
+Scalar scalar_of(T value) {
+  if constexpr (std::is_arithmetic_v<T>) return value;
+  else if constexpr (requires { value.imag(); }) return complex128(double(value.real()), double(value.imag()));
+  else return double(value);
+}
+
 }  // namespace
 
 Tensor tensor(const TensorData& data, MaybeDType dtype, MaybeDevice device) {
@@ -51,9 +58,19 @@ Tensor tensor(const TensorData& data, MaybeDType dtype, MaybeDevice device) {
 
 Tensor detail::copied(const void* values, int64_t count, DType from, MaybeDType dtype, MaybeDevice device) {
   const NoGrad off;
-  const Tensor made = empty_tensor(IntList(count), from);
-  if (count) std::memcpy(made.data_ptr(), values, size_t(count * itemsize(from)));
-  return moved(made, dtype, device);
+  const Tensor made = empty_tensor(IntList(count), dtype.value_or(from));
+  if (made.dtype() == from) {
+    if (count) std::memcpy(made.data_ptr(), values, size_t(count * itemsize(from)));
+  } else {
+    visit(from, [&]<class From>() {
+      visit(made.dtype(), [&]<class T>() {
+        T* p = made.data_ptr<T>();
+        for (int64_t i = 0; i < count; ++i)
+          p[i] = scalar_of(static_cast<const From*>(values)[i]).template to<T>("tensor");
+      });
+    });
+  }
+  return moved(made, {}, device);
 }
 
 Tensor from_blob(void* data, IntList sizes, DType dtype, std::function<void(void*)> deleter, MaybeDims strides) {

@@ -32,7 +32,8 @@ class VESTA_API TensorData {
 /// Makes a tensor of these values; without `dtype` of data.dtype(). ValueError: lists of different lengths side by
 /// side.
 VESTA_API Tensor tensor(const TensorData& data, MaybeDType dtype = {}, MaybeDevice device = {});
-/// Makes a tensor [n] of a vector's values and of its element type.
+/// Makes a tensor [n] of a vector's values and of its element type, or of `dtype`. ValueError: a value does not fit in
+/// it.
 template <class T>
 Tensor tensor(const std::vector<T>& values, MaybeDType dtype = {}, MaybeDevice device = {});
 

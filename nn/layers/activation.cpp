@@ -12,7 +12,7 @@ Tensor RReLU::forward(const Tensor& input) {
   return (options.inplace ? rrelu_ : rrelu)(input, options.lower, options.upper, is_training(), {});
 }
 
-PReLU::PReLU(Options o) : Layer(std::move(o)) {
+PReLU::PReLU(const Options& o) : LayerOf(o) {
   weight = register_parameter("weight", full(options.num_parameters, options.init, options.dtype));
 }
 

@@ -28,7 +28,7 @@ struct QuietActivationOptions {  // of layers whose repr says nothing about it
 
 /// Defines a module over an op of one tensor.
 #define VESTA_FUNCTION_LAYER(Name, function)                                                   \
-  struct VESTA_API Name : Layer<Name> {                                                        \
+  struct VESTA_API Name : LayerOf<Name> {                                                        \
     Tensor forward(const Tensor& input) override { return vesta::function(input); }            \
   }
 VESTA_FUNCTION_LAYER(Tanh, tanh);
@@ -40,8 +40,8 @@ VESTA_FUNCTION_LAYER(Tanhshrink, tanhshrink);
 
 /// Defines a module over a pointwise op that may run in place; what follows the op are its parameters.
 #define VESTA_ACTIVATION(Name, OptionsOfIt, op, ...)                                                          \
-  struct VESTA_API Name : Layer<Name, OptionsOfIt> {                                                          \
-    using Layer::Layer;                                                                                       \
+  struct VESTA_API Name : LayerOf<Name, OptionsOfIt> {                                                          \
+    using LayerOf::LayerOf;                                                                                       \
     Tensor forward(const Tensor& input) override {                                                            \
       return detail::activate<ops::tag::op>(options.inplace, input __VA_OPT__(, ) __VA_ARGS__);               \
     }                                                                                                         \
@@ -94,8 +94,8 @@ struct SoftplusOptions {
   VESTA_FIELDS(beta, threshold)
 };
 /// The module log(1 + e ** (beta * x)) / beta, elementwise; x itself where beta * x > threshold.
-struct VESTA_API Softplus : Layer<Softplus, SoftplusOptions> {
-  using Layer::Layer;
+struct VESTA_API Softplus : LayerOf<Softplus, SoftplusOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return softplus(input, options.beta, options.threshold); }
 };
 
@@ -104,8 +104,8 @@ struct GELUOptions {
   VESTA_FIELDS(approximate)
 };
 /// The module x * P(X <= x) of a standard normal X (Hendrycks and Gimpel 2016), or its approximation by "tanh".
-struct VESTA_API GELU : Layer<GELU, GELUOptions> {
-  using Layer::Layer;
+struct VESTA_API GELU : LayerOf<GELU, GELUOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return gelu(input, options.approximate); }
 };
 
@@ -115,13 +115,13 @@ struct ShrinkOptions {
   static constexpr std::string_view shown = "{lambd}";
 };
 /// The module that zeroes what lies in [-lambd, lambd].
-struct VESTA_API Hardshrink : Layer<Hardshrink, ShrinkOptions> {
-  using Layer::Layer;
+struct VESTA_API Hardshrink : LayerOf<Hardshrink, ShrinkOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return hardshrink(input, options.lambd); }
 };
 /// The module that moves values towards 0 by lambd, and zeroes what lies in [-lambd, lambd].
-struct VESTA_API Softshrink : Layer<Softshrink, ShrinkOptions> {
-  using Layer::Layer;
+struct VESTA_API Softshrink : LayerOf<Softshrink, ShrinkOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return softshrink(input, options.lambd); }
 };
 
@@ -130,8 +130,8 @@ struct GLUOptions {
   VESTA_FIELDS(dim)
 };
 /// The module a * sigmoid(b) of the halves a and b of a dimension (Dauphin et al. 2017).
-struct VESTA_API GLU : Layer<GLU, GLUOptions> {
-  using Layer::Layer;
+struct VESTA_API GLU : LayerOf<GLU, GLUOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return glu(input, options.dim); }
 };
 
@@ -144,22 +144,22 @@ struct SoftmaxOptions {
   }
 };
 /// The module e ** x, divided by its sum along a dimension.
-struct VESTA_API Softmax : Layer<Softmax, SoftmaxOptions> {
-  using Layer::Layer;
+struct VESTA_API Softmax : LayerOf<Softmax, SoftmaxOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return softmax(input, options.dim_of(input)); }
 };
 /// The module softmax(-x).
-struct VESTA_API Softmin : Layer<Softmin, SoftmaxOptions> {
-  using Layer::Layer;
+struct VESTA_API Softmin : LayerOf<Softmin, SoftmaxOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return softmax(neg(input), options.dim_of(input)); }
 };
 /// The module log(softmax(x)).
-struct VESTA_API LogSoftmax : Layer<LogSoftmax, SoftmaxOptions> {
-  using Layer::Layer;
+struct VESTA_API LogSoftmax : LayerOf<LogSoftmax, SoftmaxOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return log_softmax(input, options.dim_of(input)); }
 };
 /// The module that applies softmax to the channels of images [N, C, H, W] or [C, H, W].
-struct VESTA_API Softmax2d : Layer<Softmax2d> {
+struct VESTA_API Softmax2d : LayerOf<Softmax2d> {
   Tensor forward(const Tensor& input) override;
 };
 
@@ -171,8 +171,8 @@ struct RReLUOptions {
 };
 /// The module that multiplies what is negative by a draw from U(lower, upper) while training, by their mean otherwise
 /// (Xu et al. 2015).
-struct VESTA_API RReLU : Layer<RReLU, RReLUOptions> {
-  using Layer::Layer;
+struct VESTA_API RReLU : LayerOf<RReLU, RReLUOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override;
 };
 
@@ -185,8 +185,8 @@ struct PReLUOptions {
 };
 /// The module that multiplies what is negative by a parameter `weight` [num_parameters], one for all channels or one
 /// for each (He et al. 2015).
-struct VESTA_API PReLU : Layer<PReLU, PReLUOptions> {
-  explicit PReLU(Options o = {});
+struct VESTA_API PReLU : LayerOf<PReLU, PReLUOptions> {
+  explicit PReLU(const Options& o = {});
   Tensor forward(const Tensor& input) override { return prelu(input, weight); }
   Tensor weight;
 };

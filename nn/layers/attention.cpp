@@ -35,7 +35,7 @@ Tensor longer(const Tensor& mask) {
 
 }  // namespace
 
-MultiheadAttention::MultiheadAttention(Options o) : Layer(o) {
+MultiheadAttention::MultiheadAttention(Options o) : LayerOf(o) {
   const int64_t e = o.embed_dim;
   VESTA_CHECK(e > 0 && o.num_heads > 0, value,
               "MultiheadAttention: embed_dim and num_heads must be greater than 0, got embed_dim=", e,
@@ -244,7 +244,7 @@ Tensor through(const ModuleList& layers, const std::shared_ptr<Module>& norm, co
 
 }  // namespace
 
-TransformerEncoderLayer::TransformerEncoderLayer(Options o) : Layer(o) {
+TransformerEncoderLayer::TransformerEncoderLayer(Options o) : LayerOf(o) {
   check_activation(name(), o.activation);
   self_attn = register_module("self_attn", make<MultiheadAttention>(attention_of(o)));
   linear1 = register_module("linear1", make<Linear>(LinearOptions{o.d_model, o.dim_feedforward, o.bias, o.dtype}));
@@ -275,7 +275,7 @@ Tensor TransformerEncoderLayer::forward(const Tensor& src, MaybeTensor src_mask,
   return (*norm2)(add(x, feed_forward(x)));
 }
 
-TransformerDecoderLayer::TransformerDecoderLayer(Options o) : Layer(o) {
+TransformerDecoderLayer::TransformerDecoderLayer(Options o) : LayerOf(o) {
   check_activation(name(), o.activation);
   self_attn = register_module("self_attn", make<MultiheadAttention>(attention_of(o)));
   multihead_attn = register_module("multihead_attn", make<MultiheadAttention>(attention_of(o)));
@@ -314,7 +314,7 @@ Tensor TransformerDecoderLayer::forward(const Tensor& tgt, const Tensor& memory,
   return (*norm3)(add(x, feed_forward(x)));
 }
 
-TransformerEncoder::TransformerEncoder(Options o) : Layer(o) {
+TransformerEncoder::TransformerEncoder(Options o) : LayerOf(o) {
   layers = register_module("layers", copies("TransformerEncoder", o.encoder_layer, o.num_layers));
   if ((norm = o.norm)) register_module("norm", norm);
 }
@@ -334,7 +334,7 @@ std::shared_ptr<Module> TransformerEncoder::clone() const {
   return copy;
 }
 
-TransformerDecoder::TransformerDecoder(Options o) : Layer(o) {
+TransformerDecoder::TransformerDecoder(Options o) : LayerOf(o) {
   layers = register_module("layers", copies("TransformerDecoder", o.decoder_layer, o.num_layers));
   if ((norm = o.norm)) register_module("norm", norm);
 }
@@ -357,7 +357,7 @@ std::shared_ptr<Module> TransformerDecoder::clone() const {
   return copy;
 }
 
-Transformer::Transformer(Options o) : Layer(o) {
+Transformer::Transformer(Options o) : LayerOf(o) {
   const TransformerLayerOptions each{o.d_model,        o.nhead,       o.dim_feedforward, o.dropout, o.activation,
                                      o.layer_norm_eps, o.batch_first, o.norm_first,      o.bias,    o.dtype};
   // One after the other: each draws its parameters in the order of Python's.

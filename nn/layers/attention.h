@@ -8,6 +8,7 @@
 namespace vesta::nn {
 
 struct MultiheadAttentionOptions {
+  static constexpr size_t required = 2;
   int64_t embed_dim, num_heads;
   double dropout = 0;  // the part of the attention weights that is dropped while training
   bool bias = true, add_bias_kv = false, add_zero_attn = false;
@@ -19,7 +20,7 @@ struct MultiheadAttentionOptions {
 };
 /// Attention of a query [L, N, E] to keys [S, N, kdim] and values [S, N, vdim] in num_heads parts of E:
 /// concat(softmax(q k' / sqrt(d)) v) W + b. Without N too; [N, L, E] if batch_first.
-class VESTA_API MultiheadAttention : public Layer<MultiheadAttention, MultiheadAttentionOptions> {
+class VESTA_API MultiheadAttention : public LayerOf<MultiheadAttention, MultiheadAttentionOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(MultiheadAttention)
   /// Returns the output and, if need_weights, the weights [N, L, S] (or of each head: [N, num_heads, L, S]). Masks are
@@ -39,6 +40,7 @@ class VESTA_API MultiheadAttention : public Layer<MultiheadAttention, MultiheadA
 };
 
 struct TransformerLayerOptions {
+  static constexpr size_t required = 2;
   int64_t d_model, nhead;
   int64_t dim_feedforward = 2048;
   double dropout = 0.1;
@@ -53,7 +55,7 @@ using TransformerEncoderLayerOptions = TransformerLayerOptions;
 using TransformerDecoderLayerOptions = TransformerLayerOptions;
 
 /// Self-attention and a feed-forward network, each with a residual and a normalisation.
-class VESTA_API TransformerEncoderLayer : public Layer<TransformerEncoderLayer, TransformerLayerOptions> {
+class VESTA_API TransformerEncoderLayer : public LayerOf<TransformerEncoderLayer, TransformerLayerOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(TransformerEncoderLayer)
   /// Returns the encoded sequence [L, N, E]; src_mask [L, L], src_key_padding_mask [N, L].
@@ -69,7 +71,7 @@ class VESTA_API TransformerEncoderLayer : public Layer<TransformerEncoderLayer, 
 };
 
 /// Self-attention, attention to the encoder's result and a feed-forward network.
-class VESTA_API TransformerDecoderLayer : public Layer<TransformerDecoderLayer, TransformerLayerOptions> {
+class VESTA_API TransformerDecoderLayer : public LayerOf<TransformerDecoderLayer, TransformerLayerOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(TransformerDecoderLayer)
   /// Returns the decoded sequence [T, N, E] for memory [S, N, E]; masks [T, T], [T, S], [N, T], [N, S].
@@ -86,6 +88,7 @@ class VESTA_API TransformerDecoderLayer : public Layer<TransformerDecoderLayer, 
 };
 
 struct TransformerEncoderOptions {
+  static constexpr size_t required = 2;
   std::shared_ptr<Module> encoder_layer;  // is copied: all copies start with its values
   int64_t num_layers;
   std::shared_ptr<Module> norm = {};
@@ -93,7 +96,7 @@ struct TransformerEncoderOptions {
   static constexpr std::string_view shown = "";
 };
 /// Copies of an encoder layer, one after another.
-class VESTA_API TransformerEncoder : public Layer<TransformerEncoder, TransformerEncoderOptions> {
+class VESTA_API TransformerEncoder : public LayerOf<TransformerEncoder, TransformerEncoderOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(TransformerEncoder)
   TransformerEncoder(std::shared_ptr<TransformerEncoderLayer> layer, int64_t num_layers,
@@ -109,6 +112,7 @@ class VESTA_API TransformerEncoder : public Layer<TransformerEncoder, Transforme
 };
 
 struct TransformerDecoderOptions {
+  static constexpr size_t required = 2;
   std::shared_ptr<Module> decoder_layer;
   int64_t num_layers;
   std::shared_ptr<Module> norm = {};
@@ -116,7 +120,7 @@ struct TransformerDecoderOptions {
   static constexpr std::string_view shown = "";
 };
 /// Copies of a decoder layer, one after another.
-class VESTA_API TransformerDecoder : public Layer<TransformerDecoder, TransformerDecoderOptions> {
+class VESTA_API TransformerDecoder : public LayerOf<TransformerDecoder, TransformerDecoderOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(TransformerDecoder)
   TransformerDecoder(std::shared_ptr<TransformerDecoderLayer> layer, int64_t num_layers,
@@ -143,7 +147,7 @@ struct TransformerOptions {
   static constexpr std::string_view shown = "";
 };
 /// An encoder and a decoder that attends to its result.
-class VESTA_API Transformer : public Layer<Transformer, TransformerOptions> {
+class VESTA_API Transformer : public LayerOf<Transformer, TransformerOptions> {
  public:
   Transformer() : Transformer(Options{}) {}
   VESTA_LAYER_CONSTRUCTORS(Transformer)

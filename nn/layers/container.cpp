@@ -3,8 +3,47 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <typeinfo>
 
 namespace vesta::nn {
+namespace {
+
+/// The copies made so far of a container's modules and of those in the containers that it holds: a module that occurs
+/// twice does so in the copy too. A container that a module of another class holds begins anew.
+class CloneScope {
+ public:
+  explicit CloneScope(const Module& container) : outer_(current) {
+    if (!outer_ || outer_->next_ != &container) current = this;
+  }
+  ~CloneScope() { current = outer_; }
+  CloneScope(const CloneScope&) = delete;
+  CloneScope& operator=(const CloneScope&) = delete;
+
+  std::shared_ptr<Module> copy_of(const Module& m) const {
+    CloneScope& scope = *current;
+    if (const auto found = scope.copies_.find(&m); found != scope.copies_.end()) return found->second;
+    scope.next_ = &m;
+    std::shared_ptr<Module> made = m.clone();
+    scope.copies_.emplace(&m, made);
+    return made;
+  }
+
+ private:
+  static thread_local CloneScope* current;
+  CloneScope* outer_;
+  const Module* next_ = nullptr;  // what copy_of clones now
+  std::map<const Module*, std::shared_ptr<Module>> copies_;
+};
+thread_local CloneScope* CloneScope::current = nullptr;
+
+/// Raises for a class that derives from a container: clone() would lose what it adds.
+template <class C>
+void check_class(const C& container) {
+  VESTA_CHECK(typeid(container) == typeid(C), not_implemented, container.kind(), ": derives from ",
+              class_name(typeid(C)), " and has no clone() of its own. Override clone().");
+}
+
+}  // namespace
 
 void NumberedModules::push_back(std::shared_ptr<Module> module) {
   add_module(std::to_string(size()), std::move(module));
@@ -16,13 +55,9 @@ Module& NumberedModules::operator[](size_t i) const {
 }
 
 void NumberedModules::copy_modules(const NumberedModules& from) {
-  std::map<const Module*, std::shared_ptr<Module>> copies;  // a part that occurs twice also does so in the copy
-  for (const auto& [name, m] : from.named_children()) {
-    std::shared_ptr<Module>& part = copies[m.get()];
-    if (!part) part = m->clone();
-    push_back(part);
-  }
-  copy_state(from);
+  const CloneScope scope(from);
+  for (const auto& [name, m] : from.named_children()) push_back(scope.copy_of(*m));
+  copy_entries(from);
 }
 
 Sequential::Sequential(std::initializer_list<std::shared_ptr<Module>> modules) {
@@ -43,6 +78,7 @@ Value Sequential::call(std::span<const Value> inputs) {
 }
 
 std::shared_ptr<Module> Sequential::clone() const {
+  check_class(*this);
   auto copy = std::make_shared<Sequential>();
   copy->copy_modules(*this);
   return copy;
@@ -73,6 +109,7 @@ std::string ModuleList::repr() const {
 }
 
 std::shared_ptr<Module> ModuleList::clone() const {
+  check_class(*this);
   auto copy = std::make_shared<ModuleList>();
   copy->copy_modules(*this);
   return copy;
@@ -93,14 +130,11 @@ Module& ModuleDict::operator[](std::string_view name) const {
 }
 
 std::shared_ptr<Module> ModuleDict::clone() const {
+  check_class(*this);
   auto copy = std::make_shared<ModuleDict>();
-  std::map<const Module*, std::shared_ptr<Module>> copies;
-  for (const auto& [name, m] : named_children()) {
-    std::shared_ptr<Module>& part = copies[m.get()];
-    if (!part) part = m->clone();
-    copy->insert(name, part);
-  }
-  copy->copy_state(*this);
+  const CloneScope scope(*this);
+  for (const auto& [name, m] : named_children()) copy->insert(name, scope.copy_of(*m));
+  copy->copy_entries(*this);
   return copy;
 }
 

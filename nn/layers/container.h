@@ -24,7 +24,7 @@ class VESTA_API NumberedModules : public Module {
   }
 
  protected:
-  /// Appends copies of another list's modules, and copies its state.
+  /// Appends copies of another list's modules, parameters and buffers.
   void copy_modules(const NumberedModules& from);
 };
 
@@ -41,7 +41,6 @@ class VESTA_API Sequential : public NumberedModules {
     const Values given{Value(inputs)...};
     return run(given).template to<R>();
   }
-  std::string kind() const override { return "Sequential"; }
   std::shared_ptr<Module> clone() const override;
 
  protected:
@@ -53,7 +52,6 @@ class VESTA_API ModuleList : public NumberedModules {
  public:
   ModuleList() = default;
   ModuleList(std::initializer_list<std::shared_ptr<Module>> modules);
-  std::string kind() const override { return "ModuleList"; }
   /// Writes equal neighbours once, with their number, as Python does.
   std::string repr() const override;
   std::shared_ptr<Module> clone() const override;
@@ -74,7 +72,6 @@ class VESTA_API ModuleDict : public Module {
   M& at(std::string_view name) const {
     return (*this)[name].template as<M>();
   }
-  std::string kind() const override { return "ModuleDict"; }
   std::shared_ptr<Module> clone() const override;
 };
 

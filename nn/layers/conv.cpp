@@ -1,5 +1,6 @@
 #include <vesta/nn/layers/conv.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <vesta/nn/init.h>
@@ -24,6 +25,11 @@ void check_padding(const std::string& op, const ConvOptions<n>& o) {
 template <size_t n>
 void check_padding(const std::string&, const ConvTransposeOptions<n>&) {}
 
+void check_at_least(const std::string& op, const char* what, int64_t least, IntSpan given) {
+  const bool fits = std::ranges::all_of(given, [&](int64_t n) { return n >= least; });
+  VESTA_CHECK(fits, value, op, ": expected ", what, " >= ", least, ", got ", given, ".");
+}
+
 /// Returns the padding of every side in the order of pad(): the last dimension first.
 template <size_t n>
 Dims all_sides(const ConvOptions<n>& o) {
@@ -47,7 +53,10 @@ Tensor convolution(const Tensor& x, const Tensor& w, const Tensor& b, const Conv
 /// Returns the padding of the output that gives `wanted`, with or without batch and channels.
 template <size_t n>
 Ints<n> output_padding(const Tensor& input, const ConvTransposeOptions<n>& o, const std::vector<int64_t>& wanted) {
-  const auto lead = size_t(input.dim()) - n;
+  const auto dims = size_t(input.dim());
+  VESTA_CHECK(dims == n + 1 || dims == n + 2, runtime, "ConvTranspose", n, "d: expected ", n + 1, "D (unbatched) or ",
+              n + 2, "D (batched) input, but got input of size: ", input.sizes(), ".");
+  const size_t lead = dims - n;
   VESTA_CHECK(wanted.size() == n || wanted.size() == n + lead, value, "ConvTranspose", n, "d: for ", input.dim(),
               "D input, output_size must have ", n, " or ", n + lead, " elements (got ", wanted.size(), ").");
   Ints<n> extra;
@@ -67,13 +76,24 @@ Ints<n> output_padding(const Tensor& input, const ConvTransposeOptions<n>& o, co
 
 template <class Options>
 std::pair<Tensor, Tensor> make_convolution(Module& module, const std::string& op, const Options& o) {
+  constexpr bool transposed = is_transposed<Options>;
   VESTA_CHECK(o.groups > 0, value, op, ": groups must be a positive integer, got ", o.groups, ".");
+  check_at_least(op, "in_channels", 0, IntSpan(&o.in_channels, 1));
+  check_at_least(op, "out_channels", 0, IntSpan(&o.out_channels, 1));
+  check_at_least(op, "kernel_size", 1, o.kernel_size.v);
+  check_at_least(op, "stride", 1, o.stride.v);
+  check_at_least(op, "dilation", 1, o.dilation.v);
+  if constexpr (transposed) {
+    check_at_least(op, "padding", 0, o.padding.v);
+    check_at_least(op, "output_padding", 0, o.output_padding.v);
+  } else {
+    check_at_least(op, "padding", 0, o.padding.amount.v);
+  }
   VESTA_CHECK(o.in_channels % o.groups == 0, value, op, ": in_channels must be divisible by groups, got ",
               o.in_channels, " and ", o.groups, ".");
   VESTA_CHECK(o.out_channels % o.groups == 0, value, op, ": out_channels must be divisible by groups, got ",
               o.out_channels, " and ", o.groups, ".");
   check_padding(op, o);
-  constexpr bool transposed = is_transposed<Options>;
   Dims sizes{transposed ? o.in_channels : o.out_channels, (transposed ? o.out_channels : o.in_channels) / o.groups};
   for (int64_t k : o.kernel_size.v) sizes.push_back(k);
   Tensor weight = module.register_parameter("weight", empty(sizes, o.dtype));

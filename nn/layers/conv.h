@@ -27,6 +27,7 @@ detail::Shown shown(const ConvPadding<n>& p) {
 
 template <size_t n>
 struct ConvOptions {
+  static constexpr size_t required = 3;
   int64_t in_channels, out_channels;
   Ints<n> kernel_size;
   Ints<n> stride = 1;
@@ -44,6 +45,7 @@ struct ConvOptions {
 
 template <size_t n>
 struct ConvTransposeOptions {
+  static constexpr size_t required = 3;
   int64_t in_channels, out_channels;
   Ints<n> kernel_size;
   Ints<n> stride = 1, padding = 0, output_padding = 0;
@@ -72,7 +74,7 @@ Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias, 
 
 /// The cross-correlation with `weight` [out_channels, in_channels / groups, *kernel_size], plus `bias` [out_channels].
 template <class Self, size_t n>
-class VESTA_API ConvNd : public Layer<Self, ConvOptions<n>> {
+class VESTA_API ConvNd : public LayerOf<Self, ConvOptions<n>> {
  public:
   using Options = ConvOptions<n>;
   VESTA_LAYER_CONSTRUCTORS(ConvNd)
@@ -81,14 +83,14 @@ class VESTA_API ConvNd : public Layer<Self, ConvOptions<n>> {
   Tensor weight, bias;
 };
 template <class Self, size_t n>
-ConvNd<Self, n>::ConvNd(Options o) : Layer<Self, Options>(std::move(o)) {
+ConvNd<Self, n>::ConvNd(Options o) : LayerOf<Self, Options>(std::move(o)) {
   std::tie(weight, bias) = detail::make_convolution(*this, Self::name(), this->options);
 }
 
 /// The gradient of a convolution with respect to its input, as a layer: `weight` [in_channels, out_channels / groups,
 /// *kernel_size]. `output_size` chooses among the sizes that give the same input.
 template <class Self, size_t n>
-class VESTA_API ConvTransposeNd : public Layer<Self, ConvTransposeOptions<n>> {
+class VESTA_API ConvTransposeNd : public LayerOf<Self, ConvTransposeOptions<n>> {
  public:
   using Options = ConvTransposeOptions<n>;
   VESTA_LAYER_CONSTRUCTORS(ConvTransposeNd)
@@ -99,7 +101,7 @@ class VESTA_API ConvTransposeNd : public Layer<Self, ConvTransposeOptions<n>> {
   Tensor weight, bias;
 };
 template <class Self, size_t n>
-ConvTransposeNd<Self, n>::ConvTransposeNd(Options o) : Layer<Self, Options>(std::move(o)) {
+ConvTransposeNd<Self, n>::ConvTransposeNd(Options o) : LayerOf<Self, Options>(std::move(o)) {
   std::tie(weight, bias) = detail::make_convolution(*this, Self::name(), this->options);
 }
 

@@ -22,13 +22,13 @@ VESTA_API Tensor alpha_dropped(const std::string& op, const Tensor& input, bool 
 
 /// Defines a kind of dropout; what follows its name is its result.
 #define VESTA_DROPOUT(Name, ...)                                                      \
-  class VESTA_API Name : public Layer<Name, DropoutOptions> {                         \
+  class VESTA_API Name : public LayerOf<Name, DropoutOptions> {                         \
    public:                                                                            \
     Name() = default;                                                                 \
     VESTA_LAYER_CONSTRUCTORS(Name)                                                    \
     Tensor forward(const Tensor& input) override { return __VA_ARGS__; }              \
   };                                                                                  \
-  inline Name::Name(Options o) : Layer(detail::checked_dropout(#Name, o)) {}
+  inline Name::Name(Options o) : LayerOf(detail::checked_dropout(#Name, o)) {}
 /// The module that zeroes elements with probability p while training and scales the rest by 1 / (1 - p).
 VESTA_DROPOUT(Dropout, detail::dropped(input, options, is_training()))
 /// The same for whole channels of [N, C, L] or [C, L].

@@ -7,7 +7,7 @@
 
 namespace vesta::nn {
 
-Linear::Linear(Options o) : Layer(o) {
+Linear::Linear(Options o) : LayerOf(o) {
   VESTA_CHECK(o.in_features >= 0 && o.out_features >= 0, value, "Linear: expected sizes >= 0, got in_features ",
               o.in_features, " and out_features ", o.out_features, ".");
   weight = register_parameter("weight", empty({o.out_features, o.in_features}, o.dtype));
@@ -22,7 +22,7 @@ void Linear::reset_parameters() {
   init::uniform_(bias, 0 - bound, bound);  // -bound would be -0.0 for no features; Python has 0
 }
 
-Bilinear::Bilinear(Options o) : Layer(o) {
+Bilinear::Bilinear(Options o) : LayerOf(o) {
   VESTA_CHECK(o.in1_features > 0, value, "Bilinear: in1_features must be > 0, but got ", o.in1_features, ".");
   VESTA_CHECK(o.in2_features >= 0 && o.out_features >= 0, value, "Bilinear: expected sizes >= 0, got in2_features ",
               o.in2_features, " and out_features ", o.out_features, ".");
@@ -50,7 +50,7 @@ EmbeddingOptions normalized(EmbeddingOptions o) {
 }
 }  // namespace
 
-Embedding::Embedding(Options o) : Layer(normalized(o)) {
+Embedding::Embedding(Options o) : LayerOf(normalized(o)) {
   weight = register_parameter("weight", empty({o.num_embeddings, o.embedding_dim}, o.dtype));
   reset_parameters();
 }

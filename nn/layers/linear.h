@@ -5,13 +5,14 @@
 namespace vesta::nn {
 
 struct LinearOptions {
+  static constexpr size_t required = 2;
   int64_t in_features, out_features;
   bool bias = true;
   DType dtype = DType::float32;
   VESTA_FIELDS(in_features, out_features, bias)
 };
 /// The map input @ weight.T + bias from [*, in_features] to [*, out_features].
-class VESTA_API Linear : public Layer<Linear, LinearOptions> {
+class VESTA_API Linear : public LayerOf<Linear, LinearOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(Linear)
   Tensor forward(const Tensor& input) override { return linear(input, weight, bias); }
@@ -24,17 +25,18 @@ class VESTA_API Linear : public Layer<Linear, LinearOptions> {
 class VESTA_API NonDynamicallyQuantizableLinear : public Linear {
  public:
   using Linear::Linear;
-  std::string kind() const override { return "NonDynamicallyQuantizableLinear"; }
+  std::shared_ptr<Module> clone() const override { return copy_of(*this, options); }
 };
 
 struct BilinearOptions {
+  static constexpr size_t required = 3;
   int64_t in1_features, in2_features, out_features;
   bool bias = true;
   DType dtype = DType::float32;
   VESTA_FIELDS(in1_features, in2_features, out_features, bias)
 };
 /// The map y_o = x1' W_o x2 + b_o from [*, in1_features] and [*, in2_features] to [*, out_features].
-class VESTA_API Bilinear : public Layer<Bilinear, BilinearOptions> {
+class VESTA_API Bilinear : public LayerOf<Bilinear, BilinearOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(Bilinear)
   Tensor forward(const Tensor& input1, const Tensor& input2) { return bilinear(input1, input2, weight, bias); }
@@ -44,6 +46,7 @@ class VESTA_API Bilinear : public Layer<Bilinear, BilinearOptions> {
 };
 
 struct EmbeddingOptions {
+  static constexpr size_t required = 2;
   int64_t num_embeddings, embedding_dim;
   MaybeInt padding_idx = {};
   bool sparse = false;  // gives the weight a sparse gradient
@@ -53,7 +56,7 @@ struct EmbeddingOptions {
       "{num_embeddings}, {embedding_dim}[, padding_idx={padding_idx}][, sparse={sparse}]";
 };
 /// A lookup of rows of weight [num_embeddings, embedding_dim] by integers [*]; gives [*, embedding_dim].
-class VESTA_API Embedding : public Layer<Embedding, EmbeddingOptions> {
+class VESTA_API Embedding : public LayerOf<Embedding, EmbeddingOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(Embedding)
   Tensor forward(const Tensor& input) override;
@@ -67,24 +70,25 @@ struct FlattenOptions {
   VESTA_FIELDS(start_dim, end_dim)
 };
 /// The module that merges dimensions start_dim to end_dim into one.
-struct VESTA_API Flatten : Layer<Flatten, FlattenOptions> {
-  using Layer::Layer;
+struct VESTA_API Flatten : LayerOf<Flatten, FlattenOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return flatten(input, options.start_dim, options.end_dim); }
 };
 
 struct UnflattenOptions {
+  static constexpr size_t required = 2;
   int64_t dim;
   Shape unflattened_size;
   VESTA_FIELDS(dim, unflattened_size)
 };
 /// The module that splits dimension dim into sizes, of which one may be -1.
-struct VESTA_API Unflatten : Layer<Unflatten, UnflattenOptions> {
-  using Layer::Layer;
+struct VESTA_API Unflatten : LayerOf<Unflatten, UnflattenOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return unflatten(input, options.dim, options.unflattened_size); }
 };
 
 /// The module that returns its input.
-struct VESTA_API Identity : Layer<Identity> {
+struct VESTA_API Identity : LayerOf<Identity> {
   Tensor forward(const Tensor& input) override { return input; }
 };
 
@@ -95,8 +99,8 @@ struct PairwiseDistanceOptions {
   static constexpr std::string_view shown = "";
 };
 /// The p-norm of x1 - x2 + eps along the last dimension.
-struct VESTA_API PairwiseDistance : Layer<PairwiseDistance, PairwiseDistanceOptions> {
-  using Layer::Layer;
+struct VESTA_API PairwiseDistance : LayerOf<PairwiseDistance, PairwiseDistanceOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& x1, const Tensor& x2) {
     return pairwise_distance(x1, x2, options.p, options.eps, options.keepdim);
   }
@@ -109,8 +113,8 @@ struct CosineSimilarityOptions {
   static constexpr std::string_view shown = "";
 };
 /// x1 . x2 / (|x1| * |x2|) along dim; each norm is at least eps.
-struct VESTA_API CosineSimilarity : Layer<CosineSimilarity, CosineSimilarityOptions> {
-  using Layer::Layer;
+struct VESTA_API CosineSimilarity : LayerOf<CosineSimilarity, CosineSimilarityOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& x1, const Tensor& x2) { return cosine_similarity(x1, x2, options.dim, options.eps); }
 };
 

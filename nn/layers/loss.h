@@ -25,10 +25,10 @@ VESTA_API void check_reduction(const std::string& op, const std::string& reducti
 
 /// The base of losses: their tensors (`weight`, `pos_weight`) are buffers.
 template <class Self, class Options>
-class VESTA_API Loss : public Layer<Self, Options> {
+class VESTA_API Loss : public LayerOf<Self, Options> {
  public:
   Loss() : Loss(Options{}) {}
-  explicit Loss(Options o) : Layer<Self, Options>(std::move(o)) {
+  explicit Loss(Options o) : LayerOf<Self, Options>(std::move(o)) {
     check_reduction(Self::name(), this->options.reduction, requires { Self::has_batchmean; });
     if constexpr (requires { Options::weight; }) weight = keep("weight", this->options.weight);
     if constexpr (requires { Options::pos_weight; }) pos_weight = keep("pos_weight", this->options.pos_weight);

@@ -65,7 +65,7 @@ void check_shape(const char* op, const Shape& shape) {
 }  // namespace detail
 
 LayerNorm::LayerNorm(Options o)
-    : Layer([&] {
+    : LayerOf([&] {
         detail::check_shape("LayerNorm", o.normalized_shape);
         o.bias = o.bias && o.elementwise_affine;
         return o;
@@ -75,12 +75,12 @@ LayerNorm::LayerNorm(Options o)
   bias = register_parameter("bias", options.bias ? zeros(sizes, o.dtype) : Tensor());
 }
 
-RMSNorm::RMSNorm(Options o) : Layer(o) {
+RMSNorm::RMSNorm(Options o) : LayerOf(o) {
   detail::check_shape("RMSNorm", o.normalized_shape);
   weight = register_parameter("weight", o.elementwise_affine ? ones(o.normalized_shape, o.dtype) : Tensor());
 }
 
-GroupNorm::GroupNorm(Options o) : Layer(detail::with_affine_bias(o)) {
+GroupNorm::GroupNorm(Options o) : LayerOf(detail::with_affine_bias(o)) {
   VESTA_CHECK(o.num_groups > 0 && o.num_channels >= 0 && o.num_channels % o.num_groups == 0, value,
               "GroupNorm: num_channels (", o.num_channels, ") must be divisible by num_groups (", o.num_groups, ").");
   const IntList sizes(o.num_channels);

@@ -52,7 +52,7 @@ VESTA_API Tensor instance_normalized(const std::string& op, size_t n, const Tens
 /// The normalisation of each channel by the statistics of the batch (training) or the running ones (Ioffe and Szegedy
 /// 2015).
 template <class Self, size_t n>
-class VESTA_API BatchNormNd : public Layer<Self, BatchNormOptions>, public detail::ChannelStatistics {
+class VESTA_API BatchNormNd : public LayerOf<Self, BatchNormOptions>, public detail::ChannelStatistics {
  public:
   using Options = BatchNormOptions;
   VESTA_LAYER_CONSTRUCTORS(BatchNormNd)
@@ -62,12 +62,12 @@ class VESTA_API BatchNormNd : public Layer<Self, BatchNormOptions>, public detai
 };
 template <class Self, size_t n>
 BatchNormNd<Self, n>::BatchNormNd(Options o)
-    : Layer<Self, Options>(detail::with_affine_bias(o)),
+    : LayerOf<Self, Options>(detail::with_affine_bias(o)),
       detail::ChannelStatistics(detail::make_channel_statistics(*this, this->options)) {}
 
 /// The normalisation of each channel of each example (Ulyanov et al. 2016).
 template <class Self, size_t n>
-class VESTA_API InstanceNormNd : public Layer<Self, InstanceNormOptions>, public detail::ChannelStatistics {
+class VESTA_API InstanceNormNd : public LayerOf<Self, InstanceNormOptions>, public detail::ChannelStatistics {
  public:
   using Options = InstanceNormOptions;
   VESTA_LAYER_CONSTRUCTORS(InstanceNormNd)
@@ -77,7 +77,7 @@ class VESTA_API InstanceNormNd : public Layer<Self, InstanceNormOptions>, public
 };
 template <class Self, size_t n>
 InstanceNormNd<Self, n>::InstanceNormNd(Options o)
-    : Layer<Self, Options>(detail::with_affine_bias(o)),
+    : LayerOf<Self, Options>(detail::with_affine_bias(o)),
       detail::ChannelStatistics(detail::make_channel_statistics(*this, this->options)) {}
 
 VESTA_LAYERS_OF_DIMENSIONS(BatchNorm, BatchNormNd);
@@ -95,9 +95,11 @@ struct LayerNormOptions {
 };
 /// The module that brings the last dimensions [*, normalized_shape] to mean 0 and variance 1, times weight, plus bias
 /// (Ba et al. 2016).
-class VESTA_API LayerNorm : public Layer<LayerNorm, LayerNormOptions> {
+class VESTA_API LayerNorm : public LayerOf<LayerNorm, LayerNormOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(LayerNorm)
+  explicit LayerNorm(std::initializer_list<int64_t> normalized_shape)
+      : LayerNorm(Options{.normalized_shape = normalized_shape}) {}
   Tensor forward(const Tensor& input) override {
     return layer_norm(input, options.normalized_shape, weight, bias, options.eps);
   }
@@ -113,9 +115,11 @@ struct RMSNormOptions {
   static constexpr std::string_view shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}";
 };
 /// x / sqrt(mean(x ** 2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
-class VESTA_API RMSNorm : public Layer<RMSNorm, RMSNormOptions> {
+class VESTA_API RMSNorm : public LayerOf<RMSNorm, RMSNormOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(RMSNorm)
+  explicit RMSNorm(std::initializer_list<int64_t> normalized_shape)
+      : RMSNorm(Options{.normalized_shape = normalized_shape}) {}
   Tensor forward(const Tensor& input) override {
     return rms_norm(input, options.normalized_shape, weight, options.eps);
   }
@@ -123,6 +127,7 @@ class VESTA_API RMSNorm : public Layer<RMSNorm, RMSNormOptions> {
 };
 
 struct GroupNormOptions {
+  static constexpr size_t required = 2;
   int64_t num_groups, num_channels;
   double eps = 1e-5;
   bool affine = true;
@@ -132,7 +137,7 @@ struct GroupNormOptions {
   static constexpr std::string_view shown = "{num_groups}, {num_channels}, eps={eps}, affine={affine}, bias={bias}";
 };
 /// The normalisation of groups of channels of each example [N, C, ...] (Wu and He 2018).
-class VESTA_API GroupNorm : public Layer<GroupNorm, GroupNormOptions> {
+class VESTA_API GroupNorm : public LayerOf<GroupNorm, GroupNormOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(GroupNorm)
   Tensor forward(const Tensor& input) override;
@@ -146,8 +151,8 @@ struct LocalResponseNormOptions {
   static constexpr std::string_view shown = "{size}, alpha={alpha}, beta={beta}, k={k}";
 };
 /// x / (k + alpha * mean of x ** 2 over `size` neighbouring channels) ** beta of [N, C, ...] (Krizhevsky et al. 2012).
-struct VESTA_API LocalResponseNorm : Layer<LocalResponseNorm, LocalResponseNormOptions> {
-  using Layer::Layer;
+struct VESTA_API LocalResponseNorm : LayerOf<LocalResponseNorm, LocalResponseNormOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override;
 };
 

@@ -22,9 +22,9 @@ struct ConstantPadOptions {
 /// Defines the base of a padding layer, NAMENd, over a mode of pad(), and the layers for 1 to 3 dimensions.
 #define VESTA_PADDING(Name, mode)                                              \
   template <class Self, size_t n>                                              \
-  class VESTA_API Name##Nd : public Layer<Self, PadOptions<n>> {               \
+  class VESTA_API Name##Nd : public LayerOf<Self, PadOptions<n>> {               \
    public:                                                                     \
-    using Layer<Self, PadOptions<n>>::Layer;                                   \
+    using LayerOf<Self, PadOptions<n>>::LayerOf;                                 \
     Tensor forward(const Tensor& input) override {                             \
       return pad(input, this->options.padding, mode);                          \
     }                                                                          \
@@ -38,9 +38,9 @@ VESTA_PADDING(CircularPad, "circular");
 
 /// The input with `value` around it.
 template <class Self, size_t n>
-class VESTA_API ConstantPadNd : public Layer<Self, ConstantPadOptions<n>> {
+class VESTA_API ConstantPadNd : public LayerOf<Self, ConstantPadOptions<n>> {
  public:
-  using Layer<Self, ConstantPadOptions<n>>::Layer;
+  using LayerOf<Self, ConstantPadOptions<n>>::LayerOf;
   Tensor forward(const Tensor& input) override {
     return pad(input, this->options.padding, "constant", this->options.value);
   }

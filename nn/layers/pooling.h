@@ -60,7 +60,7 @@ TensorPair adaptive_pooled(const Tensor& input, const AdaptivePoolOptions<n>& op
 
 /// The largest value of each window.
 template <class Self, size_t n>
-class VESTA_API MaxPoolNd : public Layer<Self, MaxPoolOptions<n>> {
+class VESTA_API MaxPoolNd : public LayerOf<Self, MaxPoolOptions<n>> {
  public:
   using Options = MaxPoolOptions<n>;
   VESTA_LAYER_CONSTRUCTORS(MaxPoolNd)
@@ -69,41 +69,41 @@ class VESTA_API MaxPoolNd : public Layer<Self, MaxPoolOptions<n>> {
   TensorPair forward_with_indices(const Tensor& input) { return detail::max_pooled(input, this->options, true); }
 };
 template <class Self, size_t n>
-MaxPoolNd<Self, n>::MaxPoolNd(Options o) : Layer<Self, Options>(detail::with_stride(std::move(o))) {}
+MaxPoolNd<Self, n>::MaxPoolNd(Options o) : LayerOf<Self, Options>(detail::with_stride(std::move(o))) {}
 
 /// The mean of each window.
 template <class Self, size_t n>
-class VESTA_API AvgPoolNd : public Layer<Self, AvgPoolOptions<n>> {
+class VESTA_API AvgPoolNd : public LayerOf<Self, AvgPoolOptions<n>> {
  public:
   using Options = AvgPoolOptions<n>;
   VESTA_LAYER_CONSTRUCTORS(AvgPoolNd)
   Tensor forward(const Tensor& input) override { return detail::avg_pooled(input, this->options); }
 };
 template <class Self, size_t n>
-AvgPoolNd<Self, n>::AvgPoolNd(Options o) : Layer<Self, Options>(detail::with_stride(std::move(o))) {}
+AvgPoolNd<Self, n>::AvgPoolNd(Options o) : LayerOf<Self, Options>(detail::with_stride(std::move(o))) {}
 
 /// (sum of x ** p) ** (1 / p) of each window.
 template <class Self, size_t n>
-class VESTA_API LPPoolNd : public Layer<Self, LPPoolOptions<n>> {
+class VESTA_API LPPoolNd : public LayerOf<Self, LPPoolOptions<n>> {
  public:
-  using Layer<Self, LPPoolOptions<n>>::Layer;
+  using LayerOf<Self, LPPoolOptions<n>>::LayerOf;
   Tensor forward(const Tensor& input) override { return detail::lp_pooled(input, this->options); }
 };
 
 /// The mean of windows of which there are `output_size`.
 template <class Self, size_t n>
-class VESTA_API AdaptiveAvgPoolNd : public Layer<Self, AdaptivePoolOptions<n>> {
+class VESTA_API AdaptiveAvgPoolNd : public LayerOf<Self, AdaptivePoolOptions<n>> {
  public:
-  using Layer<Self, AdaptivePoolOptions<n>>::Layer;
+  using LayerOf<Self, AdaptivePoolOptions<n>>::LayerOf;
   Tensor forward(const Tensor& input) override {
     return std::get<0>(detail::adaptive_pooled(input, this->options, false));
   }
 };
 /// The largest value of windows of which there are `output_size`.
 template <class Self, size_t n>
-class VESTA_API AdaptiveMaxPoolNd : public Layer<Self, AdaptivePoolOptions<n>> {
+class VESTA_API AdaptiveMaxPoolNd : public LayerOf<Self, AdaptivePoolOptions<n>> {
  public:
-  using Layer<Self, AdaptivePoolOptions<n>>::Layer;
+  using LayerOf<Self, AdaptivePoolOptions<n>>::LayerOf;
   Tensor forward(const Tensor& input) override {
     return std::get<0>(detail::adaptive_pooled(input, this->options, true));
   }

@@ -124,7 +124,7 @@ Tensor RecurrentCell::state(const Tensor& input, MaybeTensor given) const {
 
 }  // namespace detail
 
-LSTM::LSTM(Options o) : Layer(o), recurrence_(*this, "LSTM", 4, o) {}
+LSTM::LSTM(Options o) : LayerOf(o), recurrence_(*this, "LSTM", 4, o) {}
 
 std::tuple<Tensor, LSTMState> LSTM::forward(const Tensor& input, const std::optional<LSTMState>& hx) {
   std::vector<Tensor> given;
@@ -135,7 +135,7 @@ std::tuple<Tensor, LSTMState> LSTM::forward(const Tensor& input, const std::opti
   return {recurrence_.output(call, y), {recurrence_.state(call, h), recurrence_.state(call, c)}};
 }
 
-GRU::GRU(Options o) : Layer(o), recurrence_(*this, "GRU", 3, detail::sizes_of(o)) {}
+GRU::GRU(Options o) : LayerOf(o), recurrence_(*this, "GRU", 3, detail::sizes_of(o)) {}
 
 TensorPair GRU::forward(const Tensor& input, MaybeTensor hx) {
   const auto call = recurrence_.prepare(input, hx ? std::vector{*hx} : std::vector<Tensor>(), 1);
@@ -144,7 +144,7 @@ TensorPair GRU::forward(const Tensor& input, MaybeTensor hx) {
   return {recurrence_.output(call, y), recurrence_.state(call, h)};
 }
 
-RNN::RNN(Options o) : Layer(o), recurrence_(*this, "RNN", 1, detail::sizes_of(o)) {}
+RNN::RNN(Options o) : LayerOf(o), recurrence_(*this, "RNN", 1, detail::sizes_of(o)) {}
 
 TensorPair RNN::forward(const Tensor& input, MaybeTensor hx) {
   const auto call = recurrence_.prepare(input, hx ? std::vector{*hx} : std::vector<Tensor>(), 1);
@@ -157,7 +157,7 @@ TensorPair RNN::forward(const Tensor& input, MaybeTensor hx) {
   return {recurrence_.output(call, y), recurrence_.state(call, h)};
 }
 
-LSTMCell::LSTMCell(Options o) : Layer(o), cell_(*this, "LSTMCell", 4, o) {}
+LSTMCell::LSTMCell(Options o) : LayerOf(o), cell_(*this, "LSTMCell", 4, o) {}
 
 LSTMState LSTMCell::forward(const Tensor& input, const std::optional<LSTMState>& hx) {
   const Tensor x = cell_.batched(input);
@@ -168,7 +168,7 @@ LSTMState LSTMCell::forward(const Tensor& input, const std::optional<LSTMState>&
   return {h1.squeeze(0), c1.squeeze(0)};
 }
 
-GRUCell::GRUCell(Options o) : Layer(o), cell_(*this, "GRUCell", 3, o) {}
+GRUCell::GRUCell(Options o) : LayerOf(o), cell_(*this, "GRUCell", 3, o) {}
 
 Tensor GRUCell::forward(const Tensor& input, MaybeTensor hx) {
   const Tensor h = gru_cell(cell_.batched(input), cell_.state(input, hx), cell_.weight_ih, cell_.weight_hh,
@@ -176,7 +176,7 @@ Tensor GRUCell::forward(const Tensor& input, MaybeTensor hx) {
   return input.dim() == 2 ? h : h.squeeze(0);
 }
 
-RNNCell::RNNCell(Options o) : Layer(o), cell_(*this, "RNNCell", 1, {o.input_size, o.hidden_size, o.bias, o.dtype}) {
+RNNCell::RNNCell(Options o) : LayerOf(o), cell_(*this, "RNNCell", 1, {o.input_size, o.hidden_size, o.bias, o.dtype}) {
   VESTA_CHECK(o.nonlinearity == "tanh" || o.nonlinearity == "relu", value,
               "RNNCell: Unknown nonlinearity: ", o.nonlinearity, ".");
 }

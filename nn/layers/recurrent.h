@@ -8,6 +8,7 @@ namespace vesta::nn {
 using LSTMState = std::tuple<Tensor, Tensor>;
 
 struct LSTMOptions {
+  static constexpr size_t required = 2;
   int64_t input_size, hidden_size;
   int64_t num_layers = 1;
   bool bias = true, batch_first = false;
@@ -21,6 +22,7 @@ struct LSTMOptions {
       "[, batch_first={batch_first}][, dropout={dropout}][, bidirectional={bidirectional}]";
 };
 struct GRUOptions {
+  static constexpr size_t required = 2;
   int64_t input_size, hidden_size;
   int64_t num_layers = 1;
   bool bias = true, batch_first = false;
@@ -33,6 +35,7 @@ struct GRUOptions {
       "[, dropout={dropout}][, bidirectional={bidirectional}]";
 };
 struct RNNOptions {
+  static constexpr size_t required = 2;
   int64_t input_size, hidden_size;
   int64_t num_layers = 1;
   std::string nonlinearity = "tanh";  // or "relu"
@@ -77,7 +80,7 @@ VESTA_API LSTMOptions sizes_of(const RNNOptions& options);
 
 /// A recurrent layer with gates and a cell: c = f * c + i * g, h = o * tanh(c) (Hochreiter and Schmidhuber 1997). Gives
 /// the outputs [L, N, directions * H] and the last states ([layers * directions, N, H], [..., hidden_size]).
-class VESTA_API LSTM : public Layer<LSTM, LSTMOptions> {
+class VESTA_API LSTM : public LayerOf<LSTM, LSTMOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(LSTM)
   std::tuple<Tensor, LSTMState> forward(const Tensor& input, const std::optional<LSTMState>& hx = {});
@@ -89,7 +92,7 @@ class VESTA_API LSTM : public Layer<LSTM, LSTMOptions> {
 
 /// A recurrent layer with two gates: h = (1 - z) * n + z * h (Cho et al. 2014). Gives the outputs [L, N, directions *
 /// hidden_size] and the last state [layers * directions, N, hidden_size].
-class VESTA_API GRU : public Layer<GRU, GRUOptions> {
+class VESTA_API GRU : public LayerOf<GRU, GRUOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(GRU)
   TensorPair forward(const Tensor& input, MaybeTensor hx = {});
@@ -100,7 +103,7 @@ class VESTA_API GRU : public Layer<GRU, GRUOptions> {
 };
 
 /// A recurrent layer h = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu in place of tanh (Elman 1990). Results as GRU's.
-class VESTA_API RNN : public Layer<RNN, RNNOptions> {
+class VESTA_API RNN : public LayerOf<RNN, RNNOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(RNN)
   TensorPair forward(const Tensor& input, MaybeTensor hx = {});
@@ -111,6 +114,7 @@ class VESTA_API RNN : public Layer<RNN, RNNOptions> {
 };
 
 struct RecurrentCellOptions {
+  static constexpr size_t required = 2;
   int64_t input_size, hidden_size;
   bool bias = true;
   DType dtype = DType::float32;
@@ -118,6 +122,7 @@ struct RecurrentCellOptions {
   static constexpr std::string_view shown = "{input_size}, {hidden_size}[, bias={bias}]";
 };
 struct RNNCellOptions {
+  static constexpr size_t required = 2;
   int64_t input_size, hidden_size;
   bool bias = true;
   std::string nonlinearity = "tanh";  // or "relu"
@@ -146,7 +151,7 @@ class VESTA_API RecurrentCell {
 }  // namespace detail
 
 /// One step of LSTM: input [N, input_size] or [input_size], states (h, c) [N, hidden_size]; gives the new states.
-class VESTA_API LSTMCell : public Layer<LSTMCell, RecurrentCellOptions> {
+class VESTA_API LSTMCell : public LayerOf<LSTMCell, RecurrentCellOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(LSTMCell)
   LSTMState forward(const Tensor& input, const std::optional<LSTMState>& hx = {});
@@ -156,7 +161,7 @@ class VESTA_API LSTMCell : public Layer<LSTMCell, RecurrentCellOptions> {
   detail::RecurrentCell cell_;
 };
 /// One step of GRU.
-class VESTA_API GRUCell : public Layer<GRUCell, RecurrentCellOptions> {
+class VESTA_API GRUCell : public LayerOf<GRUCell, RecurrentCellOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(GRUCell)
   Tensor forward(const Tensor& input, MaybeTensor hx = {});
@@ -166,7 +171,7 @@ class VESTA_API GRUCell : public Layer<GRUCell, RecurrentCellOptions> {
   detail::RecurrentCell cell_;
 };
 /// One step of RNN.
-class VESTA_API RNNCell : public Layer<RNNCell, RNNCellOptions> {
+class VESTA_API RNNCell : public LayerOf<RNNCell, RNNCellOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(RNNCell)
   Tensor forward(const Tensor& input, MaybeTensor hx = {});

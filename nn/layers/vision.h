@@ -9,8 +9,8 @@ struct PixelShuffleOptions {
   VESTA_FIELDS(upscale_factor)
 };
 /// The module from [*, C * r ** 2, H, W] to [*, C, H * r, W * r] (Shi et al. 2016).
-struct VESTA_API PixelShuffle : Layer<PixelShuffle, PixelShuffleOptions> {
-  using Layer::Layer;
+struct VESTA_API PixelShuffle : LayerOf<PixelShuffle, PixelShuffleOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return pixel_shuffle(input, options.upscale_factor); }
 };
 
@@ -19,8 +19,8 @@ struct PixelUnshuffleOptions {
   VESTA_FIELDS(downscale_factor)
 };
 /// The inverse of PixelShuffle.
-struct VESTA_API PixelUnshuffle : Layer<PixelUnshuffle, PixelUnshuffleOptions> {
-  using Layer::Layer;
+struct VESTA_API PixelUnshuffle : LayerOf<PixelUnshuffle, PixelUnshuffleOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return pixel_unshuffle(input, options.downscale_factor); }
 };
 
@@ -29,8 +29,8 @@ struct ChannelShuffleOptions {
   VESTA_FIELDS(groups)
 };
 /// The channels of all groups by turns (Zhang et al. 2018).
-struct VESTA_API ChannelShuffle : Layer<ChannelShuffle, ChannelShuffleOptions> {
-  using Layer::Layer;
+struct VESTA_API ChannelShuffle : LayerOf<ChannelShuffle, ChannelShuffleOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override { return channel_shuffle(input, options.groups); }
 };
 
@@ -56,8 +56,8 @@ struct UpsampleOptions {
   VESTA_FIELDS(size, scale_factor, mode, align_corners, recompute_scale_factor)
 };
 /// A grid [N, C, L], [N, C, H, W] or [N, C, D, H, W], resized.
-struct VESTA_API Upsample : Layer<Upsample, UpsampleOptions> {
-  using Layer::Layer;
+struct VESTA_API Upsample : LayerOf<Upsample, UpsampleOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override;
   std::string extra_repr() const override;
 };
@@ -68,14 +68,14 @@ struct Upsampling2dOptions {
   VESTA_FIELDS(size, scale_factor)
 };
 /// An image [N, C, H, W] resized by taking the nearest pixel.
-struct VESTA_API UpsamplingNearest2d : Layer<UpsamplingNearest2d, Upsampling2dOptions> {
-  using Layer::Layer;
+struct VESTA_API UpsamplingNearest2d : LayerOf<UpsamplingNearest2d, Upsampling2dOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override;
   std::string extra_repr() const override;
 };
 /// An image [N, C, H, W] resized linearly in both directions, with corners aligned.
-struct VESTA_API UpsamplingBilinear2d : Layer<UpsamplingBilinear2d, Upsampling2dOptions> {
-  using Layer::Layer;
+struct VESTA_API UpsamplingBilinear2d : LayerOf<UpsamplingBilinear2d, Upsampling2dOptions> {
+  using LayerOf::LayerOf;
   Tensor forward(const Tensor& input) override;
   std::string extra_repr() const override;
 };

@@ -12,6 +12,8 @@ Parameters::Parameters(const nn::Module::Named& named) {
 }
 
 Tensor& State::operator[](std::string_view name) {
+  VESTA_CHECK(!name.empty() && name.find('.') == std::string_view::npos, value,
+              "optimizer: expected the name of a state without dots, got '", name, "'.");
   for (auto& [n, t] : entries_) {
     if (n == name) return t;
   }
@@ -41,6 +43,17 @@ Tensor Optimizer::step(const std::function<Tensor()>& closure) {
   return loss;
 }
 
+std::optional<double> Optimizer::initial_lr(size_t group) const {
+  return group < initial_lrs_.size() ? initial_lrs_[group] : std::nullopt;
+}
+
+void Optimizer::set_initial_lr(size_t group, double lr) {
+  VESTA_CHECK(group < num_groups(), index, "optimizer: group ", group, " is out of range, there are ", num_groups(),
+              ".");
+  initial_lrs_.resize(num_groups());
+  initial_lrs_[group] = lr;
+}
+
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> r;
   for (const Slot* slot : slots()) r.push_back(slot->parameter);
@@ -68,7 +81,12 @@ std::deque<Optimizer::Slot> Optimizer::make_slots(const Parameters& given) const
     VESTA_CHECK(
         std::ranges::none_of(made, is_p) && std::ranges::none_of(others, [&](const Slot* slot) { return is_p(*slot); }),
         value, "optimizer: some parameters appear more than once (parameter ", i, ").");
-    made.push_back({p, given.names.empty() ? std::to_string(others.size() + i) : given.names[i], {}});
+    std::string name = given.names.empty() ? std::to_string(others.size() + i) : given.names[i];
+    const auto has_name = [&](const Slot& slot) { return slot.name == name; };
+    VESTA_CHECK(std::ranges::none_of(made, has_name) &&
+                    std::ranges::none_of(others, [&](const Slot* slot) { return has_name(*slot); }),
+                value, "optimizer: expected a name of its own for each parameter, got '", name, "' twice.");
+    made.push_back({p, std::move(name), {}});
   }
   return made;
 }
@@ -84,6 +102,9 @@ nn::StateDict Optimizer::state_dict() const {
     for (const auto& [name, t] : group_options(g)) {
       r.emplace_back("param_groups." + std::to_string(g) + "." + name, t);
     }
+    if (const std::optional<double> first = initial_lr(g)) {
+      r.emplace_back("param_groups." + std::to_string(g) + ".initial_lr", detail::option_tensor(*first));
+    }
   }
   return r;
 }
@@ -93,11 +114,13 @@ void Optimizer::load_state_dict(const nn::StateDict& given) {
   const std::vector<const Slot*> all = slots();
   std::vector<State> states(all.size());
   std::vector<nn::StateDict> options(num_groups());
+  std::vector<std::optional<double>> initial(num_groups());
   std::vector<nn::StateDict> known;
   for (size_t g = 0; g < num_groups(); ++g) known.push_back(group_options(g));
   for (const auto& [key, t] : given) {
     const size_t last = key.rfind('.');
     const std::string path = key.substr(0, last), name = last == std::string::npos ? "" : key.substr(last + 1);
+    VESTA_CHECK(t.defined(), value, "load_state_dict: expected a tensor, got an undefined one (", key, ").");
     bool fits = false;
     for (size_t i = 0; i < all.size() && !fits; ++i) {
       if (path != "state." + all[i]->name) continue;
@@ -110,15 +133,26 @@ void Optimizer::load_state_dict(const nn::StateDict& given) {
       fits = true;
     }
     for (size_t g = 0; g < options.size() && !fits; ++g) {
-      fits = path == "param_groups." + std::to_string(g) &&
-             std::ranges::any_of(known[g], [&](const auto& e) { return e.first == name; });
-      if (fits) options[g].emplace_back(name, t);
+      if (path != "param_groups." + std::to_string(g)) continue;
+      const bool is_initial = name == "initial_lr";
+      fits = is_initial || std::ranges::any_of(known[g], [&](const auto& e) { return e.first == name; });
+      VESTA_CHECK(!fits || (t.numel() == 1 && !is_complex(t.dtype())), value, "load_state_dict: expected a number (",
+                  key, "), got a tensor of ", t.sizes(), " of ", t.dtype(), ".");
+      if (is_initial) detail::read_option(t, initial[g].emplace());
+      else if (fits) options[g].emplace_back(name, t);
     }
     VESTA_CHECK(fits, value, "load_state_dict: expected the state of one of this optimizer's ", all.size(),
                 " parameters or an option of one of its ", options.size(), " groups, got '", key, "'.");
   }
+  for (size_t g = 0; g < options.size(); ++g) {
+    for (const auto& [name, t] : known[g]) {
+      VESTA_CHECK(std::ranges::any_of(options[g], [&](const auto& e) { return e.first == name; }), value,
+                  "load_state_dict: expected an option of each group, got no 'param_groups.", g, ".", name, "'.");
+    }
+  }
+  set_options(options);
+  initial_lrs_ = std::move(initial);
   for (size_t i = 0; i < all.size(); ++i) const_cast<Slot*>(all[i])->state = std::move(states[i]);
-  for (size_t g = 0; g < options.size(); ++g) set_group_options(g, options[g]);
 }
 
 namespace detail {

@@ -15,6 +15,7 @@
 //
 // Groups, schedules, state dicts and clipping work with it as with those of the library.
 #pragma once
+#include <concepts>
 #include <deque>
 
 #include <vesta/nn/fields.h>
@@ -36,17 +37,17 @@ struct VESTA_API Parameters {
 /// What an optimizer keeps for a parameter, by name: "step", "exp_avg", ...
 class VESTA_API State {
  public:
-  /// Returns the tensor of a name, undefined where it is new.
+  /// Returns the tensor of a name without dots, undefined where it is new. The reference stays valid.
   Tensor& operator[](std::string_view name);
   /// Returns the tensor of a name, zeros like `p` where it is new.
   Tensor zeros(std::string_view name, const Tensor& p);
   /// Counts a step; returns its number, 1 for the first.
   double next_step();
   bool empty() const { return entries_.empty(); }
-  const nn::StateDict& entries() const { return entries_; }
+  const std::deque<std::pair<std::string, Tensor>>& entries() const { return entries_; }
 
  private:
-  nn::StateDict entries_;
+  std::deque<std::pair<std::string, Tensor>> entries_;
 };
 
 /// The base of optimizers.
@@ -68,12 +69,16 @@ class VESTA_API Optimizer {
   virtual size_t num_groups() const = 0;
   virtual double lr(size_t group = 0) const = 0;
   virtual void set_lr(size_t group, double lr) = 0;
+  /// The rate with which a group began, from which schedules compute; nothing before a schedule has noted it. It is
+  /// part of the state dict ("param_groups.0.initial_lr").
+  std::optional<double> initial_lr(size_t group = 0) const;
+  void set_initial_lr(size_t group, double lr);
 
   /// Returns the state of every parameter ("state.0.exp_avg", or "state.fc.weight.exp_avg" for named parameters) and
   /// the options of every group ("param_groups.0.lr").
   nn::StateDict state_dict() const;
   /// Takes over a state dict of an optimizer of the same class over as many parameters. ValueError: names or shapes
-  /// that do not fit; nothing is changed then.
+  /// that do not fit, an option that is missing or refused; nothing is changed then.
   void load_state_dict(const nn::StateDict& state);
 
  protected:
@@ -86,18 +91,32 @@ class VESTA_API Optimizer {
   /// Checks the tensors of a new group (leaves, none of them twice) and gives each its slot.
   std::deque<Slot> make_slots(const Parameters& parameters) const;
   virtual std::vector<const Slot*> slots() const = 0;
-  /// Returns a group's options by name, as 0-d tensors, and takes them back.
+  /// Returns a group's options by name, as 0-d tensors.
   virtual nn::StateDict group_options(size_t group) const = 0;
-  virtual void set_group_options(size_t group, const nn::StateDict& options) = 0;
+  /// Takes back the options of all groups, or raises and changes nothing.
+  virtual void set_options(const std::vector<nn::StateDict>& options) = 0;
+
+ private:
+  std::vector<std::optional<double>> initial_lrs_;
 };
 
 namespace detail {
 VESTA_API Tensor option_tensor(double value);
 VESTA_API Tensor option_tensor(bool value);
 VESTA_API Tensor option_tensor(int64_t value);
+template <std::integral T>
+Tensor option_tensor(T value) {
+  return option_tensor(int64_t(value));
+}
 VESTA_API void read_option(const Tensor& t, double& value);
 VESTA_API void read_option(const Tensor& t, bool& value);
 VESTA_API void read_option(const Tensor& t, int64_t& value);
+template <std::integral T>
+void read_option(const Tensor& t, T& value) {
+  int64_t read = 0;
+  read_option(t, read);
+  value = T(read);
+}
 /// Raises unless a number is at least 0.
 VESTA_API void check_not_negative(const std::string& op, const char* what, double value);
 }  // namespace detail
@@ -168,12 +187,18 @@ class VESTA_API OptimizerOf : public Optimizer {
     });
     return r;
   }
-  void set_group_options(size_t group, const nn::StateDict& given) override {
-    each_option(groups_[group].options, [&](std::string_view name, auto& value) {
-      for (const auto& [n, t] : given) {
-        if (n == name) detail::read_option(t, value);
-      }
-    });
+  void set_options(const std::vector<nn::StateDict>& given) override {
+    std::vector<Options> read;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      Options& options = read.emplace_back(groups_[g].options);
+      each_option(options, [&](std::string_view name, auto& value) {
+        for (const auto& [n, t] : given[g]) {
+          if (n == name) detail::read_option(t, value);
+        }
+      });
+      if constexpr (requires { Self::check(options); }) Self::check(options);
+    }
+    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].options = std::move(read[g]);
   }
 
  private:

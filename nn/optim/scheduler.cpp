@@ -6,19 +6,20 @@
 
 namespace vesta::optim {
 
-LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {
-  for (size_t g = 0; g < optimizer.num_groups(); ++g) bases_.push_back(optimizer.lr(g));
-}
+LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
 
 void LRScheduler::set_epoch(int64_t epoch) {
   VESTA_CHECK(epoch >= 0, value, "LRScheduler: expected an epoch >= 0, got ", epoch, ".");
+  for (size_t g = 0; g < optimizer_.num_groups(); ++g) {
+    if (!optimizer_.initial_lr(g)) optimizer_.set_initial_lr(g, optimizer_.lr(g));
+    optimizer_.set_lr(g, rate(*optimizer_.initial_lr(g), epoch));
+  }
   epoch_ = epoch;
-  for (size_t g = 0; g < bases_.size(); ++g) optimizer_.set_lr(g, rate(bases_[g], epoch));
 }
 
 std::vector<double> LRScheduler::last_lr() const {
   std::vector<double> r;
-  for (size_t g = 0; g < bases_.size(); ++g) r.push_back(optimizer_.lr(g));
+  for (size_t g = 0; g < optimizer_.num_groups(); ++g) r.push_back(optimizer_.lr(g));
   return r;
 }
 

@@ -22,7 +22,9 @@ class VESTA_API LRScheduler {
   virtual ~LRScheduler() = default;
   /// Begins the next epoch.
   void step() { set_epoch(epoch_ + 1); }
-  /// Goes to an epoch, 0 for the first: to continue from a checkpoint.
+  /// Goes to an epoch, 0 for the first: to continue from a checkpoint. Groups that were added since take part with the
+  /// rates that they have. An optimizer's state dict has the rates with which its groups began, so a schedule over one
+  /// that was loaded continues it.
   void set_epoch(int64_t epoch);
   int64_t epoch() const { return epoch_; }
   /// Returns the rates of the groups.
@@ -36,7 +38,6 @@ class VESTA_API LRScheduler {
 
  private:
   Optimizer& optimizer_;
-  std::vector<double> bases_;
   int64_t epoch_ = 0;
 };
 

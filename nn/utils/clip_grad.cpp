@@ -7,9 +7,10 @@
 namespace vesta::nn::utils {
 namespace {
 
-std::vector<Tensor> gradients(const std::vector<Tensor>& parameters) {
+std::vector<Tensor> gradients(const char* op, const std::vector<Tensor>& parameters) {
   std::vector<Tensor> r;
   for (const Tensor& p : parameters) {
+    VESTA_CHECK(p.defined(), value, op, ": expected parameters, got an undefined tensor.");
     if (Tensor g = p.grad(); g.defined()) r.push_back(g.detach());
   }
   return r;
@@ -30,7 +31,7 @@ Tensor get_grad_norm(const std::vector<Tensor>& parameters, double norm_type) {
   VESTA_CHECK(norm_type != 0 && !std::isnan(norm_type) && norm_type > -std::numeric_limits<double>::infinity(), value,
               "get_grad_norm: expected a number but 0, got ", norm_type, " (norm_type).");
   const NoGrad off;
-  const std::vector<Tensor> grads = gradients(parameters);
+  const std::vector<Tensor> grads = gradients("get_grad_norm", parameters);
   if (grads.empty()) return zeros(IntList());
   std::vector<Tensor> norms;
   for (const Tensor& g : grads) norms.push_back(norm_of(g, norm_type).to(grads[0].device()));
@@ -45,14 +46,14 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
               "clip_grad_norm_: The total norm of order ", norm_type,
               " for gradients from `parameters` is non-finite, so it cannot be clipped.");
   const Tensor factor = clamp(Scalar(max_norm) / add(total, 1e-6), {}, 1.0);  // a tensor: the host does not wait
-  for (const Tensor& g : gradients(parameters)) g.mul_(factor.to(g.device()));
+  for (const Tensor& g : gradients("clip_grad_norm_", parameters)) g.mul_(factor.to(g.device()));
   return total;
 }
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   VESTA_CHECK(clip_value >= 0, value, "clip_grad_value_: expected clip_value >= 0, got ", clip_value, ".");
   const NoGrad off;
-  for (const Tensor& g : gradients(parameters)) g.clamp_(-clip_value, clip_value);
+  for (const Tensor& g : gradients("clip_grad_value_", parameters)) g.clamp_(-clip_value, clip_value);
 }
 
 }  // namespace vesta::nn::utils

@@ -62,7 +62,7 @@ TEST_CASE("a module of any signature is called, named and copied", "[nn]") {
   copy->parameters()[0].detach().zero_();
   CHECK(same(std::get<0>(net(x, 2.0)), y));
   CHECK_THROWS_WITH(copy->as<nn::Linear>(), Contains("expected a module of class Linear, got Scaled"));
-  CHECK_THROWS_WITH(NeedsANumber(3).clone(), Contains("NeedsANumber: expected a module with clone()"));
+  CHECK_THROWS_WITH(NeedsANumber(3).clone(), Contains("NeedsANumber: expected a class with a clone() of its own"));
 }
 
 TEST_CASE("inputs whose types are known only at run time", "[nn]") {
@@ -192,6 +192,110 @@ TEST_CASE("constructors take the first fields, or all of them by name", "[nn]") 
   CHECK_THROWS_WITH(nn::LSTM(3, 0), Contains("hidden_size must be greater than zero"));
   CHECK_THROWS_WITH(nn::GroupNorm(3, 4), Contains("must be divisible by num_groups"));
   CHECK_THROWS_WITH(nn::LSTM(3, 2)(randn({4, 2, 5})), Contains("Expected 3, got 5"));
+}
+
+namespace {
+struct Deeper : nn::Linear {
+  using Linear::Linear;
+  Tensor extra = register_buffer("extra", zeros({2}));
+};
+struct Chain : nn::Sequential {
+  using Sequential::Sequential;
+  Tensor scale = register_parameter("scale", ones({}));
+};
+struct Optional : nn::ModuleOf<Optional> {
+  bool with = false;
+  Tensor bias = register_parameter("bias", Tensor());
+  Tensor forward(const Tensor& x, double by) noexcept { return x * by; }
+};
+struct Base {
+  int value = 1;
+};
+struct Other {
+  operator Base() const { return {5}; }
+};
+struct Takes : nn::ModuleOf<Takes> {
+  Tensor forward(const Tensor& x, const Base& base, const std::vector<double>& by) { return x * (base.value + by[0]); }
+};
+}  // namespace
+
+TEST_CASE("a copy has all that the module has, or is refused", "[nn]") {
+  manual_seed(3);
+  CHECK_THROWS_WITH(Deeper(2, 3).clone(), Contains("Deeper: expected a class with a clone() of its own"));
+  CHECK(Deeper(2, 3).repr() == "Deeper(in_features=2, out_features=3, bias=True)");
+  CHECK_THROWS_WITH(Chain().clone(), Contains("Chain: derives from Sequential"));
+  nn::Sequential with_own{nn::make<nn::Linear>(2, 2)};
+  with_own.register_parameter("scale", full({2}, 3.0));
+  const auto copied = with_own.clone();
+  REQUIRE(copied->named_parameters()[0].first == "scale");
+  CHECK(same(copied->parameters()[0].detach(), full({2}, 3.0)));
+  nn::Linear added(2, 3);
+  added.register_buffer("more", ones({1}));
+  CHECK_THROWS_WITH(added.clone(), Contains("Linear: clone() made a module with other parameters or buffers"));
+
+  const auto shared = nn::make<nn::Linear>(2, 2);
+  const auto inner = nn::make<nn::ModuleDict>();
+  inner->insert("a", shared);
+  nn::ModuleList outer{shared, inner,
+                       nn::make<nn::Sequential>(std::initializer_list<std::shared_ptr<nn::Module>>{shared})};
+  CHECK(outer.clone()->parameters().size() == 2);  // one Linear, in three places
+  const auto layer = nn::make<nn::TransformerEncoderLayer>(4, 2, 8);
+  nn::Sequential around{nn::make<nn::TransformerEncoder>(layer, 2)};
+  CHECK(around.clone()->parameters().size() == around.parameters().size());
+}
+
+TEST_CASE("undefined inputs are refused", "[nn]") {
+  nn::Linear linear(2, 3);
+  nn::Bilinear bilinear(2, 2, 1);
+  const char* says = "expected a tensor as input 1, got an undefined one";
+  CHECK_THROWS_WITH(linear(Tensor()), Contains("Linear: expected a tensor as input 0, got an undefined one"));
+  CHECK_THROWS_WITH(bilinear(ones({1, 2}), Tensor()), Contains(says));
+  CHECK_THROWS_WITH(bilinear.run(nn::Values{ones({1, 2}), Tensor()}), Contains(says));
+  CHECK_THROWS_WITH(nn::Sequential{nn::make<nn::Linear>(2, 3)}(Tensor()), Contains("undefined"));
+  nn::MultiheadAttention attention(4, 2);
+  const Tensor x = ones({3, 1, 4});
+  CHECK(std::get<0>(attention(x, x, x, Tensor())).defined());  // what may be missing may be undefined
+}
+
+TEST_CASE("hooks keep their state, and the types that forward() declares", "[nn]") {
+  nn::Linear linear(2, 3);
+  int last = 0;
+  linear.register_forward_hook([&last, n = 0](nn::Module&, const Tensor&, const Tensor&) mutable { last = ++n; });
+  linear(ones({1, 2})), linear(ones({1, 2}));
+  CHECK(last == 2);
+  CHECK_THROWS_WITH(linear.add_forward_hook({}), Contains("Linear: expected a hook, got an empty function"));
+  Optional module;
+  Takes takes;
+  CHECK(same(module(ones({2}), 3), full({2}, 3.0)));
+  const Tensor before = takes(ones({2}), Other(), std::vector<double>{2});
+  int calls = 0;
+  const auto count = [&](nn::Module&, const nn::Values&) { ++calls; };
+  module.register_forward_pre_hook(count), takes.register_forward_pre_hook(count);
+  CHECK(same(module(ones({2}), 3), full({2}, 3.0)));
+  CHECK(same(takes(ones({2}), Other(), std::vector<double>{2}), before));
+  CHECK(calls == 2);
+  const char* none = nullptr;
+  CHECK_FALSE(nn::Value(none).has_value());
+  CHECK(nn::Value("text").to<std::string>() == "text");
+}
+
+TEST_CASE("options that make no layer", "[nn]") {
+  CHECK(nn::LayerNorm({4, 5}).weight.dim() == 2);
+  CHECK(nn::RMSNorm({4, 5}).weight.dim() == 2);
+  STATIC_REQUIRE_FALSE(std::constructible_from<nn::Linear, int>);
+  STATIC_REQUIRE_FALSE(std::constructible_from<nn::Conv2d, int, int>);
+  STATIC_REQUIRE(std::constructible_from<nn::Conv2d, int, int, int>);
+  CHECK_THROWS_WITH(nn::Conv2d(3, 8, 0), Contains("Conv2d: expected kernel_size >= 1"));
+  CHECK_THROWS_WITH(nn::Conv2d(3, -8, 1), Contains("Conv2d: expected out_channels >= 0"));
+  CHECK_THROWS_WITH(nn::Conv1d(3, 8, 2, 0), Contains("Conv1d: expected stride >= 1"));
+  CHECK_THROWS_WITH(nn::ConvTranspose2d(3, 8, 2)(ones({3}), std::vector<int64_t>{4, 4}),
+                    Contains("ConvTranspose2d: expected 3D (unbatched) or 4D (batched) input"));
+  nn::Linear real(2, 2);
+  nn::StateDict state = real.state_dict();
+  state[0].second = state[0].second.to(DType::complex64);
+  CHECK_THROWS_WITH(real.load_state_dict(state), Contains("dtype mismatch for weight"));
+  CHECK_THROWS_WITH(tensor(std::vector<int64_t>{1, 300}, DType::int8), Contains("tensor"));
+  CHECK(same(tensor(std::vector<int64_t>{1, 3}, DType::float32), tensor({1.f, 3.f})));
 }
 
 TEST_CASE("a loss keeps the caller's weight apart from its copies", "[nn]") {

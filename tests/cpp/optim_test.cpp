@@ -55,9 +55,10 @@ TEST_CASE("an optimizer of one's own has groups, states and schedules", "[optim]
   CHECK_THROWS_WITH(optimizer.options(2), Contains("group 2 is out of range"));
 
   const nn::StateDict state = optimizer.state_dict();
-  CHECK(state.size() == 4);
+  CHECK(state.size() == 6);
   CHECK(state[0].first == "state.0.total");
-  CHECK(state[3].first == "param_groups.1.lr");
+  CHECK(state[3].first == "param_groups.0.initial_lr");
+  CHECK(state[4].first == "param_groups.1.lr");
   SignSGD other({a, b}, {.lr = 9});
   CHECK_THROWS_WITH(other.load_state_dict(state), Contains("param_groups.1.lr"));
   CHECK(other.state_dict().size() == 1);
@@ -86,6 +87,79 @@ TEST_CASE("a state dict by names does not depend on the order of the parameters"
     if (name == "state.weight.exp_avg") CHECK(std::ranges::equal(t.sizes(), net.weight.sizes()));
   }
   CHECK(first.state_dict()[0].first.starts_with("state.weight."));
+}
+
+namespace {
+struct CountedOptions {
+  double lr = 1;
+  int every = 2;
+  bool on = true;
+  VESTA_FIELDS(lr, every, on)
+};
+struct Counted : optim::OptimizerOf<Counted, CountedOptions> {
+  using OptimizerOf::OptimizerOf;
+  static void check(const CountedOptions& o) { VESTA_CHECK(o.every > 0, value, "Counted: every"); }
+  void update(const Tensor& p, const Tensor& grad, optim::State& state, const CountedOptions& o) {
+    Tensor& seen = state["seen"];
+    const Tensor sum = state.zeros("sum", p);  // the reference to "seen" stays valid
+    if (!seen.defined()) seen = zeros({});
+    seen.add_(1);
+    sum.add_(grad);
+    if (int64_t(seen.item<float>()) % o.every == 0) p.sub_(sum, o.lr);
+  }
+};
+}  // namespace
+
+TEST_CASE("a state dict is loaded as a whole or not at all", "[optim]") {
+  Tensor p = leaf({1.0, 2.0});
+  Counted optimizer({p}, {.every = 3});
+  give(p, 1);
+  optimizer.step();
+  const nn::StateDict good = optimizer.state_dict();
+  Counted other({p});
+  other.load_state_dict(good);
+  CHECK(other.options().every == 3);
+  const auto refused = [&](const std::string& key, const Tensor& value, const char* says) {
+    nn::StateDict bad = good;
+    for (auto& [name, t] : bad) {
+      if (name == key) t = value;
+    }
+    Counted fresh({p}, {.lr = 7});
+    CHECK_THROWS_WITH(fresh.load_state_dict(bad), Contains(says));
+    CHECK(fresh.lr() == 7);
+    CHECK(fresh.options().every == 2);
+    CHECK(fresh.state_dict().size() == 3);
+  };
+  refused("param_groups.0.every", tensor(0), "Counted: every");
+  refused("param_groups.0.every", tensor({1, 2}), "expected a number (param_groups.0.every)");
+  refused("state.0.sum", tensor({1.0}), "the parameter's shape");
+  refused("state.0.sum", Tensor(), "undefined");
+  nn::StateDict part = good;
+  std::erase_if(part, [](const auto& e) { return e.first == "param_groups.0.on"; });
+  CHECK_THROWS_WITH(other.load_state_dict(part), Contains("got no 'param_groups.0.on'"));
+  CHECK_THROWS_WITH(optim::State()["a.b"], Contains("without dots"));
+}
+
+TEST_CASE("names of parameters are their own", "[optim]") {
+  Tensor a = leaf({1.0}), b = leaf({2.0});
+  const nn::Module::Named twice{{"w", a}, {"w", b}};
+  CHECK_THROWS_WITH(optim::SGD(twice, {.lr = 1}), Contains("'w' twice"));
+}
+
+TEST_CASE("a schedule continues over an optimizer that was loaded", "[optim]") {
+  Tensor p = leaf({1.0}), q = leaf({1.0});
+  optim::SGD first({p}, {.lr = 0.8});
+  optim::ExponentialLR before(first, 0.5);
+  before.step(), before.step();
+  optim::SGD second({p}, {.lr = 3});
+  second.load_state_dict(first.state_dict());
+  CHECK(second.lr() == Approx(0.2));
+  optim::ExponentialLR after(second, 0.5);
+  after.set_epoch(before.epoch());
+  CHECK(second.lr() == Approx(0.2));
+  second.add_param_group({.params = {q}, .options = {.lr = 8}});
+  after.step();
+  CHECK(after.last_lr() == std::vector<double>{0.1, 1});
 }
 
 TEST_CASE("a step with a closure computes the loss", "[optim]") {
@@ -147,4 +221,5 @@ TEST_CASE("clipping of gradients", "[optim]") {
   b.set_grad(tensor({NAN}));
   CHECK_THROWS_WITH(nn::utils::clip_grad_norm_({b}, 1, 2, true), Contains("is non-finite"));
   CHECK(nn::utils::clip_grad_norm_({without}, 1).item<float>() == 0);
+  CHECK_THROWS_WITH(nn::utils::clip_grad_norm_({Tensor()}, 1), Contains("got an undefined tensor"));
 }
