@@ -23,6 +23,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",
@@ -42,7 +43,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Imports what is rarely needed, on first use."""
-    if name in ("functional", "profiler"):
+    if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'vesta.autograd' has no attribute {name!r}")
 

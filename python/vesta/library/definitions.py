@@ -103,7 +103,7 @@ class CustomOpDef:
         register_autocast(self, device_type, cast_inputs)
 
     def register_vmap(self, func: Any = None) -> Any:
-        """Takes a function for vmap, without effect: Vesta has no vmap."""
+        """Takes a function for vmap, without effect: Vesta's vmap calls the operator for each example."""
         return register_vmap(self, func)
 
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Any = None, /) -> Any:
@@ -269,7 +269,10 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Takes the operator's function for vmap and does nothing with it: Vesta has no vmap. Also a decorator."""
+    """Takes the operator's function for vmap and does nothing with it: Vesta's calls the operator for each example.
+
+    Also a decorator.
+    """
     operator_of(op, "register_vmap")
     return _decorator(lambda given: None, func)
 

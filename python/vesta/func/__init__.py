@@ -1,0 +1,25 @@
+"""Transformations of functions: gradients, Jacobians and maps over a dimension, with ``torch.func``'s names."""
+
+from __future__ import annotations
+
+from vesta.nn.utils.stateless import functional_call
+
+from .jacobians import hessian, jacfwd, jacrev
+from .modules import stack_module_state
+from .transforms import functionalize, grad, grad_and_value, jvp, linearize, vjp
+from .vmap import vmap
+
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

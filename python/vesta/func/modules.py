@@ -1,0 +1,56 @@
+"""Ensembles: the parameters of several modules as one tensor each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import vesta
+from vesta import Tensor
+from vesta._arguments import expect
+from vesta.nn.modules.module import Module
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Stacks parameters and buffers of modules, for ``vmap`` over ``functional_call``.
+
+    Args:
+        models: modules of one class, all in training mode or none, with parameters of the same shapes.
+
+    Returns:
+        ``(parameters, buffers)``: dicts of tensors ``[len(models), ...]`` by name. The parameters are leaves of their
+        own that require gradients where the modules' do.
+
+    Raises:
+        RuntimeError: no models, of several classes, or in several modes.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.func import functional_call, stack_module_state, vmap
+        >>> nets = [vesta.nn.Linear(3, 2) for _ in range(4)]
+        >>> parameters, buffers = stack_module_state(nets)
+        >>> call = lambda p, b, x: functional_call(nets[0], (p, b), (x,))
+        >>> vmap(call, in_dims=(0, 0, None))(parameters, buffers, vesta.ones(5, 3)).shape
+        vesta.Size([4, 5, 2])
+    """
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    for i, model in enumerate(models):
+        expect("stack_module_state", f"models[{i}]", model, Module, "Module")
+    if any(type(model) is not type(models[0]) for model in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    if any(model.training != models[0].training for model in models):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+
+    def stacked(name: str, tensors: list[Tensor]) -> Tensor:
+        if len({tensor.requires_grad for tensor in tensors}) > 1:
+            raise RuntimeError(f"stack_module_state: Expected {name} to require gradients in all models or in none.")
+        return vesta.stack([tensor.detach() for tensor in tensors]).requires_grad_(tensors[0].requires_grad)
+
+    tables = [dict(model.named_parameters()) for model in models]
+    parameters = {name: stacked(name, [table[name] for table in tables]) for name in tables[0]}
+    tables = [dict(model.named_buffers()) for model in models]
+    buffers = {name: stacked(name, [table[name] for table in tables]) for name in tables[0]}
+    return parameters, buffers
