@@ -175,3 +175,12 @@ def unscale(grads: list) -> list:
     vesta._C._amp_update_scale_(scale, vesta.zeros((), dtype=vesta.int32, device=device), found, 2.0, 0.5, 3)
     vesta._C._amp_unscale_(grads, found, scale)
     return grads
+
+
+# The gradient by a factor is PyTorch's, of the whole matrix; that of the triangle is the function's.
+def cholesky_solve(b: vesta.Tensor, factor: vesta.Tensor, upper: bool = False) -> vesta.Tensor:
+    return vesta.cholesky_solve(b, factor.triu() if upper else factor.tril(), upper)
+
+
+def cholesky_inverse(factor: vesta.Tensor, upper: bool = False) -> vesta.Tensor:
+    return vesta.cholesky_inverse(factor.triu() if upper else factor.tril(), upper)

@@ -66,6 +66,64 @@ struct SolveTriangularRule {
   }
 };
 
+/// Returns the gradient by a factor of A = L L^H (U^H U), for that of A, a Hermitian matrix.
+Tensor of_factor(const Tensor& of_a, const Tensor& factor, bool upper) {
+  return upper ? matmul(factor, of_a) : matmul(of_a, factor);
+}
+
+// With L L^H X = B: gB = A^-1 gX, and the factor's is that of A, -(gB X^H + X gB^H), times the factor: of the whole
+// matrix, as PyTorch's, though one triangle is read.
+struct CholeskySolveRule {
+  Saved factor, x;
+  bool upper = false;
+  static CholeskySolveRule save(const Tensor& x, const Tensor&, const Tensor& factor, bool upper, Needs needs) {
+    return {Saved(factor), needs[1] ? Saved::result(x) : Saved(), upper};
+  }
+  Grads<2> operator()(const Tensor& g, Needs needs) const {
+    const Tensor of_b = cholesky_solve(g, factor(), upper);
+    if (!needs[1]) return {of_b, Tensor{}};
+    const Tensor outer = matmul(of_b, adjoint(x()));
+    return {needs[0] ? of_b : Tensor{}, -of_factor(outer + adjoint(outer), factor(), upper)};
+  }
+};
+
+// With P = A^-1: the gradient by A is -P (gP + gP^H) P.
+struct CholeskyInverseRule {
+  Saved factor, inverse;
+  bool upper = false;
+  static CholeskyInverseRule save(const Tensor& inverse, const Tensor& factor, bool upper, Needs) {
+    return {Saved(factor), Saved::result(inverse), upper};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    const Tensor P = inverse();
+    return -of_factor(matmul(P, matmul(g + adjoint(g), P)), factor(), upper);
+  }
+};
+
+// Golub and Pereyra, "The differentiation of pseudo-inverses", 1973, (4.12): with P = A^+ and G = gP^H,
+// gA = -P^H gP P^H + (1 - A P) G P P^H + P^H P G (1 - P A). Equal singular values are no pole of it, as they are of the
+// singular vectors'. Products are taken so that the matrices between are small.
+struct PinvRule {
+  Saved a, inverse;
+  static PinvRule save(const Tensor& inverse, const Tensor& a, const Tensor&, const Tensor&, bool, Needs) {
+    return {Saved(a), Saved::result(inverse)};
+  }
+  Grads<3> operator()(const Tensor& g, Needs) const {
+    const Tensor A = a(), P = inverse(), Ph = adjoint(P), G = adjoint(g);
+    Tensor left, right;
+    if (A.size(-2) >= A.size(-1)) {
+      const Tensor outer = matmul(G, matmul(P, Ph));
+      left = outer - matmul(A, matmul(P, outer));
+      right = matmul(Ph, matmul(P, G - matmul(G, matmul(P, A))));
+    } else {
+      const Tensor product = matmul(G, P), outer = matmul(product, Ph);
+      left = outer - matmul(matmul(A, P), outer);
+      right = matmul(matmul(Ph, P), G - matmul(product, A));
+    }
+    return {left + right - matmul(matmul(Ph, g), Ph), Tensor{}, Tensor{}};
+  }
+};
+
 // Murray, "Differentiation of the Cholesky decomposition", 2016: with P the lower triangle of L^H gL, its diagonal
 // halved, gA is the Hermitian part of L^-H P L^-1.
 struct CholeskyRule {
@@ -230,6 +288,9 @@ void register_linalg() {
   record<ops::_linalg_svd, SvdRule>();
   record<ops::linalg_qr, QrRule>();
   record<ops::linalg_solve_triangular, SolveTriangularRule>();
+  record<ops::cholesky_solve, CholeskySolveRule>();
+  record<ops::cholesky_inverse, CholeskyInverseRule>();
+  record<ops::_linalg_pinv, PinvRule>();
 }
 
 }  // namespace vesta::autograd::rules

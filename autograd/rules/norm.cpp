@@ -11,8 +11,13 @@ struct BatchNormRule {
   bool training = false;
   static constexpr unsigned results = 0b001;
   static BatchNormRule save(const TensorTriple& r, const Tensor& input, const Tensor& weight, const Tensor&,
-                            const Tensor&, const Tensor&, bool training, double, double, Needs) {
-    return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), training};
+                            const Tensor& running_mean, const Tensor& running_var, bool training, double, double eps,
+                            Needs) {
+    if (training) return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), training};
+    NoGrad off;  // copies: a later pass in training may write the running statistics
+    const DType stats = std::get<1>(r).dtype();
+    const Tensor deviation = (running_var.to(DType::float64) + Scalar(eps)).rsqrt();
+    return {Saved(input), Saved(weight), Saved(clone(running_mean).to(stats)), Saved(deviation.to(stats)), training};
   }
   Grads<3> operator()(const GradList& g, Needs) const {
     if (!g[0].defined()) return {};

@@ -107,6 +107,7 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
     running_mean->impl()->bump("batch_norm");
     running_var->impl()->bump("batch_norm");
   }
+  if (!training) mean = invstd = empty_tensor(Dims{0}, stats);  // as PyTorch has it: none are computed
   return {y, mean, invstd};
 }
 

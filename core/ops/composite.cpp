@@ -593,9 +593,8 @@ Tensor logspace_composite(Scalar start, Scalar end, int64_t steps, double base, 
   const bool complex = start.is_complex() || end.is_complex();
   const DType d = dtype.value_or(complex ? complex_type(default_dtype()) : default_dtype());
   VESTA_CHECK(d != DType::bool_, not_implemented, "logspace: expected a dtype of numbers, got bool (dtype).");
-  if (is_integral(d)) {  // as PyTorch has it: all three are integers then
-    base = std::trunc(base), start = std::trunc(start.to<double>("logspace")),
-    end = std::trunc(end.to<double>("logspace"));
+  if (is_integral(d)) {  // as PyTorch has it: both ends are integers then
+    start = std::trunc(start.to<double>("logspace")), end = std::trunc(end.to<double>("logspace"));
   }
   const DType wide = is_complex(d) ? DType::complex128 : DType::float64;
   return pow(wrapped(base), linspace(start, end, steps, wide, device)).to(d);

@@ -18,6 +18,7 @@ Tensor batch_norm_composite(const Tensor& input, MaybeTensor running_mean, Maybe
                             MaybeTensor bias, bool training, double momentum, double eps) {
   VESTA_CHECK(training ? eps > 0 : eps >= 0, value, "batch_norm: expected a positive eps",
               training ? " in training" : " or 0", ", got ", eps, " (eps).");
+  if (input.dim() == 1 && input.numel() == 0) return clone(input);  // no channels, as PyTorch lets it pass
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 

@@ -143,12 +143,12 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         )
     if A.dtype != B.dtype:
         raise RuntimeError(f"linalg.lstsq: Expected A and B to have the same dtype, got {A.dtype} and {B.dtype}.")
-    U, S, Vh = _linalg.svd(A, full_matrices=False)
     limit = _epsilon(A) * max(m, n) if rcond is None else rcond
+    S = _linalg.svdvals(A.detach())
     kept = limit * S.amax(-1, keepdim=True) < S if S.shape[-1] else S > 0
-    inverse = _ops.where(kept, 1 / _ops.where(kept, S, 1.0), 0.0)
-    solution = Vh.mH @ (inverse.unsqueeze(-1) * (U.mH @ right))
     rank = kept.sum(-1)
+    # The pseudo-inverse's gradient has no pole at equal singular values.
+    solution = _C._linalg_pinv(A, None, _as_tensor("lstsq", limit, A), False) @ right
     residuals = solution.flatten()[:0].abs()  # none, of the graph as PyTorch's
     if m > n and driver in ("gels", "gelsd", "gelss") and bool((rank == n).all()):
         residuals = (A @ solution - right).abs().square().sum(-2)

@@ -281,9 +281,10 @@ def istft(
     norm = "ortho" if normalized else None
     if half_only:
         frames = vesta.fft.irfft(spectrum, n_fft, norm=norm)
-    else:
+    elif return_complex:
         frames = vesta.fft.ifft(spectrum, norm=norm)
-        frames = frames if return_complex else vesta.real(frames)
+    else:  # real values: the other half is not read
+        frames = vesta.fft.irfft(spectrum[..., : n_fft // 2 + 1], n_fft, norm=norm)
     real = _C.float64 if input.dtype == _C.complex128 else _C.float32
     weights = _window("istft", window, n_fft, window_length, real, input.device)
     batch, count = frames.size(0), frames.size(1)

@@ -195,3 +195,24 @@ def test_svd_of_empty_matrices() -> None:
 def test_addmv_in_place() -> None:
     x = vesta.ones(2)
     assert x.addmv_(vesta.ones(2, 3), vesta.ones(3), beta=2, alpha=0.5) is x and x.tolist() == [3.5, 3.5]
+
+
+def test_gradients_at_equal_singular_values() -> None:
+    """The singular vectors have no derivative there; the pseudo-inverse has, and least squares."""
+    gradient = vesta.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=vesta.float64)
+    for hermitian in (False, True):
+        A = vesta.eye(2, dtype=vesta.float64).requires_grad_()
+        vesta.linalg.pinv(A, hermitian=hermitian).backward(gradient)
+        assert vesta.allclose(A.grad, -gradient)
+    A = vesta.eye(2, dtype=vesta.float64).mul(2).requires_grad_()  # d (A^-1 b) = -A^-1 dA A^-1 b
+    b = vesta.tensor([[2.0], [6.0]], dtype=vesta.float64)
+    vesta.linalg.lstsq(A, b).solution.backward(vesta.tensor([[1.0], [4.0]], dtype=vesta.float64))
+    assert vesta.allclose(A.grad, vesta.tensor([[-0.5, -1.5], [-2.0, -6.0]], dtype=vesta.float64))
+
+
+def test_gradients_of_a_factor_are_of_the_whole_matrix() -> None:
+    """As PyTorch's: also where the other triangle is not read."""
+    L = vesta.tensor([[1.0, 0.0], [1.0, 1.0]], dtype=vesta.float64, requires_grad=True)
+    gradient = vesta.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=vesta.float64)
+    vesta.cholesky_inverse(L).backward(gradient)  # P = [[2, -1], [-1, 1]]
+    assert L.grad.tolist() == [[-4.0, 4.0], [2.0, -2.0]]
