@@ -30,7 +30,8 @@ def test_what_is_missing_can_be_imported_and_refuses(tmp_path: Path) -> None:
 
         print(isinstance(1, torch.fx.Node), isinstance(torch.nn.ReLU(), (torch.nn.Linear, torch.fx.GraphModule)))
         print(issubclass(Mine, torch.fx.Tracer), torch.ones(1).dtype == torch.float8_e4m3fn)
-        for use in (make_fx, quantize_dynamic, load, Mine, torch.fx.symbolic_trace, torch.onnx.export, torch.export.export):
+        uses = (make_fx, quantize_dynamic, load, Mine, torch.fx.symbolic_trace, torch.onnx.export, torch.export.export)
+        for use in uses:
             try:
                 use("anything")
             except NotImplementedError as error:
@@ -48,7 +49,6 @@ def test_what_is_missing_can_be_imported_and_refuses(tmp_path: Path) -> None:
         "torch.fx.symbolic_trace is not available: Vesta does not record programs as graphs.",
         "torch.onnx.export is not available: Vesta does not record programs, which an ONNX file needs.",
         "torch.export.export is not available: Vesta does not record programs; save a state_dict() instead.",
-
     ]
 
 
