@@ -134,6 +134,9 @@ Tensor written(const Tensor& input, const Tensor& a, const Tensor& b, double bet
 
 }  // namespace
 
+Tensor addmm__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
+  return written(input, a, b, beta, alpha, ops::addmm);
+}
 Tensor baddbmm__composite(const Tensor& input, const Tensor& a, const Tensor& b, double beta, double alpha) {
   return written(input, a, b, beta, alpha, ops::baddbmm);
 }

@@ -1,7 +1,10 @@
 #include <vesta/nn/layers/linear.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include <vesta/core/ops/from_data.h>
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>
 
@@ -74,6 +77,99 @@ Tensor functional::embedding(const Tensor& input, const Tensor& weight, MaybeInt
     if (*padding_idx < 0) padding_idx = *padding_idx + rows;
   }
   return vesta::embedding(weight, input, padding_idx.value_or(-1), false, sparse);
+}
+
+namespace {
+/// Counts padding_idx from the start, and checks the mode.
+EmbeddingBagOptions normalized(EmbeddingBagOptions o) {
+  VESTA_CHECK(o.mode == "sum" || o.mode == "mean" || o.mode == "max", value,
+              "EmbeddingBag: mode has to be one of sum, mean or max, got '", o.mode, "'.");
+  VESTA_CHECK(o.mode != "max" || !o.scale_grad_by_freq, value,
+              "EmbeddingBag: max mode does not support scaling the gradient by the frequency");
+  o.padding_idx = normalized(EmbeddingOptions{o.num_embeddings, o.embedding_dim, o.padding_idx}).padding_idx;
+  return o;
+}
+
+/// Returns the maxima of bags of rows: each is padded with minus infinities to the longest one's size. An empty one
+/// gives zeros.
+Tensor largest(const Tensor& rows, const Tensor& counted, const std::vector<int64_t>& sizes) {
+  int64_t width = 1, start = 0;
+  for (int64_t size : sizes) width = std::max(width, size);
+  std::vector<int64_t> places;
+  for (int64_t size : sizes) {
+    for (int64_t i = 0; i < width; ++i) places.push_back(i < size ? start + i : -1);
+    start += size;
+  }
+  const int64_t bags = int64_t(sizes.size());
+  const Tensor index = tensor(places).to(rows.device()).view({bags, width});
+  const Tensor low = full(IntList(), -std::numeric_limits<double>::infinity(), rows.dtype(), rows.device());
+  Tensor valid = ge(index, 0).unsqueeze(-1), padded = low.expand({bags, width, rows.size(1)});
+  if (rows.size(0)) {
+    const Tensor at = index.clamp_min(0).flatten();
+    valid = logical_and(valid, gt(counted.index_select(0, at).view({bags, width}), 0).unsqueeze(-1));
+    padded = where(valid, rows.index_select(0, at).view({bags, width, rows.size(1)}), low);
+  }
+  const Tensor best = std::get<0>(max(padded, 1));
+  return where(any(valid, 1), best, zeros_like(best));
+}
+}  // namespace
+
+EmbeddingBag::EmbeddingBag(Options o) : LayerOf(normalized(std::move(o))) {
+  weight = register_parameter("weight", empty({options.num_embeddings, options.embedding_dim}, options.dtype));
+  reset_parameters();
+}
+
+void EmbeddingBag::reset_parameters() {
+  init::normal_(weight);
+  if (!options.padding_idx) return;
+  NoGrad off;
+  weight.select(0, *options.padding_idx).fill_(0);
+}
+
+Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTensor per_sample_weights) {
+  VESTA_CHECK(input.dim() == 1 || input.dim() == 2, value, "EmbeddingBag: input has to be 1D or 2D Tensor, but got ",
+              "Tensor of dimension ", input.dim());
+  VESTA_CHECK((input.dim() == 1) == offsets.defined(), value, "EmbeddingBag: expected offsets for an input of one ",
+              "dimension and none for one of two, got an input of ", input.dim(), "D and ",
+              offsets.defined() ? "offsets." : "no offsets.");
+  VESTA_CHECK(!per_sample_weights.defined() || options.mode == "sum", not_implemented,
+              "EmbeddingBag: per_sample_weights is only supported for mode='sum' (got mode='", options.mode, "').");
+  VESTA_CHECK(!per_sample_weights.defined() || std::ranges::equal(per_sample_weights->sizes(), input.sizes()), value,
+              "EmbeddingBag: expected per_sample_weights of the input's shape ", input.sizes(), ".");
+  std::vector<int64_t> bounds;
+  if (offsets.defined()) {
+    VESTA_CHECK(offsets->dim() == 1, value, "EmbeddingBag: offsets has to be a 1D Tensor");
+    const Tensor begins = offsets->to(DType::int64).to(Device()).contiguous();
+    bounds.assign(begins.data_ptr<int64_t>(), begins.data_ptr<int64_t>() + begins.numel());
+    if (!options.include_last_offset) bounds.push_back(input.numel());
+    VESTA_CHECK(!bounds.empty(), value, "EmbeddingBag: number of offset should be at least 1");
+  } else {
+    for (int64_t i = 0; i <= input.size(0); ++i) bounds.push_back(i * input.size(1));
+  }
+  VESTA_CHECK(bounds.size() < 2 || bounds[0] == 0, value,
+              "EmbeddingBag: offsets[0] has to be 0, i.e., the first sequence starts from 0. But got ", bounds[0]);
+  VESTA_CHECK(std::ranges::is_sorted(bounds) && bounds.back() <= input.numel(), value,
+              "EmbeddingBag: expected increasing offsets of at most ", input.numel(), " (offsets).");
+  std::vector<int64_t> sizes, bag;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    sizes.push_back(bounds[i + 1] - bounds[i]);
+    bag.insert(bag.end(), size_t(sizes.back()), int64_t(i));
+  }
+  const Tensor numbers = input.flatten().narrow(0, 0, bounds.back());
+  const Tensor rows =
+      vesta::embedding(weight, numbers, options.padding_idx.value_or(-1), options.scale_grad_by_freq, options.sparse);
+  const Tensor counted =
+      options.padding_idx ? ne(numbers, *options.padding_idx).to(weight.dtype()) : ones_like(numbers, weight.dtype());
+  if (options.mode == "max") return largest(rows, counted, sizes);
+  const Tensor of = tensor(bag).to(input.device());
+  Tensor shares = counted;
+  if (per_sample_weights.defined()) shares = mul(counted, per_sample_weights->flatten().narrow(0, 0, bounds.back()));
+  const int64_t bags = int64_t(sizes.size());
+  const Tensor none = zeros({bags, weight.size(1)}, weight.dtype(), weight.device());
+  const Tensor sums = index_add(none, 0, of, mul(rows, shares.unsqueeze(1)));
+  if (options.mode == "sum") return sums;
+  const Tensor counts = index_add(zeros({bags}, weight.dtype(), weight.device()), 0, of, counted);
+  return div(sums, counts.clamp_min(1).unsqueeze(1));
 }
 
 }  // namespace vesta::nn

@@ -65,6 +65,31 @@ class VESTA_API Embedding : public LayerOf<Embedding, EmbeddingOptions> {
   Tensor weight;
 };
 
+struct EmbeddingBagOptions {
+  static constexpr size_t required = 2;
+  int64_t num_embeddings, embedding_dim;
+  bool scale_grad_by_freq = false;
+  std::string mode = "mean";  // "sum", "mean" or "max"
+  bool sparse = false, include_last_offset = false;
+  MaybeInt padding_idx = {};
+  DType dtype = DType::float32;
+  VESTA_FIELDS(num_embeddings, embedding_dim, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx)
+  static constexpr std::string_view shown =
+      "{num_embeddings}, {embedding_dim}[, scale_grad_by_freq={scale_grad_by_freq}], mode={*mode}"
+      "[, padding_idx={padding_idx}]";
+};
+/// Sums, means or maxima of bags of rows of weight [num_embeddings, embedding_dim]; gives [bags, embedding_dim].
+class VESTA_API EmbeddingBag : public LayerOf<EmbeddingBag, EmbeddingBagOptions> {
+ public:
+  VESTA_LAYER_CONSTRUCTORS(EmbeddingBag)
+  /// Takes numbers of rows: [bags, n], or [n] with the offsets [bags] where the bags begin; per_sample_weights are of
+  /// the input's shape, for sums.
+  Tensor forward(const Tensor& input, MaybeTensor offsets = {}, MaybeTensor per_sample_weights = {});
+  /// Draws the table from N(0, 1); the row padding_idx becomes 0.
+  void reset_parameters();
+  Tensor weight;
+};
+
 struct FlattenOptions {
   int64_t start_dim = 1, end_dim = -1;
   VESTA_FIELDS(start_dim, end_dim)

@@ -110,4 +110,18 @@ Tensor LocalResponseNorm::forward(const Tensor& input) {
   return div(input, pow(add(mul(mean, options.alpha), options.k), options.beta));
 }
 
+Tensor CrossMapLRN2d::forward(const Tensor& input) {
+  VESTA_CHECK(input.dim() == 4, value, "CrossMapLRN2d: Expected input to be 4D, got ", input.dim(), "D instead.");
+  const int64_t channels = input.size(1), reach = (options.size - 1) / 2 + 1;
+  const Tensor square = mul(input, input);
+  Tensor total = square;
+  for (int64_t shift = 1; shift < std::min(reach, channels); ++shift) {  // windows end at the first and last channel
+    const Tensor zero = zeros_like(square.narrow(1, 0, shift));
+    const Tensor after = cat({square.narrow(1, shift, channels - shift), zero}, 1);
+    const Tensor before = cat({zero, square.narrow(1, 0, channels - shift)}, 1);
+    total = add(add(total, after), before);
+  }
+  return mul(input, pow(add(mul(total, options.alpha / double(options.size)), options.k), -options.beta));
+}
+
 }  // namespace vesta::nn

@@ -156,4 +156,16 @@ struct VESTA_API LocalResponseNorm : LayerOf<LocalResponseNorm, LocalResponseNor
   Tensor forward(const Tensor& input) override;
 };
 
+struct CrossMapLRN2dOptions {
+  int64_t size;
+  double alpha = 1e-4, beta = 0.75, k = 1;
+  VESTA_FIELDS(size, alpha, beta, k)
+  static constexpr std::string_view shown = "{size}, alpha={alpha}, beta={beta}, k={k}";
+};
+/// LocalResponseNorm for images, as in Torch 7: the window of channel c is [c - (size - 1) / 2, c + (size - 1) / 2].
+struct VESTA_API CrossMapLRN2d : LayerOf<CrossMapLRN2d, CrossMapLRN2dOptions> {
+  using LayerOf::LayerOf;
+  Tensor forward(const Tensor& input) override;
+};
+
 }  // namespace vesta::nn

@@ -32,6 +32,56 @@ TensorPair max_pooled(const Tensor& x, const MaxPoolOptions<n>& o, bool indices)
   }
 }
 
+namespace {
+
+/// Returns the sizes that the pooling had: the smallest of those that fit, or what was asked for, within a stride.
+template <size_t n>
+Dims unpooled_sizes(const Tensor& x, const MaxUnpoolOptions<n>& o, const std::optional<Shape>& asked) {
+  Dims sizes;
+  for (size_t d = 0; d < n; ++d) {
+    const int64_t stride = o.stride->v[d];
+    VESTA_CHECK(stride > 0, runtime, "max_unpool", n, "d: expected strides greater than zero, got ", stride, ".");
+    sizes.push_back((x.size(int64_t(d) - int64_t(n)) - 1) * stride + o.kernel_size.v[d] - 2 * o.padding.v[d]);
+  }
+  if (!asked) return sizes;
+  const IntSpan given(*asked);
+  VESTA_CHECK(given.size() == n || given.size() == n + 2, value, "max_unpool", n, "d: output_size should contain ", n,
+              " or ", n + 2, " elements, but it has ", given.size(), ".");
+  for (size_t d = 0; d < n; ++d) {
+    const int64_t size = given[given.size() - n + d], stride = o.stride->v[d], least = sizes[d];
+    VESTA_CHECK(least - stride < size && size < least + stride, value, "max_unpool", n, "d: invalid output_size ", size,
+                " (dim ", d, " must be between ", least - stride, " and ", least + stride, ").");
+    sizes[d] = size;
+  }
+  return sizes;
+}
+
+}  // namespace
+
+template <size_t n>
+Tensor max_unpooled(const Tensor& x, const Tensor& indices, const MaxUnpoolOptions<n>& o,
+                    const std::optional<Shape>& output_size) {
+  const int64_t dims = int64_t(n);
+  VESTA_CHECK(x.dim() == dims + 1 || x.dim() == dims + 2, value, "max_unpool", n, "d: expected an input of ", n + 1,
+              " or ", n + 2, " dimensions, got ", x.dim(), " (input).");
+  VESTA_CHECK(std::ranges::equal(x.sizes(), indices.sizes()), runtime, "max_unpool", n,
+              "d: expected indices of the input's shape ", x.sizes(), ", got ", indices.sizes(), " (indices).");
+  const Dims sizes = unpooled_sizes(x, o, output_size);
+  int64_t plane = 1;
+  for (int64_t size : sizes) plane *= size;
+  const auto lines_of = [&](const Tensor& t) { return t.flatten(0, -dims - 1).flatten(1); };
+  const Tensor flat = lines_of(x), places = lines_of(indices);
+  if (places.numel()) {
+    VESTA_CHECK(places.min().item<int64_t>() >= 0 && places.max().item<int64_t>() < plane, runtime, "max_unpool", n,
+                "d: expected indices in [0, ", plane, "), got some outside (indices). Check output_size.");
+  }
+  // Windows that overlap may name a place several times: all of them hold the same value.
+  const Tensor lines = arange(0, flat.size(0), 1, DType::int64, x.device()).unsqueeze(1);
+  Dims shape(x.sizes().first(size_t(x.dim() - dims)));
+  for (int64_t size : sizes) shape.push_back(size);
+  return zeros({flat.size(0), plane}, x.dtype(), x.device()).index_put({lines, places}, flat).reshape(shape);
+}
+
 template <size_t n>
 Tensor avg_pooled(const Tensor& x, const AvgPoolOptions<n>& o) {
   const Ints<n>& stride = *o.stride;
@@ -74,6 +124,8 @@ TensorPair adaptive_pooled(const Tensor& x, const AdaptivePoolOptions<n>& o, boo
 
 #define VESTA_INSTANTIATE(n)                                                                         \
   template VESTA_API TensorPair max_pooled(const Tensor&, const MaxPoolOptions<n>&, bool);           \
+  template VESTA_API Tensor max_unpooled(const Tensor&, const Tensor&, const MaxUnpoolOptions<n>&,    \
+                                         const std::optional<Shape>&);                               \
   template VESTA_API Tensor avg_pooled(const Tensor&, const AvgPoolOptions<n>&);                     \
   template VESTA_API Tensor lp_pooled(const Tensor&, const LPPoolOptions<n>&);                       \
   template VESTA_API TensorPair adaptive_pooled(const Tensor&, const AdaptivePoolOptions<n>&, bool)

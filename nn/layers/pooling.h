@@ -26,6 +26,14 @@ struct AvgPoolOptions {
                                                    : "kernel_size={kernel_size}, stride={stride}, padding={padding}";
 };
 template <size_t n>
+struct MaxUnpoolOptions {
+  Ints<n> kernel_size;
+  std::optional<Ints<n>> stride = {};  // none: kernel_size
+  Ints<n> padding = 0;
+  VESTA_FIELDS(kernel_size, stride, padding)
+  static constexpr std::string_view shown = "kernel_size={*kernel_size}, stride={*stride}, padding={*padding}";
+};
+template <size_t n>
 struct LPPoolOptions {
   double norm_type;
   Ints<n> kernel_size;
@@ -51,6 +59,9 @@ Options with_stride(Options o) {
 template <size_t n>
 TensorPair max_pooled(const Tensor& input, const MaxPoolOptions<n>& options, bool indices);
 template <size_t n>
+Tensor max_unpooled(const Tensor& input, const Tensor& indices, const MaxUnpoolOptions<n>& options,
+                    const std::optional<Shape>& output_size);
+template <size_t n>
 Tensor avg_pooled(const Tensor& input, const AvgPoolOptions<n>& options);
 template <size_t n>
 Tensor lp_pooled(const Tensor& input, const LPPoolOptions<n>& options);
@@ -70,6 +81,21 @@ class VESTA_API MaxPoolNd : public LayerOf<Self, MaxPoolOptions<n>> {
 };
 template <class Self, size_t n>
 MaxPoolNd<Self, n>::MaxPoolNd(Options o) : LayerOf<Self, Options>(detail::with_stride(std::move(o))) {}
+
+/// The inverse of MaxPool: values at their places in zeros.
+template <class Self, size_t n>
+class VESTA_API MaxUnpoolNd : public LayerOf<Self, MaxUnpoolOptions<n>> {
+ public:
+  using Options = MaxUnpoolOptions<n>;
+  VESTA_LAYER_CONSTRUCTORS(MaxUnpoolNd)
+  /// Takes what forward_with_indices() of the pooling gave. Several sizes have one pooled size: `output_size` says
+  /// which one it was, with or without batch and channels.
+  Tensor forward(const Tensor& input, const Tensor& indices, const std::optional<Shape>& output_size = {}) {
+    return detail::max_unpooled(input, indices, this->options, output_size);
+  }
+};
+template <class Self, size_t n>
+MaxUnpoolNd<Self, n>::MaxUnpoolNd(Options o) : LayerOf<Self, Options>(detail::with_stride(std::move(o))) {}
 
 /// The mean of each window.
 template <class Self, size_t n>
@@ -112,6 +138,7 @@ class VESTA_API AdaptiveMaxPoolNd : public LayerOf<Self, AdaptivePoolOptions<n>>
 };
 
 VESTA_LAYERS_OF_DIMENSIONS(MaxPool, MaxPoolNd);
+VESTA_LAYERS_OF_DIMENSIONS(MaxUnpool, MaxUnpoolNd);
 VESTA_LAYERS_OF_DIMENSIONS(AvgPool, AvgPoolNd);
 VESTA_LAYERS_OF_DIMENSIONS(LPPool, LPPoolNd);
 VESTA_LAYERS_OF_DIMENSIONS(AdaptiveAvgPool, AdaptiveAvgPoolNd);

@@ -99,4 +99,12 @@ std::string UpsamplingBilinear2d::extra_repr() const {
   return sizes_text(options.size, options.scale_factor, "bilinear");
 }
 
+Tensor Unfold::forward(const Tensor& input) {
+  return im2col(input, options.kernel_size, options.dilation, options.padding, options.stride);
+}
+
+Tensor Fold::forward(const Tensor& input) {
+  return col2im(input, options.output_size, options.kernel_size, options.dilation, options.padding, options.stride);
+}
+
 }  // namespace vesta::nn

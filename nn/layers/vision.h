@@ -80,4 +80,32 @@ struct VESTA_API UpsamplingBilinear2d : LayerOf<UpsamplingBilinear2d, Upsampling
   std::string extra_repr() const override;
 };
 
+struct UnfoldOptions {
+  Pair kernel_size;
+  Pair dilation = 1, padding = 0, stride = 1;
+  VESTA_FIELDS(kernel_size, dilation, padding, stride)
+  static constexpr std::string_view shown =
+      "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}";
+};
+/// The windows of images [N, C, H, W] as columns [N, C * kernel area, windows].
+struct VESTA_API Unfold : LayerOf<Unfold, UnfoldOptions> {
+  using LayerOf::LayerOf;
+  Tensor forward(const Tensor& input) override;
+};
+
+struct FoldOptions {
+  static constexpr size_t required = 2;
+  Pair output_size, kernel_size;
+  Pair dilation = 1, padding = 0, stride = 1;
+  VESTA_FIELDS(output_size, kernel_size, dilation, padding, stride)
+  static constexpr std::string_view shown =
+      "output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, padding={padding}, "
+      "stride={stride}";
+};
+/// The sums of columns [N, C * kernel area, windows] at the places of their windows: images [N, C, H, W].
+struct VESTA_API Fold : LayerOf<Fold, FoldOptions> {
+  using LayerOf::LayerOf;
+  Tensor forward(const Tensor& input) override;
+};
+
 }  // namespace vesta::nn

@@ -6,6 +6,7 @@
 #include <vesta/core/ops/copy.h>
 
 #include "dtype_device.h"
+#include "examples.h"
 #include "memory_format.h"
 #include "op_bindings.h"
 #include "out_argument.h"
@@ -175,7 +176,9 @@ PyObject* refuse(const Callable& callable, PyObject* self, PyObject* const* args
 }
 
 /// Builds the text that help() splits into signature and docstring; a method's first parameter is shown as self.
-const char* help_text(const Callable& callable, bool method) {
+/// `home` as of example_of().
+const char* help_text(const Callable& callable, std::string_view home) {
+  const bool method = home == "Tensor.";
   const Table& t = *callable.forms[0].table;
   std::string text;
   if (callable.forms.size() == 1) {
@@ -192,7 +195,7 @@ const char* help_text(const Callable& callable, bool method) {
   for (const Form& f : callable.forms) {
     if (doc.empty()) doc = f.table->doc;
   }
-  return (new std::string(text + doc))->c_str();  // lives as long as the interpreter
+  return (new std::string(text + doc + example_of(home, callable.name)))->c_str();  // lives as long as the interpreter
 }
 
 PyObject* to_tuple(std::span<Tensor> list) {
@@ -255,15 +258,27 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
   }
 }
 
+namespace {
+/// Returns what stands before the examples of a module's functions.
+std::string home_of(PyObject* module) {
+  std::string_view name = PyModule_GetName(module);
+  name = name.substr(name.rfind('.') + 1);
+  if (name == "_nn") return "F.";
+  return name == "_fft" || name == "_linalg" || name == "_special" ? std::string(name.substr(1)) + "." : "";
+}
+}  // namespace
+
 bool add_function(PyObject* module, Callable& callable, PyCFunction entry) {
   static PyObject* module_name = PyUnicode_InternFromString("vesta");
-  auto* def = new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS, help_text(callable, false)};
+  auto* def = new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS,
+                              help_text(callable, home_of(module))};
   callable.object = PyCFunction_NewEx(def, nullptr, module_name);
   return callable.object && PyModule_AddObject(module, callable.name.c_str(), new_ref(callable.object)) == 0;
 }
 
 bool add_method(Callable& callable, PyCFunction entry) {
-  auto* def = new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS, help_text(callable, true)};
+  auto* def =
+      new PyMethodDef{callable.name.c_str(), entry, METH_FASTCALL | METH_KEYWORDS, help_text(callable, "Tensor.")};
   callable.object = PyDescr_NewMethod(tensor_type, def);
   return callable.object && add_to_tensor(callable.name.c_str(), callable.object);
 }

@@ -34,6 +34,17 @@ _LAZY = {
     **dict.fromkeys(("broadcast_tensors", "cartesian_prod", "combinations", "meshgrid"), "._shape_functions"),
     **dict.fromkeys(("tensordot", "unique", "unique_consecutive"), "._shape_functions"),
     **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
+    **dict.fromkeys(
+        "alias_copy alpha_dropout alpha_dropout_ as_strided_copy batch_norm binary_cross_entropy_with_logits "
+        "chain_matmul conj_physical_ cosine_embedding_loss ctc_loss detach detach_ detach_copy diagonal_copy "
+        "dropout_ expand_copy feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
+        "frobenius_norm get_device hinge_embedding_loss is_conj is_distributed is_inference is_neg is_nonzero "
+        "is_same_size is_signed kl_div layer_norm margin_ranking_loss narrow_copy norm_except_dim nuclear_norm "
+        "permute_copy poisson_nll_loss select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
+        "transpose_copy triplet_margin_loss unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy "
+        "view_as_real_copy view_copy".split(),
+        "._native_functions",
+    ),
     "einsum": "._einsum",
     **dict.fromkeys(("load", "save"), ".serialization"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),

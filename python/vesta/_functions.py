@@ -47,30 +47,65 @@ def norm(
 
 
 def is_tensor(obj: object) -> bool:
-    """Returns whether ``obj`` is a tensor."""
+    """Returns whether ``obj`` is a tensor.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_tensor(vesta.tensor([1.0])), vesta.is_tensor([1.0])
+        (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Returns whether the dtype is a real floating-point one."""
+    """Returns whether the dtype is a real floating-point one.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_floating_point(vesta.tensor([1.0]))
+        True
+    """
     _expect_tensor("is_floating_point", input)
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Returns whether the dtype is complex."""
+    """Returns whether the dtype is complex.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_complex(vesta.tensor([1j]))
+        True
+    """
     _expect_tensor("is_complex", input)
     return input.is_complex()
 
 
 def numel(input: Tensor) -> int:
-    """Returns the number of elements."""
+    """Returns the number of elements.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.numel(vesta.zeros(2, 3))
+        6
+    """
     _expect_tensor("numel", input)
     return input.numel()
 
 
 def typename(obj: object) -> str:
-    """Returns the name of an object's type, as ``vesta.FloatTensor`` for tensors."""
+    """Returns the name of an object's type, as ``vesta.FloatTensor`` for tensors.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.typename(vesta.tensor([1, 2]))
+        'vesta.LongTensor'
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     module = type(obj).__module__
@@ -81,7 +116,14 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Returns a tensor of ``obj`` that shares its memory if possible; ``copy=True`` never shares, ``copy=False``
-    must."""
+    must.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.asarray([1, 2], dtype=vesta.float32)
+        tensor([1., 2.])
+    """
     storage = sys.modules.get(f"{__package__}.storage")  # imported where there is one
     if storage and isinstance(obj, storage.UntypedStorage):
         obj = obj._bytes

@@ -40,12 +40,26 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Returns what ``use_deterministic_algorithms`` has set."""
+    """Returns what ``use_deterministic_algorithms`` has set.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.are_deterministic_algorithms_enabled()
+        False
+    """
     return _deterministic["mode"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Returns the ``warn_only`` that ``use_deterministic_algorithms`` has set."""
+    """Returns the ``warn_only`` that ``use_deterministic_algorithms`` has set.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
     return _deterministic["warn_only"]
 
 
@@ -57,6 +71,11 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
     Raises:
         TypeError, RuntimeError: ``debug_mode`` is none of these.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.set_deterministic_debug_mode("default")
     """
     if isinstance(debug_mode, bool) or not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -70,7 +89,14 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """Returns the mode as a number: 0, 1 or 2."""
+    """Returns the mode as a number: 0, 1 or 2.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.get_deterministic_debug_mode()
+        0
+    """
     return _deterministic["mode"] + (_deterministic["mode"] and not _deterministic["warn_only"])
 
 
@@ -105,7 +131,14 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """Returns the precision of float32 matrix products: "highest", "high" or "medium"."""
+    """Returns the precision of float32 matrix products: "highest", "high" or "medium".
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.get_float32_matmul_precision()
+        'highest'
+    """
     rounds = vesta.backends.cuda.matmul.allow_tf32
     if rounds == (_precision != "highest"):
         return _precision
@@ -118,13 +151,26 @@ _warn_always = False
 
 
 def set_warn_always(b: bool) -> None:
-    """Records whether warnings of the library come every time; they come as Python's filters say."""
+    """Records whether warnings of the library come every time; they come as Python's filters say.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.set_warn_always(False)
+    """
     global _warn_always
     _warn_always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
-    """Returns what ``set_warn_always`` has set."""
+    """Returns what ``set_warn_always`` has set.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_warn_always_enabled()
+        False
+    """
     return _warn_always
 
 

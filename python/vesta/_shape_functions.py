@@ -123,17 +123,38 @@ def _at_least(op: str, dims: int, tensors: tuple[Any, ...]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Views a tensor, or each of several, with at least one dimension."""
+    """Views a tensor, or each of several, with at least one dimension.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.atleast_1d(vesta.tensor(1.0))
+        tensor([1.])
+    """
     return _at_least("atleast_1d", 1, tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Views a tensor, or each of several, with at least two dimensions; vectors become rows."""
+    """Views a tensor, or each of several, with at least two dimensions; vectors become rows.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.atleast_2d(vesta.tensor([1, 2]))
+        tensor([[1, 2]])
+    """
     return _at_least("atleast_2d", 2, tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Views a tensor, or each of several, with at least three dimensions; a new one comes last, as in NumPy."""
+    """Views a tensor, or each of several, with at least three dimensions; a new one comes last, as in NumPy.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.atleast_3d(vesta.tensor([1, 2])).shape
+        vesta.Size([1, 2, 1])
+    """
     return _at_least("atleast_3d", 3, tensors)
 
 
@@ -162,7 +183,17 @@ def block_diag(*tensors: Any) -> Tensor:
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """Returns all tuples of one element of each vector, as rows in the order of ``itertools.product``."""
+    """Returns all tuples of one element of each vector, as rows in the order of ``itertools.product``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.cartesian_prod(vesta.tensor([1, 2]), vesta.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
     many = _tensors_of("cartesian_prod", tensors)
     if len(many) == 1:
         return many[0]
@@ -170,7 +201,16 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Returns all combinations of r elements of a vector, as rows in the order of ``itertools.combinations``."""
+    """Returns all combinations of r elements of a vector, as rows in the order of ``itertools.combinations``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.combinations(vesta.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
+    """
     if not isinstance(input, Tensor) or input.dim() != 1:
         raise RuntimeError("combinations: expected a 1-d tensor (input).")
     if not isinstance(r, Integral):

@@ -215,6 +215,12 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     included.
 
     Without ``dtype``, the name of the tensor's own type.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([1]).type(), vesta.tensor([1]).type(vesta.float32)
+        ('vesta.LongTensor', tensor([1.]))
     """
     from . import tensor_types
 
@@ -245,6 +251,24 @@ def share_memory_(self: Tensor) -> Tensor:
     if self.device.type == "cpu":
         _C._shared.share(self)
     return self
+
+
+def is_nonzero(self: Tensor) -> bool:
+    """Returns whether the only element is not zero. RuntimeError: other than one element.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([2.0]).is_nonzero()
+        True
+    """
+    _functions._expect_tensor("is_nonzero", self)
+    if self.numel() != 1:
+        raise RuntimeError(
+            f"is_nonzero: Boolean value of Tensor with {'more than one value' if self.numel() else 'no values'} is "
+            f"ambiguous, got shape {list(self.shape)}. Use .any() or .all()."
+        )
+    return bool(self)
 
 
 def is_shared(self: Tensor) -> bool:
@@ -301,7 +325,14 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
 
 
 def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """``vesta.norm`` of this tensor."""
+    """``vesta.norm`` of this tensor.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([3.0, 4.0]).norm()
+        tensor(5.)
+    """
     return _functions.norm(self, p, dim, keepdim, dtype=dtype)
 
 
@@ -312,7 +343,14 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """``vesta.unique`` of this tensor."""
+    """``vesta.unique`` of this tensor.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([3, 1, 3]).unique()
+        tensor([1, 3])
+    """
     from ._shape_functions import unique as function
 
     return function(self, sorted, return_inverse, return_counts, dim)
@@ -321,7 +359,14 @@ def unique(
 def unique_consecutive(
     self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """``vesta.unique_consecutive`` of this tensor."""
+    """``vesta.unique_consecutive`` of this tensor.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([3, 3, 1]).unique_consecutive()
+        tensor([3, 1])
+    """
     from ._shape_functions import unique_consecutive as function
 
     return function(self, return_inverse, return_counts, dim)
@@ -356,6 +401,7 @@ def install() -> None:
         unique_consecutive,
         record_stream,
         share_memory_,
+        is_nonzero,
         is_shared,
     )
     for method in methods:

@@ -54,7 +54,14 @@ def storage(self: Tensor) -> Any:
 
 
 def _no(self: Tensor) -> bool:
-    """Returns False."""
+    """Returns False: no tensor is a lazy view that conjugates or negates.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ones(2).is_conj(), vesta.ones(2).is_neg()
+        (False, False)
+    """
     return False
 
 
@@ -79,6 +86,12 @@ def map_(self: Tensor, other: Tensor, callable: Callable[[Any, Any], Any]) -> Te
     Raises:
         TypeError: a tensor is not on the CPU; ``callable`` is no function.
         RuntimeError: ``other`` does not broadcast to this tensor.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([1.0, 2.0]).map_(vesta.tensor([3.0, 4.0]), lambda x, y: x * y)
+        tensor([3., 8.])
     """
     return _replace(self, "map_", callable, self, other.expand(self.shape))
 
@@ -119,14 +132,28 @@ def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 
 def stft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Returns ``vesta.stft`` of this signal."""
+    """Returns ``vesta.stft`` of this signal.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ones(8).stft(4, window=vesta.ones(4), return_complex=True).shape
+        vesta.Size([3, 9])
+    """
     from ._spectral import stft
 
     return stft(self, *args, **kwargs)
 
 
 def istft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Returns ``vesta.istft`` of this transform."""
+    """Returns ``vesta.istft`` of this transform.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.ones(8).stft(4, window=vesta.ones(4), return_complex=True).istft(4, window=vesta.ones(4))
+        tensor([1., 1., 1., 1., 1., 1., 1., 1.])
+    """
     from ._spectral import istft
 
     return istft(self, *args, **kwargs)
@@ -164,7 +191,14 @@ def _older(name: str) -> Callable[..., Any]:
 
 
 def histogram(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Returns ``vesta.histogram`` of this tensor's values."""
+    """Returns ``vesta.histogram`` of this tensor's values.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.tensor([1.0, 2.0, 1.0]).histogram(2, range=(0.0, 4.0)).hist
+        tensor([2., 1.])
+    """
     from ._numeric_functions import histogram
 
     return histogram(self, *args, **kwargs)

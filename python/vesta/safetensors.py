@@ -42,6 +42,14 @@ def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str
     Raises:
         ValueError: the file is not a valid safetensors file.
         OSError: it cannot be read.
+
+    Example::
+
+        >>> import tempfile, vesta
+        >>> path = tempfile.mkdtemp() + "/weights.safetensors"
+        >>> vesta.save_file({"w": vesta.ones(2)}, path)
+        >>> vesta.load_file(path)["w"]
+        tensor([1., 1.])
     """
     tensors = _C._load_safetensors(filename)[0]
     return {name: tensor.to(device) for name, tensor in tensors.items()}

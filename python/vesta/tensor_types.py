@@ -93,7 +93,13 @@ def by_name(text: str) -> TensorType:
 
 def set_default_tensor_type(kind: Any) -> None:
     """Makes a floating type's dtype the default one. TypeError: not a floating type; NotImplementedError: a CUDA
-    type."""
+    type.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.set_default_tensor_type("torch.FloatTensor")
+    """
     kind = by_name(kind) if isinstance(kind, str) else kind
     if not isinstance(kind, TensorType):
         raise TypeError(f"set_default_tensor_type: expected a type like vesta.FloatTensor, got {kind!r}.")

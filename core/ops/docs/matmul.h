@@ -20,6 +20,7 @@ inline constexpr char addbmm[] =
     "addbmm(input, batch1, batch2, *, beta=1, alpha=1): beta * input + alpha * the sum over b of batch1[b] @ "
     "batch2[b].";
 inline constexpr char addr[] = "addr(input, vec1, vec2, *, beta=1, alpha=1): beta * input + alpha * outer(vec1, vec2).";
+inline constexpr char addmm_[] = "addmm_(mat1, mat2, *, beta=1, alpha=1): addmm in place.";
 inline constexpr char baddbmm_[] = "baddbmm_(batch1, batch2, *, beta=1, alpha=1): baddbmm in place.";
 inline constexpr char addbmm_[] = "addbmm_(batch1, batch2, *, beta=1, alpha=1): addbmm in place.";
 inline constexpr char addr_[] = "addr_(vec1, vec2, *, beta=1, alpha=1): addr in place.";

@@ -12,6 +12,7 @@ inline constexpr char mean[] =
 inline constexpr char cumsum[] =
     "cumsum(input, dim, *, dtype=None): the sums of the first 1, 2, ... elements along dim; of input's shape. "
     "Integers and bool sum in int64. Error: a dimension out of range, dtype bool.";
+inline constexpr char cumsum_[] = "cumsum_(dim, *, dtype=None): cumsum in place.";
 inline constexpr char cummax[] =
     "cummax(input, dim): a named tuple (values, indices) of the largest of the first 1, 2, ... elements along dim and "
     "of its index; the last of equals, NaN wins. Error: a dimension out of range, a complex dtype.";

@@ -22,6 +22,8 @@
      addmm(input, mat1, mat2, beta), tensor_only, deprecated)                                                          \
   OP(METHOD, Tensor, addmm, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),   \
      (mat1, mat2, beta, alpha), composite, out, casts(lower, lower))                                                   \
+  OP(METHOD, Tensor, addmm_, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),  \
+     (mat1, mat2, beta, alpha), composite, tensor_only)                                                                \
   OP(METHOD, Tensor, baddbmm,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \

@@ -10,7 +10,7 @@
      (dim, keepdim, dtype), out)                                                                                       \
   OP(FORM_METHOD, Tensor, mean, all, (Kw<MaybeDType> dtype = {}), (dtype), mean(input, MaybeDims(), false, dtype),     \
      out)                                                                                                              \
-  OP(METHOD, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                              \
+  OP(METHOD_INPLACE, Tensor, cumsum, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                      \
      casts(none, float32_result))                                                                                      \
   OP(METHOD, TensorPair, cummax, (int64_t dim), (dim), out, fields("values", "indices"))                               \
   OP(METHOD, TensorPair, cummin, (int64_t dim), (dim), out, fields("values", "indices"))                               \

@@ -233,36 +233,75 @@ def _renamed(name: str, instead: str) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Returns whether autocast is on for the CPU. Deprecated: ``is_autocast_enabled("cpu")``."""
+    """Returns whether autocast is on for the CPU. Deprecated: ``is_autocast_enabled("cpu")``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.is_autocast_cpu_enabled()
+        False
+    """
     _renamed("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return _C.is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """Turns autocast on or off for the CPU. Deprecated: ``set_autocast_enabled("cpu", enabled)``."""
+    """Turns autocast on or off for the CPU. Deprecated: ``set_autocast_enabled("cpu", enabled)``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.set_autocast_cpu_enabled(False)
+    """
     _renamed("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
     _C.set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> Any:
-    """Returns the lower dtype on the CPU. Deprecated: ``get_autocast_dtype("cpu")``."""
+    """Returns the lower dtype on the CPU. Deprecated: ``get_autocast_dtype("cpu")``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.get_autocast_cpu_dtype()
+        vesta.bfloat16
+    """
     _renamed("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return _C.get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: Any) -> None:
-    """Sets the lower dtype on the CPU. Deprecated: ``set_autocast_dtype("cpu", dtype)``."""
+    """Sets the lower dtype on the CPU. Deprecated: ``set_autocast_dtype("cpu", dtype)``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.set_autocast_cpu_dtype(vesta.bfloat16)
+    """
     _renamed("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
     _C.set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> Any:
-    """Returns the lower dtype on CUDA. Deprecated: ``get_autocast_dtype("cuda")``."""
+    """Returns the lower dtype on CUDA. Deprecated: ``get_autocast_dtype("cuda")``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.get_autocast_gpu_dtype()
+        vesta.float16
+    """
     _renamed("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return _C.get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: Any) -> None:
-    """Sets the lower dtype on CUDA. Deprecated: ``set_autocast_dtype("cuda", dtype)``."""
+    """Sets the lower dtype on CUDA. Deprecated: ``set_autocast_dtype("cuda", dtype)``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.set_autocast_gpu_dtype(vesta.float16)
+    """
     _renamed("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
     _C.set_autocast_dtype("cuda", dtype)

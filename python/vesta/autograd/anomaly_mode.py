@@ -34,7 +34,14 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """A switch of anomaly detection: from the call on, or as a context manager, for its extent only."""
+    """A switch of anomaly detection: from the call on, or as a context manager, for its extent only.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.autograd.set_detect_anomaly(False)
+        <vesta.autograd.anomaly_mode.set_detect_anomaly object at 0x7f41da6cbd50>
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = _C.is_anomaly_enabled()

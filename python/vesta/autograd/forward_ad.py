@@ -27,7 +27,14 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Opens a level; ``dual_level`` does it as a context. RuntimeError: one is open."""
+    """Opens a level; ``dual_level`` does it as a context. RuntimeError: one is open.
+
+    Example::
+
+        >>> import vesta.autograd.forward_ad as fwAD
+        >>> level = fwAD.enter_dual_level()
+        >>> fwAD.exit_dual_level(level=level)
+    """
     global _duals
     if _duals is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -36,7 +43,14 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Closes the level: tangents are forgotten. RuntimeError: none is open."""
+    """Closes the level: tangents are forgotten. RuntimeError: none is open.
+
+    Example::
+
+        >>> import vesta.autograd.forward_ad as fwAD
+        >>> level = fwAD.enter_dual_level()
+        >>> fwAD.exit_dual_level(level=level)
+    """
     global _duals
     if _duals is None or level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created.")
@@ -73,6 +87,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Raises:
         RuntimeError: outside of a level.
         ValueError: a tensor of integers, or a tangent of another shape or dtype.
+
+    Example::
+
+        >>> import vesta
+        >>> import vesta.autograd.forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(vesta.tensor([1.0, 2.0]), vesta.tensor([1.0, 0.0]))
+        ...     fwAD.unpack_dual(x.exp())
+        UnpackedDualTensor(primal=tensor([2.7183, 7.3891]), tangent=tensor([2.7183, 0.0000]))
     """
     if _duals is None:
         raise RuntimeError(
@@ -98,6 +121,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """Returns the value of a tensor and its tangent, or None for it.
 
     Outside of a level there are no tangents.
+
+    Example::
+
+        >>> import vesta
+        >>> import vesta.autograd.forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(vesta.tensor([1.0, 2.0]), vesta.tensor([1.0, 0.0]))
+        ...     fwAD.unpack_dual(x.exp())
+        UnpackedDualTensor(primal=tensor([2.7183, 7.3891]), tangent=tensor([2.7183, 0.0000]))
     """
     expect("unpack_dual", "tensor", tensor, Tensor, "Tensor")
     if not _duals or not tensor.requires_grad:

@@ -92,7 +92,14 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 @checked
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills ``tensor`` from the normal distribution."""
+    """Fills ``tensor`` from the normal distribution.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.normal_(vesta.empty(2), 5.0, 0.0)
+        tensor([5., 5.])
+    """
     if hasattr(_skipping, "on"):
         return tensor
     with vesta.no_grad():
@@ -151,7 +158,14 @@ def trunc_normal_(
 
 @checked
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fills ``tensor`` with ``val``."""
+    """Fills ``tensor`` with ``val``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.constant_(vesta.empty(2), 7)
+        tensor([7., 7.])
+    """
     if hasattr(_skipping, "on"):
         return tensor
     with vesta.no_grad():
@@ -160,13 +174,27 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 @checked
 def ones_(tensor: Tensor) -> Tensor:
-    """Fills ``tensor`` with 1."""
+    """Fills ``tensor`` with 1.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.ones_(vesta.empty(2))
+        tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 @checked
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fills ``tensor`` with 0."""
+    """Fills ``tensor`` with 0.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.zeros_(vesta.empty(2))
+        tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
@@ -189,7 +217,14 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @checked
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fills a convolution's weight [O, C, ...] so that it passes channels through, in each of ``groups``."""
+    """Fills a convolution's weight [O, C, ...] so that it passes channels through, in each of ``groups``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.dirac_(vesta.empty(1, 1, 3))
+        tensor([[[0., 1., 0.]]])
+    """
     if tensor.dim() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if groups < 1:
@@ -245,7 +280,14 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 @checked
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills ``tensor`` from N(0, s**2), s = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
+    """Fills ``tensor`` from N(0, s**2), s = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.xavier_normal_(vesta.empty(3, 4)).shape
+        vesta.Size([3, 4])
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
 
 
@@ -284,7 +326,14 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Fills ``tensor`` from N(0, s**2), s = gain / sqrt(fan) (He et al., 2015)."""
+    """Fills ``tensor`` from N(0, s**2), s = gain / sqrt(fan) (He et al., 2015).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.init.kaiming_normal_(vesta.empty(3, 4)).shape
+        vesta.Size([3, 4])
+    """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -321,7 +370,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 @checked
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Fills a matrix from N(0, std**2) and zeroes the fraction ``sparsity`` of each column (Martens, 2010)."""
+    """Fills a matrix from N(0, std**2) and zeroes the fraction ``sparsity`` of each column (Martens, 2010).
+
+    Example::
+
+        >>> import vesta
+        >>> int((vesta.nn.init.sparse_(vesta.empty(4, 2), 0.5) == 0).sum())
+        4
+    """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

@@ -142,6 +142,17 @@ class OneCycleLR(LRScheduler):
         anneal_strategy: ``"cos"`` or ``"linear"``.
         cycle_momentum, base_momentum, max_momentum: whether the momentum (or beta1) moves, and between which values.
         three_phase: go down as slowly as up, then further to the final rate.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=4)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.8117]
     """
 
     @checked

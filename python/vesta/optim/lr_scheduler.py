@@ -101,7 +101,19 @@ class LambdaLR(_FunctionLR):
 
 
 class MultiplicativeLR(_FunctionLR):
-    """lr *= lr_lambda(epoch) at every step but the first."""
+    """lr *= lr_lambda(epoch) at every step but the first.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.5]
+    """
 
     def get_lr(self) -> list[float]:
         """Returns the next rate of each group."""
@@ -145,7 +157,19 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """lr *= gamma at each of ``milestones``, numbers of epochs."""
+    """lr *= gamma at each of ``milestones``, numbers of epochs.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = lr_scheduler.MultiStepLR(optimizer, [1, 2], 0.5)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.5]
+    """
 
     @checked
     def __init__(
@@ -169,7 +193,19 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """lr = initial_lr * factor for ``total_iters`` epochs, initial_lr from then on."""
+    """lr = initial_lr * factor for ``total_iters`` epochs, initial_lr from then on.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = lr_scheduler.ConstantLR(optimizer, 0.5, 2)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.5]
+    """
 
     @checked
     def __init__(
@@ -242,7 +278,19 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """lr *= gamma every epoch."""
+    """lr *= gamma every epoch.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = lr_scheduler.ExponentialLR(optimizer, 0.5)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.5]
+    """
 
     @checked
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -258,7 +306,19 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """lr = initial_lr * (1 - epoch / total_iters) ** power, then 0."""
+    """lr = initial_lr * (1 - epoch / total_iters) ** power, then 0.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = lr_scheduler.PolynomialLR(optimizer, 4)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.75]
+    """
 
     @checked
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
@@ -323,6 +383,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine from initial_lr to eta_min in T_0 epochs, again and again, each time ``T_mult`` times as long.
 
     Loshchilov and Hutter, 2017. ``step`` takes fractions of an epoch: ``step(epoch + batch / batches)``.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 2)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.5]
     """
 
     @checked
@@ -441,7 +512,20 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules of one optimizer that step together."""
+    """Several schedules of one optimizer that step together.
+
+    Example::
+
+        >>> import vesta
+        >>> from vesta.optim import SGD, lr_scheduler
+        >>> optimizer = SGD([vesta.zeros(1, requires_grad=True)], lr=1.0)
+        >>> first = lr_scheduler.ConstantLR(optimizer, 0.5, 2)
+        >>> schedule = lr_scheduler.ChainedScheduler([first, lr_scheduler.ExponentialLR(optimizer, 0.5)])
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> [round(rate, 4) for rate in schedule.get_last_lr()]
+        [0.25]
+    """
 
     @checked
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:

@@ -213,12 +213,26 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """Returns 1 / (1 + exp(-input)), elementwise."""
+    """Returns 1 / (1 + exp(-input)), elementwise.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.sigmoid(vesta.tensor([0.0, 2.0]))
+        tensor([0.5000, 0.8808])
+    """
     return vesta.sigmoid(input)
 
 
 def tanh(input: Tensor) -> Tensor:
-    """Returns the hyperbolic tangent, elementwise."""
+    """Returns the hyperbolic tangent, elementwise.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.tanh(vesta.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
     return vesta.tanh(input)
 
 
@@ -259,7 +273,14 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of ``softmax(input, dim)``, without its loss of digits."""
+    """The logarithm of ``softmax(input, dim)``, without its loss of digits.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.log_softmax(vesta.tensor([0.0, 0.0]), dim=0)
+        tensor([-0.6931, -0.6931])
+    """
     return vesta.log_softmax(input, _implicit_dim("log_softmax", input) if dim is None else dim, dtype)
 
 

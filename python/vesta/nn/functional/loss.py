@@ -164,7 +164,14 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """nll_loss: -input[target], averaged: ``cross_entropy`` for log-probabilities, with the same shapes."""
+    """nll_loss: -input[target], averaged: ``cross_entropy`` for log-probabilities, with the same shapes.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.nll_loss(vesta.tensor([[-1.0, -2.0]]), vesta.tensor([1]))
+        tensor(2.)
+    """
     if size_average is not None or reduce is not None:
         reduction = _reduction(size_average, reduce, reduction)
     return ops.nll_loss(input, target, weight, ignore_index, reduction)

@@ -30,6 +30,14 @@ def batch_norm(
 
     Raises:
         ValueError: ``training`` with a single value per channel, whose variance is not defined.
+
+    Example::
+
+        >>> import vesta
+        >>> F = vesta.nn.functional
+        >>> F.batch_norm(vesta.tensor([[1.0], [3.0]]), vesta.tensor([2.0]), vesta.tensor([1.0]), eps=0.0)
+        tensor([[-1.],
+                [ 1.]])
     """
     expect("batch_norm", "input", input, Tensor, "Tensor")
     if training and input.dim() > 1 and input.numel() == input.size(1):

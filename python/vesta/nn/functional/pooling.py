@@ -124,7 +124,14 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """``max_pool1d`` with ``return_indices=True``."""
+    """``max_pool1d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.max_pool1d_with_indices(vesta.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
+        (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
     return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -137,7 +144,14 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """``max_pool2d`` with ``return_indices=True``."""
+    """``max_pool2d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.max_pool2d_with_indices(vesta.arange(4.0).view(1, 2, 2), 2)
+        (tensor([[[3.]]]), tensor([[[3]]]))
+    """
     return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -150,7 +164,14 @@ def max_pool3d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """``max_pool3d`` with ``return_indices=True``."""
+    """``max_pool3d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.max_pool3d_with_indices(vesta.arange(8.0).view(1, 2, 2, 2), 2)[1]
+        tensor([[[[7]]]])
+    """
     return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
@@ -192,14 +213,28 @@ def lp_pool1d(
 def lp_pool2d(
     input: Tensor, norm_type: int | float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
-    """``lp_pool1d`` for ``input`` [N, C, H, W] or [C, H, W]."""
+    """``lp_pool1d`` for ``input`` [N, C, H, W] or [C, H, W].
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.lp_pool2d(vesta.tensor([[[3.0, 0.0], [0.0, 4.0]]]), 2, 2)
+        tensor([[[5.]]])
+    """
     return _lp(input, 2, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(
     input: Tensor, norm_type: int | float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
-    """``lp_pool1d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]."""
+    """``lp_pool1d`` for ``input`` [N, C, D, H, W] or [C, D, H, W].
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.lp_pool3d(vesta.ones(1, 2, 2, 2), 1, 2)
+        tensor([[[[8.]]]])
+    """
     return _lp(input, 3, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -237,28 +272,56 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """``adaptive_avg_pool2d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]."""
+    """``adaptive_avg_pool2d`` for ``input`` [N, C, D, H, W] or [C, D, H, W].
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.adaptive_avg_pool3d(vesta.ones(1, 2, 2, 2), 1)
+        tensor([[[[1.]]]])
+    """
     return ops.adaptive_avg_pool3d(input, _filled("adaptive_avg_pool3d", input, output_size, 3))
 
 
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """``adaptive_max_pool1d`` with ``return_indices=True``."""
+    """``adaptive_max_pool1d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.adaptive_max_pool1d_with_indices(vesta.tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
+        (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
     return ops.adaptive_max_pool1d(input, _filled("adaptive_max_pool1d", input, output_size, 1))
 
 
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """``adaptive_max_pool2d`` with ``return_indices=True``."""
+    """``adaptive_max_pool2d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.adaptive_max_pool2d_with_indices(vesta.arange(4.0).view(1, 2, 2), 1)
+        (tensor([[[3.]]]), tensor([[[3]]]))
+    """
     return ops.adaptive_max_pool2d(input, _filled("adaptive_max_pool2d", input, output_size, 2))
 
 
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """``adaptive_max_pool3d`` with ``return_indices=True``."""
+    """``adaptive_max_pool3d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.adaptive_max_pool3d_with_indices(vesta.arange(8.0).view(1, 2, 2, 2), 1)[1]
+        tensor([[[[7]]]])
+    """
     return ops.adaptive_max_pool3d(input, _filled("adaptive_max_pool3d", input, output_size, 3))
 
 
@@ -276,13 +339,27 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """``adaptive_max_pool1d`` for ``input`` [N, C, H, W] or [C, H, W]; None in ``output_size`` keeps a size."""
+    """``adaptive_max_pool1d`` for ``input`` [N, C, H, W] or [C, H, W]; None in ``output_size`` keeps a size.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.adaptive_max_pool2d(vesta.arange(4.0).view(1, 2, 2), 1)
+        tensor([[[3.]]])
+    """
     found = adaptive_max_pool2d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """``adaptive_max_pool1d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]; None in ``output_size`` keeps a size."""
+    """``adaptive_max_pool1d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]; None in ``output_size`` keeps a size.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.adaptive_max_pool3d(vesta.arange(8.0).view(1, 2, 2, 2), 1)
+        tensor([[[[7.]]]])
+    """
     found = adaptive_max_pool3d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
@@ -365,7 +442,14 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """``fractional_max_pool2d`` with ``return_indices=True``."""
+    """``fractional_max_pool2d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.fractional_max_pool2d_with_indices(vesta.rand(1, 5, 5), 2, 2)[1].shape
+        vesta.Size([1, 2, 2])
+    """
     return _fractional(input, 2, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -377,7 +461,14 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """``fractional_max_pool3d`` with ``return_indices=True``."""
+    """``fractional_max_pool3d`` with ``return_indices=True``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.fractional_max_pool3d_with_indices(vesta.rand(1, 5, 5, 5), 2, 2)[1].shape
+        vesta.Size([1, 2, 2, 2])
+    """
     return _fractional(input, 3, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -417,7 +508,14 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """``fractional_max_pool2d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]; ``_random_samples`` is [N, C, 3]."""
+    """``fractional_max_pool2d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]; ``_random_samples`` is [N, C, 3].
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.fractional_max_pool3d(vesta.rand(1, 5, 5, 5), 2, 2).shape
+        vesta.Size([1, 2, 2, 2])
+    """
     found = _fractional(input, 3, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]
 
@@ -502,12 +600,27 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """``max_unpool1d`` for ``max_pool2d``."""
+    """``max_unpool1d`` for ``max_pool2d``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.max_unpool2d(vesta.tensor([[[3.0]]]), vesta.tensor([[[2]]]), 2)
+        tensor([[[0., 0.],
+                 [3., 0.]]])
+    """
     return _unpool(input, 2, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """``max_unpool1d`` for ``max_pool3d``."""
+    """``max_unpool1d`` for ``max_pool3d``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.max_unpool3d(vesta.tensor([[[[3.0]]]]), vesta.tensor([[[[7]]]]), 2).flatten()
+        tensor([0., 0., 0., 0., 0., 0., 0., 3.])
+    """
     return _unpool(input, 3, indices, kernel_size, stride, padding, output_size)

@@ -116,13 +116,28 @@ def interpolate(
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """Does the same as ``interpolate``, under its old name; warns."""
+    """Does the same as ``interpolate``, under its old name; warns.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.upsample(vesta.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` with ``mode="nearest"``, under its old name; warns."""
+    """``interpolate`` with ``mode="nearest"``, under its old name; warns.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.upsample_nearest(vesta.tensor([[[[1.0, 2.0]]]]), scale_factor=2)
+        tensor([[[[1., 1., 2., 2.],
+                  [1., 1., 2., 2.]]]])
+    """
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
     )
@@ -130,7 +145,14 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` with ``mode="bilinear"`` and aligned corners, under its old name; warns."""
+    """``interpolate`` with ``mode="bilinear"`` and aligned corners, under its old name; warns.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nn.functional.upsample_bilinear(vesta.ones(1, 1, 2, 2), scale_factor=2).shape
+        vesta.Size([1, 1, 4, 4])
+    """
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
     )

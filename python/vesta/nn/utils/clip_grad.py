@@ -134,7 +134,16 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
 
 @checked
 def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Does the same as ``clip_grad_norm_``, under its old name; warns."""
+    """Does the same as ``clip_grad_norm_``, under its old name; warns.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.Linear(2, 1)
+        >>> layer(vesta.ones(1, 2)).sum().backward()
+        >>> vesta.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+        tensor(1.7321)
+    """
     warnings.warn("clip_grad_norm is deprecated, use clip_grad_norm_ instead.", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, *args, **kwargs)
 

@@ -74,7 +74,18 @@ def fuse_conv_bn_weights(
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
     """Returns weight and bias of ``fuse_conv_bn_eval``: weight * s and (bias - mean) * s + b, s = w / sqrt(var +
-    eps)."""
+    eps).
+
+    Example::
+
+        >>> import vesta
+        >>> mean, var, scale, shift = vesta.zeros(1), vesta.ones(1), vesta.tensor([2.0]), vesta.tensor([3.0])
+        >>> w, b = vesta.nn.utils.fuse_conv_bn_weights(vesta.ones(1, 1, 1), None, mean, var, 0.0, scale, shift)
+        >>> w, b
+        (Parameter containing:
+        tensor([[[2.]]]), Parameter containing:
+        tensor([3.]))
+    """
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
@@ -110,5 +121,16 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Returns weight and bias of ``fuse_linear_bn_eval``."""
+    """Returns weight and bias of ``fuse_linear_bn_eval``.
+
+    Example::
+
+        >>> import vesta
+        >>> mean, var, scale, shift = vesta.zeros(1), vesta.ones(1), vesta.tensor([2.0]), vesta.tensor([3.0])
+        >>> w, b = vesta.nn.utils.fuse_linear_bn_weights(vesta.ones(1, 1), None, mean, var, 0.0, scale, shift)
+        >>> w, b
+        (Parameter containing:
+        tensor([[2.]]), Parameter containing:
+        tensor([3.]))
+    """
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)

@@ -37,5 +37,14 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
 
 
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """Gives the weights of all ``Conv3d`` and ``ConvTranspose3d`` a memory layout; other weights keep theirs."""
+    """Gives the weights of all ``Conv3d`` and ``ConvTranspose3d`` a memory layout; other weights keep theirs.
+
+    Example::
+
+        >>> import vesta
+        >>> net = vesta.nn.Conv3d(2, 2, 3)
+        >>> net = vesta.nn.utils.convert_conv3d_weight_memory_format(net, vesta.channels_last_3d)
+        >>> net.weight.is_contiguous(memory_format=vesta.channels_last_3d)
+        True
+    """
     return _convert("convert_conv3d_weight_memory_format", module, (Conv3d, ConvTranspose3d), memory_format)

@@ -126,7 +126,16 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Makes the weight an ordinary parameter again."""
+    """Makes the weight an ordinary parameter again.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.utils.spectral_norm(vesta.nn.Linear(2, 2))
+        >>> layer = vesta.nn.utils.remove_spectral_norm(layer)
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight']
+    """
     expect("remove_spectral_norm", "module", module, Module, "Module")
     for key, hook in list(module._forward_pre_hooks.items()):
         if isinstance(hook, SpectralNorm) and hook.name == name:

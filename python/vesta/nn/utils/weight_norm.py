@@ -81,7 +81,16 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Makes the weight an ordinary parameter again."""
+    """Makes the weight an ordinary parameter again.
+
+    Example::
+
+        >>> import vesta
+        >>> layer = vesta.nn.utils.weight_norm(vesta.nn.Linear(2, 2))
+        >>> layer = vesta.nn.utils.remove_weight_norm(layer)
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight']
+    """
     expect("remove_weight_norm", "module", module, Module, "Module")
     for key, hook in list(module._forward_pre_hooks.items()):
         if isinstance(hook, WeightNorm) and hook.name == name:

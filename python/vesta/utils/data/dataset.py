@@ -137,7 +137,14 @@ def _rows(tensor: Tensor, rows: Tensor) -> Tensor:
 
 
 class StackDataset(Dataset[Any]):
-    """Samples of several datasets side by side: a tuple, or a dict if the datasets have names."""
+    """Samples of several datasets side by side: a tuple, or a dict if the datasets have names.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.utils.data.StackDataset(x=vesta.tensor([1, 2]), y=vesta.tensor([3, 4]))[1]
+        {'x': tensor(2), 'y': tensor(4)}
+    """
 
     @checked
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:

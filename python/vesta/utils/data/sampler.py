@@ -152,7 +152,14 @@ class RandomSampler(SeekableSampler[int]):
 
 
 class SubsetRandomSampler(SeekableSampler[int]):
-    """The given numbers in a new random order each time."""
+    """The given numbers in a new random order each time.
+
+    Example::
+
+        >>> import vesta
+        >>> sorted(vesta.utils.data.SubsetRandomSampler([3, 1, 2]))
+        [1, 2, 3]
+    """
 
     @checked
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:

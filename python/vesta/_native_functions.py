@@ -1,0 +1,518 @@
+"""Functions that PyTorch has in ``torch`` itself besides ``torch.nn.functional``, in the form of its native library.
+
+There a reduction is a number (0 none, 1 mean, 2 sum), and arguments have other places. Programs that call
+``torch.layer_norm`` or ``torch.kl_div`` mean these. Also functions that copy what a view shows, and tests of a tensor
+that are methods as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import vesta
+from vesta import _C
+from vesta._arguments import checked, expect
+from vesta._C import Tensor, _ops
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _functional() -> Any:
+    from vesta.nn import functional
+
+    return functional
+
+
+def _reduction(op: str, number: int) -> str:
+    """Returns the name of a reduction. ValueError: there is no such number."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 3:
+        raise ValueError(f"{op}: expected a reduction of 0 (none), 1 (mean) or 2 (sum), got {number!r} (reduction).")
+    return _REDUCTIONS[number]
+
+
+# ---- losses ----
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
+) -> Tensor:
+    """Returns ``nn.functional.binary_cross_entropy_with_logits`` with its reduction as a number.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.binary_cross_entropy_with_logits(vesta.zeros(2), vesta.ones(2))
+        tensor(0.6931)
+    """
+    return _functional().binary_cross_entropy_with_logits(
+        input,
+        target,
+        weight,
+        reduction=_reduction("binary_cross_entropy_with_logits", reduction),
+        pos_weight=pos_weight,
+    )
+
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    """Returns ``nn.functional.cosine_embedding_loss`` with its reduction as a number.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.cosine_embedding_loss(vesta.eye(2), vesta.ones(2, 2), vesta.ones(2))
+        tensor(0.2929)
+    """
+    return _functional().cosine_embedding_loss(
+        input1, input2, target, margin, reduction=_reduction("cosine_embedding_loss", reduction)
+    )
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: int = 0,
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Returns ``nn.functional.ctc_loss`` with its reduction as a number, by default none.
+
+    Example::
+
+        >>> import vesta
+        >>> log_probs = vesta.full((2, 1, 2), 0.5).log()
+        >>> vesta.ctc_loss(log_probs, vesta.tensor([[1]]), (2,), (1,))
+        tensor([0.2877])
+    """
+    return _functional().ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, _reduction("ctc_loss", reduction), zero_infinity
+    )
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+    """Returns ``nn.functional.hinge_embedding_loss`` with its reduction as a number.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.hinge_embedding_loss(vesta.tensor([0.5, 0.25]), vesta.tensor([1.0, -1.0]))
+        tensor(0.6250)
+    """
+    return _functional().hinge_embedding_loss(
+        input, target, margin, reduction=_reduction("hinge_embedding_loss", reduction)
+    )
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
+    """Returns ``nn.functional.kl_div`` with its reduction as a number.
+
+    Example::
+
+        >>> import vesta
+        >>> p = vesta.tensor([0.5, 0.5])
+        >>> vesta.kl_div(p.log(), p, reduction=2)
+        tensor(0.)
+    """
+    pointwise = _functional().kl_div(input, target, reduction="none", log_target=log_target)
+    name = _reduction("kl_div", reduction)
+    return pointwise if name == "none" else pointwise.mean() if name == "mean" else pointwise.sum()
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    """Returns ``nn.functional.margin_ranking_loss`` with its reduction as a number.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.margin_ranking_loss(vesta.tensor([1.0]), vesta.tensor([3.0]), vesta.tensor([1.0]))
+        tensor(2.)
+    """
+    return _functional().margin_ranking_loss(
+        input1, input2, target, margin, reduction=_reduction("margin_ranking_loss", reduction)
+    )
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+    """Returns ``nn.functional.poisson_nll_loss`` with its reduction as a number.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.poisson_nll_loss(vesta.zeros(2), vesta.ones(2), True, False, 1e-8, 1)
+        tensor(1.)
+    """
+    return _functional().poisson_nll_loss(
+        input, target, log_input, full, eps=eps, reduction=_reduction("poisson_nll_loss", reduction)
+    )
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-06,
+    swap: bool = False,
+    reduction: int = 1,
+) -> Tensor:
+    """Returns ``nn.functional.triplet_margin_loss`` with its reduction as a number.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.zeros(1, 2)
+        >>> vesta.triplet_margin_loss(x, x, x + 3.0)
+        tensor(0.)
+    """
+    return _functional().triplet_margin_loss(
+        anchor, positive, negative, margin, p, eps, swap, reduction=_reduction("triplet_margin_loss", reduction)
+    )
+
+
+# ---- layers ----
+
+
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Returns ``nn.functional.alpha_dropout``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.alpha_dropout(vesta.ones(3), 0.5, False)
+        tensor([1., 1., 1.])
+    """
+    return _functional().alpha_dropout(input, p, train)
+
+
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """Does ``alpha_dropout`` in place.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.alpha_dropout_(vesta.ones(3), 0.5, False)
+        tensor([1., 1., 1.])
+    """
+    return _functional().alpha_dropout(input, p, train, inplace=True)
+
+
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """Does ``dropout`` in place.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.dropout_(vesta.ones(3), 0.5, False)
+        tensor([1., 1., 1.])
+    """
+    return _functional().dropout(input, p, train, inplace=True)
+
+
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Returns ``input`` [N, C, *] with whole channels set to 0, each with probability ``p``; the rest is scaled.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.feature_dropout(vesta.ones(1, 2, 3), 0.5, False).shape
+        vesta.Size([1, 2, 3])
+    """
+    expect("feature_dropout", "input", input, Tensor, "Tensor")
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    if not train or p == 0:
+        return input * 1
+    mask = vesta.ones(*input.shape[:2], *(1,) * (input.dim() - 2), dtype=input.dtype, device=input.device)
+    return input * _functional().dropout(mask, p, True)
+
+
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """Does ``feature_dropout`` in place.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.feature_dropout_(vesta.ones(1, 2, 3), 0.5, False).shape
+        vesta.Size([1, 2, 3])
+    """
+    return input.copy_(feature_dropout(input, p, train)) if train and p else input
+
+
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Returns ``nn.functional.feature_alpha_dropout``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.feature_alpha_dropout(vesta.ones(1, 2, 3), 0.5, False).shape
+        vesta.Size([1, 2, 3])
+    """
+    return _functional().feature_alpha_dropout(input, p, train)
+
+
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """Does ``feature_alpha_dropout`` in place.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.feature_alpha_dropout_(vesta.ones(1, 2, 3), 0.5, False).shape
+        vesta.Size([1, 2, 3])
+    """
+    return _functional().feature_alpha_dropout(input, p, train, inplace=True)
+
+
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """Returns ``nn.functional.batch_norm``, with the parameters before the statistics.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.tensor([[1.0], [3.0]])
+        >>> vesta.batch_norm(x, None, None, None, None, True, 0.1, 0.001, False)
+        tensor([[-0.9995],
+                [ 0.9995]])
+    """
+    return _functional().batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """Returns ``nn.functional.layer_norm``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.layer_norm(vesta.tensor([[1.0, 3.0]]), (2,))
+        tensor([[-1.0000,  1.0000]])
+    """
+    return _functional().layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """Returns the norm over all dimensions but ``dim`` (over all of them if it is -1), which are kept with size 1.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.norm_except_dim(vesta.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5.],
+                [1.]])
+    """
+    expect("norm_except_dim", "v", v, Tensor, "Tensor")
+    if dim == -1:
+        return vesta.norm(v, pow)
+    return vesta.norm(v, pow, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
+
+
+# ---- matrices ----
+
+
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """Returns the product of matrices in the order of fewest multiplications: ``linalg.multi_dot``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.chain_matmul(vesta.ones(2, 3), vesta.ones(3, 4), vesta.ones(4, 1))
+        tensor([[12.],
+                [12.]])
+    """
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    if len(matrices) == 1:
+        return matrices[0].clone()
+    return vesta.linalg.multi_dot(matrices, out=out)
+
+
+@checked
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Returns the root of the sum of squares over ``dim`` (over all dimensions if it is None or empty).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.frobenius_norm(vesta.tensor([[3.0, 4.0]]), (0, 1))
+        tensor(5.)
+    """
+    dims = [dim] if isinstance(dim, int) else list(dim) if dim is not None else []
+    return vesta.linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
+
+
+@checked
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Returns the sums of the singular values of the matrices that two dimensions make (the last two, if None).
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nuclear_norm(vesta.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(7.)
+    """
+    return vesta.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim, out=out)
+
+
+# ---- copies of what views show ----
+
+
+def _copying(name: str, view: Callable[..., Any], example: str) -> Callable[..., Any]:
+    def copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        shown = view(*args, **kwargs)
+        if isinstance(shown, Tensor):
+            return shown.clone(memory_format=_C.contiguous_format) if out is None else _written(name, out, shown)
+        if out is None:
+            return tuple(part.clone(memory_format=_C.contiguous_format) for part in shown)
+        if len(out) != len(shown):
+            raise RuntimeError(f"{name}: expected {len(shown)} tensors, got {len(out)} (out).")
+        for target, part in zip(out, shown):
+            _written(name, target, part)
+        return None
+
+    copy.__name__ = copy.__qualname__ = name
+    copy.__doc__ = (
+        f"Returns a copy of what ``{name.removesuffix('_copy')}`` shows, of the same arguments: new memory, row-major."
+        f"\n\n    Example::\n\n        >>> import vesta\n        {example}\n    "
+    )
+    return copy
+
+
+def _written(name: str, out: Tensor, value: Tensor) -> Tensor:
+    expect(name, "out", out, Tensor, "Tensor")
+    if out.shape != value.shape and out.numel() == 0:
+        out.resize_(value.shape)
+    if out.shape != value.shape:
+        raise RuntimeError(f"{name}: expected out of shape {list(value.shape)}, got {list(out.shape)}.")
+    return out.copy_(value)
+
+
+def _slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    expect("slice_copy", "self", self, Tensor, "Tensor")
+    at: list[Any] = [slice(None)] * self.dim()
+    at[dim] = slice(start, end, step)
+    return self[tuple(at)]
+
+
+#: Functions of views by the name of the function that copies, with an example.
+_VIEWS: dict[str, tuple[Callable[..., Any], str]] = {
+    "alias_copy": (
+        lambda input: input.view_as(input),
+        "vesta.alias_copy(vesta.tensor([1, 2]))\n        tensor([1, 2])",
+    ),
+    "as_strided_copy": (_ops.as_strided, "vesta.as_strided_copy(vesta.arange(4), (2,), (2,))\n        tensor([0, 2])"),
+    "detach_copy": (lambda input: input.detach(), "vesta.detach_copy(vesta.ones(2))\n        tensor([1., 1.])"),
+    "diagonal_copy": (_ops.diagonal, "vesta.diagonal_copy(vesta.eye(2))\n        tensor([1., 1.])"),
+    "expand_copy": (
+        lambda input, size, *, implicit=False: input.expand(size),
+        "vesta.expand_copy(vesta.tensor([1]), (2,))\n        tensor([1, 1])",
+    ),
+    "narrow_copy": (_ops.narrow, "vesta.narrow_copy(vesta.arange(4), 0, 1, 2)\n        tensor([1, 2])"),
+    "permute_copy": (_ops.permute, "vesta.permute_copy(vesta.zeros(2, 3), (1, 0)).shape\n        vesta.Size([3, 2])"),
+    "select_copy": (_ops.select, "vesta.select_copy(vesta.arange(4), 0, 1)\n        tensor(1)"),
+    "slice_copy": (_slice, "vesta.slice_copy(vesta.arange(4), 0, 1, 3)\n        tensor([1, 2])"),
+    "split_copy": (_ops.split, "vesta.split_copy(vesta.arange(3), 2)\n        (tensor([0, 1]), tensor([2]))"),
+    "split_with_sizes_copy": (
+        _ops.split_with_sizes,
+        "vesta.split_with_sizes_copy(vesta.arange(3), [1, 2])\n        (tensor([0]), tensor([1, 2]))",
+    ),
+    "squeeze_copy": (_ops.squeeze, "vesta.squeeze_copy(vesta.zeros(1, 2)).shape\n        vesta.Size([2])"),
+    "t_copy": (_ops.t, "vesta.t_copy(vesta.zeros(2, 3)).shape\n        vesta.Size([3, 2])"),
+    "transpose_copy": (
+        _ops.transpose,
+        "vesta.transpose_copy(vesta.zeros(2, 3), 0, 1).shape\n        vesta.Size([3, 2])",
+    ),
+    "unbind_copy": (_ops.unbind, "vesta.unbind_copy(vesta.tensor([1, 2]))\n        (tensor(1), tensor(2))"),
+    "unfold_copy": (
+        lambda input, dimension, size, step: input.unfold(dimension, size, step),
+        "vesta.unfold_copy(vesta.arange(3), 0, 2, 1)\n        tensor([[0, 1],\n                [1, 2]])",
+    ),
+    "unsqueeze_copy": (_ops.unsqueeze, "vesta.unsqueeze_copy(vesta.zeros(2), 0).shape\n        vesta.Size([1, 2])"),
+    "view_as_complex_copy": (
+        _ops.view_as_complex,
+        "vesta.view_as_complex_copy(vesta.tensor([1.0, 2.0]))\n        tensor(1.+2.j)",
+    ),
+    "view_as_real_copy": (
+        _ops.view_as_real,
+        "vesta.view_as_real_copy(vesta.tensor(1 + 2j))\n        tensor([1., 2.])",
+    ),
+    "view_copy": (
+        lambda input, size: input.view(size),
+        "vesta.view_copy(vesta.arange(4), (2, 2)).shape\n        vesta.Size([2, 2])",
+    ),
+}
+
+
+# ---- tests of a tensor, which are methods too ----
+
+
+def _asking(name: str, method: str, example: str) -> Callable[..., Any]:
+    def ask(input: Tensor, *args: Any) -> Any:
+        expect(name, "input", input, Tensor, "Tensor")
+        return getattr(input, method)(*args)
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = (
+        f"Returns ``input.{method}()``.\n\n    Example::\n\n        >>> import vesta\n        >>> {example}\n    "
+    )
+    return ask
+
+
+_METHODS = {
+    "conj_physical_": "vesta.conj_physical_(vesta.tensor([1 + 2j]))\n        tensor([1.-2.j])",
+    "detach": "vesta.detach(vesta.ones(2, requires_grad=True)).requires_grad\n        False",
+    "detach_": "vesta.detach_(vesta.ones(2)).requires_grad\n        False",
+    "get_device": "vesta.get_device(vesta.ones(2))\n        -1",
+    "is_conj": "vesta.is_conj(vesta.ones(2))\n        False",
+    "is_distributed": "vesta.is_distributed(vesta.ones(2))\n        False",
+    "is_inference": "vesta.is_inference(vesta.ones(2))\n        False",
+    "is_neg": "vesta.is_neg(vesta.ones(2))\n        False",
+    "is_nonzero": "vesta.is_nonzero(vesta.tensor([2.0]))\n        True",
+    "is_same_size": "vesta.is_same_size(vesta.ones(2), vesta.zeros(2))\n        True",
+    "is_signed": "vesta.is_signed(vesta.tensor([1], dtype=vesta.uint8))\n        False",
+}
+
+_made: dict[str, Callable[..., Any]] = {}
+NAMES = (
+    "alpha_dropout alpha_dropout_ batch_norm binary_cross_entropy_with_logits chain_matmul "
+    "cosine_embedding_loss ctc_loss dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout "
+    "feature_dropout_ frobenius_norm hinge_embedding_loss kl_div layer_norm margin_ranking_loss norm_except_dim "
+    "nuclear_norm poisson_nll_loss triplet_margin_loss"
+).split()
+
+
+def __getattr__(name: str) -> Any:
+    """Makes a function of the tables, on first use."""
+    if name not in _made:
+        if name in _VIEWS:
+            view, example = _VIEWS[name]
+            _made[name] = _copying(name, view, f">>> {example}")
+        elif name in _METHODS:
+            _made[name] = _asking(name, name, _METHODS[name])
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        _made[name].__module__ = "vesta"
+    return _made[name]
