@@ -166,7 +166,7 @@ Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTens
   if (per_sample_weights.defined()) shares = mul(counted, per_sample_weights->flatten().narrow(0, 0, bounds.back()));
   const int64_t bags = int64_t(sizes.size());
   const Tensor none = zeros({bags, weight.size(1)}, weight.dtype(), weight.device());
-  const Tensor sums = index_add(none, 0, of, mul(rows, shares.unsqueeze(1)));
+  Tensor sums = index_add(none, 0, of, mul(rows, shares.unsqueeze(1)));
   if (options.mode == "sum") return sums;
   const Tensor counts = index_add(zeros({bags}, weight.dtype(), weight.device()), 0, of, counted);
   return div(sums, counts.clamp_min(1).unsqueeze(1));

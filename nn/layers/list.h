@@ -20,14 +20,15 @@
   X(CELU) X(ELU) X(GELU) X(GLU) X(Hardshrink) X(Hardsigmoid) X(Hardswish) X(Hardtanh) X(LeakyReLU) X(LogSigmoid)       \
   X(LogSoftmax) X(Mish) X(PReLU) X(RReLU) X(ReLU) X(ReLU6) X(SELU) X(SiLU) X(Sigmoid) X(Softmax) X(Softmax2d)          \
   X(Softmin) X(Softplus) X(Softshrink) X(Softsign) X(Tanh) X(Tanhshrink) X(Threshold)                                  \
-  X(Bilinear) X(CosineSimilarity) X(Embedding) X(EmbeddingBag) X(Flatten) X(Identity) X(Linear) X(PairwiseDistance) X(Unflatten)       \
+  X(Bilinear) X(CosineSimilarity) X(Embedding) X(EmbeddingBag) X(Flatten) X(Identity) X(Linear) X(PairwiseDistance)    \
+  X(Unflatten)                                                                                                         \
   VESTA_LAYERS_1_TO_3(X, Conv) VESTA_LAYERS_1_TO_3(X, ConvTranspose)                                                   \
   VESTA_LAYERS_1_TO_3(X, AdaptiveAvgPool) VESTA_LAYERS_1_TO_3(X, AdaptiveMaxPool) VESTA_LAYERS_1_TO_3(X, AvgPool)      \
   VESTA_LAYERS_1_TO_3(X, LPPool) VESTA_LAYERS_1_TO_3(X, MaxPool) VESTA_LAYERS_1_TO_3(X, MaxUnpool)                     \
   VESTA_LAYERS_1_TO_3(X, CircularPad) VESTA_LAYERS_1_TO_3(X, ConstantPad) VESTA_LAYERS_1_TO_3(X, ReflectionPad)        \
   VESTA_LAYERS_1_TO_3(X, ReplicationPad) VESTA_LAYERS_1_TO_3(X, ZeroPad)                                               \
   VESTA_LAYERS_1_TO_3(X, BatchNorm) VESTA_LAYERS_1_TO_3(X, InstanceNorm)                                               \
-  X(GroupNorm) X(LayerNorm) X(LocalResponseNorm) X(CrossMapLRN2d) X(RMSNorm)                                                            \
+  X(GroupNorm) X(LayerNorm) X(LocalResponseNorm) X(CrossMapLRN2d) X(RMSNorm)                                           \
   X(AlphaDropout) X(Dropout) X(FeatureAlphaDropout) VESTA_LAYERS_1_TO_3(X, Dropout)                                    \
   X(BCELoss) X(BCEWithLogitsLoss) X(CTCLoss) X(CosineEmbeddingLoss) X(CrossEntropyLoss) X(GaussianNLLLoss)             \
   X(HingeEmbeddingLoss) X(HuberLoss) X(KLDivLoss) X(L1Loss) X(MSELoss) X(MarginRankingLoss) X(MultiLabelMarginLoss)    \
@@ -36,5 +37,6 @@
   X(GRU) X(GRUCell) X(LSTM) X(LSTMCell) X(RNN) X(RNNCell)                                                              \
   X(MultiheadAttention) X(Transformer) X(TransformerDecoder) X(TransformerDecoderLayer) X(TransformerEncoder)          \
   X(TransformerEncoderLayer)                                                                                           \
-  X(ChannelShuffle) X(Fold) X(Unfold) X(PixelShuffle) X(PixelUnshuffle) X(Upsample) X(UpsamplingBilinear2d) X(UpsamplingNearest2d)
+  X(ChannelShuffle) X(Fold) X(Unfold) X(PixelShuffle) X(PixelUnshuffle) X(Upsample) X(UpsamplingBilinear2d)            \
+  X(UpsamplingNearest2d)
 // clang-format on

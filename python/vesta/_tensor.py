@@ -253,6 +253,18 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
+def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Returns a copy of what ``narrow`` shows.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.arange(4).narrow_copy(0, 1, 2)
+        tensor([1, 2])
+    """
+    return self.narrow(dim, start, length).clone(memory_format=_C.contiguous_format)
+
+
 def is_nonzero(self: Tensor) -> bool:
     """Returns whether the only element is not zero. RuntimeError: other than one element.
 
@@ -401,6 +413,7 @@ def install() -> None:
         unique_consecutive,
         record_stream,
         share_memory_,
+        narrow_copy,
         is_nonzero,
         is_shared,
     )

@@ -24,6 +24,12 @@
      (mat1, mat2, beta, alpha), composite, out, casts(lower, lower))                                                   \
   OP(METHOD, Tensor, addmm_, (const Tensor& mat1, const Tensor& mat2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),  \
      (mat1, mat2, beta, alpha), composite, tensor_only)                                                                \
+  OP(PYTHON_FORM, Tensor, addmm_, method_alpha_beta,                                                                   \
+     (const Tensor& input, RealScalar beta, RealScalar alpha, const Tensor& mat1, const Tensor& mat2),                 \
+     (input, beta, alpha, mat1, mat2), addmm_(input, mat1, mat2, beta, alpha), tensor_only, deprecated)                \
+  OP(PYTHON_FORM, Tensor, addmm_, method_beta,                                                                         \
+     (const Tensor& input, RealScalar beta, const Tensor& mat1, const Tensor& mat2), (input, beta, mat1, mat2),        \
+     addmm_(input, mat1, mat2, beta), tensor_only, deprecated)                                                         \
   OP(METHOD, Tensor, baddbmm,                                                                                          \
      (const Tensor& batch1, const Tensor& batch2, Kw<RealScalar> beta = 1, RealScalar alpha = 1),                      \
      (batch1, batch2, beta, alpha), composite, out, casts(lower, lower))                                               \

@@ -11,13 +11,13 @@ struct Example {
 };
 constexpr Example kExamples[] = {
 #define EXAMPLE(name, text) {name, text},
-#include "examples/elementwise.inc"
-#include "examples/functions_a_to_l.inc"
-#include "examples/functions_m_to_z.inc"
-#include "examples/in_place_a_to_f.inc"
-#include "examples/in_place_g_to_z.inc"
-#include "examples/methods.inc"
-#include "examples/namespaces.inc"
+#include "elementwise.inc"
+#include "functions_a_to_l.inc"
+#include "functions_m_to_z.inc"
+#include "in_place_a_to_f.inc"
+#include "in_place_g_to_z.inc"
+#include "methods.inc"
+#include "namespaces.inc"
 #undef EXAMPLE
 };
 constexpr size_t kCount = std::size(kExamples);
