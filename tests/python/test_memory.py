@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 from typing import Any, Callable
 
@@ -158,6 +160,24 @@ def test_cycles_are_collected(shape: Callable[[Token], None]) -> None:
     gc.collect()
     assert watch() is None
     assert vesta._C._live_tensors() == before
+
+
+def test_a_recorded_backward_warns_of_its_cycle() -> None:
+    """Once, and only where the gradient is left in ``.grad``."""
+    program = """
+import warnings, vesta
+x = vesta.ones(2, requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    (x * x).sum().backward()
+    vesta.autograd.grad((x * x).sum(), x, create_graph=True)
+    assert not said, said
+    for _ in range(3):
+        (x * x).sum().backward(create_graph=True)
+        x.grad = None
+assert [w.category for w in said] == [UserWarning] and "a reference cycle between the parameter" in str(said[0].message)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_results_die_without_the_collector() -> None:
