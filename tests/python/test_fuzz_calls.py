@@ -103,6 +103,22 @@ def test_the_older_lstsq_wants_a_matrix() -> None:
         vesta.lstsq(vesta.ones(3), vesta.ones(3))
 
 
+@pytest.mark.parametrize("name", ["CatTransform", "StackTransform", "ComposeTransform"])
+def test_transforms_are_made_of_transforms(name: str) -> None:
+    for wrong in (1, [1]):
+        with pytest.raises(AssertionError, match="must be"):
+            getattr(vesta.distributions, name)(wrong)
+
+
+def test_constraints_are_made_of_constraints() -> None:
+    constraints = vesta.distributions.constraints
+    for make in (constraints.cat, constraints.stack):
+        with pytest.raises(AssertionError, match="must be a list of Constraints, got int"):
+            make(1)
+    with pytest.raises(AssertionError, match="lengths must be a list"):
+        constraints.cat([constraints.real], 0, 1)
+
+
 def test_statistics_are_restored_after_an_error() -> None:
     """A batch that raised left the momentum of the normalizations at None, and the model in training."""
     model = vesta.nn.BatchNorm1d(1, momentum=0.25).eval()
@@ -304,6 +320,41 @@ def test_writes_recorded_by_another_operand_keep_what_they_read() -> None:
         lambda: vesta.signal.windows.general_cosine(3, a=["a"]),
         lambda: vesta.ones(2).map_((1,), lambda a, b: a),
         lambda: vesta.device("cpu")(1),
+        lambda: vesta.utils.checkpoint.checkpoint(1, vesta.ones(2), use_reentrant=False),
+        lambda: vesta.utils.checkpoint.checkpoint(vesta.exp, vesta.ones(2), use_reentrant=False, context_fn=lambda: 1),
+        lambda: vesta.utils.checkpoint.checkpoint_sequential([1], 1, vesta.ones(2), use_reentrant=False),
+        lambda: vesta.utils.checkpoint.checkpoint_sequential(1, 1, vesta.ones(2), use_reentrant=False),
+        lambda: vesta.utils.checkpoint.check_backward_validity(1),
+        lambda: vesta.utils.checkpoint.set_device_states(1, 2),
+        lambda: vesta.utils.dlpack.to_dlpack(1),
+        lambda: vesta.quasirandom.SobolEngine("a"),
+        lambda: vesta.nn.utils.rnn.PackedSequence(vesta.ones(2), 1),
+        lambda: vesta.nn.utils.prune.PruningContainer(1),
+        lambda: vesta.nn.utils.parametrize.ParametrizationList(1, vesta.ones(2)),
+        lambda: vesta.nn.utils.parametrize.ParametrizationList([None], vesta.ones(2)),
+        lambda: vesta.sparse_coo_tensor([[0]], [1.0], 1.5),
+        *(
+            lambda name=name: getattr(vesta.autograd.functional, name)(1, vesta.ones(2))
+            for name in "vjp jvp jacobian hessian vhp hvp".split()
+        ),
+        *(
+            lambda name=name, args=args: getattr(vesta.distributions, name)(*args)
+            for name, args in {
+                "MultivariateNormal": (1,),
+                "Dirichlet": (1,),
+                "LKJCholesky": ("a",),
+                "Chi2": ("a",),
+                "Categorical": (1,),
+                "Wishart": ("a", vesta.eye(2)),
+                "LowRankMultivariateNormal": (1, 2, 3),
+                "OneHotCategorical": (1,),
+                "RelaxedOneHotCategorical": (1.0, 2),
+                "Multinomial": (1, 2),
+                "Independent": (1, 1),
+                "IndependentTransform": (1, 1),
+                "TransformedDistribution": (1, []),
+            }.items()
+        ),  # fmt: skip
         *(
             lambda name=name: getattr(vesta.Tensor, name)(vesta.nn.Linear(3, 2))
             for name in "new untyped_storage storage typed_storage __reversed__ dim_order rename stft lstsq".split()
