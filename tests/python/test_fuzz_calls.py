@@ -103,6 +103,11 @@ def test_the_older_lstsq_wants_a_matrix() -> None:
         vesta.lstsq(vesta.ones(3), vesta.ones(3))
 
 
+def test_a_loss_of_linear_logits_wants_a_weight_of_two_dimensions() -> None:
+    with pytest.raises(RuntimeError, match="linear_cross_entropy: expected a weight"):
+        vesta.nn.functional.linear_cross_entropy(vesta.ones(4, 3), vesta.ones(3), vesta.zeros(4).long())
+
+
 @pytest.mark.parametrize("name", ["CatTransform", "StackTransform", "ComposeTransform"])
 def test_transforms_are_made_of_transforms(name: str) -> None:
     for wrong in (1, [1]):
