@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -153,7 +152,6 @@ def raises(call):
     assert done.returncode == 0, f"status {done.returncode}: {done.stderr[-2000:]}"
 
 
-@pytest.mark.skipif("VESTA_SANITIZE" in os.environ, reason="a sanitizer takes more addresses than the limit")
 def test_what_no_memory_holds_is_refused_at_once() -> None:
     """Tables of where elements come from were made first: for minutes, or until the process was killed."""
     limited(

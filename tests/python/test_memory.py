@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -241,7 +242,8 @@ def test_a_long_loop_does_not_grow() -> None:
     for _ in range(500):
         step()
     assert vesta._C._live_tensors() == tensors
-    assert resident() - memory < 4 << 20
+    if "VESTA_SANITIZE" not in os.environ:  # a sanitizer keeps what was freed, up to 256 MiB
+        assert resident() - memory < 4 << 20
 
 
 def test_memory_comes_back() -> None:
