@@ -35,6 +35,7 @@
 #include <vesta/autograd/reduce_to.h>
 #include <vesta/autograd/saved.h>
 #include <vesta/core/backend.h>
+#include <vesta/core/base/warning.h>
 #include <vesta/core/dispatch/profiler.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
@@ -565,12 +566,24 @@ Tensor root_gradient(const Tensor& root, const Tensor& given, size_t i) {
   return one;
 }
 
+/// Warns, once: what a recorded run leaves in x.grad has a graph that leads back to x, a cycle that nobody collects.
+void warn_of_cycle() {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  warn(
+      "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+      "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+      "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+      "the cycle and avoid the leak.");
+}
+
 }  // namespace
 
 std::vector<Tensor> run_backward(TensorList roots, TensorList grads, const BackwardOptions& options,
                                  TensorList inputs) {
   VESTA_CHECK(grads.empty() || grads.size() == roots.size(), runtime, "backward: expected one gradient per tensor (",
               roots.size(), "), got ", grads.size(), ".");
+  if (options.accumulate && options.create_graph) warn_of_cycle();
   RunScope run;
   for (size_t i = 0; i < roots.size(); ++i) {
     VESTA_CHECK(roots[i].defined() && requires_grad(roots[i]), runtime, "element ", i,

@@ -6,6 +6,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/pool.h>
+#include <vesta/core/ops/tap_range.h>
 
 namespace vesta::cpu {
 namespace {
@@ -18,22 +19,21 @@ void pool_plane(const T* x, const Window& w, T* y, int64_t* indices) {
   const T lowest = T(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());  // of a window in the padding
   const auto& n = w.in;
   for (int64_t l = 0; l < w.out[0]; ++l) {
+    const int64_t layer = l * w.stride[0] - w.padding[0];
+    const TapRange layers = taps_inside(layer, w.kernel[0], w.dilation[0], n[0]);
     for (int64_t i = 0; i < w.out[1]; ++i) {
+      const int64_t row = i * w.stride[1] - w.padding[1];
+      const TapRange rows = taps_inside(row, w.kernel[1], w.dilation[1], n[1]);
       for (int64_t j = 0; j < w.out[2]; ++j) {
-        const Spatial corner{l * w.stride[0] - w.padding[0], i * w.stride[1] - w.padding[1],
-                             j * w.stride[2] - w.padding[2]};
+        const int64_t column = j * w.stride[2] - w.padding[2];
+        const TapRange columns = taps_inside(column, w.kernel[2], w.dilation[2], n[2]);
         int64_t best_at = -1;
         C best{};
-        for (int64_t a = 0; a < w.kernel[0]; ++a) {
-          const int64_t z = corner[0] + a * w.dilation[0];
-          if (z < 0 || z >= n[0]) continue;
-          for (int64_t b = 0; b < w.kernel[1]; ++b) {
-            const int64_t r = corner[1] + b * w.dilation[1];
-            if (r < 0 || r >= n[1]) continue;
-            for (int64_t k = 0; k < w.kernel[2]; ++k) {
-              const int64_t c = corner[2] + k * w.dilation[2];
-              if (c < 0 || c >= n[2]) continue;
-              const int64_t at = (z * n[1] + r) * n[2] + c;
+        for (int64_t a = layers.first; a < layers.last; ++a) {
+          for (int64_t b = rows.first; b < rows.last; ++b) {
+            const int64_t line = ((layer + a * w.dilation[0]) * n[1] + row + b * w.dilation[1]) * n[2];
+            for (int64_t k = columns.first; k < columns.last; ++k) {
+              const int64_t at = line + column + k * w.dilation[2];
               const C v = static_cast<C>(x[at]);
               if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = at;
             }

@@ -127,14 +127,28 @@ Tensor cross_composite(const Tensor& input, const Tensor& other, MaybeInt dim) {
   VESTA_CHECK(false, runtime, "cross: no dimension of size 3 in input, got shape ", input.sizes(), ".");
 }
 
+namespace {
+/// Returns x**0 to x**(n - 1) in a new last dimension. Few are an op each, whose second derivatives have no differences
+/// in them, as those of cumprod have.
+Tensor powers_of(const Tensor& x, int64_t n) {
+  if (n <= 1024) {
+    TensorVector powers = {ones_like(x)};
+    while (int64_t(powers.size()) < n) powers.push_back(mul(powers.back(), x));
+    return stack(powers, -1);
+  }
+  const Tensor column = unsqueeze(x, -1);
+  Dims sizes(column.sizes());
+  sizes.back() = n - 1;
+  return cat({ones_like(column), cumprod(expand(column, sizes), -1)}, -1);
+}
+}  // namespace
+
 Tensor linalg_vander_composite(const Tensor& x, MaybeInt N) {
   const Tensor line = x.dim() > 0 ? x : unsqueeze(x, 0);
   const int64_t n = N.value_or(line.size(-1));
   VESTA_CHECK(n > 1, runtime, "linalg.vander: expected N > 1, got ", n, N ? " (N)." : " elements (x).");
   const Tensor values = is_integral(x.dtype()) || x.dtype() == DType::bool_ ? line.to(DType::int64) : line;
-  TensorVector powers = {ones_like(values)};
-  for (int64_t k = 1; k < n; ++k) powers.push_back(mul(powers.back(), values));
-  return stack(powers, -1);
+  return powers_of(values, n);
 }
 
 Tensor vander_composite(const Tensor& x, MaybeInt N, bool increasing) {
@@ -143,10 +157,8 @@ Tensor vander_composite(const Tensor& x, MaybeInt N, bool increasing) {
   VESTA_CHECK(n >= 0, runtime, "vander: N must be non-negative, got ", n, ".");
   const Tensor values = is_integral(x.dtype()) || x.dtype() == DType::bool_ ? x.to(DType::int64) : x;
   if (n == 0) return empty({x.size(0), 0}, values.dtype(), values.device());
-  TensorVector powers = {ones_like(values)};
-  for (int64_t k = 1; k < n; ++k) powers.push_back(mul(powers.back(), values));
-  if (!increasing) std::reverse(powers.begin(), powers.end());
-  return stack(powers, -1);
+  const Tensor powers = powers_of(values, n);
+  return increasing ? powers : flip(powers, -1);
 }
 
 // ---- covariances ----

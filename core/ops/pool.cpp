@@ -79,6 +79,8 @@ Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntL
   if (!integers) check_floating(x, p.op);
   VESTA_CHECK(!divisor || *divisor != 0, runtime, p.op, ": divisor must be not zero.");
   const Window w = pool_window(x.sizes(), kernel_size, stride, padding, 1, ceil_mode, p.op);
+  const Dims result = w.result_sizes(x.size(0), x.size(1));
+  if (!has_elements(result, x)) return p.unbatch(input, without_elements(x, result));
   x = x.to(integers ? DType::float64 : compute_type(dtype));
   Tensor counts = wrapped(double(divisor.value_or(1)));  // of integers, whose quotient is cut off once, at the end
   for (int64_t d = 0; d < p.dims; ++d) {
@@ -87,7 +89,8 @@ Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntL
     Tensor count_along = empty(w.out[at], DType::float64);
     for (int64_t o = 0; o < w.out[at]; ++o) {
       const int64_t start = o * w.stride[at] - w.padding[at];
-      const int64_t end = std::min(start + w.kernel[at], w.in[at] + w.padding[at]);  // of the padded input
+      const int64_t room = w.in[at] + w.padding[at] - start;  // to the end of the padded input
+      const int64_t end = start + std::min(w.kernel[at], room);
       const int64_t first = std::max<int64_t>(start, 0), last = std::min(end, w.in[at]);
       const double count = divisor ? 1 : double(std::max<int64_t>(count_include_pad ? end - start : last - first, 1));
       rows.add_range(first, last, integers ? 1 : 1 / count);
@@ -104,8 +107,11 @@ Tensor avg_pool(const Pooling& p, const Tensor& input, IntList kernel_size, IntL
 /// The windows of an adaptive pooling: [floor(o in / out), ceil((o + 1) in / out)).
 struct AdaptiveWindow {
   int64_t in, out;
-  int64_t start(int64_t o) const { return o * in / out; }
-  int64_t end(int64_t o) const { return ((o + 1) * in + out - 1) / out; }
+  int64_t start(int64_t o) const { return int64_t(Wide(o) * in / out); }
+  int64_t end(int64_t o) const { return int64_t((Wide(o + 1) * in + out - 1) / out); }
+
+ private:
+  using Wide = __int128;  // an expanded input may be longer than any memory
 };
 
 Dims adaptive_sizes(const Pooling& p, const Tensor& x, IntList output_size) {
@@ -120,16 +126,21 @@ Dims adaptive_sizes(const Pooling& p, const Tensor& x, IntList output_size) {
                 ": Expected input to have non-zero size for non-batch dimensions, but input has sizes ", x.sizes(),
                 ".");
   }
+  return sizes;
+}
+
+/// Returns the sizes of the batch of results.
+Dims result_sizes(const Tensor& x, IntSpan sizes) {
   Dims result{x.size(0), x.size(1)};
   for (int64_t n : sizes) result.push_back(n);
-  empty_tensor(result, x.dtype(), x.device());  // raises before tables are made for more than there is memory for
-  return sizes;
+  return result;
 }
 
 Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_size) {
   Tensor x = p.batch(input);
-  const Dims sizes = adaptive_sizes(p, x, output_size);
+  const Dims sizes = adaptive_sizes(p, x, output_size), result = result_sizes(x, sizes);
   check_floating(x, p.op);
+  if (!has_elements(result, x)) return p.unbatch(input, without_elements(x, result));
   if (std::ranges::all_of(sizes, [](int64_t n) { return n == 1; })) {
     Dims spatial;
     for (int64_t d = 2; d < x.dim(); ++d) spatial.push_back(d);
@@ -151,8 +162,11 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
 /// maximum, and the first place of it.
 TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList output_size) {
   Tensor x = p.batch(input);
-  const Dims sizes = adaptive_sizes(p, x, output_size);
+  const Dims sizes = adaptive_sizes(p, x, output_size), result = result_sizes(x, sizes);
   VESTA_CHECK(kReals.has(x.dtype()), not_implemented, p.op, ": expected a real dtype, got ", x.dtype(), ".");
+  if (!has_elements(result, x)) {
+    return p.unbatch(input, {without_elements(x, result), empty(result, DType::int64, x.device())});
+  }
   const Dims planes(x.sizes().subspan(2));
   Dims longest;
   bool even = true;

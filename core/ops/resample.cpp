@@ -79,6 +79,10 @@ Tensor resample(const Tensor& input, int64_t dim, const Rows& rows) {
   return _resample(input, dim, rows.size(), rows.indices(device), rows.weights(dtype, device), back, back_weights);
 }
 
+bool has_elements(IntSpan sizes, const Tensor& x) { return empty_tensor(sizes, x.dtype(), x.device()).numel() > 0; }
+
+Tensor without_elements(const Tensor& x, IntSpan sizes) { return reshape(narrow(x, 0, 0, 0), sizes); }
+
 int64_t check_resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights) {
   constexpr const char* op = "_resample";
   check_floating(input, op);
@@ -150,8 +154,9 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
               ": Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: expected 2 numbers for ",
               "2-d and 3-d inputs, 4 for 3-d and 4-d, 6 for 4-d and 5-d, got ", IntSpan(pad), " and an input ",
               input.sizes(), ".");
-  padded_sizes(input, pad, op);
+  const Dims sizes = padded_sizes(input, pad, op);
   Tensor x = input;
+  const bool elements = has_elements(sizes, input);
   for (int64_t i = 0; i < dims; ++i) {
     const int64_t d = input.dim() - 1 - i, n = input.size(d), before = pad[size_t(2 * i)],
                   after = pad[size_t(2 * i + 1)];
@@ -161,7 +166,7 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
                                    : ": Padding size should be less than the corresponding input dimension, but got: "
                                      "padding (",
                 before, ", ", after, ") at dimension ", d, " of input ", input.sizes(), ".");
-    if (before == 0 && after == 0) continue;
+    if (!elements || (before == 0 && after == 0)) continue;
     Rows rows(n);
     if (mode == "circular") {  // what negative padding cuts off is not seen by the other side
       const int64_t first = std::max<int64_t>(-before, 0), kept = n - first - std::max<int64_t>(-after, 0);
@@ -175,6 +180,7 @@ Tensor pad_composite(const Tensor& input, IntList pad, Text mode, MaybeDouble va
     }
     x = resample(x, d, rows);
   }
+  if (!elements) return without_elements(x, sizes);
   return x.impl() == input.impl() ? clone(x) : x;
 }
 
@@ -295,8 +301,7 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
   VESTA_CHECK(input.size(1) > 0, runtime, op, ": Non-empty data tensor expected but got ", input.sizes(), ".");
   Dims result{input.size(0), input.size(1)};
   for (int64_t n : size) result.push_back(n);
-  empty_tensor(result, input.dtype(),
-               input.device());  // raises before tables are made for more than there is memory for
+  if (!has_elements(result, input)) return without_elements(input, result);
   // 16-bit floats round once, at the end. The last dimension goes first where the image grows: it then is small.
   const bool cast = is_float(input.dtype()) && found->dims != 0;
   Tensor x = cast ? input.to(compute_type(input.dtype())) : input;
@@ -351,12 +356,16 @@ Tensor im2col_composite(const Tensor& input, IntList kernel_size, IntList dilati
   VESTA_CHECK(x.size(1) > 0 && x.size(2) > 0 && x.size(3) > 0, runtime, op,
               ": Expected non-zero dimensions, but got: ", input.sizes(), ".");
   Window w = patch_window(x.sizes().subspan(2), kernel_size, dilation, padding, stride, op);
+  const Dims sizes{x.size(0), checked_mul(x.size(1), plane_of(w.kernel), op), plane_of(w.out)};
+  if (!has_elements(sizes, x)) {
+    return input.dim() == 3 ? squeeze(without_elements(x, sizes), 0) : without_elements(x, sizes);
+  }
   if (!is_float(x.dtype())) {  // what is no weighted sum is moved: padding becomes elements like others
     x = constant_pad_nd(x, {w.padding[2], w.padding[2], w.padding[1], w.padding[1]});
     w.in[1] = x.size(2), w.in[2] = x.size(3), w.padding = {};
   }
   const Tensor patches = resample(reshape(x, {x.size(0), x.size(1), plane_of(w.in)}), 2, patch_rows(w));
-  const Tensor r = reshape(patches, {x.size(0), x.size(1) * plane_of(w.kernel), plane_of(w.out)});
+  const Tensor r = reshape(patches, sizes);
   return input.dim() == 3 ? squeeze(r, 0) : r;
 }
 
@@ -379,8 +388,12 @@ Tensor col2im_composite(const Tensor& input, IntList output_size, IntList kernel
               ", expected size of input's dimension 2 to match the calculated number of sliding ", "blocks ", places,
               ", but got ", x.size(2), ".");
   const int64_t channels = x.size(1) / taps;
+  const Dims sizes{x.size(0), channels, size[1], size[2]};
+  if (!has_elements(sizes, x)) {
+    return input.dim() == 2 ? squeeze(without_elements(x, sizes), 0) : without_elements(x, sizes);
+  }
   const Tensor planes = resample(reshape(x, {x.size(0), channels, taps * places}), 2, patch_rows(w).transposed());
-  const Tensor r = reshape(planes, {x.size(0), channels, size[1], size[2]});
+  const Tensor r = reshape(planes, sizes);
   return input.dim() == 2 ? squeeze(r, 0) : r;
 }
 

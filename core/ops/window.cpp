@@ -37,6 +37,9 @@ void set_sizes(Spatial& to, IntSpan batch) {
   for (int64_t d = 0; d < dims; ++d) to[place_of(d, dims)] = batch[size_t(d + 2)];
 }
 
+/// Raises if the elements of a plane are more than int64 counts: afterwards plane_of() needs no check.
+void check_plane(const Spatial& s, const char* op) { checked_mul(checked_mul(s[0], s[1], op), s[2], op); }
+
 /// Returns the spatial numbers of `s`, for messages.
 Dims shown(const Spatial& s, int64_t dims) {
   Dims r;
@@ -74,6 +77,7 @@ Window conv_window(IntSpan input, IntSpan weight, IntList stride, IntList paddin
                 " (Kernel size can't be greater than actual input size).");
     w.out[d] = (padded - reach) / w.stride[d] + 1;
   }
+  for (const Spatial& s : {w.kernel, w.in, w.out}) check_plane(s, op);
   return w;
 }
 
@@ -92,15 +96,17 @@ Window pool_window(IntSpan input, IntList kernel, IntList stride, IntList paddin
                 ": pad should be at most half of effective kernel size, but got pad=", w.padding[d],
                 ", kernel_size=", w.kernel[d], ".");
     const int64_t reach = checked_add(checked_mul(w.dilation[d], w.kernel[d] - 1, op), 1, op);
-    const int64_t room = w.in[d] + 2 * w.padding[d] - reach;
+    const int64_t room = checked_add(w.in[d], 2 * w.padding[d], op) - reach;
     VESTA_CHECK(w.in[d] > 0 && room >= (ceil_mode ? 1 - w.stride[d] : 0), runtime, op,
                 ": Output size is too small: input ", input, ", kernel_size ", IntSpan(shown(w.kernel, dims)), ".");
-    w.out[d] = (room + (ceil_mode ? w.stride[d] - 1 : 0)) / w.stride[d] + 1;
+    w.out[d] = room / w.stride[d] + 1;
+    if (ceil_mode && room > 0 && room % w.stride[d] > 0) ++w.out[d];  // without a sum that may be too large
     // A window that starts in the padding behind the input has no element.
-    if (ceil_mode && (w.out[d] - 1) * w.stride[d] >= w.in[d] + w.padding[d]) --w.out[d];
+    if (ceil_mode && w.out[d] - 1 > (w.in[d] + w.padding[d] - 1) / w.stride[d]) --w.out[d];
     VESTA_CHECK(w.out[d] > 0, runtime, op, ": Output size is too small: input ", input, ", kernel_size ",
                 IntSpan(shown(w.kernel, dims)), ".");
   }
+  for (const Spatial& s : {w.in, w.out}) check_plane(s, op);
   return w;
 }
 

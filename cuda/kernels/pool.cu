@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include <vesta/core/ops/tap_range.h>
 #include <vesta/cuda/kernels/types.cuh>
 
 namespace vesta::cuda {
@@ -27,19 +28,18 @@ VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
                   row = (place - layer * area) / l.out[2];
     const int64_t corner[3] = {layer * l.stride[0] - l.padding[0], row * l.stride[1] - l.padding[1],
                                place % l.out[2] * l.stride[2] - l.padding[2]};
+    const TapRange layers = taps_inside(corner[0], l.kernel[0], l.dilation[0], l.in[0]),
+                   rows = taps_inside(corner[1], l.kernel[1], l.dilation[1], l.in[1]),
+                   columns = taps_inside(corner[2], l.kernel[2], l.dilation[2], l.in[2]);
     const T* x = static_cast<const T*>(l.input) + plane * in;
     int64_t best_at = -1;
     C best{};
-    for (int64_t a = 0; a < l.kernel[0]; ++a) {
-      const int64_t z = corner[0] + a * l.dilation[0];
-      if (z < 0 || z >= l.in[0]) continue;
-      for (int64_t b = 0; b < l.kernel[1]; ++b) {
-        const int64_t r = corner[1] + b * l.dilation[1];
-        if (r < 0 || r >= l.in[1]) continue;
-        for (int64_t k = 0; k < l.kernel[2]; ++k) {
-          const int64_t c = corner[2] + k * l.dilation[2];
-          if (c < 0 || c >= l.in[2]) continue;
-          const int64_t at = (z * l.in[1] + r) * l.in[2] + c;
+    for (int64_t a = layers.first; a < layers.last; ++a) {
+      for (int64_t b = rows.first; b < rows.last; ++b) {
+        const int64_t z = corner[0] + a * l.dilation[0], r = corner[1] + b * l.dilation[1];
+        const int64_t line = (z * l.in[1] + r) * l.in[2] + corner[2];
+        for (int64_t k = columns.first; k < columns.last; ++k) {
+          const int64_t at = line + k * l.dilation[2];
           const C v = convert<C>(x[at]);
           if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = at;
         }

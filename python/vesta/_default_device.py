@@ -136,6 +136,8 @@ def leave(self: Any, *error: Any) -> None:
 
 def decorate(self: Any, fn: Any) -> Any:
     """Decorates a function so that it runs with the device as the default one."""
+    if not callable(fn):
+        raise TypeError(f"device: expected a function to decorate, got {type(fn).__name__}.")
 
     @functools.wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:

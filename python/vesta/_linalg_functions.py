@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from . import _C
-from ._arguments import checked
+from ._arguments import checked, expect
 from ._C import Tensor, _linalg, _ops
 
 #: What ``lstsq`` returns.
@@ -189,6 +190,7 @@ def matrix_norm(
         tensor(7.)
     """
     _expect_matrices("matrix_norm", A)
+    expect("linalg.matrix_norm", "ord", ord, (str, Real), "a number, 'fro' or 'nuc'")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple of ints. Got {dim}.")
     first, second = (d + A.dim() if d < 0 else d for d in dim)
@@ -242,6 +244,7 @@ def norm(
                 "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " f"{A.dim()}D."
             )
         dim = (0,) if A.dim() == 1 else (0, 1)
+    expect("linalg.norm", "dim", dim, (int, tuple, list), "an integer or a tuple of them")
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dim) == 2:
         return matrix_norm(A, ord, dim, keepdim, dtype=dtype, out=out)

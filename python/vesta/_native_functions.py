@@ -345,6 +345,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
         matrices = tuple(matrices[0])
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for i, matrix in enumerate(matrices):
+        expect("chain_matmul", f"matrices[{i}]", matrix, Tensor, "Tensor")
     if len(matrices) == 1:
         return matrices[0].clone()
     return vesta.linalg.multi_dot(matrices, out=out)
@@ -381,8 +383,9 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: 
 
 
 def _copying(name: str, view: Callable[..., Any], example: str) -> Callable[..., Any]:
-    def copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        shown = view(*args, **kwargs)
+    def copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        expect(name, "input", input, Tensor, "Tensor")
+        shown = view(input, *args, **kwargs)
         if isinstance(shown, Tensor):
             return shown.clone(memory_format=_C.contiguous_format) if out is None else _written(name, out, shown)
         if out is None:

@@ -86,6 +86,10 @@ def lstsq(input: Tensor, A: Tensor) -> lstsq_result:
     Rows n to m hold what is left over: the sum of a column's squares there is its squared error.
     """
     _replaced("lstsq", "vesta.linalg.lstsq")
+    if A.dim() != 2 or input.dim() not in (1, 2):
+        raise RuntimeError(
+            f"lstsq: expected a matrix A and a vector or matrix input, got {tuple(A.shape)} and {tuple(input.shape)}."
+        )
     m, n = A.shape
     right = input if input.dim() == 2 else input.unsqueeze(-1)
     if m < n:

@@ -219,8 +219,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"combinations: expected a non-negative number, got {r} (r).")
     if r == 0:
         return input.new_empty(0)
+    count = input.numel()
+    rows = math.comb(count + r - 1 if with_replacement and count else count, r)
+    if rows * r >= 1 << 60:
+        raise ValueError(f"combinations: {rows} rows of {r} elements are too many.")
+    input.new_empty((rows, r))  # raises before the list of places is made for more than there is memory for
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = list(choose(range(input.numel()), r))
+    places = list(choose(range(count), r))
     index = _C.tensor(places, dtype=_C.int64, device=input.device).reshape(len(places), r)
     return input[index]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _C
+from ._arguments import checked
 from ._C import Tensor
 
 #: Kinds of tensors that there are not: attributes that are False.
@@ -205,7 +206,7 @@ def histogram(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def _slots() -> Iterator[tuple[str, Any]]:
-    for method in (
+    for method in (  # a method may be called as a function, with anything as its tensor: Tensor.new(1)
         new,
         untyped_storage,
         storage,
@@ -218,13 +219,13 @@ def _slots() -> Iterator[tuple[str, Any]]:
         histogram,
         rename,
     ):
-        yield method.__name__, method
+        yield method.__name__, checked(method)
     yield "names", property(names)
     for name in ("cholesky", "qr", "symeig", "solve", "lstsq", "eig", "lu", "matrix_rank"):
         yield name, _older(name)
     yield "__rdiv__", Tensor.__rtruediv__
-    yield "typed_storage", storage
-    yield "_typed_storage", storage
+    yield "typed_storage", checked(storage)
+    yield "_typed_storage", checked(storage)
     for name in ("is_conj", "is_neg", "is_distributed"):
         yield name, _no
     for name in _NO_KIND:

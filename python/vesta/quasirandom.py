@@ -14,6 +14,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 
 __all__ = ["SobolEngine"]
 
@@ -73,6 +74,7 @@ class SobolEngine:
     MAXBIT = 30
     MAXDIM = 1111
 
+    @checked
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
         if not 1 <= dimension <= self.MAXDIM:
             raise ValueError(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]")

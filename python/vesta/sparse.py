@@ -9,10 +9,11 @@ gradients work; what does not, raises and says so. The gradient of ``nn.Embeddin
 from __future__ import annotations
 
 import functools
+from numbers import Integral
 from typing import Any
 
 from . import _C
-from ._arguments import checked
+from ._arguments import checked, expect
 from ._C import Tensor, _private
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sparse_coo_tensor", "spmm", "sum"]
@@ -87,6 +88,9 @@ def sparse_coo_tensor(
         found = where.max(1).values + 1 if where.size(1) else where.new_zeros((where.size(0),))
         shape = (*found.tolist(), *made.shape[1:])
     else:
+        expect("sparse_coo_tensor", "size", size, (tuple, list), "sizes")
+        for n in size:
+            expect("sparse_coo_tensor", "size", n, Integral, "sizes")
         shape = tuple(int(n) for n in size)
     _check_range(where, shape)
     result = _private._sparse_coo(where, made, shape, bool(is_coalesced))
@@ -178,7 +182,7 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | list[int] | None = None, dty
     """
     if dim is None:
         return input.sum(dtype=dtype)
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = (int(dim),) if isinstance(dim, Integral) else tuple(dim)
     made = _private._sparse_sum(input, dims) if input.is_sparse else input.sum(dims)
     return made if dtype is None else made.to(dtype)
 

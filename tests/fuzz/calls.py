@@ -26,7 +26,9 @@ from .complaints import Hostile
 MODULES = (
     "vesta", "vesta.nn", "vesta.nn.functional", "vesta.nn.init", "vesta.nn.utils", "vesta.optim",
     "vesta.optim.lr_scheduler", "vesta.autograd", "vesta.autograd.graph", "vesta.linalg", "vesta.fft", "vesta.amp",
-    "vesta.utils.data", "vesta.storage", "vesta.futures",
+    "vesta.utils.data", "vesta.storage", "vesta.futures", "vesta.signal.windows", "vesta.special", "vesta.sparse",
+    "vesta.nn.utils.rnn", "vesta.nn.utils.parametrize", "vesta.nn.utils.prune", "vesta.utils.checkpoint",
+    "vesta.utils.dlpack", "vesta.quasirandom", "vesta.autograd.functional", "vesta.distributions",
 )  # fmt: skip
 #: What changes the process, starts others, waits for somebody, or leaves its mark on what comes after.
 LEFT_OUT = frozenset(

@@ -34,7 +34,12 @@ BATCH = 250
 
 
 #: Calls that run a method of an argument, and what that says.
-PASSED_ON = {"Subset": "list index out of range", "Tensor.__array__": "object of type 'int' has no len"}
+PASSED_ON = {
+    "Subset": "list index out of range",
+    "Tensor.__array__": "object of type 'int' has no len",
+    **dict.fromkeys((f"Size.__{name}__" for name in "lt le gt ge".split()), "not supported between instances of"),
+    "utils.checkpoint.checkpoint": "object cannot be interpreted as an integer",  # checkpoint(int, x, range(3))
+}
 
 
 class Worker:

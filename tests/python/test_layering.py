@@ -128,7 +128,7 @@ def forbidden(path, style, name):
         return None if target_row in ALLOWED[row] else f"{row} may not include {target_row}"
     if style == '"':
         folders = [path.parent]
-        if str(path.parent) in ("python/bindings/ops", "cuda/python"):
+        if str(path.parent) in ("python/bindings/ops", "python/bindings/examples", "cuda/python"):
             folders.append(Path("python/bindings"))
         beside = any((ROOT / folder / name).is_file() for folder in folders) and "/" not in name
         ours = row == "cuda/python" or row.split("/")[0] in ("python", "tests", "benchmarks")

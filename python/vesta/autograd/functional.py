@@ -11,6 +11,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -83,6 +84,7 @@ def _finish(parts: tuple[Tensor, ...], single: bool, create_graph: bool) -> Any:
     return made[0] if single else made
 
 
+@checked
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -113,6 +115,7 @@ def vjp(
     return _finish(outputs, not isinstance(result, (tuple, list)), create_graph), _finish(found, single, create_graph)
 
 
+@checked
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -140,6 +143,7 @@ def jvp(
     return _finish(outputs, single, create_graph), _finish(found, single, create_graph)
 
 
+@checked
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -196,6 +200,7 @@ def _scalar(func: Callable[..., Any], op: str) -> Callable[..., Tensor]:
     return checked
 
 
+@checked
 def hessian(
     func: Callable[..., Any],
     inputs: Any,
@@ -225,6 +230,7 @@ def hessian(
     return jacobian(gradient, inputs, create_graph=create_graph, strict=False)
 
 
+@checked
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Tensor, Any]:
@@ -255,6 +261,7 @@ def _second(
     return _finish((out,), True, create_graph), _finish(found, not isinstance(inputs, (tuple, list)), create_graph)
 
 
+@checked
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Tensor, Any]:

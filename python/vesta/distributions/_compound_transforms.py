@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 
 from . import constraints
 from .constraints import _expect
@@ -28,7 +30,11 @@ class ComposeTransform(Transform):
         tensor(0.)
     """
 
+    @checked
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
+        _expect(f"parts must be a list of Transforms, got {type(parts).__name__}", isinstance(parts, Iterable))
+        parts = list(parts)
+        _expect("All parts must be Transform instances", all(isinstance(part, Transform) for part in parts))
         super().__init__(cache_size=cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else parts
 
@@ -130,6 +136,7 @@ class IndependentTransform(Transform):
 
     _arguments = ("base_transform", "reinterpreted_batch_ndims")
 
+    @checked
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
@@ -178,6 +185,7 @@ class _SideBySide(Transform):
     transforms: list[Transform]
 
     def __init__(self, tseq: Any, dim: int, cache_size: int) -> None:
+        _expect(f"tseq must be a list of Transforms, got {type(tseq).__name__}", isinstance(tseq, Iterable))
         _expect("All elements of tseq must be Transform instances", all(isinstance(t, Transform) for t in tseq))
         super().__init__(cache_size=cache_size)
         self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq)
@@ -229,6 +237,7 @@ class CatTransform(_SideBySide):
 
     def __init__(self, tseq: Any, dim: int = 0, lengths: Any = None, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
+        _expect(f"lengths must be a list, got {type(lengths).__name__}", isinstance(lengths, (Iterable, type(None))))
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         _expect(
             f"lengths ({len(self.lengths)}) must match transforms ({len(self.transforms)})",

@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Size, Tensor
+from vesta._arguments import expect
 
 from . import _sampling, constraints
 from ._probs_or_logits import ProbsOrLogits, one_of
@@ -44,6 +45,7 @@ class Categorical(ProbsOrLogits, Distribution):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         given = one_of(probs, logits)
         weights = logits if probs is None else probs
+        expect("Categorical", given, weights, Tensor, "Tensor")
         if weights.dim() < 1:
             raise ValueError(f"`{given}` parameter must be at least one-dimensional.")
         if probs is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from vesta import Tensor
+from vesta._arguments import expect
 
 from . import constraints
 from .gamma import Gamma
@@ -31,6 +33,7 @@ class Chi2(Gamma):
     _parameters = Gamma._parameters
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+        expect("Chi2", "df", df, (Real, Tensor), "a number or a Tensor")
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property

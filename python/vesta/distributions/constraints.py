@@ -16,7 +16,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import vesta
@@ -432,8 +432,10 @@ class _Cat(Constraint):
     """One constraint for each piece of the values along ``dim``; the pieces have the given ``lengths``."""
 
     def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None) -> None:
+        _expect(f"cseq must be a list of Constraints, got {type(cseq).__name__}", isinstance(cseq, Iterable))
         _expect("All elements of cseq must be Constraint instances", all(isinstance(c, Constraint) for c in cseq))
         self.cseq, self.dim = list(cseq), dim
+        _expect(f"lengths must be a list, got {type(lengths).__name__}", isinstance(lengths, (Iterable, type(None))))
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         _expect(
             f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})", len(self.lengths) == len(self.cseq)
@@ -457,6 +459,7 @@ class _Stack(Constraint):
     """One constraint for each slice of the values along ``dim``."""
 
     def __init__(self, cseq: Any, dim: int = 0) -> None:
+        _expect(f"cseq must be a list of Constraints, got {type(cseq).__name__}", isinstance(cseq, Iterable))
         _expect("All elements of cseq must be Constraint instances", all(isinstance(c, Constraint) for c in cseq))
         self.cseq, self.dim = list(cseq), dim
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 
 from . import _sampling, constraints
 from ._special import digamma, lgamma, one_hot, xlogy
@@ -42,6 +43,7 @@ class Dirichlet(ExponentialFamily):
     has_rsample = True
     _parameters = {"concentration": 1}
 
+    @checked
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")

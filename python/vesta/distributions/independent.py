@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import Size, Tensor
+from vesta._arguments import checked
 
 from . import constraints
 from .distribution import Distribution
@@ -36,6 +37,7 @@ class Independent(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     _parameters = {"reinterpreted_batch_ndims": None}
 
+    @checked
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:

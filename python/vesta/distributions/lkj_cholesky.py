@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Size, Tensor
+from vesta._arguments import checked
 
 from . import constraints
 from ._special import lgamma, mvlgamma
@@ -45,6 +46,7 @@ class LKJCholesky(Distribution):
     support = constraints.corr_cholesky
     _parameters = {"dim": None, "concentration": 0, "_beta": 1}
 
+    @checked
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")

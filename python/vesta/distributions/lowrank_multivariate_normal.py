@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 
 from . import _linalg, constraints
 from .distribution import Distribution
@@ -55,6 +56,7 @@ class LowRankMultivariateNormal(Distribution):
         **dict.fromkeys(("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"), None),
     }
 
+    @checked
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")

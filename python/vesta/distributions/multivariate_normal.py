@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked
 
 from . import _linalg, constraints
 from .distribution import Distribution
@@ -66,6 +67,7 @@ class MultivariateNormal(Distribution):
     has_rsample = True
     _parameters = {"loc": 1, **dict.fromkeys(_NAMES, 2), "_unbroadcasted_scale_tril": None}
 
+    @checked
     def __init__(
         self,
         loc: Tensor,

@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Size, Tensor
+from vesta._arguments import checked
 
 from . import constraints
 from .distribution import Distribution
@@ -39,6 +40,7 @@ class TransformedDistribution(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     _parameters: dict[str, int | None] = {}
 
+    @checked
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(self.transforms, list):

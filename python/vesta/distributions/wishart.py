@@ -8,6 +8,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import checked, expect
 
 from . import _linalg, constraints
 from ._special import digamma, mvlgamma
@@ -56,6 +57,7 @@ class Wishart(ExponentialFamily):
         "_dist_chi2": 1,
     }
 
+    @checked
     def __init__(
         self,
         df: Any,
@@ -73,6 +75,7 @@ class Wishart(ExponentialFamily):
         n = matrix.shape[-1]
         if isinstance(df, _NUMBERS):
             df = vesta.tensor(float(df), dtype=matrix.dtype, device=matrix.device)
+        expect("Wishart", "df", df, Tensor, "a number or a Tensor")
         batch_shape = vesta.broadcast_shapes(matrix.shape[:-2], df.shape)
         self.df = df.expand(batch_shape)
         if bool((self.df <= n - 1).any()):

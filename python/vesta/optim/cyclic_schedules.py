@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
-from vesta._arguments import checked
+from vesta import Tensor
+from vesta._arguments import checked, expect
 from vesta.optim.optimizer import Optimizer
 from vesta.optim.schedule import LRScheduler, _for_each_group, _set, _set_momentum
 
@@ -98,7 +100,9 @@ class CyclicLR(LRScheduler):
     def scale_fn(self, x: float) -> float:
         """Returns the factor of the height in a cycle, or at a step."""
         if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
+            factor = self._scale_fn_custom(x)
+            expect("CyclicLR", "scale_fn", factor, (Real, Tensor), "a function that returns a number")
+            return factor
         return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma**x}[self.mode]
 
     def get_lr(self) -> list[float]:

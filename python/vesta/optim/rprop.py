@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import expect
 from vesta.optim.optimizer import number
 from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
 
@@ -55,6 +56,7 @@ class Rprop(RuleOptimizer):
         differentiable: bool = False,
     ) -> None:
         for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
+            expect("Rprop", name, pair, (tuple, list), "two numbers")
             if len(pair) != 2 or not all(isinstance(value, Real) for value in pair):
                 raise TypeError(f"Rprop: expected two numbers, got {pair!r} ({name}).")
         if not 0.0 < etas[0] < 1.0 < etas[1]:

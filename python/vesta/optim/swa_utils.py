@@ -195,13 +195,19 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     for module in momenta:
         module.reset_running_stats()
         module.momentum = None  # a plain average over all batches
-    with vesta.no_grad():
-        for batch in loader:
-            batch = batch[0] if isinstance(batch, (list, tuple)) else batch
-            model(batch if device is None else batch.to(device))
-    for module, momentum in momenta.items():
-        module.momentum = momentum
-    model.train(was_training)
+    try:
+        with vesta.no_grad():
+            for batch in loader:
+                batch = batch[0] if isinstance(batch, (list, tuple)) and batch else batch
+                if device is not None:
+                    if not hasattr(batch, "to"):
+                        raise TypeError(f"update_bn: expected batches of tensors, got {type(batch).__name__} (loader).")
+                    batch = batch.to(device)
+                model(batch)
+    finally:
+        for module, momentum in momenta.items():
+            module.momentum = momentum
+        model.train(was_training)
 
 
 class SWALR(LRScheduler):

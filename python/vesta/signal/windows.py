@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import expect
 
 __all__ = [
     "bartlett",
@@ -69,6 +71,8 @@ def general_cosine(
     """
     if not isinstance(a, (list, tuple)):
         raise TypeError("Coefficients must be a list/tuple")
+    for value in a:
+        expect("general_cosine", "a", value, (Real, Tensor), "numbers")
     if not a:
         raise ValueError("Coefficients cannot be empty")
     n, period = _points("general_cosine", M, sym, dtype, layout, device)
@@ -96,6 +100,7 @@ def general_hamming(
         >>> vesta.signal.windows.general_hamming(3, alpha=0.6)
         tensor([0.2000, 1.0000, 0.2000])
     """
+    expect("general_hamming", "alpha", alpha, (Real, Tensor), "a number")
     return general_cosine(
         M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
@@ -249,6 +254,8 @@ def exponential(
         >>> vesta.signal.windows.exponential(3)
         tensor([0.3679, 1.0000, 0.3679])
     """
+    expect("exponential", "tau", tau, (Real, Tensor), "a number")
+    expect("exponential", "center", center, (Real, Tensor, type(None)), "a number or None")
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -276,6 +283,7 @@ def gaussian(
         >>> vesta.signal.windows.gaussian(3)
         tensor([0.6065, 1.0000, 0.6065])
     """
+    expect("gaussian", "std", std, (Real, Tensor), "a number")
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     n, period = _points("gaussian", M, sym, dtype, layout, device)
@@ -300,6 +308,7 @@ def kaiser(
         >>> vesta.signal.windows.kaiser(3, beta=2.0)
         tensor([0.4387, 1.0000, 0.4387])
     """
+    expect("kaiser", "beta", beta, (Real, Tensor), "a number")
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     n, period = _points("kaiser", M, sym, dtype, layout, device)

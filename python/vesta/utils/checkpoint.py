@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import vesta
 from vesta import _C, Tensor
+from vesta._arguments import expect
 
 __all__ = [
     "CheckpointError",
@@ -74,6 +75,8 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 
 def set_device_states(devices: list[int], states: list[Tensor], *, device_type: str | None = None) -> None:
     """Makes the generators of CUDA devices continue from states of ``get_device_states``."""
+    for name, value in (("devices", devices), ("states", states)):
+        expect("set_device_states", name, value, (list, tuple), "a list")
     for device, state in zip(devices, states):
         vesta.cuda.set_rng_state(state, device)
 
@@ -87,6 +90,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def check_backward_validity(inputs: Any) -> None:
     """Warns if no input requires grad: the reentrant kind then gives no gradients."""
+    expect("check_backward_validity", "inputs", inputs, Iterable, "inputs")
     if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
@@ -249,6 +253,8 @@ def checkpoint(
         >>> layer.bias.grad
         tensor([1., 1.])
     """
+    expect("checkpoint", "function", function, Callable, "a function")
+    expect("checkpoint", "context_fn", context_fn, Callable, "a function")
     if use_reentrant is None:
         warnings.warn(
             "vesta.utils.checkpoint: the use_reentrant parameter should be passed explicitly. The default is "
@@ -265,7 +271,10 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: expected 'default' or 'none', got {determinism_check!r} (determinism_check).")
-    forward_context, again_context = context_fn()
+    contexts = context_fn()
+    if not isinstance(contexts, (tuple, list)) or len(contexts) != 2:
+        raise TypeError(f"checkpoint: expected a function that returns two contexts, got {contexts!r} (context_fn).")
+    forward_context, again_context = contexts
     surroundings = _Surroundings(preserve, [*args, *kwargs.values()])
 
     def run() -> Any:
@@ -298,6 +307,10 @@ def checkpoint_sequential(
         >>> vesta.utils.checkpoint.checkpoint_sequential(model, 2, x, use_reentrant=False).shape
         vesta.Size([1, 1])
     """
+    expect("checkpoint_sequential", "functions", functions, Iterable, "layers")
+    expect("checkpoint_sequential", "segments", segments, int, "int")
+    if segments < 1:
+        raise ValueError(f"checkpoint_sequential: expected at least one part, got {segments} (segments).")
     if use_reentrant is None:
         warnings.warn(
             "vesta.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly.",
@@ -308,6 +321,8 @@ def checkpoint_sequential(
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     layers = list(functions.children()) if isinstance(functions, vesta.nn.Sequential) else list(functions)
+    for layer in layers:
+        expect("checkpoint_sequential", "functions", layer, Callable, "functions of one argument")
 
     def part(start: int, end: int) -> Callable[[Any], Any]:
         def forward(x: Any) -> Any:

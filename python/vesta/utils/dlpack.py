@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import Tensor, from_dlpack
+from vesta._arguments import expect
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -20,4 +21,5 @@ def to_dlpack(tensor: Tensor) -> Any:
         >>> y.data_ptr() == x.data_ptr()
         True
     """
+    expect("to_dlpack", "tensor", tensor, Tensor, "Tensor")
     return tensor.__dlpack__()

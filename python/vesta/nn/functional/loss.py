@@ -140,6 +140,11 @@ def linear_cross_entropy(
         >>> vesta.nn.functional.linear_cross_entropy(vesta.ones(2, 3), vesta.zeros(4, 3), vesta.tensor([1, 3]))
         tensor(1.3863)
     """
+    if linear_weight.dim() < 2:
+        raise RuntimeError(
+            "linear_cross_entropy: expected a weight [classes, ..., features], got "
+            f"{list(linear_weight.shape)} (linear_weight)."
+        )
     classes, *more, features = linear_weight.shape
     if more and input.dim() != 2:
         raise ValueError(

@@ -551,6 +551,7 @@ def _unpooled_size(op: str, output_size: Sequence[int], default: list[int], stri
             f"'{len(sizes)}'"
         )
     for i, (size, least, step) in enumerate(zip(sizes, default, strides)):
+        expect(op, "output_size", size, int, "a list of integers")
         if not least - step < size < least + step:
             raise ValueError(
                 f"invalid output_size {sizes!r} (dim {i} must be between {least - step} and {least + step})"

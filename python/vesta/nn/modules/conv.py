@@ -224,6 +224,7 @@ class _ConvTransposeNd(_ConvNd):
             )
         result = []
         for i, size in enumerate(wanted):
+            expect(op, "output_size", size, int, "a list of integers")
             least = (
                 (input.size(i + lead) - 1) * self.stride[i]
                 - 2 * self.padding[i]

@@ -40,6 +40,7 @@ def _get_seq_len(src: Tensor, batch_first: bool) -> int:
 
 def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
     """Returns whether a mask is the causal one of ``size``; ``is_causal`` wins if it is given."""
+    expect("Transformer", "mask", mask, (Tensor, type(None)), "Tensor or None")
     if is_causal is not None or mask is None:
         return is_causal is True
     sz = size if size is not None else mask.size(-2)

@@ -40,9 +40,10 @@ class Upsample(FunctionLayer):
         recompute_scale_factor: bool | None = None,
     ) -> None:
         self.name = type(self).__name__
-        for factor in scale_factor if isinstance(scale_factor, (tuple, list)) else [scale_factor]:
-            expect(self.name, "scale_factor", factor, (int, float, type(None)), "a number, or one for each dimension")
-        if isinstance(scale_factor, (tuple, list)):
+        several = isinstance(scale_factor, (tuple, list))
+        for factor in scale_factor if several else [0 if scale_factor is None else scale_factor]:
+            expect(self.name, "scale_factor", factor, (int, float), "a number, or one for each dimension")
+        if several:
             self.scale_factor: Any = tuple(float(factor) for factor in scale_factor)
         else:
             self.scale_factor = float(scale_factor) if scale_factor else None

@@ -90,6 +90,10 @@ class ParametrizationList(ModuleList):
     original: Tensor
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
+        expect("ParametrizationList", "modules", modules, (Sequence, ModuleList), "a sequence of modules")
+        expect("ParametrizationList", "original", original, Tensor, "Tensor")
+        for module in modules:
+            expect("ParametrizationList", "modules", module, Module, "a sequence of modules")
         if len(modules) == 0:
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)

@@ -161,7 +161,7 @@ class PruningContainer(BasePruningMethod):
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
         if not isinstance(args, Iterable) or len(args) == 1 and not isinstance(args[0], Iterable):
-            self._tensor_name = args[0]._tensor_name
+            expect("PruningContainer", "args", args[0], BasePruningMethod, "a pruning method")
             self.add_pruning_method(args[0])
         else:
             for method in args[0] if len(args) == 1 else args:

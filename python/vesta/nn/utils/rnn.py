@@ -60,6 +60,7 @@ class PackedSequence(PackedSequence_):
     ) -> PackedSequence:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
+        expect("PackedSequence", "batch_sizes", batch_sizes, (Tensor, type(None)), "Tensor or None")
         if batch_sizes is not None and batch_sizes.device.type != "cpu":
             raise ValueError(
                 "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
@@ -332,6 +333,11 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     """
     expect("unpad_sequence", "padded_sequences", padded_sequences, Tensor, "Tensor")
     expect("unpad_sequence", "lengths", lengths, Tensor, "Tensor")
+    if lengths.dim() != 1 or padded_sequences.dim() < 2:
+        raise ValueError(
+            "unpad_sequence: expected padded sequences of 2 or more dimensions and a length for each, got "
+            f"{tuple(padded_sequences.shape)} (padded_sequences) and {tuple(lengths.shape)} (lengths)."
+        )
     batch = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [sequence[:length] for sequence, length in zip(batch.unbind(0), lengths.tolist())]
 
