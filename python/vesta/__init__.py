@@ -62,7 +62,7 @@ _LAZY = {
     **dict.fromkeys(("_check_type", "_check_value", "is_warn_always_enabled"), "._process_settings"),
     **dict.fromkeys(("get_default_device", "set_default_device"), "._default_device"),
     "fork_rng": ".random",
-    **dict.fromkeys(("func", "library", "ops"), ""),
+    **dict.fromkeys(("func", "library", "masked", "ops"), ""),
     "vmap": ".func",
     "summary": "._summary",
     "set_printoptions": "._printing",

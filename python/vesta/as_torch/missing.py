@@ -32,7 +32,7 @@ REASONS = {
     "torch.fx": "Vesta does not record programs as graphs",
     "torch.hub": "Vesta downloads nothing; hub.load_state_dict_from_url reads local files and the cache",
     "torch.jit": "Vesta does not compile or record programs; they run as they are written",
-    "torch.masked": "Vesta has no masked tensors; use vesta.where",
+    "torch.masked": "Vesta has no masked tensors; give mask= to the functions of vesta.masked",
     "torch.monitor": "Vesta has no monitor; use a logger",
     "torch.mps": "Vesta computes on the CPU and on CUDA devices",
     "torch.mtia": "Vesta computes on the CPU and on CUDA devices",
