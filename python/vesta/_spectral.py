@@ -22,6 +22,16 @@ __all__ = [
 ]
 
 
+def _older(
+    make: Any, length: int, periodic: bool, dtype: Any, device: Any, requires_grad: bool, **options: Any
+) -> Tensor:
+    """Makes a window, in the 16-bit dtypes too, which those of ``signal.windows`` refuse."""
+    dtype = vesta.get_default_dtype() if dtype is None else dtype
+    narrow = dtype in (vesta.float16, vesta.bfloat16)
+    made = make(length, sym=not periodic, dtype=vesta.float64 if narrow else dtype, device=device, **options)
+    return made.to(dtype).requires_grad_(requires_grad)
+
+
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -40,7 +50,7 @@ def hann_window(
         >>> vesta.hann_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return windows.hann(window_length, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _older(windows.hann, window_length, periodic, dtype, device, requires_grad)
 
 
 def hamming_window(
@@ -63,10 +73,7 @@ def hamming_window(
         >>> vesta.hamming_window(2)
         tensor([0.0800, 1.0000])
     """
-    a = [alpha, beta]
-    return windows.general_cosine(
-        window_length, a=a, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad
-    )
+    return _older(windows.general_cosine, window_length, periodic, dtype, device, requires_grad, a=[alpha, beta])
 
 
 def blackman_window(
@@ -87,7 +94,7 @@ def blackman_window(
         >>> vesta.blackman_window(2).abs().round(decimals=4)
         tensor([0., 1.])
     """
-    return windows.blackman(window_length, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _older(windows.blackman, window_length, periodic, dtype, device, requires_grad)
 
 
 def bartlett_window(
@@ -108,7 +115,7 @@ def bartlett_window(
         >>> vesta.bartlett_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return windows.bartlett(window_length, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _older(windows.bartlett, window_length, periodic, dtype, device, requires_grad)
 
 
 def kaiser_window(
@@ -130,9 +137,7 @@ def kaiser_window(
         >>> vesta.kaiser_window(3, periodic=False, beta=2.0)
         tensor([0.4387, 1.0000, 0.4387])
     """
-    return windows.kaiser(
-        window_length, beta=beta, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad
-    )
+    return _older(windows.kaiser, window_length, periodic, dtype, device, requires_grad, beta=beta)
 
 
 def _lengths(op: str, n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[int, int]:

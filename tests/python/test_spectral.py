@@ -50,8 +50,24 @@ def test_wrong_lengths(wrong: Any) -> None:
     for function in (windows.hann, windows.kaiser, vesta.hann_window):
         with pytest.raises((TypeError, ValueError)):
             function(wrong)
-    with pytest.raises(ValueError, match="floating"):
-        windows.hann(4, dtype=vesta.int64)
+    for function in (windows.hann, vesta.hann_window):
+        with pytest.raises(ValueError, match="expects float32 or float64 dtypes, got: vesta.int64"):
+            function(4, dtype=vesta.int64)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_16_bit_windows_are_refused_as_pytorch_does(name: str) -> None:
+    for dtype in (vesta.float16, vesta.bfloat16):
+        with pytest.raises(ValueError, match=f"expects float32 or float64 dtypes, got: {dtype}"):
+            getattr(windows, name)(4, dtype=dtype, **KINDS[name][0])
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
+def test_older_windows_are_made_in_16_bits_too(name: str) -> None:
+    make = getattr(vesta, f"{name}_window")
+    for dtype in (vesta.float16, vesta.bfloat16):
+        made = make(9, dtype=dtype, requires_grad=True)
+        assert made.requires_grad and vesta.equal(made.detach(), make(9, dtype=vesta.float64).to(dtype))
 
 
 def transform(x: np.ndarray, n: int, hop: int, window: np.ndarray, center: bool, onesided: bool) -> np.ndarray:

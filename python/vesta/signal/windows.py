@@ -38,8 +38,8 @@ def _points(op: str, M: int, sym: bool, dtype: Any, layout: Any, device: Any) ->
     if M < 0:
         raise ValueError(f"{op} requires non-negative window length, got M={M}")
     dtype = vesta.get_default_dtype() if dtype is None else dtype
-    if not isinstance(dtype, vesta.dtype) or not dtype.is_floating_point:
-        raise ValueError(f"{op} expects floating point dtypes, got: {dtype}")
+    if dtype not in (vesta.float32, vesta.float64):
+        raise ValueError(f"{op} expects float32 or float64 dtypes, got: {dtype}")
     if layout is not vesta.strided:
         raise ValueError(f"{op} is implemented for strided tensors only, got: {layout}")
     return vesta.arange(M, dtype=vesta.float64, device=device), float(M - 1 if sym and M > 1 else max(M, 1))
