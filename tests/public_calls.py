@@ -13,7 +13,7 @@ from typing import Any, Callable
 import vesta
 from torch_layers import run
 from torch_layers.table import ROWS, Data, Part, Row
-from vesta import autograd, nn, optim
+from vesta import autograd, masked, nn, optim
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.utils import prune
@@ -716,4 +716,29 @@ OP_FUNCTIONS = [
     *(call(f"F.{name}", getattr(F, name), x) for name in ("softsign", "tanhshrink")),
 ]
 
-ALL = FUNCTIONS + MORE_FUNCTIONS + OP_FUNCTIONS + INITIAL + LAYERS + MORE_LAYERS + OPTIMIZERS + SCHEDULES + DATA
+
+def mask() -> vesta.Tensor:
+    return vesta.tensor([True, False, True])
+
+
+MASKED = [
+    *(
+        call(f"masked.{op}", getattr(masked, op), x, 1, keepdim=False, dtype=None, mask=mask)
+        for op in ("sum", "prod", "mean", "median", "amax", "amin", "argmax", "argmin", "logsumexp")
+    ),
+    *(
+        call(f"masked.{op}", getattr(masked, op), x, 1, dtype=None, mask=mask)
+        for op in ("cumsum", "cumprod", "softmax", "log_softmax", "softmin")
+    ),
+    *(
+        call(f"masked.{op}", getattr(masked, op), x, 1, correction=1, keepdim=False, dtype=None, mask=mask)
+        for op in ("var", "std")
+    ),
+    call("masked.norm", masked.norm, x, 2.0, 1, keepdim=False, dtype=None, mask=mask),
+    call("masked.normalize", masked.normalize, x, 2.0, 1, eps=1e-6, dtype=None, mask=mask),
+    call("masked.logaddexp", masked.logaddexp, x, x, dtype=None, input_mask=mask, other_mask=mask),
+]
+
+ALL = (
+    FUNCTIONS + MORE_FUNCTIONS + OP_FUNCTIONS + INITIAL + LAYERS + MORE_LAYERS + OPTIMIZERS + SCHEDULES + DATA + MASKED
+)

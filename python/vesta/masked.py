@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Callable, NamedTuple, Union
 
 from . import _C
+from ._arguments import expect
 from ._C import Tensor, _linalg, _ops
 from ._limits import finfo, iinfo
 
@@ -87,6 +88,7 @@ def _filled(op: str, input: Tensor, mask: Tensor | None, identity: Any) -> Tenso
 
 def _dims(op: str, input: Tensor, dim: Dims) -> list[int]:
     """Returns the dimensions of a reduction in ascending order; None and () are all of them."""
+    expect(f"masked.{op}", "dim", dim, (Integral, list, tuple, type(None)), "int, a list of ints or None")
     given = [dim] if isinstance(dim, Integral) else list(dim or range(input.dim()))  # type: ignore[arg-type]
     n = max(input.dim(), 1)
     for d in given:
@@ -98,6 +100,14 @@ def _dims(op: str, input: Tensor, dim: Dims) -> list[int]:
     if len(found) < len(given):
         raise RuntimeError(f"masked.{op}: expected each dimension once, got {dim} (dim).")
     return found
+
+
+def _dtype(op: str, dtype: Any) -> Any:
+    """Returns a dtype; Python's types stand for theirs."""
+    kinds = {bool: _C.bool, int: _C.int64, float: _C.get_default_dtype(), complex: _C.complex64}
+    dtype = kinds.get(dtype, dtype) if isinstance(dtype, type) else dtype
+    expect(f"masked.{op}", "dtype", dtype, (_C.dtype, type(None)), "a dtype or None")
+    return dtype
 
 
 # ---- the table of operations ----------------------------------------------------------------------------------------
@@ -204,6 +214,7 @@ _TABLE = {
 def _run(op: str, input: Any, dim: Dims, keepdim: Any, dtype: Any, mask: Any) -> Tensor:
     """Fills and computes."""
     identity, compute = _TABLE[op]
+    dtype = _dtype(op, dtype)
     dims, where = _dims(op, _checked(op, input), dim), _mask_of(op, input, mask)
     whole = not (input.is_floating_point() or input.is_complex())
     if op in ("median", "logsumexp") and whole:  # integers have no NaN and no infinity
@@ -257,8 +268,7 @@ def _normalization(op: str, doc: str) -> Callable[..., Tensor]:
 
 
 def _expect_dim(op: str, dim: Any) -> None:
-    if not isinstance(dim, Integral):
-        raise TypeError(f"masked.{op}: expected int, got {type(dim).__name__} (dim).")
+    expect(f"masked.{op}", "dim", dim, Integral, "int")
 
 
 sum = _reduction("sum", "Sums the elements that the mask selects; integers in int64. 0 for none.")
@@ -306,7 +316,7 @@ def logaddexp(
         >>> vesta.masked.logaddexp(x, y, input_mask=mask, other_mask=mask)
         tensor([-1., -inf])
     """
-    op = "logaddexp"
+    op, dtype = "logaddexp", _dtype("logaddexp", dtype)
     a = _filled(op, input, _mask_of(op, _checked(op, input), input_mask, "input_mask"), _least)
     b = _filled(op, other, _mask_of(op, _checked(op, other, "other"), other_mask, "other_mask"), _least)
     return _ops.logaddexp(a, b).to(input.dtype if dtype is None else dtype)
@@ -322,7 +332,9 @@ def norm(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Returns ``linalg.vector_norm`` of the elements that the mask selects; 0 for none, ``inf`` if ``ord`` < 0."""
+    dtype = _dtype("norm", dtype)
     dims, where = _dims("norm", _checked("norm", input), dim), _mask_of("norm", input, mask)
+    expect("masked.norm", "ord", ord, (Real, type(None)), "a number or None")
     power = 2.0 if ord is None else ord
     filled = _filled("norm", input, where, math.inf if power < 0 else 0)
     return _linalg.vector_norm(filled, power, dims, bool(keepdim), dtype=dtype)
@@ -333,6 +345,7 @@ def normalize(
 ) -> Tensor:
     """Divides the selected elements by the larger of their ``norm`` along ``dim`` and ``eps``; 0 where masked out."""
     _expect_dim("normalize", dim)
+    expect("masked.normalize", "eps", eps, Real, "a number")
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled("normalize", input, _mask_of("normalize", input, mask), 0) / size.clamp_min(eps)
 
@@ -342,6 +355,8 @@ def _variance(
 ) -> Tensor:
     if unbiased is not None and correction is not None:
         raise ValueError(f"masked.{op}: expected unbiased or correction, got both.")
+    expect(f"masked.{op}", "correction", correction, (Real, type(None)), "a number or None")
+    dtype = _dtype(op, dtype)
     less = float((unbiased is None or bool(unbiased)) if correction is None else correction)
     dims, where = _dims(op, _checked(op, input), dim), _mask_of(op, input, mask)
     if dtype is None:

@@ -185,6 +185,7 @@ def test_dtypes_are_pytorchs() -> None:
     assert masked.sum(x, 1, mask=mask, dtype=vesta.float64).dtype == vesta.float64
     assert masked.mean(x, 1, mask=mask, dtype=vesta.float32).tolist() == [2.5]
     assert masked.median(x, mask=mask).tolist() == [2]
+    assert masked.sum(x, dtype=float).dtype == vesta.float32 and masked.amax(x, dtype=bool).dtype == vesta.bool
     none = vesta.zeros(3, dtype=vesta.bool)
     assert masked.amax(x, 1, mask=none).tolist() == [-128] and masked.amin(x, 1, mask=none).tolist() == [127]
     assert masked.logsumexp(x.to(vesta.uint8), 1, mask=vesta.tensor([False, True, False])).tolist() == [1]
@@ -248,7 +249,7 @@ def test_masks() -> None:
         (lambda: masked.sum([1.0]), TypeError, r"expected a Tensor, got list \(input\)"),
         (lambda: masked.sum(x, 2), IndexError, r"in \[-2, 1\], got 2"),
         (lambda: masked.sum(x, (0, -2)), RuntimeError, "each dimension once"),
-        (lambda: masked.sum(x, "a"), TypeError, "expected ints, got str"),
+        (lambda: masked.sum(x, "a"), TypeError, "expected int, a list of ints or None, got str"),
         (lambda: masked.softmax(x, None), TypeError, "expected int, got NoneType"),
         (lambda: masked.softmax(x, (0, 1)), TypeError, "expected int, got tuple"),
         (lambda: masked.median(x, (0, 1)), TypeError, "expected int, got tuple"),
