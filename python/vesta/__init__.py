@@ -33,6 +33,13 @@ _LAZY = {
     **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes"), "._shape_functions"),
     **dict.fromkeys(("broadcast_tensors", "cartesian_prod", "combinations", "meshgrid"), "._shape_functions"),
     **dict.fromkeys(("tensordot", "unique", "unique_consecutive"), "._shape_functions"),
+    **dict.fromkeys(("empty_permuted", "nonzero_static"), "._shape_functions"),
+    **dict.fromkeys(("pca_lowrank", "svd_lowrank"), "._lowrank"),
+    **dict.fromkeys(("alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy"), "._view_copies"),
+    **dict.fromkeys(("indices_copy", "narrow_copy", "permute_copy", "select_copy", "slice_copy"), "._view_copies"),
+    **dict.fromkeys(("split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy"), "._view_copies"),
+    **dict.fromkeys(("transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy"), "._view_copies"),
+    **dict.fromkeys(("values_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy"), "._view_copies"),
     **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
     **dict.fromkeys(
         "alias_copy alpha_dropout alpha_dropout_ as_strided_copy batch_norm binary_cross_entropy_with_logits "

@@ -10,6 +10,7 @@ from typing import Any
 from . import _C
 from ._C import Tensor
 from ._functions import _expect_tensor
+from ._view_copies import write
 
 
 def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:
@@ -228,6 +229,63 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     places = list(choose(range(count), r))
     index = _C.tensor(places, dtype=_C.int64, device=input.device).reshape(len(places), r)
     return input[index]
+
+
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
+    """Returns the first ``size`` rows of ``nonzero(input)``; rows that are missing are ``fill_value``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.nonzero_static(vesta.tensor([0, 5, 7]), size=3)
+        tensor([[ 1],
+                [ 2],
+                [-1]])
+    """
+    _expect_tensor("nonzero_static", input)
+    for name, value in (("size", size), ("fill_value", fill_value)):
+        if not isinstance(value, Integral):
+            raise TypeError(f"nonzero_static: expected int, got {type(value).__name__} ({name}).")
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}.")
+    found = _C._ops.nonzero(input.detach())[:size]
+    made = found.new_full((size, input.dim()), fill_value)
+    made[: found.shape[0]] = found
+    return made if out is None else write("nonzero_static", made, out)
+
+
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Returns a tensor with any values, whose dimensions lie in memory in the given order, outermost first.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.empty_permuted((2, 3, 5), (0, 2, 1)).stride()
+        (15, 1, 3)
+    """
+    shape, order = _shape("empty_permuted", size), _shape("empty_permuted", physical_layout)
+    if len(shape) != len(order):
+        raise RuntimeError(
+            f"empty_permuted: Number of dimensions in size does not match the length of the physical_layout, got "
+            f"{len(shape)} and {len(order)}."
+        )
+    if sorted(order) != list(range(len(shape))):
+        raise RuntimeError(f"empty_permuted: expected each of 0 to {len(shape) - 1} once, got {list(order)}.")
+    strides, step = [0] * len(shape), 1
+    for d in reversed(order):
+        strides[d], step = step, step * max(shape[d], 1)
+    return _C._ops.empty_strided(
+        shape, strides, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, requires_grad=requires_grad
+    )
 
 
 # ---- values that occur ------------------------------------------------------------------------------------------

@@ -160,3 +160,29 @@ def test_edges_of_the_empty_and_of_zero() -> None:
     assert vesta.addmv(y, nan, vesta.ones(3), alpha=0).tolist() == [1, 2]
     with pytest.raises(RuntimeError, match="sections"):
         x.tensor_split(2**40)
+
+
+def test_nonzero_static() -> None:
+    x = vesta.tensor([[0, 3, 0], [4, 0, 5]])
+    assert vesta.nonzero_static(x, size=3).tolist() == x.nonzero().tolist()
+    assert vesta.nonzero_static(x, size=2).tolist() == [[0, 1], [1, 0]]
+    assert vesta.nonzero_static(x, size=4, fill_value=-7).tolist() == [*x.nonzero().tolist(), [-7, -7]]
+    assert (
+        vesta.nonzero_static(vesta.tensor(3.0), size=2).shape == (2, 0) and vesta.nonzero_static(x, size=0).numel() == 0
+    )
+    out = vesta.empty(0, dtype=vesta.int64)
+    assert vesta.nonzero_static(x, size=1, out=out) is out and out.tolist() == [[0, 1]]
+    with pytest.raises(RuntimeError, match="non-negative integer, got -1"):
+        vesta.nonzero_static(x, size=-1)
+    with pytest.raises(TypeError, match=r"expected int, got float \(fill_value\)"):
+        vesta.nonzero_static(x, size=1, fill_value=0.5)
+
+
+def test_empty_permuted() -> None:
+    assert vesta.empty_permuted((2, 3, 5), (0, 2, 1)).stride() == (15, 1, 3)
+    made = vesta.empty_permuted((2, 3, 5, 7), (0, 2, 3, 1), dtype=vesta.float64, requires_grad=True)
+    assert made.is_contiguous(memory_format=vesta.channels_last) and made.dtype == vesta.float64 and made.requires_grad
+    assert vesta.empty_permuted((0, 3), (1, 0)).shape == (0, 3) and vesta.empty_permuted((), ()).shape == ()
+    for order, words in (((0,), "does not match"), ((0, 0), "each of 0 to 1 once"), ((0, 2), "each of 0 to 1 once")):
+        with pytest.raises(RuntimeError, match=words):
+            vesta.empty_permuted((2, 3), order)
