@@ -3,11 +3,13 @@
 The points are those of I. M. Sobol (1967) in the Gray code order of I. A. Antonov and V. M. Saleev (1979), with the
 direction numbers of S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections", SIAM
 J. Sci. Comput. 30 (2008), file new-joe-kuo-6.21201. ``sobol_directions.bin`` has them for the first 1,111 dimensions:
-for each its primitive polynomial, and one initial number for each degree of it, 16 bits each, compressed by zlib.
+for each its primitive polynomial, and one initial number for each degree of it, 16 bits each, compressed by zlib. More
+dimensions come from SciPy, where it is installed.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import zlib
 from typing import Any
@@ -19,48 +21,77 @@ from vesta._arguments import checked
 __all__ = ["SobolEngine"]
 
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sobol_directions.bin")
+#: The number of dimensions in it.
+_OWN = 1111
 
 
-def _directions(dimension: int, bits: int) -> list[list[int]]:
-    """Returns the direction numbers of the first dimensions, ``bits`` for each, as binary fractions of that many bits.
+def _own_table(dimension: int) -> tuple[list[int], list[list[int]]]:
+    """Returns the primitive polynomials and the initial numbers of the first dimensions, from this package's file."""
+    with open(_FILE, "rb") as file:
+        words = memoryview(zlib.decompress(file.read())).cast("H")
+    polynomials, initial, at = [], [], 0
+    for _ in range(dimension):
+        polynomials.append(words[at])
+        degree = polynomials[-1].bit_length() - 1
+        initial.append(list(words[at + 1 : at + 1 + degree]))
+        at += 1 + degree
+    return polynomials, initial
+
+
+def _scipys_table(dimension: int) -> tuple[list[int], list[list[int]]]:
+    """Returns the same for more dimensions, from the file that SciPy's ``stats.qmc.Sobol`` reads.
+
+    Raises:
+        ValueError: there is no SciPy, or it has no such file.
+    """
+    found = importlib.util.find_spec("scipy")
+    folder = os.path.dirname(found.origin) if found is not None and found.origin is not None else ""
+    path = os.path.join(folder, "stats", "_sobol_direction_numbers.npz")
+    if not os.path.isfile(path):
+        raise ValueError(
+            f"SobolEngine: expected at most {_OWN} dimensions without SciPy, got {dimension}. Install SciPy, which has "
+            "the table for more."
+        )
+    import numpy as np
+
+    with np.load(path) as table:
+        return table["poly"][:dimension].tolist(), table["vinit"][:dimension].tolist()
+
+
+def _directions(dimension: int, bits: int) -> Tensor:
+    """Returns the direction numbers of the first dimensions [dimension, bits], as binary fractions of that many bits.
 
     For a polynomial of degree s, x^s + a_1 x^(s-1) + ... + 1, and initial numbers m_1 ... m_s, the others follow from
     m_k = 2 a_1 m_(k-1) ^ 4 a_2 m_(k-2) ^ ... ^ 2^s m_(k-s) ^ m_(k-s); the k-th direction number is m_k / 2^k.
     """
-    with open(_FILE, "rb") as file:
-        words = memoryview(zlib.decompress(file.read())).cast("H")
-    found, at = [], 0
-    for index in range(dimension):
-        polynomial = words[at]
-        degree = polynomial.bit_length() - 1
-        m = list(words[at + 1 : at + 1 + degree]) if index else [1] * bits
-        at += 1 + degree
-        for k in range(len(m), bits):
-            value = m[k - degree] ^ (m[k - degree] << degree)
+    polynomials, initial = (_own_table if dimension <= _OWN else _scipys_table)(dimension)
+    m = vesta.ones(dimension, bits, dtype=vesta.int64)  # those of the first dimension
+    by_degree: dict[int, list[int]] = {}
+    for index in range(1, dimension):
+        by_degree.setdefault(polynomials[index].bit_length() - 1, []).append(index)
+    for degree, places in by_degree.items():
+        polynomial = vesta.tensor([polynomials[index] for index in places])
+        columns = list(vesta.tensor([initial[index][:degree] for index in places]).unbind(1))[:bits]
+        for k in range(len(columns), bits):
+            value = columns[k - degree] ^ (columns[k - degree] << degree)
             for i in range(1, degree):
-                if polynomial >> (degree - i) & 1:
-                    value ^= m[k - i] << i
-            m.append(value)
-        found.append([m[k] << (bits - 1 - k) for k in range(bits)])
-    return found
-
-
-def _product(rows: list[int], value: int) -> int:
-    """Returns the product of a matrix of bits, given by its rows, and a number's digits, modulo 2."""
-    return sum((bin(row & value).count("1") & 1) << k for k, row in enumerate(reversed(rows)))
+                value = value ^ ((columns[k - i] << i) * (polynomial >> (degree - i) & 1))
+            columns.append(value)
+        m[vesta.tensor(places)] = vesta.stack(columns, 1)
+    return m << vesta.arange(bits - 1, -1, -1)
 
 
 class SobolEngine:
     """A Sobol sequence: points that fill the unit cube more evenly than random ones.
 
     Args:
-        dimension: of the cube, 1 to 1,111.
+        dimension: of the cube, 1 to 21,201; SciPy must be installed for more than 1,111.
         scramble: whether the points are scrambled, by random lower triangular matrices and a random shift of the digits
             (J. Matousek, "On the L2-discrepancy for anchored boxes", 1998).
         seed: of the scrambling; None: the default generator.
 
     Raises:
-        ValueError: ``dimension`` is out of range.
+        ValueError: ``dimension`` is out of range, or there is no SciPy for it.
 
     Example::
 
@@ -72,38 +103,36 @@ class SobolEngine:
     """
 
     MAXBIT = 30
-    MAXDIM = 1111
+    MAXDIM = 21201
 
     @checked
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
         if not 1 <= dimension <= self.MAXDIM:
             raise ValueError(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]")
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
-        numbers = _directions(dimension, self.MAXBIT)
-        shift = [0] * dimension
+        self.sobolstate = _directions(dimension, self.MAXBIT)
+        self.shift = vesta.zeros(dimension, dtype=vesta.int64)
         if scramble:
-            numbers, shift = self._scrambled(numbers)
-        self.sobolstate = vesta.tensor(numbers, dtype=vesta.int64)
-        self.shift = vesta.tensor(shift, dtype=vesta.int64)
+            self.sobolstate, self.shift = self._scrambled(self.sobolstate)
         self._columns = [self.sobolstate[:, bit].contiguous() for bit in range(self.MAXBIT)]
         self.quasi = self.shift.clone()
         self.num_generated = 0
 
-    def _scrambled(self, numbers: list[list[int]]) -> tuple[list[list[int]], list[int]]:
+    def _scrambled(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Multiplies the digits of direction numbers with random triangular matrices, and draws the shift."""
         generator = None
         if self.seed is not None:
             generator = vesta.Generator()
             generator.manual_seed(self.seed)
         bits = self.MAXBIT
-        shifts = vesta.randint(0, 2, (self.dimension, bits), generator=generator).tolist()
-        matrices = vesta.randint(0, 2, (self.dimension, bits, bits), generator=generator).tolist()
-        made = []
-        for matrix, column in zip(matrices, numbers):
-            # Row r of a matrix gives digit r (from the left) from the digits up to r; the diagonal is 1.
-            rows = [sum(matrix[r][c] << (bits - 1 - c) for c in range(r)) | 1 << (bits - 1 - r) for r in range(bits)]
-            made.append([_product(rows, value) for value in column])
-        return made, [sum(bit << k for k, bit in enumerate(row)) for row in shifts]
+        shifts = vesta.randint(0, 2, (self.dimension, bits), generator=generator)
+        matrices = vesta.randint(0, 2, (self.dimension, bits, bits), generator=generator)
+        # Row r of a matrix gives digit r (from the left) from the digits up to r; the diagonal is 1.
+        rows = matrices.to(vesta.float32).tril(-1) + vesta.eye(bits)
+        place = vesta.arange(bits - 1, -1, -1)  # of a digit: what it is shifted by
+        digits = (numbers.unsqueeze(1) >> place.unsqueeze(1) & 1).to(vesta.float32)  # [dimension, digit, number]
+        made = (rows @ digits).to(vesta.int64) & 1  # sums of at most 30 ones are exact
+        return (made << place.unsqueeze(1)).sum(1), (shifts << place.flip(0)).sum(1)
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
         """Returns the next ``n`` points [n, dimension], in [0, 1).

@@ -11,7 +11,7 @@ from scipy.stats import qmc
 from vesta.quasirandom import SobolEngine
 
 
-@pytest.mark.parametrize(("dimension", "n"), [(1, 64), (2, 33), (7, 100), (40, 32), (1111, 5)])
+@pytest.mark.parametrize(("dimension", "n"), [(1, 64), (2, 33), (7, 100), (40, 32), (1111, 5), (1112, 5), (21201, 3)])
 def test_points_are_those_of_joe_and_kuo(dimension: int, n: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about numbers of points that are no power of two
@@ -46,10 +46,38 @@ def test_going_to_a_point_and_back() -> None:
     assert repr(engine) == "SobolEngine(dimension=4, scramble=True, seed=0)"
 
 
+def scrambling_written_out(dimension: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what ``SobolEngine`` makes of direction numbers and shift, from the same draws, digit by digit."""
+    generator = vesta.Generator().manual_seed(seed)
+    shifts = vesta.randint(0, 2, (dimension, 30), generator=generator).numpy()
+    matrices = vesta.randint(0, 2, (dimension, 30, 30), generator=generator).numpy()
+    plain = SobolEngine(dimension).sobolstate.numpy()
+    digits = plain[:, :, None] >> np.arange(29, -1, -1) & 1  # [dimension, number, digit]
+    made = np.zeros_like(plain)
+    for d in range(dimension):
+        lower = np.tril(matrices[d], -1) + np.eye(30, dtype=np.int64)
+        for k in range(30):
+            made[d, k] = sum(int(bit) << (29 - r) for r, bit in enumerate(lower @ digits[d, k] % 2))
+    return made, (shifts << np.arange(30)).sum(1)
+
+
+def test_scrambling_is_a_triangular_matrix_of_digits() -> None:
+    engine = SobolEngine(5, scramble=True, seed=3)
+    numbers, shift = scrambling_written_out(5, 3)
+    assert np.array_equal(engine.sobolstate.numpy(), numbers) and np.array_equal(engine.shift.numpy(), shift)
+
+
 @pytest.mark.differs
+def test_many_dimensions_need_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert SobolEngine(1111).draw(1).shape == (1, 1111)
+    with pytest.raises(ValueError, match="at most 1111 dimensions without SciPy, got 1112. Install SciPy"):
+        SobolEngine(1112)
+
+
 def test_wrong_arguments() -> None:
-    for dimension in (0, 1112):
-        with pytest.raises(ValueError, match=r"Supported range of dimensionality for SobolEngine is \[1, 1111\]"):
+    for dimension in (0, 21202):
+        with pytest.raises(ValueError, match=r"Supported range of dimensionality for SobolEngine is \[1, 21201\]"):
             SobolEngine(dimension)
     engine = SobolEngine(2)
     engine.draw(3)
