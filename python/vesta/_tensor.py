@@ -88,9 +88,7 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
 
 
 def __copy__(self: Tensor) -> Tensor:
-    """Returns another object over the same memory, with the same attributes."""
-    if not self.is_leaf:
-        return self.view(self.shape)
+    """Returns another object over the same memory, with the same attributes; always a leaf, as PyTorch's copies are."""
     return _finish(type(self), self.detach(), self.requires_grad, self.__dict__)
 
 

@@ -290,6 +290,21 @@ def test_copy_deepcopy_pickle() -> None:
     assert first.tolist() == [0.0, 7.0, 7.0, 0.0], "aliases stay aliases"
 
 
+def test_a_shallow_copy_is_a_leaf() -> None:
+    x = vesta.ones(3, requires_grad=True)
+    y = x * 2
+    for t in (x, y, y.detach(), vesta.nn.Parameter(vesta.ones(2))):
+        t.label = "a"
+        twin = copy.copy(t)
+        assert twin is not t and type(twin) is type(t) and twin.data_ptr() == t.data_ptr() and twin.label == "a"
+        assert twin.is_leaf and twin.grad_fn is None and twin.grad is None and twin.requires_grad == t.requires_grad
+    twin = copy.copy(y)
+    twin.sum().backward()
+    assert twin.grad.tolist() == [1, 1, 1] and x.grad is None
+    sparse = (vesta.eye(2, requires_grad=True) * 2).to_sparse()
+    assert copy.copy(sparse).is_leaf and copy.copy(sparse).requires_grad
+
+
 def test_parameter_pickles() -> None:
     parameter = vesta.nn.Parameter(vesta.ones(2))
     other = pickle.loads(pickle.dumps(parameter))
