@@ -223,27 +223,35 @@ def _run(op: str, input: Any, dim: Dims, keepdim: Any, dtype: Any, mask: Any) ->
     return compute(_filled(op, input, where, identity), dims, bool(keepdim), dtype, where)
 
 
-def _named(function: Callable[..., Tensor], op: str, doc: str) -> Callable[..., Tensor]:
+def _named(function: Callable[..., Tensor], op: str, doc: str, result: str) -> Callable[..., Tensor]:
+    """Gives a function its name and its text; ``result`` is that of the example."""
     function.__name__ = function.__qualname__ = op
     function.__doc__ = f"""{doc}
 
     Args:
         mask: booleans that broadcast to ``input``: True takes part.
         dtype: the dtype of the result.
+
+    Example::
+
+        >>> import vesta
+        >>> x, mask = vesta.tensor([3.0, 1.0, 2.0]), vesta.tensor([True, False, True])
+        >>> vesta.masked.{op}(x, 0, mask=mask)
+        {result}
     """
     return function
 
 
-def _reduction(op: str, doc: str) -> Callable[..., Tensor]:
+def _reduction(op: str, doc: str, result: str) -> Callable[..., Tensor]:
     def reduce(
         input: Tensor, dim: Dims = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Tensor | None = None
     ) -> Tensor:
         return _run(op, input, dim, keepdim, dtype, mask)
 
-    return _named(reduce, op, doc)
+    return _named(reduce, op, doc, result)
 
 
-def _one_dim_reduction(op: str, doc: str, default: int | None) -> Callable[..., Tensor]:
+def _one_dim_reduction(op: str, doc: str, result: str, default: int | None = None) -> Callable[..., Tensor]:
     def reduce(
         input: Tensor,
         dim: int | None = default,
@@ -256,43 +264,64 @@ def _one_dim_reduction(op: str, doc: str, default: int | None) -> Callable[..., 
             _expect_dim(op, dim)
         return _run(op, input, dim, keepdim, dtype, mask)
 
-    return _named(reduce, op, doc)
+    return _named(reduce, op, doc, result)
 
 
-def _normalization(op: str, doc: str) -> Callable[..., Tensor]:
+def _normalization(op: str, doc: str, result: str) -> Callable[..., Tensor]:
     def along(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
         _expect_dim(op, dim)
         return _run(op, input, dim, False, dtype, mask)
 
-    return _named(along, op, doc)
+    return _named(along, op, doc, result)
 
 
 def _expect_dim(op: str, dim: Any) -> None:
     expect(f"masked.{op}", "dim", dim, Integral, "int")
 
 
-sum = _reduction("sum", "Sums the elements that the mask selects; integers in int64. 0 for none.")
-prod = _reduction("prod", "Multiplies the elements that the mask selects; integers in int64. 1 for none.")
-mean = _reduction("mean", "Returns the mean of the elements that the mask selects. NaN for none.")
-amax = _reduction("amax", "Returns the largest element that the mask selects; the least value of the dtype for none.")
-amin = _reduction("amin", "Returns the least element that the mask selects; the greatest value of the dtype for none.")
-logsumexp = _reduction("logsumexp", "Returns log(sum(exp(x))) of the elements that the mask selects. -inf for none.")
+sum = _reduction("sum", "Sums the elements that the mask selects; integers in int64. 0 for none.", "tensor(5.)")
+prod = _reduction("prod", "Multiplies the elements that the mask selects; integers in int64. 1 for none.", "tensor(6.)")
+mean = _reduction("mean", "Returns the mean of the elements that the mask selects. NaN for none.", "tensor(2.5000)")
+amax = _reduction(
+    "amax", "Returns the largest element that the mask selects; the least value of the dtype for none.", "tensor(3.)"
+)
+amin = _reduction(
+    "amin", "Returns the least element that the mask selects; the greatest value of the dtype for none.", "tensor(2.)"
+)
+logsumexp = _reduction(
+    "logsumexp", "Returns log(sum(exp(x))) of the elements that the mask selects. -inf for none.", "tensor(3.3133)"
+)
 argmax = _one_dim_reduction(
-    "argmax", "Returns the place of the largest element that the mask selects, in the input's dtype.", None
+    "argmax", "Returns the place of the largest element that the mask selects, in the input's dtype.", "tensor(0.)"
 )
 argmin = _one_dim_reduction(
-    "argmin", "Returns the place of the least element that the mask selects, in the input's dtype.", None
+    "argmin", "Returns the place of the least element that the mask selects, in the input's dtype.", "tensor(2.)"
 )
 median = _one_dim_reduction(
-    "median", "Returns the median, the lower of two, of the elements that the mask selects. NaN for none.", -1
+    "median",
+    "Returns the median, the lower of two, of the elements that the mask selects. NaN for none.",
+    "tensor(2.)",
+    -1,
 )
-cumsum = _normalization("cumsum", "Sums the selected elements up to each place; what is masked out adds 0.")
-cumprod = _normalization("cumprod", "Multiplies the selected elements up to each place; what is masked out counts 1.")
-softmax = _normalization("softmax", "Returns the softmax of the selected elements; 0 where masked out, NaN for none.")
+cumsum = _normalization(
+    "cumsum", "Sums the selected elements up to each place; what is masked out adds 0.", "tensor([3., 3., 5.])"
+)
+cumprod = _normalization(
+    "cumprod", "Multiplies the selected elements up to each place; what is masked out counts 1.", "tensor([3., 3., 6.])"
+)
+softmax = _normalization(
+    "softmax",
+    "Returns the softmax of the selected elements; 0 where masked out, NaN for none.",
+    "tensor([0.7311, 0.0000, 0.2689])",
+)
 log_softmax = _normalization(
-    "log_softmax", "Returns the logarithm of ``softmax``; -inf where masked out, NaN for none."
+    "log_softmax",
+    "Returns the logarithm of ``softmax``; -inf where masked out, NaN for none.",
+    "tensor([-0.3133,    -inf, -1.3133])",
 )
-softmin = _normalization("softmin", "Returns ``softmax`` of -input; 0 where masked out, NaN for none.")
+softmin = _normalization(
+    "softmin", "Returns ``softmax`` of -input; 0 where masked out, NaN for none.", "tensor([0.2689, 0.0000, 0.7311])"
+)
 
 
 # ---- operations with arguments of their own -------------------------------------------------------------------------
@@ -331,7 +360,14 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Returns ``linalg.vector_norm`` of the elements that the mask selects; 0 for none, ``inf`` if ``ord`` < 0."""
+    """Returns ``linalg.vector_norm`` of the elements that the mask selects; 0 for none, ``inf`` if ``ord`` < 0.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.masked.norm(vesta.tensor([3.0, 1.0, 4.0]), mask=vesta.tensor([True, False, True]))
+        tensor(5.)
+    """
     dtype = _dtype("norm", dtype)
     dims, where = _dims("norm", _checked("norm", input), dim), _mask_of("norm", input, mask)
     expect("masked.norm", "ord", ord, (Real, type(None)), "a number or None")
@@ -343,7 +379,14 @@ def norm(
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """Divides the selected elements by the larger of their ``norm`` along ``dim`` and ``eps``; 0 where masked out."""
+    """Divides the selected elements by the larger of their ``norm`` along ``dim`` and ``eps``; 0 where masked out.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.masked.normalize(vesta.tensor([3.0, 1.0, 4.0]), 2, 0, mask=vesta.tensor([True, False, True]))
+        tensor([0.6000, 0.0000, 0.8000])
+    """
     _expect_dim("normalize", dim)
     expect("masked.normalize", "eps", eps, Real, "a number")
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
@@ -387,6 +430,12 @@ def var(
 
     Args:
         unbiased: False is a correction of 0, True is 1, which is the default.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.masked.var(vesta.tensor([3.0, 9.0, 5.0]), mask=vesta.tensor([True, False, True]))
+        tensor(2.)
     """
     return _variance("var", input, dim, unbiased, correction, keepdim, dtype, mask)
 
@@ -401,7 +450,14 @@ def std(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Returns the square root of ``var``."""
+    """Returns the square root of ``var``.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.masked.std(vesta.tensor([3.0, 9.0, 5.0]), unbiased=False, mask=vesta.tensor([True, False, True]))
+        tensor(1.)
+    """
     return _variance("std", input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
 
 
@@ -428,5 +484,12 @@ def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
-    """Returns False: there are no tensors that carry a mask."""
+    """Returns False: there are no tensors that carry a mask.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.masked.is_masked_tensor(vesta.ones(2))
+        False
+    """
     return isinstance(obj, MaskedTensor)

@@ -23,6 +23,7 @@ MODULES = (
     "vesta.fft",
     "vesta.func",
     "vesta.linalg",
+    "vesta.masked",
     "vesta.nn",
     "vesta.nn.functional",
     "vesta.nn.init",
@@ -47,6 +48,7 @@ EXCEPTED = {
         "xavier_normal xavier_uniform"
     ),
     "what data pipes are made of": "DataChunk MapDataPipe functional_datapipe",
+    "names of masked tensors, which refuse": "MaskedTensor as_masked_tensor masked_tensor",
     "methods that PyTorch has dropped": "cholesky eig lstsq lu matrix_rank qr solve symeig",
     "classes that others derive from": (
         "ChainDataset LRScheduler NLLLoss2d Optimizer RNNBase RNNCellBase Sampler SequentialSampler TypedStorage"
