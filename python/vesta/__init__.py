@@ -35,21 +35,16 @@ _LAZY = {
     **dict.fromkeys(("tensordot", "unique", "unique_consecutive"), "._shape_functions"),
     **dict.fromkeys(("empty_permuted", "nonzero_static"), "._shape_functions"),
     **dict.fromkeys(("pca_lowrank", "svd_lowrank"), "._lowrank"),
-    **dict.fromkeys(("alias_copy", "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy"), "._view_copies"),
-    **dict.fromkeys(("indices_copy", "narrow_copy", "permute_copy", "select_copy", "slice_copy"), "._view_copies"),
-    **dict.fromkeys(("split_copy", "split_with_sizes_copy", "squeeze_copy", "t_copy"), "._view_copies"),
-    **dict.fromkeys(("transpose_copy", "unbind_copy", "unfold_copy", "unsqueeze_copy"), "._view_copies"),
-    **dict.fromkeys(("values_copy", "view_as_complex_copy", "view_as_real_copy", "view_copy"), "._view_copies"),
     **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
     **dict.fromkeys(
         "alias_copy alpha_dropout alpha_dropout_ as_strided_copy batch_norm binary_cross_entropy_with_logits "
         "chain_matmul conj_physical_ cosine_embedding_loss ctc_loss detach detach_ detach_copy diagonal_copy "
         "dropout_ expand_copy feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
-        "frobenius_norm get_device hinge_embedding_loss is_conj is_distributed is_inference is_neg is_nonzero "
-        "is_same_size is_signed kl_div layer_norm margin_ranking_loss narrow_copy norm_except_dim nuclear_norm "
-        "permute_copy poisson_nll_loss select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
-        "transpose_copy triplet_margin_loss unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy "
-        "view_as_real_copy view_copy".split(),
+        "frobenius_norm get_device hinge_embedding_loss indices_copy is_conj is_distributed is_inference is_neg "
+        "is_nonzero is_same_size is_signed kl_div layer_norm margin_ranking_loss narrow_copy norm_except_dim "
+        "nuclear_norm permute_copy poisson_nll_loss select_copy slice_copy split_copy split_with_sizes_copy "
+        "squeeze_copy t_copy transpose_copy triplet_margin_loss unbind_copy unfold_copy unsqueeze_copy values_copy "
+        "view_as_complex_copy view_as_real_copy view_copy".split(),
         "._native_functions",
     ),
     "einsum": "._einsum",

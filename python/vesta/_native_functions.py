@@ -390,6 +390,7 @@ def _copying(name: str, view: Callable[..., Any], example: str) -> Callable[...,
             return shown.clone(memory_format=_C.contiguous_format) if out is None else _written(name, out, shown)
         if out is None:
             return tuple(part.clone(memory_format=_C.contiguous_format) for part in shown)
+        expect(name, "out", out, (list, tuple), "a list of Tensors")
         if len(out) != len(shown):
             raise RuntimeError(f"{name}: expected {len(shown)} tensors, got {len(out)} (out).")
         for target, part in zip(out, shown):
@@ -404,40 +405,65 @@ def _copying(name: str, view: Callable[..., Any], example: str) -> Callable[...,
     return copy
 
 
-def _written(name: str, out: Tensor, value: Tensor) -> Tensor:
+def _written(name: str, out: Any, value: Tensor) -> Tensor:
+    """Writes a result into ``out``, which must have its dtype, and its shape unless it is empty."""
     expect(name, "out", out, Tensor, "Tensor")
+    if _C.is_grad_enabled() and (value.requires_grad or out.requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    if out.dtype != value.dtype:
+        raise RuntimeError(f"{name}: Expected out tensor to have dtype {value.dtype}, but got {out.dtype} instead.")
     if out.shape != value.shape and out.numel() == 0:
         out.resize_(value.shape)
     if out.shape != value.shape:
-        raise RuntimeError(f"{name}: expected out of shape {list(value.shape)}, got {list(out.shape)}.")
+        raise RuntimeError(
+            f"{name}: expected out of shape {list(value.shape)}, got {list(out.shape)}. An out tensor is resized only "
+            "when it is empty."
+        )
     return out.copy_(value)
 
 
-def _slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    expect("slice_copy", "self", self, Tensor, "Tensor")
-    at: list[Any] = [slice(None)] * self.dim()
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    expect("slice_copy", "dim", dim, int, "int")
+    if not -input.dim() <= dim < input.dim():
+        raise IndexError(f"slice_copy: expected a dimension in [{-input.dim()}, {input.dim() - 1}], got {dim} (dim).")
+    at: list[Any] = [slice(None)] * input.dim()
     at[dim] = slice(start, end, step)
-    return self[tuple(at)]
+    return input[tuple(at)]
+
+
+def _view(input: Tensor, size: Any = None, dtype: Any = None) -> Tensor:
+    given = size if dtype is None else dtype
+    return input.view(given) if isinstance(given, _C.dtype) else input.reshape(given)
 
 
 #: Functions of views by the name of the function that copies, with an example.
 _VIEWS: dict[str, tuple[Callable[..., Any], str]] = {
     "alias_copy": (
-        lambda input: input.view_as(input),
+        lambda input: input,
         "vesta.alias_copy(vesta.tensor([1, 2]))\n        tensor([1, 2])",
     ),
     "as_strided_copy": (_ops.as_strided, "vesta.as_strided_copy(vesta.arange(4), (2,), (2,))\n        tensor([0, 2])"),
-    "detach_copy": (lambda input: input.detach(), "vesta.detach_copy(vesta.ones(2))\n        tensor([1., 1.])"),
+    "detach_copy": (lambda input: input, "vesta.detach_copy(vesta.ones(2))\n        tensor([1., 1.])"),  # as PyTorch's
     "diagonal_copy": (_ops.diagonal, "vesta.diagonal_copy(vesta.eye(2))\n        tensor([1., 1.])"),
     "expand_copy": (
         lambda input, size, *, implicit=False: input.expand(size),
         "vesta.expand_copy(vesta.tensor([1]), (2,))\n        tensor([1, 1])",
     ),
+    "indices_copy": (
+        lambda input: input.indices(),
+        "vesta.indices_copy(vesta.tensor([0, 5]).to_sparse())\n        tensor([[1]])",
+    ),
     "narrow_copy": (_ops.narrow, "vesta.narrow_copy(vesta.arange(4), 0, 1, 2)\n        tensor([1, 2])"),
     "permute_copy": (_ops.permute, "vesta.permute_copy(vesta.zeros(2, 3), (1, 0)).shape\n        vesta.Size([3, 2])"),
     "select_copy": (_ops.select, "vesta.select_copy(vesta.arange(4), 0, 1)\n        tensor(1)"),
     "slice_copy": (_slice, "vesta.slice_copy(vesta.arange(4), 0, 1, 3)\n        tensor([1, 2])"),
-    "split_copy": (_ops.split, "vesta.split_copy(vesta.arange(3), 2)\n        (tensor([0, 1]), tensor([2]))"),
+    "split_copy": (
+        lambda input, split_size, dim=0: _ops.split(input, split_size, dim),
+        "vesta.split_copy(vesta.arange(3), 2)\n        (tensor([0, 1]), tensor([2]))",
+    ),
     "split_with_sizes_copy": (
         _ops.split_with_sizes,
         "vesta.split_with_sizes_copy(vesta.arange(3), [1, 2])\n        (tensor([0]), tensor([1, 2]))",
@@ -454,6 +480,10 @@ _VIEWS: dict[str, tuple[Callable[..., Any], str]] = {
         "vesta.unfold_copy(vesta.arange(3), 0, 2, 1)\n        tensor([[0, 1],\n                [1, 2]])",
     ),
     "unsqueeze_copy": (_ops.unsqueeze, "vesta.unsqueeze_copy(vesta.zeros(2), 0).shape\n        vesta.Size([1, 2])"),
+    "values_copy": (
+        lambda input: input.values(),
+        "vesta.values_copy(vesta.tensor([0, 5]).to_sparse())\n        tensor([5])",
+    ),
     "view_as_complex_copy": (
         _ops.view_as_complex,
         "vesta.view_as_complex_copy(vesta.tensor([1.0, 2.0]))\n        tensor(1.+2.j)",
@@ -463,7 +493,7 @@ _VIEWS: dict[str, tuple[Callable[..., Any], str]] = {
         "vesta.view_as_real_copy(vesta.tensor(1 + 2j))\n        tensor([1., 2.])",
     ),
     "view_copy": (
-        lambda input, size: input.view(size),
+        _view,
         "vesta.view_copy(vesta.arange(4), (2, 2)).shape\n        vesta.Size([2, 2])",
     ),
 }

@@ -10,7 +10,6 @@ from typing import Any
 from . import _C
 from ._C import Tensor
 from ._functions import _expect_tensor
-from ._view_copies import write
 
 
 def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:
@@ -251,7 +250,11 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     found = _C._ops.nonzero(input.detach())[:size]
     made = found.new_full((size, input.dim()), fill_value)
     made[: found.shape[0]] = found
-    return made if out is None else write("nonzero_static", made, out)
+    if out is None:
+        return made
+    from ._native_functions import _written
+
+    return _written("nonzero_static", out, made)
 
 
 def empty_permuted(

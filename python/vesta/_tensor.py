@@ -382,14 +382,6 @@ def unique_consecutive(
     return function(self, return_inverse, return_counts, dim)
 
 
-def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """``vesta.narrow_copy`` of this tensor."""
-    from ._view_copies import VIEWS
-
-    _functions._expect_tensor("narrow_copy", self)
-    return VIEWS["narrow_copy"](self, dim, start, length).clone(memory_format=_C.contiguous_format)
-
-
 def _part(name: str) -> property:
     """Makes the property ``real`` or ``imag``: ``vesta.real`` and ``vesta.imag`` of this tensor, which can be set."""
     part = getattr(_C._ops, name)
@@ -420,7 +412,6 @@ def install() -> None:
         narrow_copy,
         record_stream,
         share_memory_,
-        narrow_copy,
         is_nonzero,
         is_shared,
     )
