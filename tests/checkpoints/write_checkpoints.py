@@ -109,6 +109,7 @@ def main() -> None:
     save({"conj": torch.tensor([1 + 2j]).conj()}, HERE / "marks_legacy.pt", _use_new_zipfile_serialization=False)
     save({"a": torch.ones(2)}, HERE / "protocol4.pt", pickle_protocol=4)
     save(torch.eye(2).to_sparse(), HERE / "sparse.pt")
+    save(torch.eye(2).to_sparse(), HERE / "sparse_legacy.pt", _use_new_zipfile_serialization=False)
     save(torch.ones(2, dtype=torch.uint16), HERE / "uint16.pt")
     save(torch.ones(2).untyped_storage(), HERE / "storage.pt")
     allowed = sorted(torch._weights_only_unpickler._get_allowed_globals())

@@ -171,6 +171,34 @@ def test_operators_of_a_program(tmp_path: Path) -> None:
     ]
 
 
+def test_fakes_of_operators_of_an_extension_are_accepted(tmp_path: Path) -> None:
+    """As torchvision declares them when it is imported: its extension, which defines the operators, is not there."""
+    out = program(
+        tmp_path,
+        """
+        import torch, torch._custom_ops
+
+        @torch._custom_ops.impl_abstract("elsewhere::nms")
+        def old(dets, scores, threshold): ...
+
+        @torch.library.register_fake("elsewhere::roi_align")
+        def new(input, rois): ...
+
+        print(old.__name__, new.__name__, hasattr(torch.ops.elsewhere, "nms"))
+        for name in ("no operator", 3):
+            try:
+                torch.library.register_fake(name, old)
+            except (RuntimeError, ValueError) as error:
+                print(error)
+        """,
+    )
+    assert out.splitlines() == [
+        "old new False",
+        "register_fake: expected the name of an operator, got 'no operator', which is not defined.",
+        "register_fake: expected an operator or its name, got int.",
+    ]
+
+
 # ---- docs/differences.md: what raises in Vesta and is computed here ---------------------------------------------
 
 

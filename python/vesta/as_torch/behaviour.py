@@ -101,6 +101,21 @@ def _loading(module: ModuleType) -> None:
     module.Seeds = CallersStates  # type: ignore[attr-defined]
 
 
+def _definitions(module: ModuleType) -> None:
+    """A fake function of an operator that is not there is accepted.
+
+    Packages such as torchvision declare those of their extension when they are imported. Without PyTorch there is no
+    such extension, and their Python half has to work alone.
+    """
+    from vesta.library.operators import defined, operator_of
+
+    def declared(op: Any) -> Any:
+        absent = isinstance(op, str) and "::" in op and op.removesuffix(".default") not in defined
+        return None if absent else operator_of(op, "register_fake")
+
+    module._declared = declared  # type: ignore[attr-defined]
+
+
 def _modules(module: ModuleType) -> None:
     """``Module.compile`` does nothing."""
 
@@ -163,6 +178,7 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "vesta._limits": _limits,
     "vesta.nn.functional": _losses,
     "vesta.nn.modules.module": _modules,
+    "vesta.library.definitions": _definitions,
     "vesta.optim.optimizer": _optimizers,
     "vesta.amp.autocast_mode": _autocast,
     "vesta.utils.data.fetch": _fetching,
