@@ -219,6 +219,26 @@ def test_files_name_classes_as_pytorch_does(tmp_path: Path) -> None:
     assert type(again[1]) is vesta.nn.LayerNorm
 
 
+def test_plain_pickles_of_pytorch_load(tmp_path: Path) -> None:
+    """Data sets come as pickles with tensors in them, without ``torch.save``."""
+    out = program(
+        tmp_path,
+        f"""
+        import pickle, torch
+        with open({str(Path(__file__).parents[1] / "checkpoints" / "plain.pickle")!r}, "rb") as file:
+            found = pickle.load(file)
+        print(found["t"].tolist(), found["t"].stride(), type(found["p"]).__name__, found["p"].requires_grad)
+        print(found["sparse"].to_dense().tolist(), found["note"].text, found["dtype"], found["size"])
+        print(found["net"], found["net"](torch.ones(1, 2)).shape)
+        """,
+    )
+    assert out.splitlines() == [
+        "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] (1, 3) Parameter True",
+        "[[1.0, 0.0], [0.0, 1.0]] note torch.bfloat16 torch.Size([3])",
+        "Linear(in_features=2, out_features=1, bias=True) torch.Size([1, 1])",
+    ]
+
+
 def test_an_op_and_its_import_cost_no_more() -> None:
     code = """
         import sys, time
