@@ -128,6 +128,11 @@ def test_a_program_finds_the_package_and_its_version(tmp_path: Path) -> None:
     assert lines == ["True 2.15.0", "True None", "2.15.0 True True 2.15.0", "None 2.15.0 False False"]
 
 
+def test_a_report_of_the_surroundings_tells_what_runs() -> None:
+    lines = run(*RUN, "-m", "torch.utils.collect_env").splitlines()
+    assert f"Vesta version: {vesta.__version__} as PyTorch 2.15.0" in lines
+
+
 def test_names_that_pytorch_has_not_raise_as_ever(tmp_path: Path) -> None:
     out = program(
         tmp_path,
