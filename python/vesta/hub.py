@@ -1,21 +1,25 @@
-"""Files of weights by URL: from the local disk, or from the cache in which PyTorch keeps its own.
+"""Files of weights by URL, and models of repositories: from the local disk, or from PyTorch's cache.
 
-Nothing is downloaded. A URL of the network is looked up in the cache; if the file is not there, the error says where to
-put it.
+Nothing is downloaded. What a URL or the name of a repository stands for is looked up in the cache; if it is not there,
+the error says where to put it.
 """
 
 from __future__ import annotations
 
+import builtins
 import hashlib
+import importlib.util
 import os
 import re
+import sys
+from types import ModuleType
 from typing import Any
 from urllib.parse import unquote, urlparse
 from urllib.request import url2pathname
 
 import vesta
 
-__all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 #: The checksum in a name like ``resnet18-bf5a0cfb.pth``.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
@@ -141,6 +145,131 @@ def _compare_hash(path: str, expected: str) -> None:
             checksum.update(block)
     if not checksum.hexdigest().startswith(expected):
         raise RuntimeError(f'invalid hash value (expected "{expected}", got "{checksum.hexdigest()}") ({path}).')
+
+
+# ---- repositories -------------------------------------------------------------------------------------------------
+
+
+def load(
+    repo_or_dir: str,
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = None,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Calls a function of a repository's ``hubconf.py``, which makes a model.
+
+    Args:
+        repo_or_dir: a folder, or ``owner/name[:ref]``, whose folder ``owner_name_ref`` is looked for in the cache; a
+            ref that is not given is ``main`` or ``master``.
+        model: the name of the function; ``args`` and ``kwargs`` go to it.
+        source: ``"local"`` for a folder, ``"github"`` for a name.
+        trust_repo, force_reload, verbose, skip_validation: accepted for PyTorch's sake: nothing is downloaded.
+
+    Raises:
+        FileNotFoundError: the repository is not in the cache; the message says where to put it.
+        RuntimeError: there is no such function, or packages that it needs are missing.
+        ValueError: ``source`` is neither.
+
+    Example::
+
+        >>> import pathlib, tempfile, vesta
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pathlib.Path(folder, "hubconf.py").write_text("from vesta.nn import Linear as layer")
+        ...     vesta.hub.load(folder, "layer", 3, 1, source="local")
+        Linear(in_features=3, out_features=1, bias=True)
+    """
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if not isinstance(model, str):
+        raise ValueError("Invalid input: model should be a string of function name")
+    folder = _repository(repo_or_dir) if source == "github" else os.path.expanduser(repo_or_dir)
+    with _Importable(folder):
+        return _entry(_hubconf(folder), model)(*args, **kwargs)
+
+
+def list(
+    github: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = None,
+    verbose: bool = True,
+) -> builtins.list[str]:
+    """Returns the names of the functions of a repository in the cache that make models."""
+    folder = _repository(github)
+    with _Importable(folder):
+        functions = vars(_hubconf(folder))
+    return [name for name, value in functions.items() if callable(value) and not name.startswith("_")]
+
+
+def help(
+    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None
+) -> str | None:
+    """Returns the docstring of a function of a repository in the cache."""
+    folder = _repository(github)
+    with _Importable(folder):
+        return _entry(_hubconf(folder), model).__doc__
+
+
+class _Importable:
+    """A folder whose modules can be imported inside of the block."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        sys.path.insert(0, self.folder)
+
+    def __exit__(self, *error: object) -> None:
+        if self.folder in sys.path:
+            sys.path.remove(self.folder)
+
+
+def _repository(name: str) -> str:
+    """Returns the folder of ``owner/name[:ref]`` in the cache."""
+    parts = re.fullmatch(r"([^/:]+)/([^/:]+)(?::(.+))?", name)
+    if parts is None:
+        raise ValueError(f'hub: expected "owner/name[:ref]", got {name!r}. For a folder use source="local".')
+    owner, repository, ref = parts.groups()
+    refs = [ref.replace("/", "_")] if ref else ["main", "master"]
+    folders = [os.path.join(get_dir(), f"{owner}_{repository}_{ref}") for ref in refs]
+    for folder in folders:
+        if os.path.exists(folder):
+            return folder
+    raise FileNotFoundError(
+        2,
+        f"hub: expected the repository in the cache, got {name!r}, which is not there. Vesta downloads nothing: fetch "
+        "it with another tool and put it here",
+        folders[0],
+    )
+
+
+def _hubconf(folder: str) -> ModuleType:
+    path = os.path.join(folder, "hubconf.py")
+    spec = importlib.util.spec_from_file_location("hubconf.py", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _entry(hubconf: ModuleType, name: str) -> Any:
+    needed = getattr(hubconf, "dependencies", None) or ()
+    missing = [package for package in needed if package not in ("torch", "vesta") and _is_missing(package)]
+    if missing:
+        raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+    function = getattr(hubconf, name, None)
+    if not callable(function):
+        raise RuntimeError(f"Cannot find callable {name} in hubconf")
+    return function
+
+
+def _is_missing(package: str) -> bool:
+    return package not in sys.modules and importlib.util.find_spec(package) is None
 
 
 def __getattr__(name: str) -> Any:

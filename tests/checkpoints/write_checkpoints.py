@@ -6,6 +6,7 @@ It needs PyTorch 2.15 and NumPy; the tests need neither PyTorch nor this script.
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections import Counter, OrderedDict
 from pathlib import Path
@@ -109,7 +110,17 @@ def main() -> None:
     save({"conj": torch.tensor([1 + 2j]).conj()}, HERE / "marks_legacy.pt", _use_new_zipfile_serialization=False)
     save({"a": torch.ones(2)}, HERE / "protocol4.pt", pickle_protocol=4)
     save(torch.eye(2).to_sparse(), HERE / "sparse.pt")
+    save(torch.eye(2).to_sparse(), HERE / "sparse_legacy.pt", _use_new_zipfile_serialization=False)
     save(torch.ones(2, dtype=torch.uint16), HERE / "uint16.pt")
+    note = torch.ones(2)
+    note.text = "note"
+    plain = {
+        "t": torch.arange(6.0).view(2, 3).t(),
+        "p": torch.nn.Parameter(torch.ones(1)),
+        "sparse": torch.eye(2).to_sparse(),
+    }
+    plain |= {"note": note, "net": torch.nn.Linear(2, 1), "dtype": torch.bfloat16, "size": torch.Size([3])}
+    (HERE / "plain.pickle").write_bytes(pickle.dumps(plain))
     save(torch.ones(2).untyped_storage(), HERE / "storage.pt")
     allowed = sorted(torch._weights_only_unpickler._get_allowed_globals())
     (HERE / "allowed_globals.txt").write_text("\n".join(allowed) + "\n", encoding="utf-8")

@@ -128,6 +128,11 @@ def test_a_program_finds_the_package_and_its_version(tmp_path: Path) -> None:
     assert lines == ["True 2.15.0", "True None", "2.15.0 True True 2.15.0", "None 2.15.0 False False"]
 
 
+def test_a_report_of_the_surroundings_tells_what_runs() -> None:
+    lines = run(*RUN, "-m", "torch.utils.collect_env").splitlines()
+    assert f"Vesta version: {vesta.__version__} as PyTorch 2.15.0" in lines
+
+
 def test_names_that_pytorch_has_not_raise_as_ever(tmp_path: Path) -> None:
     out = program(
         tmp_path,
@@ -217,6 +222,26 @@ def test_files_name_classes_as_pytorch_does(tmp_path: Path) -> None:
     assert out == "LayerNorm\n"
     again = vesta.load(tmp_path / "model.pt", weights_only=False)  # without as_torch
     assert type(again[1]) is vesta.nn.LayerNorm
+
+
+def test_plain_pickles_of_pytorch_load(tmp_path: Path) -> None:
+    """Data sets come as pickles with tensors in them, without ``torch.save``."""
+    out = program(
+        tmp_path,
+        f"""
+        import pickle, torch
+        with open({str(Path(__file__).parents[1] / "checkpoints" / "plain.pickle")!r}, "rb") as file:
+            found = pickle.load(file)
+        print(found["t"].tolist(), found["t"].stride(), type(found["p"]).__name__, found["p"].requires_grad)
+        print(found["sparse"].to_dense().tolist(), found["note"].text, found["dtype"], found["size"])
+        print(found["net"], found["net"](torch.ones(1, 2)).shape)
+        """,
+    )
+    assert out.splitlines() == [
+        "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] (1, 3) Parameter True",
+        "[[1.0, 0.0], [0.0, 1.0]] note torch.bfloat16 torch.Size([3])",
+        "Linear(in_features=2, out_features=1, bias=True) torch.Size([1, 1])",
+    ]
 
 
 def test_an_op_and_its_import_cost_no_more() -> None:

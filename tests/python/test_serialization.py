@@ -123,8 +123,9 @@ class TestFilesOfPyTorch:
         assert type(storage) is vesta.TypedStorage and storage.tolist() == [0, 0, 128, 63] * 2
 
     def test_sparse_tensors(self, weights_only: bool) -> None:
-        made = self.load("sparse", weights_only)
-        assert made.is_sparse and made.is_coalesced() and made.to_dense().tolist() == [[1, 0], [0, 1]]
+        for name in ("sparse", "sparse_legacy"):
+            made = self.load(name, weights_only)
+            assert made.is_sparse and made.is_coalesced() and made.to_dense().tolist() == [[1, 0], [0, 1]]
 
     def test_what_vesta_lacks_is_named(self, weights_only: bool) -> None:
         with pytest.raises(NotImplementedError, match="the dtype torch.uint16"):

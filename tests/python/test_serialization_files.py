@@ -12,9 +12,9 @@ import os
 import pickle
 import stat
 import struct
-import subprocess
 import sys
 import tarfile
+import textwrap
 import threading
 import zipfile
 from collections import OrderedDict
@@ -141,24 +141,6 @@ def test_saving_is_atomic(tmp_path, monkeypatch) -> None:
     vesta.save({"a": 1}, link)
     assert link.is_symlink() and vesta.load(path) == {"a": 1} and stat.S_IMODE(path.stat().st_mode) == 0o640
     assert sorted(os.listdir(tmp_path)) == ["a.pt", "link.pt"]
-
-
-@pytest.mark.campaign
-def test_a_kill_leaves_the_old_file(tmp_path) -> None:
-    path = tmp_path / "a.pt"
-    vesta.save({"number": vesta.zeros(1 << 22)}, path)
-    code = f"""if True:
-        import vesta
-        for i in range(100): vesta.save({{"number": vesta.full((1 << 22,), float(i))}}, {str(path)!r})
-    """
-    for delay in (0.5, 0.8, 1.1, 1.4):
-        process = subprocess.Popen([sys.executable, "-c", code])
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(delay)
-        process.kill()
-        process.wait()
-        number = vesta.load(path)["number"]
-        assert number.min() == number.max()
 
 
 @pytest.mark.parametrize("size", [3 << 20, (9 << 20) + 5])
@@ -455,6 +437,42 @@ def test_the_cache(tmp_path, monkeypatch) -> None:
     with pytest.raises(RuntimeError, match="invalid hash value"):
         hub.load_state_dict_from_url(url, check_hash=True)
     assert not os.path.exists(tmp_path / "checkpoints")
+
+
+def test_models_of_repositories(tmp_path, monkeypatch) -> None:
+    """From a folder and from the cache; nothing is downloaded."""
+    code = """
+        import layers, vesta
+        dependencies = ["torch", "pickle"]
+        def net(n, bias=True):
+            "Makes a net."
+            return layers.make(n, bias)
+        def needs(): ...
+        def _own(): ...
+    """
+    folder = tmp_path / "hub" / "someone_nets_master"
+    folder.mkdir(parents=True)
+    (folder / "hubconf.py").write_text(textwrap.dedent(code))
+    (folder / "layers.py").write_text("import vesta\ndef make(n, bias): return vesta.nn.Linear(n, 1, bias=bias)\n")
+    monkeypatch.setattr(hub, "_hub_dir", str(tmp_path / "hub"))
+    before = list(sys.path)
+    try:
+        for where, source in ((str(folder), "local"), ("someone/nets", "github"), ("someone/nets:master", "github")):
+            assert hub.load(where, "net", 3, source=source, bias=False, trust_repo=True).weight.shape == (1, 3)
+        assert hub.list("someone/nets") == ["net", "needs"] and hub.help("someone/nets", "net") == "Makes a net."
+        with pytest.raises(RuntimeError, match="Cannot find callable nothing in hubconf"):
+            hub.load(str(folder), "nothing", source="local")
+        (folder / "hubconf.py").write_text("dependencies = ['no_such_package']\ndef net(): ...\n")
+        with pytest.raises(RuntimeError, match="Missing dependencies: no_such_package"):
+            hub.load("someone/nets", "net")
+    finally:
+        sys.modules.pop("layers", None)
+    with pytest.raises(FileNotFoundError, match=r"Vesta downloads nothing.*someone_nets_v1"):
+        hub.load("someone/nets:v1", "net")
+    for arguments in ({"source": "gitlab"}, {}):
+        with pytest.raises(ValueError, match="Unknown source|owner/name"):
+            hub.load("a folder", "net", **arguments)
+    assert sys.path == before
 
 
 def test_urls_of_files(tmp_path) -> None:

@@ -321,6 +321,21 @@ def test_cut_files_raise(zip_format: bool) -> None:
             load(data[:length])
 
 
+def test_indices_of_an_old_file_are_checked_once_they_are_read() -> None:
+    """In the format before 1.6 values follow the object: a sparse tensor is made before its indices are known."""
+    file = io.BytesIO()
+    sparse = vesta.sparse_coo_tensor([[0, 5], [1, 3]], [1.0, 2.0], (6, 4))
+    vesta.save([sparse, sparse], file, _use_new_zipfile_serialization=False)
+    data = file.getvalue()
+    first, second = load(data)
+    assert first is second and first.to_dense().equal(sparse.to_dense())
+    at = data.index(struct.pack("<2q", 1, 3))
+    for row in (6, -1, 2**62):
+        bad = data[: at - 8] + struct.pack("<q", row) + data[at:]
+        with pytest.raises(RuntimeError, match="index"):
+            load(bad)
+
+
 @pytest.mark.differs
 def test_every_changed_bit_of_the_values_is_seen() -> None:
     data = bytearray(checkpoint(True))

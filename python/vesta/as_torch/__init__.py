@@ -21,6 +21,8 @@ __all__ = ["install", "is_installed", "load_ipython_extension"]
 
 #: The version of PyTorch whose names and semantics Vesta follows, and which ``torch.__version__`` says.
 TORCH_VERSION = "2.15.0"
+#: Vesta's own version, which ``vesta.__version__`` does not say any more once this is installed.
+VESTA_VERSION = vesta.__version__
 #: What child processes find on their path: a package ``torch`` that installs this one, and its metadata.
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
 _finder: Any = None

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import vesta
-
 __all__ = ["apply", "install"]
 
 
@@ -38,37 +36,9 @@ def _tensor_types(module: ModuleType) -> None:
             kind.__module__ = kind.__module__.replace("vesta", "torch")
 
 
-def _broadcasting(name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a loss that broadcasts its operands, with PyTorch's warning, and promotes their dtypes."""
-
-    def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return ours(input, target, *args, **kwargs)
-        except Exception:
-            if not (isinstance(input, vesta.Tensor) and isinstance(target, vesta.Tensor)):
-                raise
-            if input.shape == target.shape and input.dtype == target.dtype:
-                raise
-        if input.shape != target.shape:
-            warnings.warn(
-                f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
-                "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same "
-                "size.",
-                stacklevel=2,
-            )
-        dtype = vesta.result_type(input, target)
-        return ours(*vesta.broadcast_tensors(input.to(dtype), target.to(dtype)), *args, **kwargs)
-
-    loss.__name__ = loss.__qualname__ = name
-    loss.__doc__, loss.__module__ = ours.__doc__, "torch.nn.functional"
-    return loss
-
-
 def _losses(module: ModuleType) -> None:
-    """Losses broadcast, with a warning."""
-    for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
-        if hasattr(module, name):
-            setattr(module, name, _broadcasting(name, getattr(module, name)))
+    """``mse_loss`` broadcasts, with the warning that it has anyway, and promotes dtypes."""
+    module.MSE_BROADCASTS = True  # type: ignore[attr-defined]
 
 
 def _optimizers(module: ModuleType) -> None:
@@ -99,6 +69,21 @@ def _loading(module: ModuleType) -> None:
     from vesta.utils.data.seeding import CallersStates
 
     module.Seeds = CallersStates  # type: ignore[attr-defined]
+
+
+def _definitions(module: ModuleType) -> None:
+    """A fake function of an operator that is not there is accepted.
+
+    Packages such as torchvision declare those of their extension when they are imported. Without PyTorch there is no
+    such extension, and their Python half has to work alone.
+    """
+    from vesta.library.operators import defined, operator_of
+
+    def declared(op: Any) -> Any:
+        absent = isinstance(op, str) and "::" in op and op.removesuffix(".default") not in defined
+        return None if absent else operator_of(op, "register_fake")
+
+    module._declared = declared  # type: ignore[attr-defined]
 
 
 def _modules(module: ModuleType) -> None:
@@ -161,8 +146,9 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "vesta.version": _version,
     "vesta.tensor_types": _tensor_types,
     "vesta._limits": _limits,
-    "vesta.nn.functional": _losses,
+    "vesta.nn.functional.loss": _losses,
     "vesta.nn.modules.module": _modules,
+    "vesta.library.definitions": _definitions,
     "vesta.optim.optimizer": _optimizers,
     "vesta.amp.autocast_mode": _autocast,
     "vesta.utils.data.fetch": _fetching,

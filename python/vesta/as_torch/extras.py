@@ -99,6 +99,26 @@ def _generator_type() -> Any:
     return Generator
 
 
+def _load_from_bytes(data: bytes) -> Any:
+    """Returns the storage in a pickle that PyTorch has written: it holds a file of ``torch.save`` in the old format."""
+    import io
+
+    from vesta import load
+
+    return load(io.BytesIO(data), weights_only=False)
+
+
+def _rebuilding(name: str) -> Callable[[], Any]:
+    """Returns what finds a function of ``vesta.serialization.rebuilding``."""
+
+    def find() -> Any:
+        from vesta.serialization import rebuilding
+
+        return getattr(rebuilding, name)
+
+    return find
+
+
 _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
@@ -116,6 +136,7 @@ _NAMES: dict[str, Any] = {
     "torch._C.has_openmp": True,
     "torch._C._has_mps": False,
     "torch._C._has_cuda": False,
+    "torch.storage._load_from_bytes": _load_from_bytes,
 }
 #: Names that are found when they are asked for.
 _LATE: dict[str, Callable[[], Any]] = {
@@ -124,6 +145,8 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._TensorBase": _tensor_type,
     "torch._C.Generator": _generator_type,
     "torch.torch": _package,
+    "torch._tensor._rebuild_from_type_v2": _rebuilding("_rebuild_from_type_v2"),
+    "torch.serialization._get_layout": _rebuilding("_get_layout"),
 }
 
 

@@ -30,7 +30,7 @@ REASONS = {
     "torch.compiler": "Vesta runs programs as they are written and compiles nothing",
     "torch.export": "Vesta does not record programs; save a state_dict() instead",
     "torch.fx": "Vesta does not record programs as graphs",
-    "torch.hub": "Vesta downloads nothing; hub.load_state_dict_from_url reads local files and the cache",
+    "torch.hub": "Vesta downloads nothing; hub.load and load_state_dict_from_url read local files and the cache",
     "torch.jit": "Vesta does not compile or record programs; they run as they are written",
     "torch.masked": "Vesta has no masked tensors; give mask= to the functions of vesta.masked",
     "torch.monitor": "Vesta has no monitor; use a logger",

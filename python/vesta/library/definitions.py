@@ -252,8 +252,13 @@ def register_fake(
 
     Vesta runs operators at once and has no use for it but ``opcheck``, which compares it with the kernel.
     """
-    operator = operator_of(op, "register_fake")
-    return _decorator(lambda given: setattr(operator, "fake", given), func)
+    operator = _declared(op)
+    return _decorator(lambda given: setattr(operator, "fake", given) if operator else None, func)
+
+
+def _declared(op: Any) -> Operator | None:
+    """Returns the operator that gets a fake function; None where nobody needs it (``vesta.as_torch.behaviour``)."""
+    return operator_of(op, "register_fake")
 
 
 def impl_abstract(qualname: Any, func: Any = None, *, lib: Any = None, _stacklevel: int = 1) -> Any:

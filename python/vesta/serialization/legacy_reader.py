@@ -83,7 +83,7 @@ def load(source: Source, map_location: Any, unpickling: Any) -> Any:
     pickles = _Pickles(source, unpickling)
     _check_head(pickles)
     storages = Storages(source, map_location)
-    rebuilding.pending.marked = []
+    rebuilding.pending.marked, rebuilding.pending.sparse = [], []
     try:
         value = pickles.object(storages.load)
         keys = pickles.plain()
@@ -97,8 +97,9 @@ def load(source: Source, map_location: Any, unpickling: Any) -> Any:
             if missing:
                 storages.fail(f"expected the values of {len(missing)} more storages; the file is cut off or damaged")
         _resolve_marked(rebuilding.pending.marked)
+        _check_sparse(rebuilding.pending.sparse)
     finally:
-        rebuilding.pending.marked = None
+        rebuilding.pending.marked = rebuilding.pending.sparse = None
     source.finish(at)
     return value
 
@@ -130,3 +131,12 @@ def _resolve_marked(marked: list[tuple[Tensor, dict[str, Any]]]) -> None:
     """Applies conjugation and negation, now that the values are there."""
     for tensor, metadata in marked:
         tensor.data = rebuilding.resolved(tensor.detach(), metadata)
+
+
+def _check_sparse(made: list[tuple[tuple[Any, ...], bool]]) -> None:
+    """Raises RuntimeError if a sparse tensor has indices out of range, now that they are there."""
+    if made:
+        from vesta.sparse import sparse_coo_tensor
+
+        for parts, is_coalesced in made:
+            sparse_coo_tensor(*parts, is_coalesced=is_coalesced)

@@ -57,7 +57,7 @@ def load(
         FileNotFoundError, IsADirectoryError: there is no such file.
         pickle.UnpicklingError: the file names what is not allowed, or its pickle is damaged.
         RuntimeError: the file is damaged, cut off, or of another kind; or there is no such device.
-        NotImplementedError: the file has what Vesta has not, as sparse tensors.
+        NotImplementedError: the file has what Vesta has not, as quantized tensors.
         EOFError: the file is empty.
 
     Example::

@@ -33,9 +33,10 @@ __all__ = [
 
 
 class _Pending(threading.local):
-    """Tensors whose marks are applied later, since their values are not read yet; None: now."""
+    """Tensors with marks, and sparse ones, which are finished later, since their values are not read yet; None: now."""
 
     marked: list[Any] | None = None
+    sparse: list[Any] | None = None
 
 
 pending = _Pending()
@@ -80,7 +81,8 @@ def _over(storage: Any, dtype: Any, offset: Any, sizes: Any, strides: Any) -> Te
             f"sizes {list(sizes)}, strides {list(strides)} and offset {offset} of {dtype}, which need "
             f"{(last + 1) * dtype.itemsize} bytes,",
         )
-    return _C._over(storage._bytes, dtype, sizes, strides, offset if count else 0)
+    inside = count or offset * dtype.itemsize <= storage.nbytes()
+    return _C._over(storage._bytes, dtype, sizes, strides, offset if inside else 0)
 
 
 def _wants_grad(tensor: Tensor, requires_grad: Any) -> Tensor:
@@ -149,14 +151,16 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
         raise NotImplementedError(
             "load: expected a sparse tensor of the layout sparse_coo, got another one in the file."
         )
-    if pending.marked is not None:
-        raise NotImplementedError("load: a sparse tensor in a file of PyTorch before 1.6 cannot be read.")
     if not isinstance(data, tuple) or len(data) not in (3, 4) or not all(isinstance(t, Tensor) for t in data[:2]):
         _fail("indices, values and sizes of a sparse tensor", type(data).__name__)
     from vesta.sparse import sparse_coo_tensor
 
     is_coalesced = len(data) == 4 and data[3] is True
-    return sparse_coo_tensor(data[0], data[1], _numbers(data[2], "sizes"), is_coalesced=is_coalesced)
+    parts = data[0], data[1], _numbers(data[2], "sizes")
+    if pending.sparse is None:
+        return sparse_coo_tensor(*parts, is_coalesced=is_coalesced)
+    pending.sparse.append((parts, is_coalesced))
+    return _C._private._sparse_coo(*parts, is_coalesced)  # over indices that are yet to be read
 
 
 def _parameter(data: Any, requires_grad: Any) -> Parameter:

@@ -57,6 +57,14 @@ def _packages() -> list[str]:
     return found
 
 
+def _version() -> str:
+    """Returns the version; of a program under ``vesta.as_torch`` that of PyTorch which it sees, and Vesta's own."""
+    as_torch = sys.modules.get("vesta.as_torch")
+    if as_torch is None or not as_torch.is_installed():
+        return str(vesta.__version__)
+    return f"{as_torch.VESTA_VERSION} as PyTorch {vesta.__version__}"
+
+
 def _cpu() -> str:
     model = platform.processor() or platform.machine()
     try:
@@ -80,7 +88,7 @@ def get_env_info() -> SystemEnv:
     cuda = vesta.cuda.is_available()
     devices = [f"GPU {i}: {vesta.cuda.get_device_name(i)}" for i in range(vesta.cuda.device_count())]
     return SystemEnv(
-        torch_version=str(vesta.__version__),
+        torch_version=_version(),
         is_debug_build=str(vesta.version.debug),
         cuda_compiled_version=vesta.version.cuda or "None",
         gcc_version=_first_line("gcc", "--version"),

@@ -182,6 +182,25 @@ def nll_loss(
     return ops.nll_loss(input, target, weight, ignore_index, reduction)
 
 
+#: Whether ``mse_loss`` broadcasts and promotes dtypes, as PyTorch's does; ``vesta.as_torch`` sets it.
+MSE_BROADCASTS = False
+
+
+def _squares(input: Tensor, target: Tensor) -> Tensor:
+    try:
+        return ops.mse_loss(input, target, "none")
+    except (ValueError, TypeError):
+        return _squares_of_two_kinds(input, target, "none")
+
+
+def _squares_of_two_kinds(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    """Broadcasts and promotes what ``mse_loss`` has refused, or raises the error that is being handled."""
+    if not MSE_BROADCASTS or (input.shape == target.shape and input.dtype == target.dtype):
+        raise
+    dtype = vesta.result_type(input, target)
+    return ops.mse_loss(*vesta.broadcast_tensors(input.to(dtype), target.to(dtype)), reduction)
+
+
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -205,8 +224,11 @@ def mse_loss(
         reduction = _reduction(size_average, reduce, reduction)
     _same_sizes("mse_loss", input, target, weight)
     if weight is not None:
-        return _weighted(ops.mse_loss(input, target, "none"), weight, reduction, weight.sum())
-    return ops.mse_loss(input, target, reduction)
+        return _weighted(_squares(input, target), weight, reduction, weight.sum())
+    try:
+        return ops.mse_loss(input, target, reduction)
+    except (ValueError, TypeError):  # of the operation's own checks
+        return _squares_of_two_kinds(input, target, reduction)
 
 
 def l1_loss(
