@@ -63,11 +63,13 @@ VESTA_INLINE Vec<float> scale(Vec<float> x, const ExpSplit& s) {
 #endif
 }
 
-/// Computes e^x. Error below 1 ulp, denormal results included.
+/// Computes e^x. Error below 1 ulp, denormal results included. What gives 0, as every element that a mask has set to
+/// -inf or -1e9 does, is not multiplied down to it: a product that underflows takes a processor 20 times as long.
 VESTA_INLINE Vec<float> exp(Vec<float> x) {
-  const Vec<float> limited = lower_or_first(higher_or_first(x, Vec<float>(-104.0f)), Vec<float>(89.0f));
-  const ExpSplit s = split_exp(limited);
-  return scale(exp_fraction(rest(s)) + Vec<float>(1.0f), s);
+  const Vec<float> zero(0.0f);
+  const Mask<float> none = x < Vec<float>(-104.0f);
+  const ExpSplit s = split_exp(lower_or_first(select(none, zero, x), Vec<float>(89.0f)));
+  return select(none, zero, scale(exp_fraction(rest(s)) + Vec<float>(1.0f), s));
 }
 
 /// Computes e^(x + low) for x in [-87, 88], where one factor scales; low is small.

@@ -177,9 +177,12 @@ VESTA_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) { return sleef::hyp
 // Several of SLEEF's functions give infinity (fmod: NaN) where the result is still a number. The lanes concerned are
 // rare, so a repair is computed only when a vector holds one; a lane's bits depend on that lane alone either way.
 
-/// Computes e^x. SLEEF overflows at 709.78271115, 1.8e-6 too early.
+/// Computes e^x. SLEEF overflows at 709.78271115, 1.8e-6 too early. What gives 0 is not multiplied down to it, as in
+/// exp of floats.
 VESTA_INLINE Vec<double> exp(Vec<double> x) {
-  const Vec<double> y = sleef::exp(x);
+  const Vec<double> zero(0.0);
+  const Mask<double> none = x < Vec<double>(-746.0);
+  const Vec<double> y = select(none, zero, sleef::exp(select(none, zero, x)));
   const Mask<double> late = (x > Vec<double>(709.782711)) & (x < Vec<double>(709.782713));
   if (!any(late)) [[likely]]
     return y;
