@@ -258,7 +258,8 @@ Tensor diag_embed_composite(const Tensor& input, int64_t offset, int64_t dim1, i
   const int64_t a = wrap_dim(dim1, ndim, "diag_embed"), b = wrap_dim(dim2, ndim, "diag_embed");
   VESTA_CHECK(a != b, runtime, "diag_embed: diagonal dimensions cannot be identical ", dim1, ", ", dim2, ".");
   VESTA_CHECK(input.dim() > 0, index, "diag_embed: expected a tensor with dimensions, got a 0-d tensor (input).");
-  const int64_t n = checked_add(input.size(-1), offset < 0 ? -offset : offset, "diag_embed");
+  const int64_t n =
+      checked_add(input.size(-1), offset < 0 ? checked_mul(offset, -1, "diag_embed") : offset, "diag_embed");
   Dims sizes(input.sizes());
   sizes.pop_back();
   sizes.insert(size_t(std::min(a, b)), n);
