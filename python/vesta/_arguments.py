@@ -7,7 +7,6 @@ not say (a range, a combination) the function checks itself.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable as AnyCallable
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -60,6 +59,22 @@ def _rule(annotation: Any, scope: dict[str, Any]) -> tuple[tuple[type, ...], str
     return classes, " or ".join(names)
 
 
+def _parameters(function: Any) -> tuple[dict[str, Any], int | None]:
+    """Returns the annotations of all parameters in their order, and the place of ``*args``.
+
+    It reads what ``inspect.signature`` reads; that module takes a sixth of the time of ``import vesta``.
+    """
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    count, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    takes_many, takes_names = bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
+    names = list(code.co_varnames[: named + takes_many + takes_names])
+    if takes_many:  # stands behind the parameters that are given by name
+        names.insert(count, names.pop(named))
+    return {name: function.__annotations__.get(name) for name in names}, count if takes_many else None
+
+
 def checked(function: F) -> F:
     """Makes a function, or a constructor, raise a TypeError that names an argument of the wrong kind.
 
@@ -72,12 +87,14 @@ def checked(function: F) -> F:
         >>> twice(2)
         4
     """
-    parameters = inspect.signature(function).parameters
+    parameters, many = _parameters(function)
     op = function.__qualname__.rsplit(".__init__", 1)[0].rsplit(".", 1)[-1]
-    rules = {name: _rule(p.annotation, function.__globals__) for name, p in parameters.items()}
+    rules = {
+        name: None if annotation is None else _rule(annotation, function.__globals__)
+        for name, annotation in parameters.items()
+    }
     names = list(rules)
-    many = [i for i, p in enumerate(parameters.values()) if p.kind is inspect.Parameter.VAR_POSITIONAL]
-    last = many[0] if many else len(names) - 1  # the parameter that takes all further arguments
+    last = len(names) - 1 if many is None else many  # the parameter that takes all further arguments
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
