@@ -19,7 +19,7 @@ from typing import Any
 sys.path = [p for p in sys.path if Path(p).resolve() != Path(__file__).resolve().parent]
 
 import vesta  # noqa: E402
-from vesta import _C, _process_settings  # noqa: E402
+from vesta import _C  # noqa: E402
 
 HEAD = '"""{doc} Written by python/make_stubs.py from the op list; do not edit."""\n\n'
 #: The annotation of a parameter by its kind; ``?`` behind a kind is ``| None``.
@@ -233,21 +233,9 @@ def package() -> str:
     """Writes __init__.pyi."""
     registry = Registry()
     lines = ["import builtins", "from collections.abc import Sequence", "from typing import Any, overload", ""]
-    lines += ["from . import amp as amp, autograd as autograd, cpu as cpu, cuda as cuda, fft as fft"]
-    lines += ["from . import linalg as linalg, nn as nn, optim as optim, utils as utils"]
-    lines += ["from .amp import GradScaler as GradScaler, autocast as autocast"]
-    lines += ["from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad"]
-    lines += ["from .autograd import set_grad_enabled as set_grad_enabled"]
-    lines += ["from ._limits import finfo as finfo, iinfo as iinfo"]
-    lines += ["from .serialization import load as load, save as save"]
-    lines += ["from .storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage"]
-    lines += ["from . import distributions as distributions, hub as hub"]
-    lines += ["from . import serialization as serialization, storage as storage"]
-    lines += [f"from . import {name} as {name}" for name in ("accelerator", "backends", "random", "testing", "types")]
-    lines += [f"from ._process_settings import {name} as {name}" for name in _process_settings.__all__]
-    lines += [f"from ._default_device import {name} as {name}" for name in ("get_default_device", "set_default_device")]
-    lines += ["from ._printing import set_printoptions as set_printoptions", "from .random import fork_rng as fork_rng"]
-    lines += ["from ._summary import summary as summary", "from . import adapters as adapters, notebook as notebook"]
+    for name, home in sorted(vesta._LAZY.items()):  # what is imported when it is first asked for
+        if not name.startswith("_"):
+            lines.append(f"from {home or '.'} import {name} as {name}")
     lines += ["from ._C import Number as Number", "newaxis: None"]
     for name, value in sorted(vars(vesta).items()):
         if name.startswith("_") or inspect.ismodule(value) or name in (*vesta._LAZY, "newaxis"):
