@@ -11,6 +11,13 @@ std::string tuple(IntSpan v) {
   return "(" + s + (v.size() == 1 ? ",)" : ")");
 }
 
+template <class T>
+detail::Shown listed(const std::vector<T>& v) {
+  std::string all;
+  for (const T& one : v) all += (all.empty() ? "" : ", ") + shown(one).brief;
+  return v.size() == 1 ? all : "(" + all + ")";
+}
+
 }  // namespace
 
 std::vector<std::string_view> split_names(std::string_view names) {
@@ -29,6 +36,8 @@ detail::Shown shown_ints(IntSpan v) {
 }
 
 detail::Shown shown(const Shape& v) { return tuple(v.v); }
+detail::Shown shown(const PerDimension<int64_t>& v) { return listed(v.v); }
+detail::Shown shown(const PerDimension<double>& v) { return listed(v.v); }
 
 detail::Shown shown_maybe_ints(std::span<const MaybeInt> v) {
   const auto one = [](const MaybeInt& n) { return n ? std::to_string(*n) : "None"; };

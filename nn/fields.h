@@ -61,6 +61,17 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+/// Sizes or factors of a grid of 1 to 3 dimensions: one for all, or one for each.
+template <class T>
+struct PerDimension {
+  std::vector<T> v;  // one, or one for each dimension
+  PerDimension() = default;
+  PerDimension(T all) : v{all} {}
+  PerDimension(std::initializer_list<T> each) : v(each) {}
+  PerDimension(std::vector<T> each) : v(std::move(each)) {}
+  bool operator==(const PerDimension&) const = default;
+};
+
 /// The options of a layer that has none.
 struct NoOptions {
   static constexpr std::string_view field_names = "";
@@ -89,6 +100,8 @@ inline detail::Shown shown(const std::string& s) { return {s, "'" + s + "'"}; }
 inline detail::Shown shown(const Tensor& t) { return std::string(t.defined() ? "Tensor" : "None"); }
 /// Shows a list as the tuple that it is in Python.
 VESTA_API detail::Shown shown(const Shape& v);
+VESTA_API detail::Shown shown(const PerDimension<int64_t>& v);
+VESTA_API detail::Shown shown(const PerDimension<double>& v);
 VESTA_API detail::Shown shown_maybe_ints(std::span<const MaybeInt> v);
 template <size_t n>
 detail::Shown shown(const MaybeInts<n>& v) {

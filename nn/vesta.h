@@ -15,3 +15,4 @@
 #include <vesta/nn/optim/optim.h>
 #include <vesta/nn/optim/scheduler.h>
 #include <vesta/nn/utils/clip_grad.h>
+#include <vesta/nn/utils/rnn.h>

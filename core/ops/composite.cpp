@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include <vesta/core/base/warning.h>
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/checks.h>
@@ -17,6 +18,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -105,6 +107,10 @@ Tensor t_composite(const Tensor& input) {
 }
 
 Tensor mT_composite(const Tensor& input) {
+  if (input.dim() == 0 && follows_torch()) {
+    warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.");
+    return view(input, input.sizes());
+  }
   VESTA_CHECK(input.dim() >= 2, runtime, "mT: only supported on matrices or batches of matrices. Got ", input.dim(),
               "-D tensor.");
   return transpose(input, -2, -1);

@@ -26,4 +26,11 @@ class Destination {
 /// and is contiguous, else a new one. Ask in the order of the results, when the operands have passed their checks.
 VESTA_API Tensor result_tensor(IntSpan sizes, DType dtype, Device device = {});
 
+/// Refuses an out= tensor that has another shape than its result and is not empty. Where follows_torch(), it is
+/// accepted.
+VESTA_API void check_out_shape(const Tensor& out, IntSpan sizes, const char* op);
+
+/// Gives an out= tensor that passes that check the shape of its result; warns if it was not empty, as PyTorch does.
+VESTA_API void resize_out(const Tensor& out, IntSpan sizes, const char* op);
+
 }  // namespace vesta

@@ -7,6 +7,7 @@
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 
@@ -27,8 +28,8 @@ ArangePlan arange_plan(Scalar start, Scalar end, Scalar step, MaybeDType dtype) 
   VESTA_CHECK(by != 0 && !std::isnan(by), runtime, "arange: step must be nonzero.");
   VESTA_CHECK(by > 0 ? b >= a : b <= a, runtime, "arange: upper bound and lower bound inconsistent with step sign (", a,
               " -> ", b, ", step ", by, ").");
-  VESTA_CHECK(!is_integral(d) || step.to<int64_t>("arange") != 0, runtime, "arange: step must be nonzero as ", d,
-              ", got ", by, ", which becomes 0. Use a floating-point dtype.");
+  VESTA_CHECK(!is_integral(d) || step.to<int64_t>("arange") != 0 || follows_torch(), runtime,
+              "arange: step must be nonzero as ", d, ", got ", by, ", which becomes 0. Use a floating-point dtype.");
   double count = std::ceil((b - a) / by);
   if (d == DType::int64 && integers) {  // exact beyond 2^53
     __int128 from = start.to<int64_t>("arange"), to = end.to<int64_t>("arange"), s = step.to<int64_t>("arange");

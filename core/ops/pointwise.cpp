@@ -11,9 +11,12 @@
 #include <string_view>
 
 #include <vesta/core/backend.h>
+#include <vesta/core/base/warning.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 namespace {
@@ -59,14 +62,20 @@ Scalar read_scalar(const Tensor& t) {
   });
 }
 
-/// Writes the value of a 0-d CPU tensor as `to` into `bytes`; a Python integer must fit the type.
-void convert_scalar(const Tensor& t, DType to, const char* op, char* bytes) {
+/// Tells whether the value of a 0-d tensor wraps around in an integer type as an element of a tensor does. A Python
+/// integer does so where PyTorch's rules hold; else it must fit the type.
+bool wraps(const Tensor& t) {
+  if (t.dtype() == DType::bool_) return false;
+  return !t.impl()->wrapped_number || (t.dtype() == DType::int64 && follows_torch());
+}
+
+/// Writes the value of a 0-d CPU tensor as `to` into `bytes`; a number that does not wrap must fit the type.
+void convert_scalar(const Tensor& t, DType to, bool wraps, const char* op, char* bytes) {
   visit(to, [&]<class T>() {
     T v;
-    if (std::is_integral_v<T> && !t.impl()->wrapped_number && t.dtype() != DType::bool_) {
-      int64_t wide = 0;  // a 0-d integer tensor wraps like any tensor does
+    if (std::is_integral_v<T> && wraps) {
       Scalar s = read_scalar(t);
-      wide = s.is_integral() ? s.integer() : s.to<int64_t>(op);
+      const int64_t wide = s.is_integral() ? s.integer() : s.to<int64_t>(op);
       v = T(wide);
     } else {
       v = read_scalar(t).to<T>(op);
@@ -78,7 +87,7 @@ void convert_scalar(const Tensor& t, DType to, const char* op, char* bytes) {
 /// Writes the value of a 0-d CPU tensor in the type that elements of `d` compute in; `rounded`: as an element has it.
 void compute_scalar(const Tensor& t, DType d, bool rounded, const char* op, char* bytes) {
   const DType c = compute_type(d);
-  convert_scalar(t, c, op, bytes);
+  convert_scalar(t, c, wraps(t), op, bytes);
   if (c == d || !rounded) return;
   float v;
   std::memcpy(&v, bytes, sizeof v);
@@ -156,9 +165,13 @@ Tensor Call::destination(DType result, Out out) {
   if (!std::ranges::equal(t.sizes(), IntSpan(shape_))) {
     VESTA_CHECK(out.kind == Out::given, value, op_, ": output with shape ", t.sizes(),
                 " doesn't match the broadcast shape ", IntSpan(shape_), " (an in-place op keeps its shape).");
-    VESTA_CHECK(t.numel() == 0 && t.impl()->storage()->resizable(), value, op_, ": expected out of shape ",
-                IntSpan(shape_), ", got ", t.sizes(), ". An out tensor is resized only when it is empty.");
-    resize_tensor(t, shape_);
+    check_out_shape(t, shape_, op_);
+    for (int i = 0; i < inputs_; ++i) {
+      VESTA_CHECK(t.numel() == 0 || in_[i].impl()->storage() != t.impl()->storage(), value, op_,
+                  ": expected an out of shape ", IntSpan(shape_), " or memory that no operand has, got ", t.sizes(),
+                  ".");
+    }
+    resize_out(t, shape_, op_);
   }
   for (int i = 0; i < inputs_; ++i) {
     if (in_[i].dim() == 0 && in_[i].device().type == DeviceType::cpu) continue;  // read before anything is written
@@ -177,7 +190,7 @@ Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* pa
   for (int i = 0; i < inputs_; ++i) {  // values of 0-d operands are read before the destination is touched
     if (in_[i].dim() != 0 || in_[i].device().type != DeviceType::cpu || typed_[i]) continue;
     if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
-    if (typed_[0]) convert_scalar(in_[i], compute, op_, immediates[i]);
+    if (typed_[0]) convert_scalar(in_[i], compute, !in_[i].impl()->wrapped_number, op_, immediates[i]);
     else compute_scalar(in_[i], compute, rounds_numbers_, op_, immediates[i]);
     immediate[i] = true;
   }
@@ -214,8 +227,14 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
     call.in_[i] = *in[i];
     numbers = numbers && in[i]->impl()->wrapped_number;
     if (info.mask_first && i == 0) {
-      VESTA_CHECK(in[0]->dtype() == DType::bool_, type, info.name, ": expected condition to be a boolean tensor, got ",
-                  in[0]->dtype(), ".");
+      const DType d = in[0]->dtype();
+      VESTA_CHECK(d == DType::bool_ || (d == DType::uint8 && follows_torch()), type, info.name,
+                  ": expected condition to be a boolean tensor, got ", d, ".");
+      if (d != DType::bool_) {
+        warn(text(info.name, " received a uint8 condition tensor. This behavior is deprecated. Use a boolean one."));
+        call.in_[0] = empty_tensor(in[0]->sizes(), DType::bool_, in[0]->device());
+        copy_into(call.in_[0], *in[0], info.name);
+      }
       call.typed_[0] = true;
     } else {
       promotion.see(*in[i]);

@@ -37,6 +37,7 @@ void check_integer_exponent(const Tensor* const* in, const double*) {
   if (!exponent.impl()->wrapped_number || !is_integral(in[0]->dtype()) || exponent.dtype() != DType::int64) return;
   VESTA_CHECK(exponent.item<int64_t>() >= 0, runtime,
               "pow: Integers to negative integer powers are not allowed. Convert the base to float first.");
+  visit<kIntegers>(in[0]->dtype(), [&]<class T>() { (void)exponent.item().to<T>("pow"); });  // never wraps around
 }
 
 void check_integer_value(const Tensor* const* in, const double* params) {

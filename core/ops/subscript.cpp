@@ -7,6 +7,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 namespace vesta {
 namespace {
@@ -32,7 +33,7 @@ int64_t used_dims(const Tensor& t, std::span<const Index> at) {
       default: break;
     }
   }
-  VESTA_CHECK(ellipses <= 1, index, "an index can only have a single ellipsis ('...')");
+  VESTA_CHECK(ellipses <= 1 || follows_torch(), index, "an index can only have a single ellipsis ('...')");
   VESTA_CHECK(used <= t.dim(), index, "too many indices for tensor of dimension ", t.dim());
   return used;
 }

@@ -138,4 +138,74 @@ std::shared_ptr<Module> ModuleDict::clone() const {
   return copy;
 }
 
+namespace detail {
+
+void Parameters::insert_parameter(std::string name, Tensor parameter) {
+  VESTA_CHECK(parameter.defined(), value, kind(), ": expected a tensor, got an undefined one ('", name, "').");
+  register_parameter(name, parameter);
+  entries_.emplace_back(std::move(name), std::move(parameter));
+}
+
+void Parameters::copy_parameters(const Parameters& from) {
+  copy_entries(from);
+  entries_ = named_parameters();
+}
+
+std::string Parameters::repr() const {
+  if (entries_.empty()) return kind() + "()";
+  std::string all = kind() + "(\n";
+  for (const auto& [name, t] : entries_) {
+    std::string size;
+    for (int64_t n : t.sizes()) size += (size.empty() ? "" : "x") + std::to_string(n);
+    const std::string device = t.device().type == DeviceType::cpu ? "" : text(" (", t.device(), ")");
+    all += text("    (", name, "): Parameter containing: [vesta.", t.dtype(), " of size ", size, device, "]\n");
+  }
+  return all + ")";
+}
+
+}  // namespace detail
+
+ParameterList::ParameterList(std::initializer_list<Tensor> parameters) {
+  for (const Tensor& p : parameters) append(p);
+}
+
+void ParameterList::append(Tensor parameter) { insert_parameter(std::to_string(size()), std::move(parameter)); }
+
+const Tensor& ParameterList::operator[](size_t i) const {
+  VESTA_CHECK(i < size(), index, "ParameterList: index ", i, " is out of range, there are ", size(), " parameters.");
+  return entries_[i].second;
+}
+
+std::shared_ptr<Module> ParameterList::clone() const {
+  check_class(*this);
+  auto copy = std::make_shared<ParameterList>();
+  copy->copy_parameters(*this);
+  return copy;
+}
+
+ParameterDict::ParameterDict(std::initializer_list<std::pair<std::string, Tensor>> parameters) {
+  for (const auto& [name, p] : parameters) insert(name, p);
+}
+
+void ParameterDict::insert(std::string name, Tensor parameter) {
+  insert_parameter(std::move(name), std::move(parameter));
+}
+
+bool ParameterDict::contains(std::string_view name) const {
+  return std::ranges::any_of(entries_, [&](const auto& e) { return e.first == name; });
+}
+
+const Tensor& ParameterDict::operator[](std::string_view name) const {
+  const auto found = std::ranges::find_if(entries_, [&](const auto& e) { return e.first == name; });
+  VESTA_CHECK(found != entries_.end(), index, "ParameterDict: expected the name of a parameter, got '", name, "'.");
+  return found->second;
+}
+
+std::shared_ptr<Module> ParameterDict::clone() const {
+  check_class(*this);
+  auto copy = std::make_shared<ParameterDict>();
+  copy->copy_parameters(*this);
+  return copy;
+}
+
 }  // namespace vesta::nn

@@ -1,4 +1,4 @@
-// Containers of modules: Sequential, ModuleList, ModuleDict.
+// Containers of modules (Sequential, ModuleList, ModuleDict) and of parameters (ParameterList, ParameterDict).
 #pragma once
 #include <vesta/nn/layer.h>
 
@@ -72,6 +72,49 @@ class VESTA_API ModuleDict : public Module {
   M& at(std::string_view name) const {
     return (*this)[name].template as<M>();
   }
+  std::shared_ptr<Module> clone() const override;
+};
+
+namespace detail {
+/// What both containers of parameters have.
+class VESTA_API Parameters : public Module {
+ public:
+  size_t size() const { return entries_.size(); }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  std::string repr() const override;
+
+ protected:
+  void insert_parameter(std::string name, Tensor parameter);
+  /// Registers copies of another one's parameters.
+  void copy_parameters(const Parameters& from);
+
+  Named entries_;
+};
+}  // namespace detail
+
+/// Parameters by number, named "0", "1", ... as in Python. Iterating gives pairs of name and tensor.
+class VESTA_API ParameterList : public detail::Parameters {
+ public:
+  ParameterList() = default;
+  ParameterList(std::initializer_list<Tensor> parameters);
+  /// Appends a leaf, which requires grad from then on.
+  void append(Tensor parameter);
+  /// Returns parameter i. IndexError: there is none.
+  const Tensor& operator[](size_t i) const;
+  std::shared_ptr<Module> clone() const override;
+};
+
+/// Parameters by name, in the order in which they were added.
+class VESTA_API ParameterDict : public detail::Parameters {
+ public:
+  ParameterDict() = default;
+  ParameterDict(std::initializer_list<std::pair<std::string, Tensor>> parameters);
+  /// Adds a leaf under a new name; it requires grad from then on.
+  void insert(std::string name, Tensor parameter);
+  bool contains(std::string_view name) const;
+  /// Returns the parameter of this name. IndexError: there is none.
+  const Tensor& operator[](std::string_view name) const;
   std::shared_ptr<Module> clone() const override;
 };
 

@@ -2,6 +2,7 @@
 // of both languages together follow from it. Containers are not in it.
 #pragma once
 #include <vesta/nn/layers/activation.h>
+#include <vesta/nn/layers/adaptive.h>
 #include <vesta/nn/layers/attention.h>
 #include <vesta/nn/layers/container.h>
 #include <vesta/nn/layers/conv.h>
@@ -34,6 +35,7 @@
   X(HingeEmbeddingLoss) X(HuberLoss) X(KLDivLoss) X(L1Loss) X(MSELoss) X(MarginRankingLoss) X(MultiLabelMarginLoss)    \
   X(MultiLabelSoftMarginLoss) X(MultiMarginLoss) X(NLLLoss) X(PoissonNLLLoss) X(SmoothL1Loss) X(SoftMarginLoss)        \
   X(TripletMarginLoss) X(TripletMarginWithDistanceLoss)                                                                \
+  X(AdaptiveLogSoftmaxWithLoss) X(FractionalMaxPool2d) X(FractionalMaxPool3d)                                          \
   X(GRU) X(GRUCell) X(LSTM) X(LSTMCell) X(RNN) X(RNNCell)                                                              \
   X(MultiheadAttention) X(Transformer) X(TransformerDecoder) X(TransformerDecoderLayer) X(TransformerEncoder)          \
   X(TransformerEncoderLayer)                                                                                           \

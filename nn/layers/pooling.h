@@ -44,6 +44,15 @@ struct LPPoolOptions {
       "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}";
 };
 template <size_t n>
+struct FractionalMaxPoolOptions {
+  Ints<n> kernel_size;
+  std::optional<Ints<n>> output_size = {};
+  std::optional<PerDimension<double>> output_ratio = {};  // in place of output_size: of the input's
+  Tensor _random_samples = {};  // [N, C, n] of [0, 1): where windows begin; none: drawn
+  VESTA_FIELDS(kernel_size, output_size, output_ratio, _random_samples)
+  static constexpr std::string_view shown = "";
+};
+template <size_t n>
 struct AdaptivePoolOptions {
   MaybeInts<n> output_size;  // none: the input's
   VESTA_FIELDS(output_size)
@@ -65,6 +74,8 @@ template <size_t n>
 Tensor avg_pooled(const Tensor& input, const AvgPoolOptions<n>& options);
 template <size_t n>
 Tensor lp_pooled(const Tensor& input, const LPPoolOptions<n>& options);
+template <size_t n>
+TensorPair fractional_pooled(const Tensor& input, const FractionalMaxPoolOptions<n>& options, const Tensor& given);
 template <size_t n>
 TensorPair adaptive_pooled(const Tensor& input, const AdaptivePoolOptions<n>& options, bool maximum);
 }  // namespace detail
@@ -116,6 +127,27 @@ class VESTA_API LPPoolNd : public LayerOf<Self, LPPoolOptions<n>> {
   Tensor forward(const Tensor& input) override { return detail::lp_pooled(input, this->options); }
 };
 
+/// The largest value of windows whose places are drawn for each channel (Graham 2014).
+template <class Self, size_t n>
+class VESTA_API FractionalMaxPoolNd : public LayerOf<Self, FractionalMaxPoolOptions<n>> {
+ public:
+  using Options = FractionalMaxPoolOptions<n>;
+  VESTA_LAYER_CONSTRUCTORS(FractionalMaxPoolNd)
+  Tensor forward(const Tensor& input) override { return std::get<0>(forward_with_indices(input)); }
+  /// Returns the largest values and where they were.
+  TensorPair forward_with_indices(const Tensor& input) {
+    return detail::fractional_pooled(input, this->options, samples_);
+  }
+
+ private:
+  Tensor samples_;  // a buffer: undefined unless it was given
+};
+template <class Self, size_t n>
+FractionalMaxPoolNd<Self, n>::FractionalMaxPoolNd(Options o) : LayerOf<Self, Options>(std::move(o)) {
+  const Tensor& given = this->options._random_samples;
+  samples_ = this->register_buffer("_random_samples", given.defined() ? given.detach() : Tensor());
+}
+
 /// The mean of windows of which there are `output_size`.
 template <class Self, size_t n>
 class VESTA_API AdaptiveAvgPoolNd : public LayerOf<Self, AdaptivePoolOptions<n>> {
@@ -140,6 +172,12 @@ class VESTA_API AdaptiveMaxPoolNd : public LayerOf<Self, AdaptivePoolOptions<n>>
 VESTA_LAYERS_OF_DIMENSIONS(MaxPool, MaxPoolNd);
 VESTA_LAYERS_OF_DIMENSIONS(MaxUnpool, MaxUnpoolNd);
 VESTA_LAYERS_OF_DIMENSIONS(AvgPool, AvgPoolNd);
+struct VESTA_API FractionalMaxPool2d : FractionalMaxPoolNd<FractionalMaxPool2d, 2> {
+  using FractionalMaxPoolNd::FractionalMaxPoolNd;
+};
+struct VESTA_API FractionalMaxPool3d : FractionalMaxPoolNd<FractionalMaxPool3d, 3> {
+  using FractionalMaxPoolNd::FractionalMaxPoolNd;
+};
 VESTA_LAYERS_OF_DIMENSIONS(LPPool, LPPoolNd);
 VESTA_LAYERS_OF_DIMENSIONS(AdaptiveAvgPool, AdaptiveAvgPoolNd);
 VESTA_LAYERS_OF_DIMENSIONS(AdaptiveMaxPool, AdaptiveMaxPoolNd);

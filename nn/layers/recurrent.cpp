@@ -52,32 +52,53 @@ void Recurrence::reset_parameters() {
   for (const Tensor& w : weights) init::uniform_(w, -bound, bound);
 }
 
+void Recurrence::check_input(const Tensor& x) const {
+  VESTA_CHECK(x.dtype() == weights[0].dtype() || autocast::mode(x.device().type).enabled, value, op_,
+              ": RNN input dtype (", x.dtype(), ") does not match weight dtype (", weights[0].dtype(),
+              "). Convert input or model.");
+  VESTA_CHECK(x.size(-1) == sizes.input_size, runtime, op_, ": input.size(-1) must be equal to input_size. Expected ",
+              sizes.input_size, ", got ", x.size(-1), ".");
+}
+
+void Recurrence::check_states(Call& call, int64_t batch, size_t count, int64_t dim) const {
+  const bool none = call.states.empty();
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t width = i == 0 && sizes.proj_size ? sizes.proj_size : sizes.hidden_size;
+    const Dims shape{sizes.num_layers * (sizes.bidirectional ? 2 : 1), batch, width};
+    if (none) {
+      call.states.push_back(zeros(shape, call.input.dtype(), call.input.device()));
+      continue;
+    }
+    Tensor& h = call.states[i];
+    VESTA_CHECK(h.defined() && h.dim() == dim, runtime, op_, ": For ", call.batched ? "batched 3-D" : "unbatched 2-D",
+                " input, hx should also be ", dim, "-D but got ", h.defined() ? h.dim() : 0, "-D tensor");
+    if (!call.batched) h = h.unsqueeze(1);
+    VESTA_CHECK(std::ranges::equal(h.sizes(), shape), runtime, op_, ": Expected hidden[", i, "] size ", IntSpan(shape),
+                ", got ", h.sizes(), ".");
+  }
+}
+
 Recurrence::Call Recurrence::prepare(const Tensor& given, const std::vector<Tensor>& given_states, size_t count) const {
   VESTA_CHECK(given.dim() == 2 || given.dim() == 3, value, op_, ": Expected input to be 2D or 3D, got ", given.dim(),
               "D instead");
   const bool batched = given.dim() == 3;
   const int64_t place = sizes.batch_first ? 0 : 1;
   Call call{batched ? given : given.unsqueeze(place), given_states, batched};
-  const Tensor& x = call.input;
-  VESTA_CHECK(x.dtype() == weights[0].dtype() || autocast::mode(x.device().type).enabled, value, op_,
-              ": RNN input dtype (", x.dtype(), ") does not match weight dtype (", weights[0].dtype(),
-              "). Convert input or model.");
-  VESTA_CHECK(x.size(-1) == sizes.input_size, runtime, op_, ": input.size(-1) must be equal to input_size. Expected ",
-              sizes.input_size, ", got ", x.size(-1), ".");
-  for (size_t i = 0; i < count; ++i) {
-    const int64_t width = i == 0 && sizes.proj_size ? sizes.proj_size : sizes.hidden_size;
-    const Dims shape{sizes.num_layers * (sizes.bidirectional ? 2 : 1), x.size(place), width};
-    if (given_states.empty()) {
-      call.states.push_back(zeros(shape, x.dtype(), x.device()));
-      continue;
-    }
-    Tensor& h = call.states[i];
-    VESTA_CHECK(h.defined() && h.dim() == given.dim(), runtime, op_, ": For ",
-                batched ? "batched 3-D" : "unbatched 2-D", " input, hx should also be ", given.dim(), "-D but got ",
-                h.defined() ? h.dim() : 0, "-D tensor");
-    if (!batched) h = h.unsqueeze(1);
-    VESTA_CHECK(std::ranges::equal(h.sizes(), shape), runtime, op_, ": Expected hidden[", i, "] size ", IntSpan(shape),
-                ", got ", h.sizes(), ".");
+  check_input(call.input);
+  check_states(call, call.input.size(place), count, given.dim());
+  return call;
+}
+
+Recurrence::Call Recurrence::prepare(const PackedSequence& given, const std::vector<Tensor>& given_states,
+                                     size_t count) const {
+  VESTA_CHECK(
+      given.data.defined() && given.data.dim() == 2 && given.batch_sizes.defined() && given.batch_sizes.numel() > 0,
+      value, op_, ": expected packed sequences of elements [input_size] (input).");
+  Call call{given.data, given_states, true};
+  check_input(call.input);
+  check_states(call, given.batch_sizes[0].item<int64_t>(), count, 3);
+  if (given.sorted_indices.defined()) {
+    for (Tensor& h : call.states) h = index_select(h, 1, given.sorted_indices);
   }
   return call;
 }
@@ -87,6 +108,10 @@ Tensor Recurrence::output(const Call& call, const Tensor& y) const {
 }
 
 Tensor Recurrence::state(const Call& call, const Tensor& h) { return call.batched ? h : h.squeeze(1); }
+
+Tensor Recurrence::state(const PackedSequence& input, const Tensor& h) {
+  return input.unsorted_indices.defined() ? index_select(h, 1, input.unsorted_indices) : h;
+}
 
 RecurrentCell::RecurrentCell(Module& module, std::string op, int64_t gates, const RecurrentCellOptions& o)
     : op_(std::move(op)), hidden_size_(o.hidden_size) {
@@ -135,6 +160,19 @@ std::tuple<Tensor, LSTMState> LSTM::forward(const Tensor& input, const std::opti
   return {recurrence_.output(call, y), {recurrence_.state(call, h), recurrence_.state(call, c)}};
 }
 
+std::tuple<PackedSequence, LSTMState> LSTM::forward_with_packed_input(const PackedSequence& input,
+                                                                      const std::optional<LSTMState>& hx) {
+  return in_context([&]() -> std::tuple<PackedSequence, LSTMState> {
+    std::vector<Tensor> given;
+    if (hx) given = {std::get<0>(*hx), std::get<1>(*hx)};
+    const auto call = recurrence_.prepare(input, given, 2);
+    auto [y, h, c] = lstm(call.input, input.batch_sizes, call.states, recurrence_.weights, options.bias,
+                          options.num_layers, options.dropout, is_training(), options.bidirectional);
+    return {{y, input.batch_sizes, input.sorted_indices, input.unsorted_indices},
+            {detail::Recurrence::state(input, h), detail::Recurrence::state(input, c)}};
+  });
+}
+
 GRU::GRU(Options o) : LayerOf(o), recurrence_(*this, "GRU", 3, detail::sizes_of(o)) {}
 
 TensorPair GRU::forward(const Tensor& input, MaybeTensor hx) {
@@ -142,6 +180,15 @@ TensorPair GRU::forward(const Tensor& input, MaybeTensor hx) {
   auto [y, h] = gru(call.input, call.states[0], recurrence_.weights, options.bias, options.num_layers, options.dropout,
                     is_training(), options.bidirectional, options.batch_first);
   return {recurrence_.output(call, y), recurrence_.state(call, h)};
+}
+
+std::tuple<PackedSequence, Tensor> GRU::forward_with_packed_input(const PackedSequence& input, MaybeTensor hx) {
+  return in_context([&]() -> std::tuple<PackedSequence, Tensor> {
+    const auto call = recurrence_.prepare(input, hx ? std::vector{*hx} : std::vector<Tensor>(), 1);
+    auto [y, h] = gru(call.input, input.batch_sizes, call.states[0], recurrence_.weights, options.bias,
+                      options.num_layers, options.dropout, is_training(), options.bidirectional);
+    return {{y, input.batch_sizes, input.sorted_indices, input.unsorted_indices}, detail::Recurrence::state(input, h)};
+  });
 }
 
 RNN::RNN(Options o) : LayerOf(o), recurrence_(*this, "RNN", 1, detail::sizes_of(o)) {}
@@ -155,6 +202,19 @@ TensorPair RNN::forward(const Tensor& input, MaybeTensor hx) {
   auto [y, h] = options.nonlinearity == "tanh" ? run([](const auto&... a) { return rnn_tanh(a...); })
                                                : run([](const auto&... a) { return rnn_relu(a...); });
   return {recurrence_.output(call, y), recurrence_.state(call, h)};
+}
+
+std::tuple<PackedSequence, Tensor> RNN::forward_with_packed_input(const PackedSequence& input, MaybeTensor hx) {
+  return in_context([&]() -> std::tuple<PackedSequence, Tensor> {
+    const auto call = recurrence_.prepare(input, hx ? std::vector{*hx} : std::vector<Tensor>(), 1);
+    const auto run = [&](const auto& op) {
+      return op(call.input, input.batch_sizes, call.states[0], recurrence_.weights, options.bias, options.num_layers,
+                options.dropout, is_training(), options.bidirectional);
+    };
+    auto [y, h] = options.nonlinearity == "tanh" ? run([](const auto&... a) { return rnn_tanh(a...); })
+                                                 : run([](const auto&... a) { return rnn_relu(a...); });
+    return {{y, input.batch_sizes, input.sorted_indices, input.unsorted_indices}, detail::Recurrence::state(input, h)};
+  });
 }
 
 LSTMCell::LSTMCell(Options o) : LayerOf(o), cell_(*this, "LSTMCell", 4, o) {}

@@ -1,8 +1,11 @@
 // Recurrent layers over [L, N, input_size] (or [N, L, input_size], or [L, input_size]), and their single steps.
 #pragma once
 #include <vesta/nn/layer.h>
+#include <vesta/nn/utils/rnn.h>
 
 namespace vesta::nn {
+
+using utils::rnn::PackedSequence;
 
 /// The hidden state and the cell of an LSTM.
 using LSTMState = std::tuple<Tensor, Tensor>;
@@ -67,11 +70,19 @@ class VESTA_API Recurrence {
   };
   /// Prepares a call with so many states; zeros stand in for missing ones.
   Call prepare(const Tensor& input, const std::vector<Tensor>& states, size_t count) const;
+  /// Prepares a call with packed sequences; states [layers * directions, N, *] are in the callers' order.
+  Call prepare(const PackedSequence& input, const std::vector<Tensor>& states, size_t count) const;
   /// Takes the batch off that prepare() has added.
   Tensor output(const Call& call, const Tensor& y) const;
   static Tensor state(const Call& call, const Tensor& h);
+  /// Puts a last state of packed sequences into the caller's order.
+  static Tensor state(const PackedSequence& input, const Tensor& h);
 
  private:
+  void check_input(const Tensor& x) const;
+  /// Appends zeros for states that are not given, of `batch` sequences; checks the others.
+  void check_states(Call& call, int64_t batch, size_t count, int64_t dim) const;
+
   std::string op_;
 };
 VESTA_API LSTMOptions sizes_of(const GRUOptions& options);
@@ -84,6 +95,9 @@ class VESTA_API LSTM : public LayerOf<LSTM, LSTMOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(LSTM)
   std::tuple<Tensor, LSTMState> forward(const Tensor& input, const std::optional<LSTMState>& hx = {});
+  /// The same for sequences of different lengths; the states are in the order of the unpacked ones.
+  std::tuple<PackedSequence, LSTMState> forward_with_packed_input(const PackedSequence& input,
+                                                                  const std::optional<LSTMState>& hx = {});
   void reset_parameters() { recurrence_.reset_parameters(); }
 
  private:
@@ -96,6 +110,8 @@ class VESTA_API GRU : public LayerOf<GRU, GRUOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(GRU)
   TensorPair forward(const Tensor& input, MaybeTensor hx = {});
+  /// The same for sequences of different lengths; the states are in the order of the unpacked ones.
+  std::tuple<PackedSequence, Tensor> forward_with_packed_input(const PackedSequence& input, MaybeTensor hx = {});
   void reset_parameters() { recurrence_.reset_parameters(); }
 
  private:
@@ -107,6 +123,8 @@ class VESTA_API RNN : public LayerOf<RNN, RNNOptions> {
  public:
   VESTA_LAYER_CONSTRUCTORS(RNN)
   TensorPair forward(const Tensor& input, MaybeTensor hx = {});
+  /// The same for sequences of different lengths; the states are in the order of the unpacked ones.
+  std::tuple<PackedSequence, Tensor> forward_with_packed_input(const PackedSequence& input, MaybeTensor hx = {});
   void reset_parameters() { recurrence_.reset_parameters(); }
 
  private:

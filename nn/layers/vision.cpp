@@ -7,13 +7,6 @@
 namespace vesta::nn {
 namespace {
 
-template <class T>
-detail::Shown listed(const std::vector<T>& v) {
-  std::string all;
-  for (const T& one : v) all += (all.empty() ? "" : ", ") + shown(one).brief;
-  return v.size() == 1 ? all : "(" + all + ")";
-}
-
 std::string sizes_text(const std::optional<PerDimension<int64_t>>& size,
                        const std::optional<PerDimension<double>>& scale, const std::string& mode) {
   const std::string which = scale ? "scale_factor=" + shown(scale).brief : "size=" + shown(size).brief;
@@ -48,9 +41,6 @@ void check_mode(const Tensor& input, const std::string& mode, bool aligns) {
 }
 
 }  // namespace
-
-detail::Shown shown(const PerDimension<int64_t>& v) { return listed(v.v); }
-detail::Shown shown(const PerDimension<double>& v) { return listed(v.v); }
 
 Tensor functional::interpolate(const Tensor& input, const UpsampleOptions& o, bool antialias) {
   check_mode(input, o.mode, o.align_corners.has_value());

@@ -34,19 +34,6 @@ struct VESTA_API ChannelShuffle : LayerOf<ChannelShuffle, ChannelShuffleOptions>
   Tensor forward(const Tensor& input) override { return channel_shuffle(input, options.groups); }
 };
 
-/// Sizes or factors of a grid of 1 to 3 dimensions: one for all, or one for each.
-template <class T>
-struct PerDimension {
-  std::vector<T> v;  // one, or one for each dimension
-  PerDimension() = default;
-  PerDimension(T all) : v{all} {}
-  PerDimension(std::initializer_list<T> each) : v(each) {}
-  PerDimension(std::vector<T> each) : v(std::move(each)) {}
-  bool operator==(const PerDimension&) const = default;
-};
-VESTA_API detail::Shown shown(const PerDimension<int64_t>& v);
-VESTA_API detail::Shown shown(const PerDimension<double>& v);
-
 struct UpsampleOptions {
   std::optional<PerDimension<int64_t>> size = {};
   std::optional<PerDimension<double>> scale_factor = {};  // in place of size

@@ -84,15 +84,13 @@ void check_out(const Table& t, const Tensor& to, const Tensor& from) {
               " can't be cast to the desired output type ", to.dtype(), ".");
   VESTA_CHECK(from.device() == to.device(), device, t.op, ": expected out on ", from.device(), ", got ", to.device(),
               ".");
-  VESTA_CHECK(std::ranges::equal(to.sizes(), from.sizes()) || (to.numel() == 0 && to.impl()->storage()->resizable()),
-              value, t.op, ": expected out of shape ", from.sizes(), ", got ", to.sizes(),
-              ". An out tensor is resized only when it is empty.");
+  check_out_shape(to, from.sizes(), t.op);
 }
 
 /// Makes `to` hold the result. A kernel may have written it there already.
 void settle(const Table& t, const Tensor& to, const Tensor& from) {
   if (to.is_same(from)) return to.impl()->bump(t.op);
-  if (!std::ranges::equal(to.sizes(), from.sizes())) resize_tensor(to, from.sizes());
+  resize_out(to, from.sizes(), t.op);
   NoGrad off;
   copy_into(to, from, t.op);
 }

@@ -11,6 +11,7 @@
 #include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/precision.h>
+#include <vesta/core/torch_rules.h>
 
 #include "dtype_device.h"
 #include "factories.h"
@@ -107,6 +108,16 @@ struct ProductSwitch {
   }
 };
 
+/// Makes operations compute what PyTorch computes where they would raise; vesta.as_torch sets it.
+struct FollowTorch {
+  static constexpr char name[] = "_follow_torch", params[] = "(bool on)",
+                        doc[] = "Whether operations compute what PyTorch computes where they would raise otherwise.";
+  static PyObject* run(const Table& t, Bound& b) {
+    follow_torch(Arg<bool>(t, 0, b).get());
+    Py_RETURN_NONE;
+  }
+};
+
 /// Shows the library's warnings as Python's. One that a filter turns into an exception cannot leave C++ here, so it is
 /// reported and dropped.
 void show_warning(const std::string& text) {
@@ -173,7 +184,7 @@ bool add_settings(PyObject* module) {
   set_warning_handler(show_warning);
   set_waiting_hooks({begin_waiting, end_waiting});
   return add_functions<GetDefaultDtype, SetDefaultDtype, SetNumThreads, GetNumThreads, SetLapackFolder, PromoteTypes,
-                       CanCast, ResultType, ProductSwitch, FloatLimits, IntLimits>(module);
+                       CanCast, ResultType, ProductSwitch, FollowTorch, FloatLimits, IntLimits>(module);
 }
 
 }  // namespace vesta::python

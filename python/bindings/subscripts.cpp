@@ -4,6 +4,7 @@
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/view.h>
+#include <vesta/core/torch_rules.h>
 
 #include "arguments.h"
 #include "factories.h"
@@ -18,7 +19,7 @@ Tensor index_tensor(PyObject* o) {
   if (is_tensor(o)) return unwrap(o);
   if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o)) {
     Tensor t = make_tensor(o, {}, {}, "index");
-    if (t.numel() == 0 && is_float(t.dtype())) t = t.to(DType::int64);  // x[[]]
+    if (is_float(t.dtype()) && (t.numel() == 0 || follows_torch())) t = t.to(DType::int64);  // x[[]]
     return t;
   }
   if (PyRange_Check(o)) {

@@ -336,3 +336,75 @@ def test_what_libraries_ask_when_they_are_imported(tmp_path: Path) -> None:
         "(device(type='cpu'), torch.float64, False, None) True",
         "False True",
     ]
+
+
+def test_operations_follow_pytorch_where_they_would_raise(tmp_path: Path) -> None:
+    """Each line was compared with PyTorch 2.15."""
+    out = program(
+        tmp_path,
+        """
+        import torch, warnings
+        warnings.simplefilter("error")
+
+        def warned(run):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = run()
+            return len(caught), result
+
+        # an out of another shape
+        x, y = torch.zeros(3, 3), torch.zeros(4)
+        n, r = warned(lambda: torch.add(torch.ones(2), 1, out=x))
+        print(n, r.tolist(), r is x)
+        n, r = warned(lambda: torch.sum(torch.ones(2, 3), 0, out=y))
+        print(n, r.tolist(), r is y)
+        outs = torch.ones(3), torch.ones(4, dtype=torch.long)
+        n, r = warned(lambda: torch.sort(torch.tensor([2.0, 1.0]), out=outs))
+        print(n, r.values.tolist(), r.indices.tolist())
+        x = torch.tensor([1.0, 2.0, 3.0])
+        for operand in (x, x[:1]):  # an operand in the memory of out
+            try:
+                torch.add(operand, torch.tensor([[10.0], [20.0]]), out=x)
+            except (RuntimeError, ValueError):
+                print("refused", x.tolist())
+        # a number that the dtype does not hold
+        i = torch.ones(2, dtype=torch.int8)
+        print((i + 300).tolist(), (i * 300).tolist(), (300 - i).tolist(), (i // 300).tolist(), (i & 300).tolist())
+        print((torch.ones((), dtype=torch.int8) + 300).item(), (torch.ones(2, dtype=torch.uint8) * -1).tolist())
+        print(torch.ones(2, dtype=torch.int8).add_(300).tolist(), (torch.ones(2, dtype=torch.int32) + 2**31).tolist())
+        mask = i > 0
+        for refused in (lambda: i**300, lambda: torch.where(mask, i, 300), lambda: i.masked_fill(mask, 300),
+                        lambda: i.clone().fill_(300), lambda: torch.full((2,), 300, dtype=torch.int8),
+                        lambda: torch.tensor([300], dtype=torch.int8), lambda: torch.add(i, i, alpha=300)):
+            try:
+                print(refused())
+            except (RuntimeError, ValueError, OverflowError):
+                print("refused")
+        # deprecated forms
+        x = torch.ones(2, 3, requires_grad=True)
+        n, r = warned(lambda: torch.where(torch.tensor([1, 0, 2], dtype=torch.uint8), x, -x))
+        r.sum().backward()
+        print(n, r.tolist(), x.grad.tolist())
+        print(x[..., ...].shape, x[..., 0, ...].shape, x[[1.0, 0.5]].shape)
+        n, r = warned(lambda: torch.tensor(3.0).mT)
+        print(n, r)
+        print(torch.arange(0, 3, 0.5, dtype=torch.int64).tolist())
+        # probabilities outside of their interval
+        print(torch.distributions.ContinuousBernoulli(torch.tensor([1.5, 0.25])).probs.tolist())
+        """,
+    )
+    assert out.splitlines() == [
+        "1 [2.0, 2.0] True",
+        "1 [2.0, 2.0, 2.0] True",
+        "2 [1.0, 2.0] [1, 0]",
+        *["refused [1.0, 2.0, 3.0]"] * 2,
+        "[45, 45] [44, 44] [43, 43] [0, 0] [0, 0]",
+        "45 [255, 255]",
+        "[45, 45] [-2147483647, -2147483647]",
+        *["refused"] * 7,
+        "1 [[1.0, -1.0, 1.0], [1.0, -1.0, 1.0]] [[1.0, -1.0, 1.0], [1.0, -1.0, 1.0]]",
+        "torch.Size([2, 3]) torch.Size([2]) torch.Size([2, 3])",
+        "1 tensor(3.)",
+        "[0, 0, 0, 0, 0, 0]",
+        "[0.9999998807907104, 0.25]",
+    ]

@@ -1,7 +1,8 @@
 """PyTorch's behaviour where Vesta refuses on purpose (``docs/differences.md``), put in place when a module is loaded.
 
-Nothing here wraps an operation of C++, so that none costs more than without ``as_torch``; what only such a wrapper
-could restore is listed in ``docs/as_torch.md`` with its reason.
+Nothing here wraps an operation of C++, so that none costs more than without ``as_torch``. Operations ask
+``follows_torch()`` where they would raise (``core/torch_rules.h``). What is not restored is listed in
+``docs/as_torch.md`` with its reason.
 """
 
 from __future__ import annotations
@@ -69,6 +70,11 @@ def _loading(module: ModuleType) -> None:
     from vesta.utils.data.seeding import CallersStates
 
     module.Seeds = CallersStates  # type: ignore[attr-defined]
+
+
+def _continuous_bernoulli(module: ModuleType) -> None:
+    """Probabilities outside [0, 1] are clamped, unless ``validate_args`` is given."""
+    module.CLAMPS_PROBABILITIES = True  # type: ignore[attr-defined]
 
 
 def _definitions(module: ModuleType) -> None:
@@ -148,6 +154,7 @@ _CHANGES: dict[str, Callable[[ModuleType], None]] = {
     "vesta._limits": _limits,
     "vesta.nn.functional.loss": _losses,
     "vesta.nn.modules.module": _modules,
+    "vesta.distributions.continuous_bernoulli": _continuous_bernoulli,
     "vesta.library.definitions": _definitions,
     "vesta.optim.optimizer": _optimizers,
     "vesta.amp.autocast_mode": _autocast,
@@ -164,4 +171,7 @@ def apply(name: str, module: ModuleType) -> None:
 
 
 def install() -> None:
-    """Changes what is no module: contexts of devices and the like; modules are changed by ``apply``."""
+    """Lets operations follow PyTorch where they would raise; modules are changed by ``apply``."""
+    from vesta import _C
+
+    _C._follow_torch(True)

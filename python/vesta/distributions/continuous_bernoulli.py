@@ -15,6 +15,9 @@ from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, p
 
 __all__ = ["ContinuousBernoulli"]
 
+#: Whether probabilities outside [0, 1] are clamped where ``validate_args`` is not given; ``vesta.as_torch`` sets it.
+CLAMPS_PROBABILITIES = False
+
 
 def _negative_logit(p: Tensor) -> Tensor:
     """log((1 - p) / p) = 2 atanh(1 - 2 p)."""
@@ -61,7 +64,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         self._take(probs, logits)
         self._lims = lims
         if probs is not None:
-            checked = self._validate_args if validate_args is None else validate_args
+            default = self._validate_args and not CLAMPS_PROBABILITIES
+            checked = default if validate_args is None else validate_args
             if checked and not bool(constraints.unit_interval.check(self.probs).all()):
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(self.probs)
