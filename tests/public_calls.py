@@ -704,6 +704,7 @@ OP_FUNCTIONS = [
         call(f"F.conv_transpose{d}d", getattr(F, f"conv_transpose{d}d"), ones(1, 2, *(4,) * d), ones(2, 2, *(2,) * d))
         for d in (1, 2, 3)
     ),
+    call("F.conv_tbc", F.conv_tbc, ones(4, 1, 2), ones(3, 2, 1), ones(1)),
     call("F.group_norm", F.group_norm, ones(2, 4, 3), 2),
     call("F.instance_norm", F.instance_norm, ones(2, 4, 3)),
     call("F.rms_norm", F.rms_norm, ones(2, 4), (4,)),

@@ -18,12 +18,23 @@ namespace {
 // ---- __torch_function__ ----
 
 bool any_overrides(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  if (self && overrides_in(self)) return true;
+  if (in_mode() || (self && overrides_in(self))) return true;
   Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
   for (Py_ssize_t i = 0; i < all; ++i) {
     if (overrides_in(args[i])) return true;
   }
   return false;
+}
+
+/// Tells whether an argument that is no tensor has a __torch_function__. An exception that is set stays set.
+bool any_other_classes(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const Py_ssize_t all = count + (names ? PyTuple_GET_SIZE(names) : 0);
+  const bool found = (self && find_other_classes(self)) ||
+                     std::any_of(args, args + all, [](PyObject* o) { return find_other_classes(o); });
+  PyErr_Restore(type, value, trace);
+  return found;
 }
 
 PyObject* hand_over(const Callable& callable, PyObject* self, PyObject* const* args, Py_ssize_t count,
@@ -254,7 +265,9 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
     return refuse(callable, self, args, count, names);
   } catch (...) {
     translate_exception();
-    return nullptr;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) || !any_other_classes(self, args, count, names)) return nullptr;
+    PyErr_Clear();
+    return hand_over(callable, self, args, count, names);
   }
 }
 

@@ -94,29 +94,43 @@ void read(std::optional<T>& field, py::handle given) {
   else read(field.emplace(), given);
 }
 
-/// Makes options from Python's arguments, by place and by name.
-template <class Options>
-Options options_of(const std::string& layer, const py::args& args, const py::kwargs& kwargs) {
-  Options options{};
-  const std::vector<std::string_view> names = nn::split_names(Options::field_names);
+/// A field of an options struct: where it is, and what reads it. One reader serves all fields of a type.
+struct Field {
+  void* at;
+  void (*read)(void* at, py::handle given);
+};
+template <class T>
+void read_into(void* at, py::handle given) {
+  read(*static_cast<T*>(at), given);
+}
+
+/// Reads Python's arguments into fields, by place and by name.
+void read_arguments(const std::string& layer, std::string_view field_names, std::span<const Field> fields,
+                    const py::args& args, const py::kwargs& kwargs) {
+  const std::vector<std::string_view> names = nn::split_names(field_names);
   VESTA_CHECK(args.size() <= names.size(), type, layer, ": expected at most ", names.size(), " arguments, got ",
               args.size(), ".");
   for (const auto& [name, value] : kwargs) {
     const auto given = py::cast<std::string>(name);
     VESTA_CHECK(std::ranges::find(names, given) != names.end(), type, layer, ": has no argument '", given, "'.");
   }
-  size_t place = 0;
-  std::apply(
-      [&](auto&... fields) {
-        const auto one = [&](auto& field) {
-          const py::str name{std::string(names[place])};
-          if (place < args.size()) read(field, args[place]);
-          else if (kwargs.contains(name)) read(field, kwargs[name]);
-          ++place;
-        };
-        (one(fields), ...);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const py::str name{std::string(names[i])};
+    if (i < args.size()) fields[i].read(fields[i].at, args[i]);
+    else if (kwargs.contains(name)) fields[i].read(fields[i].at, kwargs[name]);
+  }
+}
+
+/// Makes options from Python's arguments.
+template <class Options>
+Options options_of(const std::string& layer, const py::args& args, const py::kwargs& kwargs) {
+  Options options{};
+  const auto fields = std::apply(
+      [](auto&... f) {
+        return std::array<Field, sizeof...(f)>{Field{&f, read_into<std::remove_reference_t<decltype(f)>>}...};
       },
       options.fields());
+  read_arguments(layer, Options::field_names, fields, args, kwargs);
   return options;
 }
 
@@ -155,17 +169,20 @@ void add_base(py::module_& m) {
           py::arg("state_dict"), py::arg("strict") = true);
 }
 
+using MakeModule = ModulePtr (*)(const char* name, const py::args& args, const py::kwargs& kwargs);
+
 template <class L>
-void add_layer(py::module_& m, const char* name) {
-  m.def(name, [name](const py::args& args, const py::kwargs& kwargs) -> ModulePtr {
-    using Options = typename L::Options;
-    if constexpr (std::same_as<Options, nn::NoOptions>) {
-      VESTA_CHECK(args.empty() && kwargs.empty(), type, name, ": expected no arguments, got some.");
-      return nn::make<L>();
-    } else {
-      return nn::make<L>(options_of<Options>(name, args, kwargs));
-    }
-  });
+ModulePtr make_layer(const char* name, const py::args& args, const py::kwargs& kwargs) {
+  if constexpr (std::same_as<typename L::Options, nn::NoOptions>) {
+    VESTA_CHECK(args.empty() && kwargs.empty(), type, name, ": expected no arguments, got some.");
+    return std::make_shared<L>();
+  } else {
+    return std::make_shared<L>(options_of<typename L::Options>(name, args, kwargs));
+  }
+}
+
+void add_layer(py::module_& m, const char* name, MakeModule make) {
+  m.def(name, [name, make](const py::args& args, const py::kwargs& kwargs) { return make(name, args, kwargs); });
 }
 
 // ---- optimizers ----
@@ -181,11 +198,18 @@ void add_optimizer_base(py::module_& m) {
       });
 }
 
+using MakeOptimizer = std::shared_ptr<optim::Optimizer> (*)(const char* name, const std::vector<Tensor>& parameters,
+                                                            const py::kwargs& kwargs);
+
 template <class O>
-void add_optimizer(py::module_& m, const char* name) {
-  m.def(name, [name](const std::vector<Tensor>& parameters, const py::kwargs& kwargs) {
-    return std::shared_ptr<optim::Optimizer>(
-        std::make_shared<O>(parameters, options_of<typename O::Options>(name, py::args(), kwargs)));
+std::shared_ptr<optim::Optimizer> make_optimizer(const char* name, const std::vector<Tensor>& parameters,
+                                                 const py::kwargs& kwargs) {
+  return std::make_shared<O>(parameters, options_of<typename O::Options>(name, py::args(), kwargs));
+}
+
+void add_optimizer(py::module_& m, const char* name, MakeOptimizer make) {
+  m.def(name, [name, make](const std::vector<Tensor>& parameters, const py::kwargs& kwargs) {
+    return make(name, parameters, kwargs);
   });
 }
 
@@ -214,12 +238,12 @@ bool add_cpp_modules(PyObject* module) {
           }
         });
         add_base(m);
-#define VESTA_ADD_LAYER(Name) add_layer<nn::Name>(m, #Name);
+#define VESTA_ADD_LAYER(Name) add_layer(m, #Name, make_layer<nn::Name>);
         VESTA_LAYERS(VESTA_ADD_LAYER)
 #undef VESTA_ADD_LAYER
         add_container<nn::Sequential>(m, "Sequential");
         add_optimizer_base(m);
-#define VESTA_ADD_OPTIMIZER(Name) add_optimizer<optim::Name>(m, #Name);
+#define VESTA_ADD_OPTIMIZER(Name) add_optimizer(m, #Name, make_optimizer<optim::Name>);
         VESTA_OPTIMIZERS(VESTA_ADD_OPTIMIZER)
 #undef VESTA_ADD_OPTIMIZER
         return true;

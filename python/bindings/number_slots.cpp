@@ -1,6 +1,8 @@
 // The operators: + - * / // % ** @ & | ^ ~ < <= == and so on, conversions to Python numbers. They call the Op directly.
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/compare.h>
@@ -16,8 +18,14 @@ namespace {
 
 bool big(const Tensor& a) { return a.impl()->numel() >= kReleaseGil; }
 
-/// Calls the override of an operand, with the operator's method as the function.
+/// Calls the override of an operand, with the operator's method as the function: of `2 * x` it is `__rmul__`.
 PyObject* overridden(const char* method, PyObject* a, PyObject* b) {
+  std::string reflected;
+  if (b && !is_tensor(a)) {
+    reflected = std::string("__r") + (method + 2);
+    method = reflected.c_str();
+    std::swap(a, b);
+  }
   Ref func(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method));
   Ref args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
   return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
@@ -68,7 +76,7 @@ struct Name {
 template <auto& op, Name name>
 PyObject* binary(PyObject* a, PyObject* b) {
   try {
-    if (is_exact_tensor(a) && is_exact_tensor(b)) [[likely]]
+    if (is_exact_tensor(a) && is_exact_tensor(b) && !(torch_function_seen && in_mode())) [[likely]]
       return wrap(run<op>(unwrap(a), unwrap(b), {}));
     if (overridden_by(a, b)) return overridden(name.text, a, b);
     return binary_mixed<op>(a, b);

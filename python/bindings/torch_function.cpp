@@ -11,6 +11,9 @@ bool torch_function_seen = false;
 namespace {
 
 thread_local bool disabled = false;
+
+thread_local std::vector<PyObject*> modes;  // those that this thread has entered, the innermost last; references
+bool other_classes = false;  // a class that is no Tensor's, with a __torch_function__, has been seen
 PyObject* disabled_impl = nullptr;  // _disabled_torch_function_impl
 PyObject* attribute = nullptr;      // "__torch_function__"
 
@@ -67,11 +70,56 @@ PyObject* set_overrides(PyObject*, PyObject* on) {
   return PyBool_FromLong(before);
 }
 
+PyObject* push_mode(PyObject*, PyObject* mode) {
+  modes.push_back(new_ref(mode));
+  torch_function_seen = true;
+  Py_RETURN_NONE;
+}
+
+PyObject* pop_mode(PyObject*, PyObject*) {
+  if (modes.empty()) {
+    PyErr_SetString(PyExc_RuntimeError, "_pop_torch_function_mode: this thread has entered no mode.");
+    return nullptr;
+  }
+  PyObject* mode = modes.back();
+  modes.pop_back();
+  return mode;
+}
+
+PyObject* list_modes(PyObject*, PyObject*) {
+  PyObject* list = PyList_New(0);
+  for (PyObject* mode : modes) {
+    if (list && PyList_Append(list, mode) < 0) Py_CLEAR(list);
+  }
+  return list;
+}
+
+PyObject* has_override(PyObject*, PyObject* args) {
+  return PyBool_FromLong(torch_function_seen && (in_mode() || overrides_in(args)));
+}
+
+/// Takes the innermost mode out of its thread's stack while it lives.
+class LeaveMode {
+ public:
+  LeaveMode() : mode_(modes.back()) { modes.pop_back(); }
+  ~LeaveMode() { modes.push_back(mode_); }
+  LeaveMode(const LeaveMode&) = delete;
+  PyObject* mode() const { return mode_; }
+
+ private:
+  PyObject* mode_;
+};
+
 PyMethodDef functions[] = {
     {"_disabled_torch_function_impl", run_disabled, METH_VARARGS,
      "Calls the function itself: a class that sets its "
      "__torch_function__ to this takes no call over, and results of its operations are plain tensors."},
     {"_set_torch_function_enabled", set_overrides, METH_O, "Switches overriding on or off; returns what it was."},
+    {"_push_torch_function_mode", push_mode, METH_O, "Enters a mode on this thread."},
+    {"_pop_torch_function_mode", pop_mode, METH_NOARGS, "Leaves the innermost mode and returns it."},
+    {"_torch_function_modes", list_modes, METH_NOARGS, "The modes that this thread has entered, the innermost last."},
+    {"_has_torch_function", has_override, METH_O,
+     "Whether a mode or an object in the tuple, or in a list in it, takes calls over."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -79,7 +127,7 @@ PyMethodDef functions[] = {
 
 bool overrides(PyTypeObject* type) {
   if (type == tensor_type || disabled) return false;
-  if (!PyType_IsSubtype(type, tensor_type)) return false;
+  if (!other_classes && !PyType_IsSubtype(type, tensor_type)) return false;
   Entry& e = cache[(reinterpret_cast<uintptr_t>(type) >> 6) % 16];
   if (e.type == type && e.version == type->tp_version_tag && e.version) return e.answer;
   bool answer = look_up(type);
@@ -87,10 +135,26 @@ bool overrides(PyTypeObject* type) {
   return answer;
 }
 
+bool in_mode() { return !disabled && !modes.empty(); }
+
 bool overrides_in(PyObject* o) {
+  if (in_mode()) return true;
   std::vector<PyObject*> found;
   collect(o, found, PyTuple_Check(o) || PyList_Check(o) ? kDepth : 0);
   return !found.empty();
+}
+
+bool find_other_classes(PyObject* o, int depth) {
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+    for (Py_ssize_t i = 0; depth && i < PySequence_Fast_GET_SIZE(o); ++i) {
+      if (find_other_classes(PySequence_Fast_GET_ITEM(o, i), depth - 1)) return true;
+    }
+    return false;
+  }
+  PyTypeObject* type = Py_TYPE(o);
+  if (disabled || PyType_IsSubtype(type, tensor_type) || !look_up(type)) return false;
+  other_classes = torch_function_seen = true;
+  return true;
 }
 
 bool overrides_enabled() { return !disabled; }
@@ -110,13 +174,21 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
   for (size_t i = 0; i < found.size(); ++i) {
     PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
   }
+  if (in_mode()) {
+    const LeaveMode outside;
+    Ref f(PyObject_GetAttr(outside.mode(), attribute));
+    if (!f) return nullptr;
+    Ref r(call_python(f.get(), func, types.get(), args, no_kwargs.get()));
+    if (!r || r.get() != Py_NotImplemented) return r.release();
+  }
   for (PyObject* o : found) {
     Ref f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), attribute));
     if (!f) return nullptr;
     Ref r(call_python(f.get(), func, types.get(), args, no_kwargs.get()));
     if (!r || r.get() != Py_NotImplemented) return r.release();
   }
-  PyErr_Format(PyExc_TypeError, "%R: no __torch_function__ of the arguments' classes took the call over.", func);
+  PyErr_Format(PyExc_TypeError, "%R: no __torch_function__ of the modes or the arguments' classes took the call over.",
+               func);
   return nullptr;
 }
 

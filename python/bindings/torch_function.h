@@ -1,4 +1,5 @@
-// The __torch_function__ protocol: an argument whose class overrides it takes over the whole call.
+// The __torch_function__ protocol: a mode that this thread has entered, or an argument whose class overrides it, takes
+// over the whole call.
 #pragma once
 #include <span>
 
@@ -6,17 +7,26 @@
 
 namespace vesta::python {
 
-/// The flag that is set once a class with its own __torch_function__ exists; until then nobody looks for one.
+/// The flag that is set once a class with its own __torch_function__ exists or a mode has been entered; until then
+/// nobody looks for one.
 extern bool torch_function_seen;
 
-/// Tells whether arguments of this type take calls over: a subclass whose __torch_function__ is not the disabled one.
+/// Tells whether arguments of this type take calls over: a class whose __torch_function__ is not the disabled one.
 bool overrides(PyTypeObject* type);
+
+/// Tells whether this thread is in a mode that takes calls over.
+bool in_mode();
 
 /// Tells whether the object, or one of the tensors in the list or tuple, takes calls over.
 bool overrides_in(PyObject* o);
 
-/// Calls the first overriding argument's __torch_function__(func, types, args, kwargs), subclasses first; a new
-/// reference, or null with an exception set. `args` is a tuple, `kwargs` a dict or null.
+/// Looks for objects that are no tensors and have a __torch_function__, where a call has failed: once there is one,
+/// overrides() knows their classes.
+bool find_other_classes(PyObject* o, int depth = 2);
+
+/// Calls the __torch_function__(func, types, args, kwargs) of the innermost mode, then of the overriding arguments,
+/// subclasses first, until one does not return NotImplemented; a new reference, or null with an exception set. `args`
+/// is a tuple, `kwargs` a dict or null. While a mode's function runs, the mode is not entered.
 PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs);
 
 /// Switches overriding off on this thread while it lives.
@@ -31,7 +41,7 @@ class DisableOverrides {
 };
 bool overrides_enabled();
 
-/// Adds _disabled_torch_function_impl and DisableTorchFunctionSubclass's switch to the module.
+/// Adds _disabled_torch_function_impl, the switch of overriding and the stack of modes to the module.
 bool add_torch_function(PyObject* module);
 
 }  // namespace vesta::python

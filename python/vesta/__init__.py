@@ -38,7 +38,8 @@ _LAZY = {
     **dict.fromkeys(("gradient", "histogram", "histogramdd", "unravel_index"), "._numeric_functions"),
     **dict.fromkeys(
         "alias_copy alpha_dropout alpha_dropout_ as_strided_copy batch_norm binary_cross_entropy_with_logits "
-        "chain_matmul conj_physical_ cosine_embedding_loss ctc_loss detach detach_ detach_copy diagonal_copy "
+        "binomial chain_matmul conj_physical_ conv_tbc cosine_embedding_loss ctc_loss detach detach_ detach_copy "
+        "diagonal_copy "
         "dropout_ expand_copy feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
         "frobenius_norm get_device hinge_embedding_loss indices_copy is_conj is_distributed is_inference is_neg "
         "is_nonzero is_same_size is_signed kl_div layer_norm margin_ranking_loss narrow_copy norm_except_dim "
@@ -47,6 +48,7 @@ _LAZY = {
         "view_as_complex_copy view_as_real_copy view_copy".split(),
         "._native_functions",
     ),
+    **dict.fromkeys(("cond", "while_loop"), "._control_flow"),
     "einsum": "._einsum",
     **dict.fromkeys(("load", "save"), ".serialization"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
@@ -54,7 +56,7 @@ _LAZY = {
     **dict.fromkeys(
         ("__config__", "accelerator", "profiler", "quasirandom", "random", "testing", "torch_version", "types"), ""
     ),
-    **dict.fromkeys(("_six", "version"), ""),
+    **dict.fromkeys(("_six", "overrides", "version"), ""),
     **dict.fromkeys(("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"), "._process_settings"),
     **dict.fromkeys(("is_deterministic_algorithms_warn_only_enabled", "set_warn_always"), "._process_settings"),
     **dict.fromkeys(("get_deterministic_debug_mode", "set_deterministic_debug_mode"), "._process_settings"),

@@ -406,6 +406,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = 
         >>> vesta.linalg.tensorsolve(vesta.eye(6).reshape(2, 3, 6), vesta.ones(2, 3)).shape
         vesta.Size([6])
     """
+    expect("linalg.tensorsolve", "dims", dims, (tuple, list, type(None)), "a tuple of integers")
     moved = A if dims is None else _ops.movedim(A, list(dims), list(range(A.dim() - len(dims), A.dim())))
     rest = moved.shape[B.dim() :]
     if math.prod(rest) != math.prod(B.shape):

@@ -242,6 +242,7 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
         >>> vesta.feature_dropout_(vesta.ones(1, 2, 3), 0.5, False).shape
         vesta.Size([1, 2, 3])
     """
+    expect("feature_dropout_", "input", input, Tensor, "Tensor")
     return input.copy_(feature_dropout(input, p, train)) if train and p else input
 
 
@@ -323,6 +324,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
                 [1.]])
     """
     expect("norm_except_dim", "v", v, Tensor, "Tensor")
+    expect("norm_except_dim", "dim", dim, int, "int")
     if dim == -1:
         return vesta.norm(v, pow)
     return vesta.norm(v, pow, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
@@ -362,6 +364,7 @@ def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out
         >>> vesta.frobenius_norm(vesta.tensor([[3.0, 4.0]]), (0, 1))
         tensor(5.)
     """
+    expect("frobenius_norm", "dim", dim, (int, tuple, list, type(None)), "an integer or a tuple of them")
     dims = [dim] if isinstance(dim, int) else list(dim) if dim is not None else []
     return vesta.linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
 
@@ -376,6 +379,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: 
         >>> vesta.nuclear_norm(vesta.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(7.)
     """
+    expect("nuclear_norm", "dim", dim, (tuple, list, type(None)), "a tuple of two integers")
     return vesta.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim, out=out)
 
 
@@ -549,3 +553,64 @@ def __getattr__(name: str) -> Any:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         _made[name].__module__ = "vesta"
     return _made[name]
+
+
+# ---- other forms of what exists ----
+
+
+@checked
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Draws numbers of successes in ``count`` trials with probability ``prob`` each.
+
+    Args:
+        count: floats, whole numbers of at least 0.
+        prob: floats in [0, 1], of a shape that broadcasts with ``count``'s.
+
+    Raises:
+        RuntimeError: a tensor of integers.
+        ValueError: a count below 0 or a probability outside of [0, 1].
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.binomial(vesta.tensor([10.0, 3.0]), vesta.tensor([1.0, 0.0]))
+        tensor([10.,  0.])
+    """
+    from vesta.distributions import _sampling
+
+    for name, values in (("count", count), ("prob", prob)):
+        expect("binomial", name, values, Tensor, "Tensor")
+        if not values.is_floating_point():
+            raise RuntimeError(f"binomial: expected a floating-point tensor, got {values.dtype} ({name}).")
+    expect("binomial", "generator", generator, (_C.Generator, type(None)), "Generator or None")
+    count, prob = vesta.broadcast_tensors(count.detach(), prob.detach())
+    if bool((count < 0).any()) or not bool(((prob >= 0) & (prob <= 1)).all()):
+        raise ValueError("binomial: expected counts of at least 0 and probabilities in [0, 1] (count, prob).")
+    return _sampling.binomial(count, prob, generator)
+
+
+@checked
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Returns the convolution over time of sequences [T, N, C], with padding of ``pad`` zeros at both ends.
+
+    Args:
+        input: [T, N, C]. weight: [K, C, D]. bias: [D].
+
+    Returns:
+        [T + 2 * pad - K + 1, N, D].
+
+    Raises:
+        RuntimeError: a shape does not fit.
+
+    Example::
+
+        >>> import vesta
+        >>> vesta.conv_tbc(vesta.ones(4, 1, 2), vesta.ones(3, 2, 1), vesta.zeros(1)).flatten()
+        tensor([6., 6.])
+    """
+    for name, tensor, dims in (("input", input, 3), ("weight", weight, 3), ("bias", bias, 1)):
+        expect("conv_tbc", name, tensor, Tensor, "Tensor")
+        if tensor.dim() != dims:
+            raise RuntimeError(f"conv_tbc: expected {dims} dimensions, got {list(tensor.shape)} ({name}).")
+    expect("conv_tbc", "pad", pad, int, "int")
+    return vesta.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)

@@ -9,6 +9,7 @@ import weakref
 from typing import Any
 
 from . import _C, _functions
+from ._arguments import expect
 from ._C import Tensor
 
 
@@ -163,6 +164,7 @@ def to_numpy(self: Tensor) -> Any:
 
 def __complex__(self: Tensor) -> complex:
     """Returns the only element as a complex number. ValueError: there is not exactly one."""
+    expect("complex", "input", self, Tensor, "Tensor")
     if self.numel() != 1:
         raise _C.ArgumentError(
             f"complex: only one element tensors can be converted to Python scalars, got shape {list(self.shape)}. "
@@ -260,6 +262,7 @@ def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
         >>> vesta.arange(4).narrow_copy(0, 1, 2)
         tensor([1, 2])
     """
+    expect("narrow_copy", "input", self, Tensor, "Tensor")
     return self.narrow(dim, start, length).clone(memory_format=_C.contiguous_format)
 
 
@@ -285,6 +288,61 @@ def is_shared(self: Tensor) -> bool:
     """Returns whether the memory under the tensor is shared memory; always True on a GPU."""
     _functions._expect_tensor("is_shared", self)
     return self.device.type != "cpu" or _C._shared.is_shared(self)
+
+
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Makes the tensor one over another storage: a tensor's, or a part of a storage; without one it becomes empty.
+
+    Args:
+        source: a tensor of the same dtype, or a storage.
+        storage_offset: where the first element is, in elements.
+        size, stride: those of the part; without them all elements of a storage, the geometry of a tensor.
+
+    Raises:
+        TypeError, RuntimeError: the source is of another kind or dtype, or the part lies outside of it.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.empty(0)
+        >>> x.set_(vesta.arange(6.0).untyped_storage(), 1, (2, 2))
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
+    from vesta.storage import TypedStorage, UntypedStorage
+
+    expect("set_", "input", self, Tensor, "Tensor")
+    expect("set_", "source", source, (Tensor, TypedStorage, UntypedStorage, type(None)), "Tensor, storage or None")
+    if source is None:
+        self.data = self.detach().new_empty(0)
+        return self
+    if isinstance(source, Tensor):
+        if source.dtype != self.dtype:
+            raise RuntimeError(f"set_: expected a source of {self.dtype}, got {source.dtype} (source).")
+        if size is None:
+            self.data = source.detach()
+            return self
+        source = source.untyped_storage()
+    storage = getattr(source, "_untyped_storage", source)
+    if size is None:
+        size = (storage.nbytes() // self.element_size() - storage_offset,)
+    expect("set_", "size", size, (tuple, list), "a tuple of integers")
+    expect("set_", "storage_offset", storage_offset, int, "int")
+    if stride is None:
+        stride, step = [], 1
+        for length in reversed(size):
+            stride.insert(0, step)
+            step *= max(length, 1)
+    last = storage_offset + sum((length - 1) * step for length, step in zip(size, stride))
+    if min(*size, *stride, storage_offset, 0) < 0 or (
+        0 not in size and (last + 1) * self.element_size() > storage.nbytes()
+    ):
+        raise RuntimeError(
+            f"set_: expected a part of the storage's {storage.nbytes()} bytes, got size {list(size)}, stride "
+            f"{list(stride)} and storage_offset {storage_offset} of {self.dtype}."
+        )
+    self.data = _C._over(storage._bytes, self.dtype, tuple(size), tuple(stride), storage_offset)
+    return self
 
 
 def _stream_type() -> type:
@@ -414,6 +472,7 @@ def install() -> None:
         share_memory_,
         is_nonzero,
         is_shared,
+        set_,
     )
     for method in methods:
         setattr(Tensor, method.__name__, method)

@@ -119,6 +119,48 @@ def _rebuilding(name: str) -> Callable[[], Any]:
     return find
 
 
+def _overrides(name: str) -> Callable[[], Any]:
+    """Returns what finds a function of ``vesta.overrides``."""
+
+    def find() -> Any:
+        from vesta import overrides
+
+        return getattr(overrides, name)
+
+    return find
+
+
+def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any = None) -> Any:
+    """Returns the gradient of softmax in its input, from its output."""
+    product = grad_output * output
+    result = product - output * product.sum(dim, keepdim=True)
+    return result if input_dtype is None else result.to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any = None) -> Any:
+    """Returns the gradient of log_softmax in its input, from its output."""
+    result = grad_output - output.exp() * grad_output.sum(dim, keepdim=True)
+    return result if input_dtype is None else result.to(input_dtype)
+
+
+def _addindent(s_: str, numSpaces: int) -> str:
+    """Indents all lines of a text but the first."""
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line for line in rest)])
+
+
+def _future_type() -> Any:
+    from vesta.futures import Future
+
+    return Future
+
+
+def _row_format() -> Any:
+    from vesta import contiguous_format
+
+    return contiguous_format
+
+
 _NAMES: dict[str, Any] = {
     "torch.compile": compile,
     "torch._assert": _assert,
@@ -136,6 +178,12 @@ _NAMES: dict[str, Any] = {
     "torch._C.has_openmp": True,
     "torch._C._has_mps": False,
     "torch._C._has_cuda": False,
+    "torch.has_mps": False,
+    "torch.has_cuda": False,
+    "torch._softmax_backward_data": _softmax_backward_data,
+    "torch._log_softmax_backward_data": _log_softmax_backward_data,
+    "torch.nn.modules.module._addindent": _addindent,
+    "torch.autograd._is_checkpoint_valid": _true,
     "torch.storage._load_from_bytes": _load_from_bytes,
 }
 #: Names that are found when they are asked for.
@@ -145,6 +193,16 @@ _LATE: dict[str, Callable[[], Any]] = {
     "torch._TensorBase": _tensor_type,
     "torch._C.Generator": _generator_type,
     "torch.torch": _package,
+    "torch.Future": _future_type,
+    "torch._C.Future": _future_type,
+    "torch.legacy_contiguous_format": _row_format,
+    **{
+        f"torch.{home}.{name}": _overrides(name)
+        for home in ("nn.functional", "functional", "_C")
+        for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+    },
+    "torch.nn.functional.handle_torch_function": _overrides("handle_torch_function"),
+    "torch.functional.handle_torch_function": _overrides("handle_torch_function"),
     "torch._tensor._rebuild_from_type_v2": _rebuilding("_rebuild_from_type_v2"),
     "torch.serialization._get_layout": _rebuilding("_get_layout"),
 }

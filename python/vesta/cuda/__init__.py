@@ -86,6 +86,7 @@ _LAZY = {
     "amp": "vesta.cuda.amp",
     "nccl": "vesta.cuda.nccl",
     "nvtx": "vesta.cuda.nvtx",
+    "profiler": "vesta.cuda.profiler",
     "random": "vesta.cuda.random",
 }
 _RANDOM = (

@@ -1,7 +1,7 @@
 """Random numbers of the families without a formula for their quantiles: gamma, Poisson, binomial, categorical.
 
 Each takes a tensor of parameters that has the shape of the result. Like ops they take a ``generator``; they compute in
-float64. An op of the library is used where it exists (``vesta.poisson``, ``vesta.binomial``, ``vesta.multinomial``).
+float64. An op of the library is used where it exists (``vesta.poisson``, ``vesta.multinomial``).
 """
 
 from __future__ import annotations
@@ -171,8 +171,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
     From a mean of 10 on by W. Hoermann's BTRS, The generation of binomial random variates, 1993.
     """
-    if hasattr(vesta, "binomial"):
-        return vesta.binomial(count, prob, generator)
     n, p_given = count.detach().to(_WIDE).reshape(-1), prob.detach().to(_WIDE).reshape(-1)
     flipped = p_given > 0.5
     p = vesta.where(flipped, 1 - p_given, p_given)

@@ -25,7 +25,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what needs process groups, on first use."""
+    """Imports what few programs use, on first use."""
+    if name == "attention":
+        return importlib.import_module(".attention", __name__)
     if name not in ("DataParallel", "parallel"):
         raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
     parallel = importlib.import_module(".parallel", __name__)

@@ -1,0 +1,177 @@
+"""``vesta.overrides``: modes, subclasses and other classes that take operations over."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import vesta
+import vesta.nn.functional as F
+from vesta.overrides import (
+    BaseTorchFunctionMode,
+    TorchFunctionMode,
+    handle_torch_function,
+    has_torch_function,
+    is_tensor_like,
+    resolve_name,
+    wrap_torch_function,
+)
+
+
+class Recorder(TorchFunctionMode):
+    """Notes the names of all functions."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_mode_sees_every_operation_of_its_block() -> None:
+    x = vesta.ones(2, 3)
+    with Recorder() as mode:
+        y = vesta.zeros(2, 3) + x
+        y[0] = 1
+        y.mul_(2)
+        F.relu(y[1])
+        vesta.tensor([1.0])
+        2 - y, -y, y == 1
+        len(y), y.shape
+    x + 1
+    assert mode.names[:2] == ["zeros", "__add__"]
+    assert mode.names[2:7] == ["__setitem__", "mul_", "__getitem__", "relu", "tensor"]
+    assert mode.names[7:] == ["__rsub__", "__neg__", "__eq__"]
+
+
+def test_inner_modes_are_asked_first_and_may_decline() -> None:
+    class Half(TorchFunctionMode):
+        """Makes what factories make half precision, and declines everything else."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is vesta.ones:
+                return func(*args, **{**(kwargs or {}), "dtype": vesta.float16})
+            return NotImplemented
+
+    outer = Recorder()
+    with outer, Half():
+        assert vesta.ones(2).dtype == vesta.float16
+        with pytest.raises(TypeError, match="__torch_function__"):
+            vesta.zeros(2)
+    assert outer.names == ["ones"]
+    with Half(), Recorder() as inner:
+        assert vesta.ones(2).dtype == vesta.float16
+    assert inner.names == ["ones"]
+
+
+def test_a_mode_is_left_after_an_error_and_belongs_to_one_thread() -> None:
+    class Refuses(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            raise ValueError("not now")
+
+    with pytest.raises(ValueError, match="not now"), Refuses():
+        vesta.ones(2)
+    assert vesta.ones(2).sum() == 2
+    results: list[Any] = []
+    with Recorder() as mode:
+        thread = threading.Thread(target=lambda: results.append(vesta.ones(2).exp()))
+        thread.start()
+        thread.join()
+    assert len(results) == 1 and mode.names == []
+    with pytest.raises(NotImplementedError, match="TorchFunctionMode"), TorchFunctionMode():
+        vesta.ones(2)
+    with BaseTorchFunctionMode():
+        assert vesta.ones(2).sum() == 2
+
+
+def test_gradients_of_what_a_mode_calls() -> None:
+    x = vesta.ones(3, requires_grad=True)
+    with Recorder() as mode:
+        (x.exp() * 2).sum().backward()
+    assert vesta.allclose(x.grad, 2 * x.detach().exp())
+    assert mode.names[:3] == ["exp", "__mul__", "sum"]
+    layer = vesta.nn.Linear(3, 2)
+    with Recorder() as mode:
+        layer(x).sum()
+    assert mode.names == ["linear", "sum"]
+
+
+HANDLED: dict[Any, Callable[..., Any]] = {}
+
+
+class Diagonal:
+    """A matrix with one value on its diagonal; no tensor."""
+
+    def __init__(self, n: int, value: float) -> None:
+        self.n, self.value = n, value
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func not in HANDLED or not all(issubclass(t, (vesta.Tensor, Diagonal)) for t in types):
+            return NotImplemented
+        return HANDLED[func](*args, **(kwargs or {}))
+
+
+def test_a_class_that_is_no_tensor_takes_calls_over() -> None:
+    HANDLED[vesta.mean] = lambda x: x.value / x.n
+    HANDLED[vesta.add] = lambda a, b: ("sum", type(a).__name__, type(b).__name__)
+    HANDLED[vesta.cat] = lambda tensors, dim=0: ("cat", len(tensors), dim)
+    d = Diagonal(5, 2.0)
+    assert vesta.mean(d) == 0.4
+    assert vesta.add(d, vesta.ones(5, 5)) == ("sum", "Diagonal", "Tensor")
+    assert vesta.add(vesta.ones(5, 5), d) == ("sum", "Tensor", "Diagonal")
+    assert vesta.cat([vesta.ones(1), d], dim=1) == ("cat", 2, 1)
+    with pytest.raises(TypeError, match="took the call over"):
+        vesta.exp(d)
+    assert is_tensor_like(d) and has_torch_function((1, d)) and not has_torch_function((1, vesta.ones(1)))
+    assert vesta.mean(vesta.ones(3)) == 1
+
+
+def test_subclasses_are_asked_before_their_bases() -> None:
+    order: list[str] = []
+
+    class A(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            order.append(cls.__name__)
+            return "A's answer"
+
+    class B(A):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            order.append(cls.__name__)
+            return NotImplemented
+
+    a, b = vesta.ones(2).as_subclass(A), vesta.ones(2).as_subclass(B)
+    order.clear()
+    assert vesta.add(a, b) == "A's answer"
+    assert order == ["B", "A"]
+
+    @wrap_torch_function(lambda x, y=None: (x, y))
+    def twice(x: Any, y: Any = None) -> Any:
+        """Doubles."""
+        return 2 * x
+
+    order.clear()
+    assert twice(a, y=b) == "A's answer"
+    assert order == ["B", "A"] and twice.__doc__ == "Doubles."
+    assert twice(3) == 6
+    one = vesta.ones(1)
+    with Recorder() as mode:
+        twice(one)
+    assert mode.names == ["twice"]
+    with pytest.raises(TypeError, match="no implementation found for '.*twice'.*B"):
+        handle_torch_function(twice, (b,), b)
+
+
+def test_names_of_operations() -> None:
+    assert resolve_name(vesta.add) == "vesta.add"
+    assert resolve_name(vesta.Tensor.add) == "vesta.Tensor.add"
+    assert resolve_name(len) is None
+    functions = vesta.overrides.get_overridable_functions()
+    assert vesta.matmul in functions[vesta] and vesta.Tensor.matmul in functions[vesta.Tensor]
+    assert not set(functions[vesta]) & vesta.overrides.get_ignored_functions()
+    assert vesta.overrides.is_tensor_method_or_property(vesta.Tensor.grad.__get__)
