@@ -269,12 +269,13 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 
 def _namespaces() -> Iterator[tuple[str, Any]]:
-    yield "vesta", vesta
-    yield "vesta.nn.functional", vesta.nn.functional
-    yield "vesta.nn.init", vesta.nn.init
-    yield "vesta.Tensor", Tensor
+    package = Tensor.__module__.partition(".")[0]  # "torch" under vesta.as_torch
+    yield package, vesta
+    yield f"{package}.nn.functional", vesta.nn.functional
+    yield f"{package}.nn.init", vesta.nn.init
+    yield f"{package}.Tensor", Tensor
     for name in ("linalg", "fft", "special"):
-        yield f"vesta.{name}", getattr(vesta, name)
+        yield f"{package}.{name}", getattr(vesta, name)
 
 
 def _is_operation(member: Any) -> bool:

@@ -408,3 +408,34 @@ def test_operations_follow_pytorch_where_they_would_raise(tmp_path: Path) -> Non
         "[0, 0, 0, 0, 0, 0]",
         "[0.9999998807907104, 0.25]",
     ]
+
+
+def test_modes_and_kernels_of_attention_are_there(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch, torch.nn.functional as F
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+        from torch.overrides import TorchFunctionMode, has_torch_function, resolve_name
+
+        class Names(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                print(resolve_name(func))
+                return func(*args, **(kwargs or {}))
+
+        q = torch.ones(1, 1, 3, 4)
+        with Names(), sdpa_kernel(SDPBackend.MATH):
+            F.gelu(q) + torch.ones(3, 1)
+        mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 3, 3)
+        print(flex_attention(q, q, q, block_mask=mask).shape, has_torch_function is F.has_torch_function)
+        print(TorchFunctionMode.__module__, torch.legacy_contiguous_format)
+        """,
+    )
+    assert out.splitlines() == [
+        "torch.nn.functional.gelu",
+        "torch.ones",
+        "torch.Tensor.__add__",
+        "torch.Size([1, 1, 3, 4]) True",
+        "torch.overrides torch.contiguous_format",
+    ]
