@@ -14,6 +14,7 @@ import op_db_nets
 import op_db_references as ref
 import op_db_samples as s
 import op_db_sparse
+import op_db_special
 import op_db_windows
 import vesta
 from op_db_row import Row, Sample, binary, call, comparison, factory, random, reduction, structured, unary, view
@@ -620,6 +621,7 @@ OPS: list[Row] = [
     *op_db_windows.OPS,
     *op_db_nets.OPS,
     *op_db_fft.OPS,
+    *op_db_special.OPS,
     *op_db_sparse.OPS,
 ]
 # fmt: on

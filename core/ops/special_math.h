@@ -4,6 +4,9 @@
 #pragma once
 #include <vesta/core/ops/math.h>
 
+/// Declares a function that is compiled once, not into each kernel: a call is nothing beside its series.
+#define VESTA_OUT_OF_LINE VESTA_HD __attribute__((noinline)) inline
+
 namespace vesta::math {
 
 // A Tensor's functions are the ops of the same names: Note [Finding a carrier's own functions] in math.h.
@@ -166,13 +169,16 @@ VESTA_HD VESTA_INLINE V digamma(V x) {
   return select(x == zero, math::copysign(lit<V>(INFINITY), V(-x)), y);
 }
 
-/// Computes the Hurwitz zeta function, the sum of (q + k)^-s over k = 0, 1, ..., for an integer s > 1 and q > 0: ten
-/// terms and the Euler-Maclaurin formula for the rest.
-VESTA_HD VESTA_INLINE double hurwitz_zeta_above(int s, double q) {
+/// Computes the Hurwitz zeta function, the sum of (q + k)^-s over k = 0, 1, ..., for s > 1 and q > 0, or its derivative
+/// by s: ten terms and the Euler-Maclaurin formula for the rest.
+VESTA_OUT_OF_LINE double hurwitz_zeta_above(double s, double q, bool slope = false) {
   double sum = 0;
-  for (int k = 0; k < 10; ++k) sum += pow(q + double(k), double(-s));
-  const double a = q + 10, power = pow(a, double(-s));
-  sum += power * (a / (s - 1) + 0.5);
+  for (int k = 0; k < 10; ++k) {
+    const double power = pow(q + double(k), -s);
+    sum += slope ? -log(q + double(k)) * power : power;
+  }
+  const double a = q + 10, power = pow(a, -s), rate = slope ? -log(a) : 0, last = a / (s - 1);
+  sum += power * (slope ? last * (rate - 1 / (s - 1)) + 0.5 * rate : last + 0.5);
   // the numbers (2 j)! / B_2j
   const double divisors[] = {12.0,
                              -720.0,
@@ -184,21 +190,29 @@ VESTA_HD VESTA_INLINE double hurwitz_zeta_above(int s, double q) {
                              -10670622842880000.0 / 3617,
                              5109094217170944000.0 / 43867,
                              -802857662698291200000.0 / 174611};
-  double factor = s, term = power / a;
-  for (int j = 0; j < 10; ++j) {
-    sum += factor * term / divisors[j];
-    factor *= double(s + 2 * j + 1) * double(s + 2 * j + 2);
+  double factor = s, term = power / a, harmonic = 1 / s;
+  for (int j = 0; j < 10 && term > 0; ++j) {
+    sum += factor * term / divisors[j] * (slope ? rate + harmonic : 1);
+    const double next = s + 2 * j + 1;
+    factor *= next * (next + 1);
+    harmonic += 1 / next + 1 / (next + 1);
     term /= a * a;
   }
   return sum;
 }
-/// The same for every q: infinite at 0, -1, ...; for other q < 0 from the sum over all integers, which has period 1.
-VESTA_HD VESTA_INLINE double hurwitz_zeta(int s, double q) {
+/// The same for every q and, where q < 0, for an integer s: infinite at 0, -1, ...; for other q < 0 from the sum over
+/// all integers, which has period 1.
+VESTA_OUT_OF_LINE double hurwitz_zeta(double s, double q) {
   if (!(q <= 0)) return q == static_cast<double>(INFINITY) ? 0 : hurwitz_zeta_above(s, q);
-  const double r = q - round(q), sign = s % 2 == 0 ? 1 : -1;
+  const bool even = floor(s * 0.5) * 2 == s;
+  const double r = q - round(q), sign = even ? 1 : -1;
   if (!(r == r)) return r;
-  if (r == 0) return s % 2 == 0 || q == 0 ? static_cast<double>(INFINITY) : static_cast<double>(NAN);
-  const double all = pow(r, double(-s)) + hurwitz_zeta_above(s, 1 + r) + sign * hurwitz_zeta_above(s, 1 - r);
+  if (r == 0) return even || q == 0 ? static_cast<double>(INFINITY) : static_cast<double>(NAN);
+  const double all = (even    ? 1
+                      : r < 0 ? -1
+                              : 1) *
+                         pow(abs(r), -s) +
+                     hurwitz_zeta_above(s, 1 + r) + sign * hurwitz_zeta_above(s, 1 - r);
   return all - sign * hurwitz_zeta_above(s, 1 - q);
 }
 /// Computes the n-th derivative of digamma, (-1)^(n + 1) n! zeta(n + 1, x), for an integer n > 0 (Abramowitz and

@@ -15,6 +15,7 @@ from ._C import _ops, _special
 
 #: Names here of functions that ``vesta`` has under another name.
 _OTHER_NAMES = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}
+_OTHER_NAMES |= {"gammainc": "igamma", "gammaincc": "igammac"}
 _SAME_NAMES = ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "log_softmax", "logit", "logsumexp")
 _SAME_NAMES += ("polygamma", "round", "sinc", "softmax", "xlogy")
 

@@ -84,3 +84,90 @@ def test_derivatives_at_zero() -> None:
     assert slope.item() == 0
     (slope,) = vesta.autograd.grad(vesta.xlogy(x, vesta.zeros(1, dtype=F64)), x)
     assert slope.item() == 0
+
+
+def test_bessel_functions_of_large_numbers() -> None:
+    x = np.array([8.0, 8.0001, 25.5, 1e3])
+    for name, f in (("bessel_j0", special.j0), ("bessel_j1", special.j1)):
+        got = getattr(vesta.special, name)(vesta.from_numpy(np.concatenate([x, -x]))).numpy()
+        np.testing.assert_allclose(got, f(np.concatenate([x, -x])), rtol=0, atol=1e-14)
+    for name, f in (("bessel_y0", special.y0), ("bessel_y1", special.y1)):
+        np.testing.assert_allclose(getattr(vesta.special, name)(vesta.from_numpy(x)).numpy(), f(x), rtol=0, atol=1e-14)
+        assert math.isnan(getattr(vesta.special, name)(numbers(-1)).item())
+        assert getattr(vesta.special, name)(numbers(0)).item() == -math.inf
+
+
+def test_airy_function_where_its_series_meet() -> None:
+    x = np.array([-1e3, -30.0, -4.0 - 1e-9, -4.0, 2.0, 2.0 + 1e-9, 9.0, 60.0])
+    np.testing.assert_allclose(
+        vesta.special.airy_ai(vesta.from_numpy(x)).numpy()[:6], special.airy(x)[0][:6], atol=1e-13
+    )
+    close(vesta.special.airy_ai(vesta.from_numpy(x[6:])), special.airy(x[6:])[0], 1e-13)
+
+
+def test_erfcx_does_not_overflow() -> None:
+    x = np.array([-26.0, -1.0, 0.0, 1e-300, 3.75, 50.0, 1e10, 1e300])
+    close(vesta.special.erfcx(vesta.from_numpy(x)), special.erfcx(x), 1e-13)
+    assert vesta.special.erfcx(numbers(-30, math.inf)).tolist() == [math.inf, 0]
+
+
+def test_degrees_of_polynomials() -> None:
+    """A degree counts without its fraction; below 0 the polynomial is 0; high degrees have a closed form or are NaN."""
+    x = numbers(-1.5, -1.0, -0.3, 0.0, 1.0, 2.0)
+    for name in ("chebyshev_polynomial_t", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"):
+        f = getattr(vesta.special, name)
+        assert vesta.equal(f(x, 3.9), f(x, 3)) and f(x, -1).tolist() == [0] * 6
+        assert vesta.equal(f(x, vesta.full([6], 4.0, dtype=F64)), f(x, 4))
+        assert vesta.equal(f(0.5, vesta.arange(5)), vesta.stack([f(vesta.tensor(0.5), k) for k in range(5)]))
+    for kind in "tuvw":
+        f = getattr(vesta.special, f"chebyshev_polynomial_{kind}")
+        near = numbers(-1.0001, -1.0, -0.3, 0.7, 1.0, 1.0001)
+        a, b, c = (f(near, n) for n in (599, 600, 601))  # the recurrence holds for the closed form
+        np.testing.assert_allclose(c.numpy(), (2 * near * b - a).numpy(), rtol=1e-9)
+        assert f(numbers(0.5), 1e15).isfinite().item()
+    assert vesta.special.legendre_polynomial_p(numbers(0.5), 1e15).isnan().item()
+
+
+def test_gradients_of_polynomials_and_of_second_operands() -> None:
+    check, again = vesta.autograd.gradcheck, vesta.autograd.gradgradcheck
+    x = vesta.linspace(-0.9, 0.9, 8, dtype=F64).requires_grad_()
+    degrees = vesta.arange(8)
+    for name in (name for name in vesta.special.__all__ if "polynomial" in name):
+        f = getattr(vesta.special, name)
+        assert check(lambda x, f=f: f(x, degrees), (x,)) and again(lambda x, f=f: f(x, degrees), (x,)), name
+
+
+def test_gradients_of_zeta_and_of_the_incomplete_gamma_functions() -> None:
+    """By both operands; again by the second one, or by one after the other."""
+    check, again = vesta.autograd.gradcheck, vesta.autograd.gradgradcheck
+    a = numbers(0.3, 2.5, 40.0, 40.0, 40.0, 120.0, 120.0, 7.0).requires_grad_()
+    q = numbers(0.4, 2.0, 30.0, 55.0, 41.0, 118.0, 140.0, 15.0).requires_grad_()
+    for f in (vesta.igamma, vesta.igammac):
+        assert check(f, (a, q), atol=1e-7) and again(lambda q, f=f: f(a.detach(), q), (q,))
+        assert check(lambda q, f=f: vesta.autograd.grad(f(a, q).sum(), a, create_graph=True)[0], (q,))
+    s, q = numbers(1.1, 2.0, 3.5, 9.0).requires_grad_(), numbers(0.3, 1.0, 2.5, 20.0).requires_grad_()
+    assert check(vesta.special.zeta, (s, q)) and again(lambda q: vesta.special.zeta(s.detach(), q), (q,))
+    assert check(lambda q: vesta.autograd.grad(vesta.special.zeta(s, q).sum(), s, create_graph=True)[0], (q,))
+
+
+def test_incomplete_gamma_functions_everywhere() -> None:
+    """Series, continued fraction and quadrature agree with SciPy, also where they meet and for large numbers."""
+    a = np.array([1e-8, 0.3, 1.0, 30.0, 99.0, 101.0, 500.0, 1e4, 1e6])
+    for factor in (0.05, 0.5, 0.95, 1.0, 1.05, 1.5, 2.5):
+        x = a * factor
+        lower, upper = (f(vesta.from_numpy(a), vesta.from_numpy(x)).numpy() for f in (vesta.igamma, vesta.igammac))
+        np.testing.assert_allclose(lower, special.gammainc(a, x), rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(upper, special.gammaincc(a, x), rtol=1e-10, atol=1e-14)
+    edges = vesta.igamma(numbers(0, 0, 1, -1, 1, math.inf, 1), numbers(0, 1, 0, 1, -1, 1, math.inf)).tolist()
+    assert edges[1:3] == [1, 0] and edges[5:] == [0, 1] and all(math.isnan(edges[k]) for k in (0, 3, 4))
+    x = vesta.tensor([1.0, 2.0])
+    assert x.igamma_(vesta.tensor([1.0, 1.0])) is x and vesta.special.gammainc is vesta.igamma
+
+
+def test_zeta_at_poles_and_between_them() -> None:
+    s, q = numbers(1, 0.5, 2, 2, 2.5, 3), numbers(2, 2, 0, -1, -1.5, -1.5)
+    got = vesta.special.zeta(s, q).tolist()
+    assert got[0] == got[2] == got[3] == math.inf and math.isnan(got[1]) and math.isnan(got[4])
+    assert got[5] == pytest.approx(0.11810202582086413, rel=1e-12)  # PyTorch 2.15
+    assert vesta.special.zeta(2, numbers(1.0)).item() == pytest.approx(math.pi**2 / 6, rel=1e-15)
+    assert vesta.special.zeta(numbers(1e300), numbers(0.5)).item() == math.inf

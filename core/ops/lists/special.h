@@ -16,4 +16,72 @@
   OP(POINTWISE, i0, I0, (), (), inplace, out)                                                                          \
   OP(POINTWISE, i0e, I0e, (), (), in_special, no_method, out)                                                          \
   OP(POINTWISE, i1, I1, (), (), in_special, no_method, out)                                                            \
-  OP(POINTWISE, i1e, I1e, (), (), in_special, no_method, out)
+  OP(POINTWISE, i1e, I1e, (), (), in_special, no_method, out)                                                          \
+  OP(POINTWISE, entr, Entr, (), (), in_special, no_method, out)                                                        \
+  OP(POINTWISE, _special_function, SpecialFunction, (double which), (which), hidden)                                   \
+  OP(POINTWISE, _orthogonal_polynomial, OrthogonalPolynomial, (const Operand& n, double family, double order),         \
+     (n, family, order), hidden)                                                                                       \
+  OP(POINTWISE, _zeta_slope, ZetaSlope, (const Tensor& other), (other), hidden)                                        \
+  OP(POINTWISE, _igamma_slope, IgammaSlope, (const Tensor& other), (other), hidden)                                    \
+  OP(POINTWISE, igamma, Igamma, (const Tensor& other), (other), inplace, out)                                          \
+  OP(POINTWISE, igammac, Igammac, (const Tensor& other), (other), inplace, out)                                        \
+  OP(POINTWISE, zeta, Zeta, (const Operand& other), (other), in_special, no_method, out)                               \
+  OP(FORM, Tensor, zeta, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                             \
+     zeta(wrapped(self), other), in_special, out)                                                                      \
+  OP(FUNCTION, Tensor, bessel_j0, (const Tensor& input), (input), composite, in_special, out)                          \
+  OP(FUNCTION, Tensor, bessel_j1, (const Tensor& input), (input), composite, in_special, out)                          \
+  OP(FUNCTION, Tensor, bessel_y0, (const Tensor& input), (input), composite, in_special, out)                          \
+  OP(FUNCTION, Tensor, bessel_y1, (const Tensor& input), (input), composite, in_special, out)                          \
+  OP(FUNCTION, Tensor, modified_bessel_i0, (const Tensor& input), (input), composite, in_special, out)                 \
+  OP(FUNCTION, Tensor, modified_bessel_i1, (const Tensor& input), (input), composite, in_special, out)                 \
+  OP(FUNCTION, Tensor, modified_bessel_k0, (const Tensor& input), (input), composite, in_special, out)                 \
+  OP(FUNCTION, Tensor, modified_bessel_k1, (const Tensor& input), (input), composite, in_special, out)                 \
+  OP(FUNCTION, Tensor, erfcx, (const Tensor& input), (input), composite, in_special, out)                              \
+  OP(FUNCTION, Tensor, airy_ai, (const Tensor& x), (x), composite, in_special, out)                                    \
+  OP(FUNCTION, Tensor, scaled_modified_bessel_k0, (const Tensor& x), (x), composite, in_special, out)                  \
+  OP(FUNCTION, Tensor, scaled_modified_bessel_k1, (const Tensor& x), (x), composite, in_special, out)                  \
+  OP(FUNCTION, Tensor, spherical_bessel_j0, (const Tensor& x), (x), composite, in_special, out)                        \
+  OP(FUNCTION, Tensor, chebyshev_polynomial_t, (const Tensor& x, const Operand& n), (x, n),                            \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, chebyshev_polynomial_t, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                         \
+     chebyshev_polynomial_t(wrapped(x), n), in_special, out)                                                           \
+  OP(FUNCTION, Tensor, chebyshev_polynomial_u, (const Tensor& x, const Operand& n), (x, n),                            \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, chebyshev_polynomial_u, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                         \
+     chebyshev_polynomial_u(wrapped(x), n), in_special, out)                                                           \
+  OP(FUNCTION, Tensor, chebyshev_polynomial_v, (const Tensor& x, const Operand& n), (x, n),                            \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, chebyshev_polynomial_v, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                         \
+     chebyshev_polynomial_v(wrapped(x), n), in_special, out)                                                           \
+  OP(FUNCTION, Tensor, chebyshev_polynomial_w, (const Tensor& x, const Operand& n), (x, n),                            \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, chebyshev_polynomial_w, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                         \
+     chebyshev_polynomial_w(wrapped(x), n), in_special, out)                                                           \
+  OP(FUNCTION, Tensor, shifted_chebyshev_polynomial_t, (const Tensor& x, const Operand& n), (x, n),                    \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, shifted_chebyshev_polynomial_t, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                 \
+     shifted_chebyshev_polynomial_t(wrapped(x), n), in_special, out)                                                   \
+  OP(FUNCTION, Tensor, shifted_chebyshev_polynomial_u, (const Tensor& x, const Operand& n), (x, n),                    \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, shifted_chebyshev_polynomial_u, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                 \
+     shifted_chebyshev_polynomial_u(wrapped(x), n), in_special, out)                                                   \
+  OP(FUNCTION, Tensor, shifted_chebyshev_polynomial_v, (const Tensor& x, const Operand& n), (x, n),                    \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, shifted_chebyshev_polynomial_v, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                 \
+     shifted_chebyshev_polynomial_v(wrapped(x), n), in_special, out)                                                   \
+  OP(FUNCTION, Tensor, shifted_chebyshev_polynomial_w, (const Tensor& x, const Operand& n), (x, n),                    \
+     composite, in_special, out)                                                                                       \
+  OP(FORM, Tensor, shifted_chebyshev_polynomial_w, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                 \
+     shifted_chebyshev_polynomial_w(wrapped(x), n), in_special, out)                                                   \
+  OP(FUNCTION, Tensor, hermite_polynomial_h, (const Tensor& x, const Operand& n), (x, n), composite, in_special, out)  \
+  OP(FORM, Tensor, hermite_polynomial_h, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                           \
+     hermite_polynomial_h(wrapped(x), n), in_special, out)                                                             \
+  OP(FUNCTION, Tensor, hermite_polynomial_he, (const Tensor& x, const Operand& n), (x, n), composite, in_special, out) \
+  OP(FORM, Tensor, hermite_polynomial_he, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                          \
+     hermite_polynomial_he(wrapped(x), n), in_special, out)                                                            \
+  OP(FUNCTION, Tensor, laguerre_polynomial_l, (const Tensor& x, const Operand& n), (x, n), composite, in_special, out) \
+  OP(FORM, Tensor, laguerre_polynomial_l, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                          \
+     laguerre_polynomial_l(wrapped(x), n), in_special, out)                                                            \
+  OP(FUNCTION, Tensor, legendre_polynomial_p, (const Tensor& x, const Operand& n), (x, n), composite, in_special, out) \
+  OP(FORM, Tensor, legendre_polynomial_p, Scalar_Tensor, (Scalar x, const Tensor& n), (x, n),                          \
+     legendre_polynomial_p(wrapped(x), n), in_special, out)

@@ -1,7 +1,8 @@
-// Special functions: gamma, the normal distribution, Bessel functions. Their values are computed in
-// core/ops/special_math.h.
+// Special functions: gamma, the normal distribution, Bessel functions, orthogonal polynomials. Their values are
+// computed in core/ops/special_math.h and core/ops/special_functions.h.
 #pragma once
 #include <vesta/core/ops/pointwise_struct.h>
+#include <vesta/core/ops/special_functions.h>
 #include <vesta/core/ops/special_math.h>
 
 namespace vesta::def {
@@ -116,6 +117,147 @@ struct I1e {
   template <class T> VESTA_HD static T backward(T g, T x, T y) {
     T safe = math::select(x == lit<T>(0), lit<T>(1), x);
     return g * math::select(x == lit<T>(0), lit<T>(0.5), math::i0e(safe) - y * (math::sgn(safe) + lit<T>(1) / safe));
+  }
+};
+
+struct Entr {
+  static constexpr auto doc = "entr(input): -x log(x), elementwise; 0 at 0, -inf below.";
+  static constexpr auto accepts = kFloats;
+  template <class V> VESTA_HD static V forward(V x) {
+    V safe = math::select(x > lit<V>(0), x, lit<V>(1));
+    V other = math::select(x == lit<V>(0), lit<V>(0), math::select(x < lit<V>(0), lit<V>(-INFINITY), x));
+    return math::select(x > lit<V>(0), -x * math::log(safe), other);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * (-math::log(x) - lit<T>(1)); }
+};
+
+/// The functions of one variable that are computed number by number: one kernel for all.
+struct SpecialFunction {
+  static constexpr auto doc = "_special_function(input, which): a function of math::SpecialFunction, elementwise.";
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  using Which = math::SpecialFunction;
+  template <class V> VESTA_HD static V forward(V x, double which) {
+    return math::special_function(Which(int(which)), x);
+  }
+  template <class T> VESTA_HD static T slope(Which which, T x, T y) {
+    T safe = math::select(x == lit<T>(0), lit<T>(1), x);
+    switch (which) {
+      case Which::bessel_j0: return -math::special_function(Which::bessel_j1, x);
+      case Which::bessel_j1:
+        return math::select(x == lit<T>(0), lit<T>(0.5), math::special_function(Which::bessel_j0, safe) - y / safe);
+      case Which::bessel_y0: return -math::special_function(Which::bessel_y1, x);
+      case Which::bessel_y1: return math::special_function(Which::bessel_y0, x) - y / x;
+      case Which::bessel_k0: return -math::special_function(Which::bessel_k1, x);
+      case Which::bessel_k1: return -math::special_function(Which::bessel_k0, x) - y / x;
+      case Which::bessel_k0e: return y - math::special_function(Which::bessel_k1e, x);
+      case Which::bessel_k1e: return y - math::special_function(Which::bessel_k0e, x) - y / x;
+      case Which::airy_ai: return math::special_function(Which::airy_ai_slope, x);
+      case Which::airy_ai_slope: return x * math::special_function(Which::airy_ai, x);
+      case Which::erfcx: return lit<T>(2) * x * y - lit<T>(1.12837916709551257390);  // 2 / sqrt(pi)
+      case Which::spherical_j0: return -math::special_function(Which::spherical_j1, x);
+      case Which::spherical_j1:
+        return math::select(x == lit<T>(0), lit<T>(1.0 / 3),
+                            math::special_function(Which::spherical_j0, safe) - lit<T>(2) * y / safe);
+    }
+    return y;
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, T y, double which) {
+    const Which function = Which(int(which));
+    if constexpr (math::Numeric<T>)
+      return g * math::lane_by_lane([=](double v, double w) { return slope_of_number(function, v, w); }, x, y);
+    else return g * slope(function, x, y);
+  }
+  VESTA_HD __attribute__((noinline)) static double slope_of_number(Which which, double x, double y) {
+    return slope(which, x, y);
+  }
+};
+
+struct OrthogonalPolynomial {
+  static constexpr auto doc =
+      "_orthogonal_polynomial(input, n, family, order): a derivative of the polynomial of degree n of a family of "
+      "math::Polynomials, elementwise with broadcasting.";
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  template <class V> VESTA_HD static V forward(V x, V n, double family, double order) {
+    return math::orthogonal_polynomial(math::Polynomials(int(family)), x, n, int(order));
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T x, T n, Unused, double family, double order) {
+    return g * math::orthogonal_polynomial(math::Polynomials(int(family)), x, n, int(order) + 1);
+  }
+  // A degree counts without its fraction: a step.
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double, double) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
+};
+
+struct Zeta {
+  static constexpr auto doc =
+      "zeta(input, other): the Hurwitz zeta function, the sum of (other + k) ** -input over k = 0, 1, ..., elementwise "
+      "with broadcasting; inf at input 1 and at poles, NaN for input < 1.";
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  template <class V> VESTA_HD static V forward(V s, V q) { return math::zeta(s, q); }
+  template <class T> VESTA_HD static T backward_a(T g, T s, T q, Unused) { return g * math::zeta_slope(s, q); }
+  template <class T> VESTA_HD static T backward_b(T g, T s, T q, Unused) {
+    return -g * s * math::zeta(T(s + lit<T>(1)), q);
+  }
+};
+
+struct ZetaSlope {
+  static constexpr auto doc =
+      "_zeta_slope(input, other): the derivative of zeta(input, other) by input, elementwise with broadcasting; its "
+      "own "
+      "by input is NaN.";
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  template <class V> VESTA_HD static V forward(V s, V q) { return math::zeta_slope(s, q); }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused) { return g * lit<T>(NAN); }
+  template <class T> VESTA_HD static T backward_b(T g, T s, T q, Unused) {
+    T next = s + lit<T>(1);
+    return -g * (math::zeta(next, q) + s * math::zeta_slope(next, q));
+  }
+};
+
+/// The density of the gamma distribution.
+template <class T> VESTA_HD T gamma_density(T a, T x) {
+  if constexpr (math::Numeric<T>)
+    return math::lane_by_lane([](double s, double v) { return math::gamma_density(s, v) * (s / v); }, a, x);
+  else return math::exp((a - lit<T>(1)) * math::log(x) - x - math::lgamma(a));
+}
+
+struct Igamma {
+  static constexpr auto doc =
+      "igamma(input, other): the regularized lower incomplete gamma function P(a, x), the integral of t ** (a - 1) * "
+      "e ** -t over t < x divided by gamma(a), elementwise with broadcasting; NaN for a < 0 or x < 0.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V a, V x) {
+    return math::lane_by_lane([](double s, double v) { return math::incomplete_gamma(s, v, false); }, a, x);
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T x, Unused) { return g * math::igamma_slope(a, x); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) { return g * gamma_density(a, x); }
+};
+
+struct Igammac {
+  static constexpr auto doc =
+      "igammac(input, other): the regularized upper incomplete gamma function, 1 - igamma(input, other), elementwise "
+      "with broadcasting.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  template <class V> VESTA_HD static V forward(V a, V x) {
+    return math::lane_by_lane([](double s, double v) { return math::incomplete_gamma(s, v, true); }, a, x);
+  }
+  template <class T> VESTA_HD static T backward_a(T g, T a, T x, Unused) { return -g * math::igamma_slope(a, x); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) { return -g * gamma_density(a, x); }
+};
+
+struct IgammaSlope {
+  static constexpr auto doc =
+      "_igamma_slope(input, other): the derivative of igamma(input, other) by input, elementwise with broadcasting; "
+      "its "
+      "own by input is NaN.";
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  template <class V> VESTA_HD static V forward(V a, V x) { return math::igamma_slope(a, x); }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused) { return g * lit<T>(NAN); }
+  template <class T> VESTA_HD static T backward_b(T g, T a, T x, Unused) {
+    return g * gamma_density(a, x) * (math::log(x) - math::digamma(a));
   }
 };
 
