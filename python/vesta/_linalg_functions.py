@@ -12,6 +12,22 @@ from . import _C
 from ._arguments import checked, expect
 from ._C import Tensor, _linalg, _ops
 
+__all__ = [
+    "cond",
+    "diagonal",
+    "inv_ex",
+    "lstsq",
+    "matrix_norm",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "solve_ex",
+    "tensorinv",
+    "tensorsolve",
+    "vecdot",
+]
+
 #: What ``lstsq`` returns.
 LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singular_values"])
 
