@@ -1,8 +1,8 @@
 """Writes the type stubs of the package from the op list: ``python python/make_stubs.py FOLDER``.
 
-``_C/`` has the extension: the Tensor class, what is bound by hand (types in ``stubs/extension.pyi``), and a stub for each
-space of ops; ``__init__.pyi`` has what ``import vesta`` offers. Everything else is typed where it is written. The build
-runs this after the extension, into ``build/python/vesta`` and into the wheel.
+``_C/`` has the extension: the Tensor class, what is bound by hand (types in ``stubs/extension.pyi``), and a stub for
+each space of ops; ``__init__.pyi`` has what ``import vesta`` offers. Everything else is typed where it is written. The
+build runs this after the extension, into ``build/python/vesta`` and into the wheel.
 """
 
 from __future__ import annotations
@@ -267,7 +267,9 @@ def home_of(name: str, value: Any) -> str:
         return f"{name}: _float"
     if name in vesta._LAZY:
         home = vesta._LAZY[name]
-        if (Path(vesta.__file__).parent / home.replace(".", "/").strip("/") / f"{name}.py").is_file() and home:  # vmap of vesta.func.vmap
+        if (
+            Path(vesta.__file__).parent / home.replace(".", "/").strip("/") / f"{name}.py"
+        ).is_file() and home:  # vmap of vesta.func.vmap
             home += f".{name}"
         private = "  # pyright: ignore[reportPrivateUsage]  (PyTorch offers it)" if home and name[0] == "_" else ""
         return f"from {home or '.'} import {name} as {name}{private}"
@@ -312,7 +314,10 @@ def stubs() -> dict[str, str]:
     for name, module in DYNAMIC.items():
         texts[f"_C/{name}.pyi"] = names_of(importlib.import_module(module))
     texts |= {f"_C/{module}.pyi": space_of_ops(module) for module in SPACES}
-    texts |= {f"_C/{module}.pyi": HEAD.format(doc="What pybind11 binds.") + module_lines(getattr(_C, module)) for module in BOUND}
+    texts |= {
+        f"_C/{module}.pyi": HEAD.format(doc="What pybind11 binds.") + module_lines(getattr(_C, module))
+        for module in BOUND
+    }
     return {name: pruned(text) for name, text in texts.items()}
 
 

@@ -4,21 +4,30 @@
 stubs if something that the extension has is missing here, or something here is missing there.
 """
 
-from builtins import bool as _bool, complex as _complex, float as _float, int as _int, type as _type
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from builtins import type as _type
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, overload, type_check_only
 
 import numpy
 import numpy.typing
-from typing_extensions import Buffer, Self, deprecated
+from typing_extensions import Buffer, Self
 
-from ..cuda import Stream
-from ..storage import TypedStorage, UntypedStorage
 from ..tensor_types import TensorType
-from . import _ddp as _ddp, _distributed as _distributed, _fft as _fft, _linalg as _linalg, _nn as _nn, _ops as _ops
-from . import _private as _private, _return_types as _return_types, _shared as _shared, _special as _special
+from . import _ddp as _ddp
+from . import _distributed as _distributed
+from . import _fft as _fft
+from . import _linalg as _linalg
+from . import _nn as _nn
+from . import _ops as _ops
+from . import _private as _private
+from . import _return_types as _return_types
+from . import _shared as _shared
+from . import _special as _special
 from . import cpp_nn as cpp_nn
-from ._types import Array, Data, Device, DType, Hook, Index, Items, Layout, MemoryFormat, Number, Operand
+from ._types import Array, Data, Device, DType, Hook, Index, Items, MemoryFormat, Number, Operand
 
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=Tensor)
@@ -310,7 +319,52 @@ class Tensor:
         memory_format: MemoryFormat | None = None,
     ) -> Tensor: ...
     def tolist(self) -> Any: ...
+    @overload
+    def type(self, dtype: None = None, non_blocking: _bool = False) -> str: ...
+    @overload
+    def type(self, dtype: DType | str | TensorType, non_blocking: _bool = False) -> Tensor: ...
     def type_as(self, other: Tensor) -> Tensor: ...
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> Tensor: ...
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        *,
+        return_inverse: Literal[True],
+        return_counts: _bool = False,
+        dim: _int | None = None,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        return_inverse: _bool = False,
+        *,
+        return_counts: Literal[True],
+        dim: _int | None = None,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def unique_consecutive(
+        self,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> Tensor: ...
+    @overload
+    def unique_consecutive(
+        self, *, return_inverse: Literal[True], return_counts: _bool = False, dim: _int | None = None
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def unique_consecutive(
+        self, return_inverse: _bool = False, *, return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, ...]: ...
 
 def _autocast_cache_counts() -> tuple[_int, _int, _int]: ...
 def _backward(

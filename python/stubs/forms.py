@@ -1,8 +1,8 @@
 """Forms of ops as a type checker sees them: parameters, results, overloads.
 
-A ``Form`` is one way to call a function. ``overloads`` turns the forms of a name into the fewest definitions that a type
-checker accepts without complaint: forms that another one covers go, and forms that differ in the type of one parameter
-become one.
+A ``Form`` is one way to call a function. ``overloads`` turns the forms of a name into the fewest definitions that a
+type checker accepts without complaint: forms that another one covers go, and forms that differ in the type of one
+parameter become one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Names of the types that operations take; they exist for type checkers only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import EllipsisType
 from typing import Any, Protocol, SupportsIndex, TypeAlias
-
-import numpy
-import numpy.typing
 
 from . import Tensor, device, dtype, layout, memory_format
 
@@ -32,3 +29,5 @@ Key: TypeAlias = SupportsIndex | slice | EllipsisType | Tensor | Array | Integer
 Index: TypeAlias = Key | tuple[Key, ...] | list[Tensor] | list[slice]
 Data: TypeAlias = Tensor | Number | Array | Items
 Hook: TypeAlias = Callable[[Tensor], Tensor | None]
+Ints: TypeAlias = int | Sequence[int]
+Floats: TypeAlias = float | Sequence[float]

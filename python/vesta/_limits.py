@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import _C
 
 
@@ -30,7 +28,14 @@ class finfo(_Limits):
         1.1920928955078125e-07
     """
 
-    def __init__(self, dtype: Any = None) -> None:
+    eps: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
+    tiny: float
+
+    def __init__(self, dtype: _C.dtype | None = None) -> None:
         dtype = _C.get_default_dtype() if dtype is None else dtype
         vars(self).update(_C._finfo(dtype))
         self.dtype = str(dtype).rsplit(".", 1)[1]
@@ -52,7 +57,10 @@ class iinfo(_Limits):
         127
     """
 
-    def __init__(self, dtype: Any) -> None:
+    max: int
+    min: int
+
+    def __init__(self, dtype: _C.dtype) -> None:
         vars(self).update(_C._iinfo(dtype))
         self.dtype = str(dtype).rsplit(".", 1)[1]
 

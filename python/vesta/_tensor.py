@@ -6,10 +6,15 @@ import copy
 import copyreg
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _C, _functions
 from ._C import Tensor
+
+if TYPE_CHECKING:
+    import numpy.typing
+
+    from .cuda import Stream
 
 
 class _Storage:
@@ -138,7 +143,7 @@ def _repr_html_(self: Tensor) -> str | None:
     return show(self)
 
 
-def to_numpy(self: Tensor) -> Any:
+def to_numpy(self: Tensor) -> numpy.typing.NDArray[Any]:
     """Returns the values as a NumPy array over the tensor's memory: ``numpy()`` under the name that matplotlib, pandas
     and xarray look for.
 
@@ -293,7 +298,7 @@ def _stream_type() -> type:
     return Stream
 
 
-def record_stream(self: Tensor, stream: Any) -> None:
+def record_stream(self: Tensor, stream: Stream) -> None:
     """Records that work on ``stream`` (a vesta.cuda.Stream) uses the tensor: its memory is reused only after it."""
     if not isinstance(stream, _stream_type()):
         raise TypeError(f"record_stream(): argument 'stream' must be vesta.cuda.Stream, not {type(stream).__name__}")

@@ -18,16 +18,16 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING
 
-from . import _C, _linalg_functions
+from . import _C, _linalg_functions, matmul
 from ._C import LinAlgError as LinAlgError
-from ._C import _linalg, _ops
+from ._C import _linalg
 from ._linalg_functions import *  # noqa: F403
 
 if TYPE_CHECKING:  # names that only the op list says
-    from ._C._names_of_linalg import *
+    from ._C._names_of_linalg import *  # noqa: F403
 
 globals().update({name: getattr(_linalg, name) for name in vars(_linalg) if not name.startswith("_")})
-globals()["matmul"] = _ops.matmul
+
 __all__ = ["LinAlgError", "matmul", *(name for name in vars(_linalg) if not name.startswith("_"))]
 __all__ += _linalg_functions.__all__
 

@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from ._C import _return_types
 
 if TYPE_CHECKING:
-    from ._C._return_types import *
+    from ._C._return_types import *  # noqa: F403
 
 globals().update({name: value for name, value in vars(_return_types).items() if not name.startswith("_")})

@@ -25,7 +25,7 @@ from .pooling import *  # noqa: F403
 from .vision import *  # noqa: F403
 
 if TYPE_CHECKING:  # names that only the op list says
-    from vesta._C._names_of_functional import *
+    from vesta._C._names_of_functional import *  # noqa: F403
 
 _PARTS = (activation, attention, _dropouts, _tables, loss, normalization, pooling, vision)
 _OWN = tuple(name for part in _PARTS for name in part.__all__)

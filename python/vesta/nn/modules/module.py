@@ -29,6 +29,9 @@ from vesta.nn.modules.unwinding import name_module
 from vesta.nn.parameter import Buffer, Parameter, is_lazy
 from vesta.utils.hooks import RemovableHandle
 
+if TYPE_CHECKING:
+    from vesta._C._types import Device
+
 __all__ = [
     "Module",
     "register_module_buffer_registration_hook",
@@ -550,7 +553,7 @@ class Module(HooksMixin, StateDictMixin):
         """Moves parameters and buffers to the CPU in place."""
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self: T, device: Any = None) -> T:
+    def cuda(self: T, device: Device | None = None) -> T:
         """Moves parameters and buffers to a GPU (default: the current one) in place."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
