@@ -69,7 +69,10 @@ class Canvas:
 def draw_curve(canvas: Canvas, x: int, y: int, width: int, height: int, losses: Sequence[float], epochs: int) -> None:
     """Draws the loss of every step, and its average over each epoch, with axes."""
     top = max(max(losses), 1e-9)
-    spot = lambda i, value: (x + width * i / max(len(losses) - 1, 1), y + height * (1 - value / top))
+
+    def spot(i: float, value: float) -> tuple[float, float]:
+        return x + width * i / max(len(losses) - 1, 1), y + height * (1 - value / top)
+
     for tick in range(5):
         level = y + height * tick // 4
         canvas.box(x, level, width, 1, LIGHT)

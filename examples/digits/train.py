@@ -113,12 +113,13 @@ def evaluate(model: nn.Module, images: Tensor) -> Tensor:
     """Returns the logits [N, 10] of all images at once, on the CPU."""
     model.eval()
     with vesta.inference_mode():
-        return model(images.to(next(model.parameters()).device)).cpu()
+        logits: Tensor = model(images.to(next(model.parameters()).device))
+    return logits.cpu()
 
 
 def main() -> None:
     """Trains and evaluates the network, and writes the checkpoint, the logits and the picture."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)

@@ -144,7 +144,7 @@ class Run:
 
 def main() -> None:
     """Trains the network; rank 0 evaluates and writes it."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch-size", type=int, default=64, help="of all processes together")
     parser.add_argument("--seed", type=int, default=0)

@@ -69,12 +69,13 @@ def train(rank: int, model: nn.Module, images: Tensor, labels: Tensor, options: 
 def accuracy(model: nn.Module, images: Tensor, labels: Tensor) -> float:
     """Returns the share of digits that the model classifies correctly."""
     with vesta.inference_mode():
-        return (model(images).argmax(1) == labels).sum().item() / len(labels)
+        logits: Tensor = model(images)
+    return (logits.argmax(1) == labels).sum().item() / len(labels)
 
 
 def main() -> None:
     """Trains the network and prints its accuracy."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=16)

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import importlib
-import math
-from typing import Any
+import importlib as _importlib
+import math as _math
+from typing import Any as _Any
 
 from . import _C
 from ._C import *  # noqa: F403
@@ -74,7 +74,7 @@ _LAZY = {
 #: Names that programs still call, of ``_older_names``: ``dir()`` does not show them.
 _OLDER = ("cholesky", "eig", "lstsq", "lu", "matrix_rank", "qr", "range", "set_deterministic", "solve", "symeig")
 #: Numbers by their names in mathematics, and ``newaxis`` for subscripts.
-e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
+e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 #: Classes of tensors by dtype, from ``tensor_types.CPU``.
 _TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
@@ -92,7 +92,7 @@ _IN_PLACE = (
 )
 for _name in _IN_PLACE.split():
     globals()[f"{_name}_"] = getattr(Tensor, f"{_name}_")
-del _name, _function
+del _name, _function, annotations
 
 from . import _tensor, _tensor_kinds  # noqa: E402  (they put the methods written in Python into Tensor)
 from ._functions import (  # noqa: E402
@@ -109,7 +109,7 @@ _tensor.install()
 _tensor_kinds.install()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """Imports a submodule, or a name of one, on first use."""
     home = _LAZY.get(name)
     if name.endswith("Tensor") and name[: -len("Tensor")] in _TYPES:
@@ -130,7 +130,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}")
     try:
-        module = importlib.import_module(home or f".{name}", __name__)
+        module = _importlib.import_module(home or f".{name}", __name__)
     except ModuleNotFoundError as error:
         raise AttributeError(f"module 'vesta' has no attribute {name!r}") from error
     value = module if not home else getattr(module, name)

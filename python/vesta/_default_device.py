@@ -25,7 +25,7 @@ _thread = threading.local()
 _process_device: Any = None
 
 
-def get_default_device() -> Any:
+def get_default_device() -> _C.device:
     """Returns the device on which tensors are made by default.
 
     Example::

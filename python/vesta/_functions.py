@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._C import Tensor
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 
 def _expect_tensor(op: str, value: Any) -> None:
@@ -16,7 +19,7 @@ def _expect_tensor(op: str, value: Any) -> None:
 
 
 def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: DType | None = None
 ) -> Tensor:
     """``sum(|input| ** p) ** (1 / p)`` over ``dim``, or over everything.
 
@@ -113,7 +116,12 @@ def typename(obj: object) -> str:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: Device | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Returns a tensor of ``obj`` that shares its memory if possible; ``copy=True`` never shares, ``copy=False``
     must.

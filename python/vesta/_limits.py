@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import _C
+from ._arguments import expect
 
 
 class _Limits:
@@ -30,8 +29,16 @@ class finfo(_Limits):
         1.1920928955078125e-07
     """
 
-    def __init__(self, dtype: Any = None) -> None:
+    eps: float
+    max: float
+    min: float
+    resolution: float
+    smallest_normal: float
+    tiny: float
+
+    def __init__(self, dtype: _C.dtype | None = None) -> None:
         dtype = _C.get_default_dtype() if dtype is None else dtype
+        expect("finfo", "dtype", dtype, _C.dtype, "a dtype")
         vars(self).update(_C._finfo(dtype))
         self.dtype = str(dtype).rsplit(".", 1)[1]
 
@@ -52,7 +59,11 @@ class iinfo(_Limits):
         127
     """
 
-    def __init__(self, dtype: Any) -> None:
+    max: int
+    min: int
+
+    def __init__(self, dtype: _C.dtype) -> None:
+        expect("iinfo", "dtype", dtype, _C.dtype, "a dtype")
         vars(self).update(_C._iinfo(dtype))
         self.dtype = str(dtype).rsplit(".", 1)[1]
 

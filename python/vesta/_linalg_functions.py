@@ -6,11 +6,30 @@ import math
 from collections import namedtuple
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._arguments import checked, expect
 from ._C import Tensor, _linalg, _ops
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType
+
+__all__ = [
+    "cond",
+    "diagonal",
+    "inv_ex",
+    "lstsq",
+    "matrix_norm",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "solve_ex",
+    "tensorinv",
+    "tensorsolve",
+    "vecdot",
+]
 
 #: What ``lstsq`` returns.
 LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singular_values"])
@@ -170,7 +189,7 @@ def matrix_norm(
     dim: Any = (-2, -1),
     keepdim: bool = False,
     *,
-    dtype: Any = None,
+    dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """Returns norms of the matrices that two dimensions of ``A`` make.
@@ -221,7 +240,7 @@ def norm(
     keepdim: bool = False,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
 ) -> Tensor:
     """Returns norms of vectors or matrices: ``vector_norm`` along one dimension, ``matrix_norm`` over two.
 

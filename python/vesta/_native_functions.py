@@ -8,12 +8,15 @@ that are methods as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import _C
 from vesta._arguments import checked, expect
 from vesta._C import Tensor, _ops
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType, Ints
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -438,7 +441,7 @@ def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
     return input[tuple(at)]
 
 
-def _view(input: Tensor, size: Any = None, dtype: Any = None) -> Tensor:
+def _view(input: Tensor, size: Ints | None = None, dtype: DType | None = None) -> Tensor:
     given = size if dtype is None else dtype
     return input.view(given) if isinstance(given, _C.dtype) else input.reshape(given)
 

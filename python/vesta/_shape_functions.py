@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _C
-from ._C import Tensor
+from ._C import Size, Tensor
 from ._functions import _expect_tensor
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 
 def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:
@@ -21,7 +25,7 @@ def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:
     return many
 
 
-def broadcast_shapes(*shapes: Any) -> Any:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """Returns the shape to which tensors of these shapes broadcast; a number is a shape of one dimension.
 
     Raises:
@@ -57,7 +61,7 @@ def _shape(op: str, given: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Expands tensors to the shape to which they broadcast; what has it already is returned as it is.
 
     Example::
@@ -71,7 +75,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(t if t.shape == size else t.expand(size) for t in many)
 
 
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
     """Returns the coordinates of a grid: for vectors of sizes n, m, ... as many tensors of shape [n, m, ...].
 
     Args:
@@ -122,6 +126,10 @@ def _at_least(op: str, dims: int, tensors: tuple[Any, ...]) -> Any:
     return tuple(extended(t) for t in _tensors_of(op, tensors))
 
 
+@overload
+def atleast_1d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]: ...
 def atleast_1d(*tensors: Any) -> Any:
     """Views a tensor, or each of several, with at least one dimension.
 
@@ -134,6 +142,10 @@ def atleast_1d(*tensors: Any) -> Any:
     return _at_least("atleast_1d", 1, tensors)
 
 
+@overload
+def atleast_2d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]: ...
 def atleast_2d(*tensors: Any) -> Any:
     """Views a tensor, or each of several, with at least two dimensions; vectors become rows.
 
@@ -146,6 +158,10 @@ def atleast_2d(*tensors: Any) -> Any:
     return _at_least("atleast_2d", 2, tensors)
 
 
+@overload
+def atleast_3d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]: ...
 def atleast_3d(*tensors: Any) -> Any:
     """Views a tensor, or each of several, with at least three dimensions; a new one comes last, as in NumPy.
 
@@ -158,7 +174,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least("atleast_3d", 3, tensors)
 
 
-def block_diag(*tensors: Any) -> Tensor:
+def block_diag(*tensors: Tensor) -> Tensor:
     """Returns the matrix with the given matrices along its diagonal and zeros elsewhere; vectors are rows.
 
     Example::
@@ -182,7 +198,7 @@ def block_diag(*tensors: Any) -> Tensor:
     return _C._ops.cat(rows, 0) if rows else _C._ops.empty((1, 0))
 
 
-def cartesian_prod(*tensors: Any) -> Tensor:
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Returns all tuples of one element of each vector, as rows in the order of ``itertools.product``.
 
     Example::
@@ -261,9 +277,9 @@ def empty_permuted(
     size: Any,
     physical_layout: Any,
     *,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -305,6 +321,18 @@ def _result(values: Tensor, inverse: Tensor | None, counts: Tensor | None) -> An
     return found[0] if len(found) == 1 else found
 
 
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: int | None = None
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[True], return_counts: bool = False, dim: int | None = None
+) -> tuple[Tensor, ...]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, *, return_counts: Literal[True], dim: int | None = None
+) -> tuple[Tensor, ...]: ...
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -353,6 +381,32 @@ def _grouped(rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return rows.index_select(0, starts), inverse, ends - starts
 
 
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> tuple[Tensor, ...]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    *,
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, ...]: ...
 def unique(
     input: Tensor,
     sorted: bool = True,

@@ -6,11 +6,16 @@ import copy
 import copyreg
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _C, _functions
 from ._arguments import expect
 from ._C import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .cuda import Stream
 
 
 class _Storage:
@@ -139,7 +144,7 @@ def _repr_html_(self: Tensor) -> str | None:
     return show(self)
 
 
-def to_numpy(self: Tensor) -> Any:
+def to_numpy(self: Tensor) -> NDArray[Any]:
     """Returns the values as a NumPy array over the tensor's memory: ``numpy()`` under the name that matplotlib, pandas
     and xarray look for.
 
@@ -351,7 +356,7 @@ def _stream_type() -> type:
     return Stream
 
 
-def record_stream(self: Tensor, stream: Any) -> None:
+def record_stream(self: Tensor, stream: Stream) -> None:
     """Records that work on ``stream`` (a vesta.cuda.Stream) uses the tensor: its memory is reused only after it."""
     if not isinstance(stream, _stream_type()):
         raise TypeError(f"record_stream(): argument 'stream' must be vesta.cuda.Stream, not {type(stream).__name__}")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._arguments import checked
 from ._C import Tensor
+
+if TYPE_CHECKING:
+    from .storage import TypedStorage, UntypedStorage
 
 #: Kinds of tensors that there are not: attributes that are False.
 _NO_KIND = (
@@ -38,7 +41,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return self.new_empty(size, device=device)
 
 
-def untyped_storage(self: Tensor) -> Any:
+def untyped_storage(self: Tensor) -> UntypedStorage:
     """Returns the memory under the tensor, as bytes."""
     if self.is_sparse:
         raise NotImplementedError("untyped_storage: expected a dense tensor, got a sparse one. Use .to_dense().")
@@ -47,7 +50,7 @@ def untyped_storage(self: Tensor) -> Any:
     return UntypedStorage._of(self.detach())
 
 
-def storage(self: Tensor) -> Any:
+def storage(self: Tensor) -> TypedStorage:
     """Returns the memory under the tensor, as elements of its dtype."""
     from .storage import TypedStorage
 

@@ -9,7 +9,12 @@ Example::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._C import _fft
+
+if TYPE_CHECKING:  # names that only the op list says
+    from ._C._names_of_fft import *  # noqa: F403
 
 __all__ = [name for name in vars(_fft) if not name.startswith("_")]
 globals().update({name: getattr(_fft, name) for name in __all__})

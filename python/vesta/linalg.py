@@ -16,17 +16,20 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from typing import TYPE_CHECKING
 
-from . import _C, _linalg_functions
-from ._C import LinAlgError, _linalg, _ops
+from . import _C, _linalg_functions, matmul
+from ._C import LinAlgError as LinAlgError
+from ._C import _linalg
+from ._linalg_functions import *  # noqa: F403
 
-_OWN = ("cond", "diagonal", "inv_ex", "lstsq", "matrix_norm", "matrix_rank", "multi_dot", "norm", "pinv", "solve_ex")
-_OWN += ("tensorinv", "tensorsolve", "vecdot")
+if TYPE_CHECKING:  # names that only the op list says
+    from ._C._names_of_linalg import *  # noqa: F403
 
 globals().update({name: getattr(_linalg, name) for name in vars(_linalg) if not name.startswith("_")})
-globals().update({name: getattr(_linalg_functions, name) for name in _OWN})
-matmul = _ops.matmul
-__all__ = ["LinAlgError", "matmul", *(name for name in vars(_linalg) if not name.startswith("_")), *_OWN]
+
+__all__ = ["LinAlgError", "matmul", *(name for name in vars(_linalg) if not name.startswith("_"))]
+__all__ += _linalg_functions.__all__
 
 
 def _name_folder() -> None:

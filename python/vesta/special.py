@@ -11,7 +11,12 @@ Example::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._C import _ops, _special
+
+if TYPE_CHECKING:  # names that only the op list says
+    from ._C._names_of_special import *  # noqa: F403
 
 #: Names here of functions that ``vesta`` has under another name.
 _OTHER_NAMES = {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}

@@ -39,7 +39,7 @@ class UntypedStorage:
         return made
 
     @property
-    def device(self) -> Any:
+    def device(self) -> _C.device:
         """The device of the bytes."""
         return self._bytes.device
 
@@ -165,7 +165,7 @@ class TypedStorage:
         self._untyped_storage, self.dtype = wrap_storage, dtype
 
     @property
-    def device(self) -> Any:
+    def device(self) -> _C.device:
         """The device of the elements."""
         return self._untyped_storage.device
 

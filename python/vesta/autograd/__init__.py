@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
 from vesta import _C, Tensor
 from vesta._arguments import expect
@@ -40,12 +40,21 @@ __all__ = [
     "variable",
 ]
 
+#: Incoming gradients: one, or one for each root, where None stands for one.
+_Gradients = Union[Tensor, Sequence[Union[Tensor, None]], None]
 
-def __getattr__(name: str) -> Any:
-    """Imports what is rarely needed, on first use."""
-    if name in ("forward_ad", "functional", "profiler"):
-        return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'vesta.autograd' has no attribute {name!r}")
+
+if TYPE_CHECKING:  # what follows imports on first use
+    from . import forward_ad as forward_ad
+    from . import functional as functional
+    from . import profiler as profiler
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Imports what is rarely needed, on first use."""
+        if name in ("forward_ad", "functional", "profiler"):
+            return importlib.import_module(f".{name}", __name__)
+        raise AttributeError(f"module 'vesta.autograd' has no attribute {name!r}")
 
 
 def _listed(name: str, value: Any) -> list[Any]:
@@ -76,11 +85,11 @@ def _gradients(name: str, value: Any, roots: list[Tensor]) -> list[Tensor | None
 
 def backward(
     tensors: Tensor | Sequence[Tensor],
-    grad_tensors: Any = None,
+    grad_tensors: _Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: Any = None,
-    inputs: Any = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Adds the gradients of ``tensors`` into ``grad`` of the leaves they depend on.
 
@@ -109,10 +118,35 @@ def backward(
     _C._backward(roots, _gradients("grad_tensors", grad_tensors, roots), keep, create_graph, wanted or [])
 
 
+@overload
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Any = None,
+    grad_outputs: _Gradients = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
+@overload
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: _Gradients = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    *,
+    allow_unused: bool,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]: ...
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: _Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,

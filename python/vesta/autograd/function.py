@@ -136,7 +136,7 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(*args: Any, **kwargs: Any) -> Any:  # a subclass's has (ctx, *grad_outputs), each with a name
         """Computes the gradients of the arguments from those of the outputs; every subclass implements it."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "

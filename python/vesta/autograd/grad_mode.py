@@ -9,9 +9,14 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vesta import _C
+
+if TYPE_CHECKING:
+    from typing import overload
+
+    from typing_extensions import Self
 
 __all__ = [
     "enable_grad",
@@ -77,11 +82,20 @@ class _GradMode:
     __slots__ = ("_before",)
     _mode: bool
 
-    def __new__(cls, fn: Any = None) -> Any:
-        mode = super().__new__(cls)
-        return mode if fn is None else mode(fn)
+    if TYPE_CHECKING:
 
-    def __init__(self, fn: Any = None) -> None:
+        @overload
+        def __new__(cls, fn: None = None) -> Self: ...
+        @overload
+        def __new__(cls, fn: F) -> F: ...  # type: ignore[misc]  # a bare @no_grad
+
+    else:
+
+        def __new__(cls, fn=None):
+            mode = super().__new__(cls)
+            return mode if fn is None else mode(fn)
+
+    def __init__(self, fn: Callable[..., Any] | None = None) -> None:
         self._before: list[bool] = []  # a stack: one object may be entered again inside itself
 
     def __enter__(self) -> None:
@@ -182,12 +196,21 @@ class inference_mode:
 
     __slots__ = ("_before", "mode")
 
-    def __new__(cls, mode: Any = True) -> Any:
-        if isinstance(mode, bool):
-            return super().__new__(cls)
-        return cls(True)(mode)
+    if TYPE_CHECKING:
 
-    def __init__(self, mode: bool = True) -> None:
+        @overload
+        def __new__(cls, mode: bool = True) -> Self: ...
+        @overload
+        def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]  # a bare @inference_mode
+
+    else:
+
+        def __new__(cls, mode=True):
+            if isinstance(mode, bool):
+                return super().__new__(cls)
+            return cls(True)(mode)
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
         self.mode = mode
         self._before: list[tuple[bool, bool]] = []
 

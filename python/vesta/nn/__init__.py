@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
@@ -24,11 +24,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Imports what few programs use, on first use."""
-    if name == "attention":
-        return importlib.import_module(".attention", __name__)
-    if name not in ("DataParallel", "parallel"):
-        raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
-    parallel = importlib.import_module(".parallel", __name__)
-    return parallel if name == "parallel" else parallel.DataParallel
+if TYPE_CHECKING:  # what follows imports on first use
+    from . import attention as attention
+    from . import parallel as parallel
+    from .parallel import DataParallel as DataParallel
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Imports what few programs use, on first use."""
+        if name == "attention":
+            return importlib.import_module(".attention", __name__)
+        if name not in ("DataParallel", "parallel"):
+            raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
+        parallel = importlib.import_module(".parallel", __name__)
+        return parallel if name == "parallel" else parallel.DataParallel

@@ -8,11 +8,14 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
+
+if TYPE_CHECKING:
+    from vesta import Generator
 
 __all__ = [
     "calculate_gain",
@@ -75,7 +78,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 @checked
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills ``tensor`` from the uniform distribution on [a, b).
 
     Example::
@@ -91,7 +94,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 
 @checked
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills ``tensor`` from the normal distribution.
 
     Example::
@@ -108,7 +111,12 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 @checked
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fills ``tensor`` from the normal distribution cut off outside of [a, b].
 
@@ -263,7 +271,7 @@ _calculate_correct_fan = _fan
 
 
 @checked
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills ``tensor`` uniformly from [-l, l], l = gain * sqrt(6 / (fan_in + fan_out)).
 
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
@@ -279,7 +287,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 
 @checked
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills ``tensor`` from N(0, s**2), s = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
 
     Example::
@@ -297,7 +305,7 @@ def kaiming_uniform_(
     a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fills ``tensor`` uniformly from [-l, l], l = gain * sqrt(3 / fan) (He et al., 2015).
 
@@ -324,7 +332,7 @@ def kaiming_normal_(
     a: float = 0,
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Fills ``tensor`` from N(0, s**2), s = gain / sqrt(fan) (He et al., 2015).
 
@@ -341,7 +349,7 @@ def kaiming_normal_(
 
 
 @checked
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Fills ``tensor`` [n, ...], read as a matrix [n, m], with orthogonal rows or columns (the fewer), times ``gain``.
 
     By the QR decomposition of normal values, with signs so that all orthogonal matrices are equally likely: Saxe et
@@ -369,7 +377,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 @checked
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Fills a matrix from N(0, std**2) and zeroes the fraction ``sparsity`` of each column (Martens, 2010).
 
     Example::

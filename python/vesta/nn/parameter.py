@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -115,7 +118,7 @@ class UninitializedTensorMixin:
 
     cls_to_become: type[Tensor]
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: Any, device: Device | None = None, dtype: DType | None = None) -> None:
         """Gives the tensor a shape; its values are not initialized, and its class is an ordinary one then.
 
         Args:
@@ -194,7 +197,9 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+    def __new__(
+        cls, requires_grad: bool = True, device: Device | None = None, dtype: DType | None = None
+    ) -> UninitializedParameter:
         return Tensor._make_subclass(cls, vesta.empty(0, device=device, dtype=dtype), requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
@@ -223,7 +228,11 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     persistent = True
 
     def __new__(
-        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+        cls,
+        requires_grad: bool = False,
+        device: Device | None = None,
+        dtype: DType | None = None,
+        persistent: bool = True,
     ) -> UninitializedBuffer:
         buffer = Tensor._make_subclass(cls, vesta.empty(0, device=device, dtype=dtype), requires_grad)
         buffer.persistent = persistent

@@ -8,7 +8,7 @@ operations.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import lr_scheduler
 from ._adafactor import Adafactor
@@ -50,8 +50,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Imports what needs modules, on first use."""
-    if name == "swa_utils":
-        return importlib.import_module(".swa_utils", __name__)
-    raise AttributeError(f"module 'vesta.optim' has no attribute {name!r}")
+if TYPE_CHECKING:  # what follows imports on first use
+    from . import swa_utils as swa_utils
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Imports what needs modules, on first use."""
+        if name == "swa_utils":
+            return importlib.import_module(".swa_utils", __name__)
+        raise AttributeError(f"module 'vesta.optim' has no attribute {name!r}")

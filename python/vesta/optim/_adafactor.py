@@ -7,6 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta.optim.optimizer import ParamsT
 from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average
 
 __all__ = ["Adafactor"]
@@ -41,7 +42,7 @@ class Adafactor(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),

@@ -7,7 +7,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta.optim.optimizer import check, number
+from vesta.optim.optimizer import ParamsT, check, number
 from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
 
 __all__ = ["Muon"]
@@ -49,7 +49,7 @@ class Muon(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import Tensor
-from vesta.optim.optimizer import check
+from vesta.optim.optimizer import ParamsT, check
 from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
 
 __all__ = ["Adadelta"]
@@ -41,7 +41,7 @@ class Adadelta(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,

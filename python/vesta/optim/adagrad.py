@@ -6,7 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta.optim.optimizer import check
+from vesta.optim.optimizer import ParamsT, check
 from vesta.optim.rule import RuleOptimizer, hyperparameters
 
 __all__ = ["Adagrad"]
@@ -44,7 +44,7 @@ class Adagrad(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,

@@ -8,7 +8,7 @@ from typing import Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import checked, expect
-from vesta.optim.optimizer import Optimizer, _Bucket, check, number, refuse
+from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number, refuse
 
 __all__ = ["Adam"]
 
@@ -46,7 +46,7 @@ class Adam(Optimizer):
     @checked
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta.optim.optimizer import ParamsT
 from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
 
 __all__ = ["Adamax"]
@@ -41,7 +42,7 @@ class Adamax(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -6,6 +6,7 @@ from typing import Any
 
 from vesta import Tensor
 from vesta.optim.adam import Adam
+from vesta.optim.optimizer import ParamsT
 
 __all__ = ["AdamW"]
 
@@ -28,7 +29,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -6,7 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta.optim.optimizer import check, number
+from vesta.optim.optimizer import ParamsT, check, number
 from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
 
 __all__ = ["ASGD"]
@@ -46,7 +46,7 @@ class ASGD(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,

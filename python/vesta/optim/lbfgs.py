@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
-from vesta.optim.optimizer import Optimizer, check, number
+from vesta.optim.optimizer import Optimizer, ParamsT, check, number
 
 __all__ = ["LBFGS"]
 
@@ -50,7 +50,7 @@ class LBFGS(Optimizer):
     @checked
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta.optim.optimizer import check
+from vesta.optim.optimizer import ParamsT, check
 from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
 
 __all__ = ["NAdam"]
@@ -46,7 +46,7 @@ class NAdam(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

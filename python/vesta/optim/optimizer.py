@@ -14,7 +14,7 @@ import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from operator import is_
-from typing import Any
+from typing import Any, TypeVar, Union, overload
 
 import vesta
 from vesta import _C, Tensor
@@ -31,6 +31,10 @@ __all__ = [
     "register_optimizer_step_pre_hook",
     "required",
 ]
+
+#: What an optimizer takes: tensors, tensors with their names, or groups of them with options of their own.
+ParamsT = Union[Iterable[Tensor], Iterable[tuple[str, Tensor]], Iterable[dict[str, Any]]]
+R = TypeVar("R")
 
 required: Any = object()  # marks a hyperparameter without a default
 
@@ -95,7 +99,7 @@ class Optimizer(StateDictMixin):
 
     _opt_called = False
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         expect("Optimizer", "defaults", defaults, Mapping, "a dict")
         self.defaults = defaults
         self.state: State = State()
@@ -203,6 +207,10 @@ class Optimizer(StateDictMixin):
 
     # ---- the step ----
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient.
 

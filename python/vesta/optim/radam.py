@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import Tensor
+from vesta.optim.optimizer import ParamsT
 from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
 
 __all__ = ["RAdam"]
@@ -42,7 +43,7 @@ class RAdam(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -7,7 +7,7 @@ from typing import Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import checked
-from vesta.optim.optimizer import Optimizer, _Bucket, check, number, refuse
+from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number, refuse
 
 __all__ = ["RMSprop"]
 
@@ -45,7 +45,7 @@ class RMSprop(Optimizer):
     @checked
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,

@@ -8,7 +8,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
-from vesta.optim.optimizer import number
+from vesta.optim.optimizer import ParamsT, number
 from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
 
 __all__ = ["Rprop"]
@@ -45,7 +45,7 @@ class Rprop(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),

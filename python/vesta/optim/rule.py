@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import vesta
 from vesta import Tensor
@@ -19,6 +19,8 @@ from vesta._arguments import checked, expect
 from vesta.optim.optimizer import Optimizer, check, number, refuse
 
 __all__ = ["RuleOptimizer", "hyperparameters"]
+
+F = TypeVar("F", bound=Callable[..., None])
 
 
 def _check_common(op: str, given: dict[str, Any]) -> None:
@@ -42,7 +44,7 @@ def _check_common(op: str, given: dict[str, Any]) -> None:
     refuse("capturable", given.get("capturable"))
 
 
-def hyperparameters(init: Callable[..., None]) -> Any:
+def hyperparameters(init: F) -> F:
     """Makes a constructor whose arguments but ``params`` are the options of the groups; its body checks them."""
     signature = inspect.signature(init)
     run = checked(init)
@@ -56,7 +58,7 @@ def hyperparameters(init: Callable[..., None]) -> Any:
         _check_common(type(self).__name__, given)
         Optimizer.__init__(self, bound.args[1], given)
 
-    return call
+    return cast(F, call)
 
 
 class RuleOptimizer(Optimizer):

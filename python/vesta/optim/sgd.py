@@ -7,7 +7,7 @@ from typing import Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import checked
-from vesta.optim.optimizer import Optimizer, _Bucket, check, number, refuse
+from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number, refuse
 
 __all__ = ["SGD"]
 
@@ -43,7 +43,7 @@ class SGD(Optimizer):
     @checked
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,

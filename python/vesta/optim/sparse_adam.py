@@ -6,6 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta.optim.optimizer import ParamsT
 from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
 
 __all__ = ["SparseAdam"]
@@ -46,7 +47,7 @@ class SparseAdam(RuleOptimizer):
     @hyperparameters
     def __init__(
         self,
-        params: Any,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = [
     "bartlett",
@@ -56,9 +59,9 @@ def general_cosine(
     *,
     a: Sequence[float],
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns the sum over k of (-1)**k a[k] cos(2 pi k n / N) at n = 0 ... M - 1: ``[M]``.
@@ -87,9 +90,9 @@ def general_hamming(
     *,
     alpha: float = 0.54,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns alpha - (1 - alpha) cos(2 pi n / N): ``[M]``.
@@ -110,9 +113,9 @@ def hamming(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns 0.54 - 0.46 cos(2 pi n / N): ``[M]``.
@@ -130,9 +133,9 @@ def hann(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns (1 - cos(2 pi n / N)) / 2: ``[M]``.
@@ -152,9 +155,9 @@ def blackman(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns 0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N): ``[M]``.
@@ -174,9 +177,9 @@ def nuttall(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns the minimum 4-term Blackman-Harris window of Nuttall ("Some windows with very good sidelobe behavior",
@@ -196,9 +199,9 @@ def bartlett(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns 1 - abs(2 n / N - 1): ``[M]``.
@@ -217,9 +220,9 @@ def cosine(
     M: int,
     *,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns sin(pi (n + 1 / 2) / N), N being M, and M + 1 for a periodic window: ``[M]``.
@@ -241,9 +244,9 @@ def exponential(
     center: float | None = None,
     tau: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns exp(-abs(n - center) / tau): ``[M]``; ``center`` is the middle unless a periodic window says otherwise.
@@ -270,9 +273,9 @@ def gaussian(
     *,
     std: float = 1.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns exp(-((n - N / 2) / std)**2 / 2): ``[M]``.
@@ -295,9 +298,9 @@ def kaiser(
     *,
     beta: float = 12.0,
     sym: bool = True,
-    dtype: Any = None,
+    dtype: DType | None = None,
     layout: Any = vesta.strided,
-    device: Any = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns I0(beta sqrt(1 - (2 n / N - 1)**2)) / I0(beta): ``[M]``.

@@ -6,6 +6,8 @@ that no schema says (``inplace``, ``return_indices``, the old forms of ``reducti
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import vesta
 from vesta._C import _nn, _private
 
@@ -21,6 +23,9 @@ from .loss import _reduction  # noqa: F401
 from .normalization import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .vision import *  # noqa: F403
+
+if TYPE_CHECKING:  # names that only the op list says
+    from vesta._C._names_of_functional import *  # noqa: F403
 
 _PARTS = (activation, attention, _dropouts, _tables, loss, normalization, pooling, vision)
 _OWN = tuple(name for part in _PARTS for name in part.__all__)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
 
 from .ops import ops
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType
 
 __all__ = [
     "celu",
@@ -246,7 +249,7 @@ def _implicit_dim(name: str, input: Tensor) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """Returns exp(input) divided by its sum along ``dim``; computed in ``dtype`` if given.
 
     Example::
@@ -259,7 +262,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return vesta.softmax(input, _implicit_dim("softmax", input) if dim is None else dim, dtype)
 
 
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """Returns softmax(-input, dim).
 
     Example::
@@ -272,7 +275,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return vesta.softmax(-input, _implicit_dim("softmin", input) if dim is None else dim, dtype)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """The logarithm of ``softmax(input, dim)``, without its loss of digits.
 
     Example::

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
 
 from .ops import ops
+
+if TYPE_CHECKING:
+    from vesta._C._types import Floats, Ints
 
 __all__ = [
     "adaptive_avg_pool2d",
@@ -40,12 +43,33 @@ __all__ = [
 ]
 
 
+@overload
 def max_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -69,12 +93,33 @@ def max_pool1d(
     return op(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
+@overload
 def max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -94,12 +139,33 @@ def max_pool2d(
     return op(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
 
+@overload
 def max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    return_indices: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
@@ -117,10 +183,10 @@ def max_pool3d(
 
 def max_pool1d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -137,10 +203,10 @@ def max_pool1d_with_indices(
 
 def max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -157,10 +223,10 @@ def max_pool2d_with_indices(
 
 def max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -178,7 +244,7 @@ def max_pool3d_with_indices(
 # ---- powers ----
 
 
-def _lp(input: Tensor, dims: int, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+def _lp(input: Tensor, dims: int, norm_type: Any, kernel_size: Ints, stride: Any, ceil_mode: bool) -> Tensor:
     """Returns (sum of x ** p) ** (1 / p) of each window, as the mean times the window's size."""
     op = f"lp_pool{dims}d"
     expect(op, "input", input, Tensor, "Tensor")
@@ -197,7 +263,7 @@ def _lp(input: Tensor, dims: int, norm_type: Any, kernel_size: Any, stride: Any,
 
 
 def lp_pool1d(
-    input: Tensor, norm_type: int | float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
+    input: Tensor, norm_type: int | float, kernel_size: int, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """Returns (sum of x ** norm_type) ** (1 / norm_type) of each window of ``input`` [N, C, L] or [C, L].
 
@@ -211,7 +277,7 @@ def lp_pool1d(
 
 
 def lp_pool2d(
-    input: Tensor, norm_type: int | float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    input: Tensor, norm_type: int | float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """``lp_pool1d`` for ``input`` [N, C, H, W] or [C, H, W].
 
@@ -225,7 +291,7 @@ def lp_pool2d(
 
 
 def lp_pool3d(
-    input: Tensor, norm_type: int | float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    input: Tensor, norm_type: int | float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """``lp_pool1d`` for ``input`` [N, C, D, H, W] or [C, D, H, W].
 
@@ -241,7 +307,7 @@ def lp_pool3d(
 # ---- given output sizes ----
 
 
-def _filled(op: str, input: Tensor, output_size: Any, dims: int) -> list[int]:
+def _filled(op: str, input: Tensor, output_size: Ints, dims: int) -> list[int]:
     """Returns the output size with None replaced by the input's size."""
     expect(op, "input", input, Tensor, "Tensor")
     expect(op, "output_size", output_size, (int, tuple, list, type(None)), "an integer or None, or one for each size")
@@ -256,7 +322,7 @@ def _filled(op: str, input: Tensor, output_size: Any, dims: int) -> list[int]:
     return [own if size is None else size for size, own in zip(sizes, input.shape[-dims:])]
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: Ints) -> Tensor:
     """Returns averages of ``input`` [N, C, H, W] or [C, H, W] over as many windows as ``output_size`` says.
 
     Args:
@@ -271,7 +337,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return ops.adaptive_avg_pool2d(input, _filled("adaptive_avg_pool2d", input, output_size, 2))
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: Ints) -> Tensor:
     """``adaptive_avg_pool2d`` for ``input`` [N, C, D, H, W] or [C, D, H, W].
 
     Example::
@@ -284,7 +350,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Ints, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool1d`` with ``return_indices=True``.
 
@@ -298,7 +364,7 @@ def adaptive_max_pool1d_with_indices(
 
 
 def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Ints, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool2d`` with ``return_indices=True``.
 
@@ -312,7 +378,7 @@ def adaptive_max_pool2d_with_indices(
 
 
 def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Any, return_indices: bool = False
+    input: Tensor, output_size: Ints, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool3d`` with ``return_indices=True``.
 
@@ -325,7 +391,13 @@ def adaptive_max_pool3d_with_indices(
     return ops.adaptive_max_pool3d(input, _filled("adaptive_max_pool3d", input, output_size, 3))
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: Ints, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
     """Returns maxima of ``input`` [N, C, L] or [C, L] over ``output_size`` windows, and their places if requested.
 
     Example::
@@ -338,7 +410,13 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
     return found if return_indices else found[0]
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
+@overload
+def adaptive_max_pool2d(
+    input: Tensor, output_size: Ints, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool2d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
     """``adaptive_max_pool1d`` for ``input`` [N, C, H, W] or [C, H, W]; None in ``output_size`` keeps a size.
 
     Example::
@@ -351,7 +429,13 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return found if return_indices else found[0]
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
+@overload
+def adaptive_max_pool3d(
+    input: Tensor, output_size: Ints, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool3d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
     """``adaptive_max_pool1d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]; None in ``output_size`` keeps a size.
 
     Example::
@@ -392,7 +476,7 @@ def _starts(samples: Tensor, size: int, output: int, kernel: int) -> Tensor:
 
 
 def _fractional(
-    input: Tensor, dims: int, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Tensor | None
+    input: Tensor, dims: int, kernel_size: Ints, output_size: Ints, output_ratio: Any, samples: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     op = f"fractional_max_pool{dims}d"
     expect(op, "input", input, Tensor, "Tensor")
@@ -436,9 +520,9 @@ def _fractional(
 
 def fractional_max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -455,9 +539,9 @@ def fractional_max_pool2d_with_indices(
 
 def fractional_max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -472,11 +556,30 @@ def fractional_max_pool3d_with_indices(
     return _fractional(input, 3, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@overload
 def fractional_max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
+    return_indices: Literal[False] = False,
+    _random_samples: Tensor | None = None,
+) -> Tensor: ...
+@overload
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
+    *,
+    return_indices: Literal[True],
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]: ...
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
@@ -500,11 +603,30 @@ def fractional_max_pool2d(
     return found if return_indices else found[0]
 
 
+@overload
 def fractional_max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    output_size: Any = None,
-    output_ratio: Any = None,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
+    return_indices: Literal[False] = False,
+    _random_samples: Tensor | None = None,
+) -> Tensor: ...
+@overload
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
+    *,
+    return_indices: Literal[True],
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]: ...
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: Ints | None = None,
+    output_ratio: Floats | None = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
@@ -524,7 +646,7 @@ def fractional_max_pool3d(
 
 
 def _unpool(
-    input: Tensor, dims: int, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+    input: Tensor, dims: int, indices: Tensor, kernel_size: Ints, stride: Any, padding: Any, output_size: Ints
 ) -> Tensor:
     op = f"max_unpool{dims}d"
     expect(op, "input", input, Tensor, "Tensor")
@@ -580,7 +702,12 @@ def _scattered(op: str, input: Tensor, indices: Tensor, sizes: list[int], dims: 
 
 
 def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    output_size: Ints | None = None,
 ) -> Tensor:
     """Puts what ``max_pool1d`` found back at its place in zeros: ``input`` and ``indices`` [N, C, L] or [C, L].
 
@@ -599,7 +726,12 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    output_size: Ints | None = None,
 ) -> Tensor:
     """``max_unpool1d`` for ``max_pool2d``.
 
@@ -614,7 +746,12 @@ def max_unpool2d(
 
 
 def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    output_size: Ints | None = None,
 ) -> Tensor:
     """``max_unpool1d`` for ``max_pool3d``.
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
 from vesta._arguments import expect
 
 from .ops import ops
+
+if TYPE_CHECKING:
+    from vesta._C._types import Floats, Ints
 
 __all__ = [
     "affine_grid",
@@ -64,8 +67,8 @@ def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias:
 
 def interpolate(
     input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: Ints | None = None,
+    scale_factor: Floats | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
@@ -114,7 +117,11 @@ def interpolate(
 
 
 def upsample(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+    input: Tensor,
+    size: Ints | None = None,
+    scale_factor: Floats | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
 ) -> Tensor:
     """Does the same as ``interpolate``, under its old name; warns.
 
@@ -128,7 +135,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(input: Tensor, size: Ints | None = None, scale_factor: Floats | None = None) -> Tensor:
     """``interpolate`` with ``mode="nearest"``, under its old name; warns.
 
     Example::
@@ -144,7 +151,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(input: Tensor, size: Ints | None = None, scale_factor: Floats | None = None) -> Tensor:
     """``interpolate`` with ``mode="bilinear"`` and aligned corners, under its old name; warns.
 
     Example::
@@ -246,7 +253,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     return ops.affine_grid_generator(theta, list(size), bool(align_corners))
 
 
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """Returns the windows of ``input`` [N, C, H, W] or [C, H, W] as columns [N, C * kH * kW, L] or [C * kH * kW, L].
 
     Args:
@@ -264,7 +271,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
     """Returns the image that sums windows, columns of ``input`` [N, C * kH * kW, L] or [C * kH * kW, L], at their
     places.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -14,6 +14,9 @@ from vesta.nn.modules.attention import MultiheadAttention
 from vesta.nn.modules.function_layer import FunctionLayer, stored
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = [
     "CELU",
@@ -676,7 +679,9 @@ class PReLU(Module):
         [-0.25, 2.0]
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Device | None = None, dtype: DType | None = None
+    ) -> None:
         super().__init__()
         expect("PReLU", "num_parameters", num_parameters, int, "int")
         expect("PReLU", "init", init, (float, int), "float")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from vesta.nn import functional as F
 from vesta.nn.modules.container import ModuleList, Sequential
 from vesta.nn.modules.linear import Linear
 from vesta.nn.modules.module import Module
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -54,8 +57,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         cutoffs = list(cutoffs)

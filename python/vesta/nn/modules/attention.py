@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from vesta.nn import init
 from vesta.nn.modules.linear import NonDynamicallyQuantizableLinear
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = ["MultiheadAttention"]
 
@@ -57,8 +60,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import TYPE_CHECKING, Any, overload
 
 from vesta.nn.modules.module import Module, _indented
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from vesta import Tensor
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
@@ -26,7 +31,7 @@ class _Numbered(Module):
     def _names(self) -> list[str]:
         return list(self._modules)
 
-    def _like(self, modules: Iterable[tuple[str, Module]]) -> Any:
+    def _like(self, modules: Iterable[tuple[str, Module]]) -> Self:
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -35,32 +40,36 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    def __getitem__(self, index: slice | int) -> Self | Module:
         if isinstance(index, slice):
             return self._like(list(self._modules.items())[index])
         return self._modules[self._names()[place(index, len(self))]]
 
-    def __setitem__(self, index: Any, module: Module) -> None:
+    def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._names()[place(index, len(self))], module)
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: slice | int) -> None:
         names = self._names()
         for name in names[index] if isinstance(index, slice) else [names[place(index, len(self))]]:
             delattr(self, name)
         self._modules.replace([(str(i), module) for i, module in enumerate(self._modules.values())])
 
-    def pop(self, index: Any = -1) -> Module:
+    def pop(self, index: int = -1) -> Module:
         """Removes and returns the module at ``index``; later ones move up."""
         module = self[index]
         del self[index]
         return module
 
-    def append(self, module: Module) -> Any:
+    def append(self, module: Module) -> Self:
         """Adds a module at the end; returns the container."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Any:
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Adds modules at the end; returns the container."""
         if not isinstance(modules, Iterable):
             raise TypeError(
@@ -77,7 +86,7 @@ class _Numbered(Module):
         modules.insert(index, module)
         self._modules.replace([(str(i), module) for i, module in enumerate(modules)])
 
-    def __iadd__(self, modules: Iterable[Module]) -> Any:
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
 
@@ -95,6 +104,10 @@ class Sequential(_Numbered):
         vesta.Size([3, 2])
     """
 
+    @overload
+    def __init__(self, *modules: Module) -> None: ...
+    @overload
+    def __init__(self, modules: OrderedDict[str, Module], /) -> None: ...
     def __init__(self, *modules: Any) -> None:
         super().__init__()
         if len(modules) == 1 and isinstance(modules[0], OrderedDict):
@@ -104,10 +117,10 @@ class Sequential(_Numbered):
             for i, module in enumerate(modules):
                 self.add_module(str(i), module)
 
-    def _like(self, modules: Iterable[tuple[str, Module]]) -> Sequential:
+    def _like(self, modules: Iterable[tuple[str, Module]]) -> Self:
         return self.__class__(OrderedDict(modules))
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Any) -> Tensor:
         """Returns the last module's output."""
         for module in self._modules.values():
             input = module(input)
@@ -170,7 +183,7 @@ class ModuleList(_Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def _like(self, modules: Iterable[tuple[str, Module]]) -> ModuleList:
+    def _like(self, modules: Iterable[tuple[str, Module]]) -> Self:
         return self.__class__([module for _, module in modules])
 
     def insert(self, index: int, module: Module) -> None:
@@ -213,7 +226,7 @@ class ModuleDict(Module):
         tensor([0.])
     """
 
-    def __init__(self, modules: Any = None) -> None:
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
@@ -244,19 +257,19 @@ class ModuleDict(Module):
         """Removes and returns the module under ``name``."""
         return self._modules.pop(name)
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         """Returns the names."""
         return self._modules.keys()
 
-    def items(self) -> Any:
+    def items(self) -> ItemsView[str, Module]:
         """Returns (name, module) pairs."""
         return self._modules.items()
 
-    def values(self) -> Any:
+    def values(self) -> ValuesView[Module]:
         """Returns the modules."""
         return self._modules.values()
 
-    def update(self, modules: Any) -> None:
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | ModuleDict) -> None:
         """Sets every (name, module) of a mapping or an iterable of pairs."""
         if not isinstance(modules, Iterable):
             raise TypeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -14,6 +14,9 @@ from vesta.nn.modules.lazy import LazyModuleMixin
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.utils import _reverse_repeat_tuple, sizes
 from vesta.nn.parameter import Parameter, UninitializedParameter
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType, Ints
 
 __all__ = [
     "Conv1d",
@@ -54,8 +57,8 @@ class _ConvNd(Module):
         groups: int,
         bias: bool,
         padding_mode: str,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -138,15 +141,15 @@ class _Conv(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         op, dims = type(self).__name__, self._dims
         super().__init__(
@@ -178,16 +181,16 @@ class _ConvTransposeNd(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: Ints = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         op, dims = type(self).__name__, self._dims
         if padding_mode != "zeros":
@@ -208,7 +211,7 @@ class _ConvTransposeNd(_ConvNd):
             dtype,
         )
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _output_padding(self, input: Tensor, output_size: Ints) -> tuple[int, ...]:
         """Returns the padding that gives ``output_size``, with or without batch and channels."""
         op, dims = type(self).__name__, self._dims
         expect(op, "input", input, Tensor, "Tensor")
@@ -372,7 +375,7 @@ class ConvTranspose1d(_ConvTransposeNd):
 
     _dims = 1
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         """Returns the transposed convolution, of ``output_size`` (with or without batch and channels) if given."""
         padding = self._output_padding(input, output_size)
         return F.conv_transpose1d(
@@ -405,7 +408,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
     _dims = 2
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         """Returns the transposed convolution, of ``output_size`` (with or without batch and channels) if given."""
         padding = self._output_padding(input, output_size)
         return F.conv_transpose2d(
@@ -438,7 +441,7 @@ class ConvTranspose3d(_ConvTransposeNd):
 
     _dims = 3
 
-    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         """Returns the transposed convolution, of ``output_size`` (with or without batch and channels) if given."""
         padding = self._output_padding(input, output_size)
         return F.conv_transpose3d(
@@ -516,15 +519,15 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         options = (kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         super().__init__(0, 0, *options)
@@ -549,15 +552,15 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         options = (kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         super().__init__(0, 0, *options)
@@ -582,15 +585,15 @@ class LazyConv3d(_LazyConvXdMixin, Conv3d):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         options = (kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         super().__init__(0, 0, *options)
@@ -615,16 +618,16 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: Ints = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         options = (kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         super().__init__(0, 0, *options)
@@ -649,16 +652,16 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: Ints = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         options = (kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         super().__init__(0, 0, *options)
@@ -683,16 +686,16 @@ class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
     def __init__(
         self,
         out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation: Any = 1,
+        dilation: Ints = 1,
         padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         options = (kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
         super().__init__(0, 0, *options)

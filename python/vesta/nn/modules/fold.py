@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vesta import Tensor
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
+
+if TYPE_CHECKING:
+    from vesta._C._types import Ints
 
 __all__ = ["Fold", "Unfold"]
 
@@ -33,7 +36,7 @@ class Fold(FunctionLayer):
 
     @stored
     def __init__(
-        self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+        self, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
     ) -> None: ...
 
     def forward(self, input: Tensor) -> Tensor:
@@ -59,7 +62,7 @@ class Unfold(FunctionLayer):
     _text = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
 
     @stored
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None: ...
+    def __init__(self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> None: ...
 
     def forward(self, input: Tensor) -> Tensor:
         """Returns the windows."""

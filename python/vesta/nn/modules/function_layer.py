@@ -20,15 +20,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from vesta._arguments import checked
 from vesta.nn.modules.module import Module
 
 __all__ = ["FunctionLayer", "stored"]
 
+F = TypeVar("F", bound=Callable[..., None])
 
-def stored(init: Callable[..., None]) -> Any:
+
+def stored(init: F) -> F:
     """Makes a constructor that checks its arguments by their annotations and keeps them as attributes.
 
     ``Module.__init__`` has run when the body does. What the body sets itself is not set again.
@@ -46,7 +48,7 @@ def stored(init: Callable[..., None]) -> Any:
         del given[next(iter(signature.parameters))]
         self._store({name: value for name, value in given.items() if name not in self.__dict__})
 
-    return call
+    return cast(F, call)
 
 
 class FunctionLayer(Module):
@@ -54,6 +56,10 @@ class FunctionLayer(Module):
 
     #: The text of the options, with their attributes in braces; ``inplace_text`` is there only where it is True.
     _text = ""
+
+    if TYPE_CHECKING:  # the arguments that ``stored`` keeps
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def _store(self, arguments: dict[str, Any]) -> None:
         """Keeps the constructor's arguments as attributes."""

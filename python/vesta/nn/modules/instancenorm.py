@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
 from vesta._arguments import checked
 from vesta.nn import functional as F
 from vesta.nn.modules.batchnorm import _LazyNormBase, _NormBase
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = [
     "InstanceNorm1d",
@@ -31,8 +34,8 @@ class _InstanceNorm(_NormBase):
         momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
         *,
         bias: bool = True,
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from vesta.nn import init
 from vesta.nn.modules.lazy import LazyModuleMixin
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter, UninitializedParameter
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
@@ -61,7 +64,12 @@ class Linear(Module):
 
     @checked
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.in_features = in_features
@@ -117,8 +125,8 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if in1_features <= 0:
@@ -169,7 +177,9 @@ class LazyLinear(LazyModuleMixin, Linear):
     cls_to_become = Linear
 
     @checked
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, out_features: int, bias: bool = True, device: Device | None = None, dtype: DType | None = None
+    ) -> None:
         where = {"device": device, "dtype": dtype}
         super().__init__(0, 0, False, **where)
         self.weight = UninitializedParameter(**where)

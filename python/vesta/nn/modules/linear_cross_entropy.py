@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn.modules.linear import Linear
 from vesta.nn.modules.loss import _WeightedLoss
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = ["LinearCrossEntropyLoss"]
 
@@ -53,8 +56,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         *,
         out_features: tuple[int, ...] = (),
         bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
         reduction: str = "mean",
         weight: Tensor | None = None,
         ignore_index: int | None = None,

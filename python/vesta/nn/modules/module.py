@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import vesta
 from vesta import Tensor
@@ -29,6 +29,9 @@ from vesta.nn.modules.unwinding import name_module
 from vesta.nn.parameter import Buffer, Parameter, is_lazy
 from vesta.utils.hooks import RemovableHandle
 
+if TYPE_CHECKING:
+    from vesta._C._types import Device
+
 __all__ = [
     "Module",
     "register_module_buffer_registration_hook",
@@ -39,6 +42,18 @@ __all__ = [
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, Protocol
+
+    P = ParamSpec("P")
+    R_co = TypeVar("R_co", covariant=True)
+
+    class _Forward(Protocol[P, R_co]):
+        """A module as a type checker sees a call of it: arguments and result are those of its ``forward``."""
+
+        def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
 
 T = TypeVar("T", bound="Module")
 _parameter_registration_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
@@ -96,25 +111,32 @@ class Module(HooksMixin, StateDictMixin):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Computes the module's output; every subclass implements it."""
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function. '
-            "Define forward(self, ...) in the class."
-        )
+    if TYPE_CHECKING:  # subclasses have arguments and results of their own
+        forward: Callable[..., Any]
 
-    def __call__(self, input: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if args or kwargs or self._has_hooks or any_global or input is _MISSING:
-                if input is not _MISSING:
-                    args = (input, *args)
-                if self._has_hooks or any_global:
-                    return self._call_with_hooks(args, kwargs)
-                return self.forward(*args, **kwargs)
-            return self.forward(input)  # one argument, no hooks: nearly always
-        except Exception as error:
-            name_module(error, self)
-            raise
+        def __call__(self: _Forward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    else:
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            """Computes the module's output; every subclass implements it."""
+            raise NotImplementedError(
+                f'Module [{type(self).__name__}] is missing the required "forward" function. '
+                "Define forward(self, ...) in the class."
+            )
+
+        def __call__(self, input: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Any:
+            try:
+                if args or kwargs or self._has_hooks or any_global or input is _MISSING:
+                    if input is not _MISSING:
+                        args = (input, *args)
+                    if self._has_hooks or any_global:
+                        return self._call_with_hooks(args, kwargs)
+                    return self.forward(*args, **kwargs)
+                return self.forward(input)  # one argument, no hooks: nearly always
+            except Exception as error:
+                name_module(error, self)
+                raise
 
     # ---- names ----
 
@@ -531,7 +553,7 @@ class Module(HooksMixin, StateDictMixin):
         """Moves parameters and buffers to the CPU in place."""
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self: T, device: Any = None) -> T:
+    def cuda(self: T, device: Device | None = None) -> T:
         """Moves parameters and buffers to a GPU (default: the current one) in place."""
         return self._apply(lambda tensor: tensor.cuda(device))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vesta import Tensor
 from vesta._arguments import expect
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
 from vesta.nn.modules.utils import _ntuple, _pair, _single, _triple
+
+if TYPE_CHECKING:
+    from vesta._C._types import Floats, Ints
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -42,10 +45,10 @@ class _MaxPoolNd(FunctionLayer):
     @stored
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -70,7 +73,7 @@ class MaxPool1d(_MaxPoolNd):
         vesta.Size([20, 16, 24])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.max_pool1d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
@@ -95,7 +98,7 @@ class MaxPool2d(_MaxPoolNd):
         vesta.Size([20, 16, 24, 15])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
@@ -120,7 +123,7 @@ class MaxPool3d(_MaxPoolNd):
         vesta.Size([2, 4, 7, 7, 5])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.max_pool3d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
@@ -150,12 +153,12 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """
 
     @stored
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         self.kernel_size = _single(kernel_size)
         self.stride = _single(stride if stride is not None else kernel_size)
         self.padding = _single(padding)
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         """Returns zeros of ``output_size`` (default: the smallest that fits) with ``input`` at ``indices``."""
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
@@ -177,12 +180,12 @@ class MaxUnpool2d(_MaxUnpoolNd):
     """
 
     @stored
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         self.kernel_size = _pair(kernel_size)
         self.stride = _pair(stride if stride is not None else kernel_size)
         self.padding = _pair(padding)
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         """Returns zeros of ``output_size`` (default: the smallest that fits) with ``input`` at ``indices``."""
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
@@ -205,12 +208,12 @@ class MaxUnpool3d(_MaxUnpoolNd):
     """
 
     @stored
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         self.kernel_size = _triple(kernel_size)
         self.stride = _triple(stride if stride is not None else kernel_size)
         self.padding = _triple(padding)
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         """Returns zeros of ``output_size`` (default: the smallest that fits) with ``input`` at ``indices``."""
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
@@ -242,9 +245,9 @@ class AvgPool1d(_AvgPoolNd):
     @stored
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -279,9 +282,9 @@ class AvgPool2d(_AvgPoolNd):
     @stored
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -323,9 +326,9 @@ class AvgPool3d(_AvgPoolNd):
     @stored
     def __init__(
         self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,
@@ -368,9 +371,9 @@ class FractionalMaxPool2d(FunctionLayer):
     @stored
     def __init__(
         self,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
+        kernel_size: Ints,
+        output_size: Ints | None = None,
+        output_ratio: Floats | None = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> None:
@@ -387,7 +390,7 @@ class FractionalMaxPool2d(FunctionLayer):
             if not 0 < ratio < 1:
                 raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.fractional_max_pool2d(
             input,
@@ -422,9 +425,9 @@ class FractionalMaxPool3d(FunctionLayer):
     @stored
     def __init__(
         self,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
+        kernel_size: Ints,
+        output_size: Ints | None = None,
+        output_ratio: Floats | None = None,
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> None:
@@ -441,7 +444,7 @@ class FractionalMaxPool3d(FunctionLayer):
             if not 0 < ratio < 1:
                 raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.fractional_max_pool3d(
             input,
@@ -459,7 +462,9 @@ class _LPPoolNd(FunctionLayer):
     _text = "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
 
     @stored
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None: ...
+    def __init__(
+        self, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+    ) -> None: ...
 
 
 class LPPool1d(_LPPoolNd):
@@ -537,7 +542,7 @@ class _AdaptiveAvgPoolNd(FunctionLayer):
     _text = "output_size={output_size}"
 
     @stored
-    def __init__(self, output_size: Any) -> None: ...
+    def __init__(self, output_size: Ints) -> None: ...
 
 
 class _AdaptiveMaxPoolNd(FunctionLayer):
@@ -546,7 +551,7 @@ class _AdaptiveMaxPoolNd(FunctionLayer):
     _text = "output_size={output_size}"
 
     @stored
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None: ...
+    def __init__(self, output_size: Ints, return_indices: bool = False) -> None: ...
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -565,7 +570,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
         vesta.Size([20, 16, 5])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
@@ -586,7 +591,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
         vesta.Size([20, 16, 5, 32])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
@@ -607,7 +612,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
         vesta.Size([2, 4, 5, 15, 3])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """Returns the maxima, with their places if requested."""
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 

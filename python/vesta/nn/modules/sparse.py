@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -11,6 +11,9 @@ from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -47,8 +50,8 @@ class Embedding(Module):
         sparse: bool = False,
         _weight: Tensor | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -172,8 +175,8 @@ class EmbeddingBag(Module):
         _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings

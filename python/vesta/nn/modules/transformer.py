@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -19,6 +19,9 @@ from vesta.nn.modules.module import Module
 from vesta.nn.modules.normalization import LayerNorm
 from vesta.nn.modules.utils import count
 
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType
+
 __all__ = [
     "Transformer",
     "TransformerDecoder",
@@ -28,7 +31,7 @@ __all__ = [
 ]
 
 
-def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+def _generate_square_subsequent_mask(sz: int, device: Device | None = None, dtype: DType | None = None) -> Tensor:
     """Returns [sz, sz], minus infinity above the diagonal, 0 elsewhere."""
     return vesta.triu(vesta.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
@@ -120,8 +123,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         where = {"bias": bias, "device": device, "dtype": dtype}
@@ -199,8 +202,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         where = {"bias": bias, "device": device, "dtype": dtype}
@@ -401,8 +404,8 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: Device | None = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         where = {"bias": bias, "device": device, "dtype": dtype}
@@ -437,7 +440,7 @@ class Transformer(Module):
                 init.xavier_uniform_(parameter)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Device | None = None, dtype: DType | None = None) -> Tensor:
         """Returns the causal mask [sz, sz]: minus infinity above the diagonal, 0 elsewhere.
 
         Example::

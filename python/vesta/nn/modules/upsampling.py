@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
 from vesta._arguments import expect
 from vesta.nn import functional as F
 from vesta.nn.modules.function_layer import FunctionLayer, stored
+
+if TYPE_CHECKING:
+    from vesta._C._types import Floats, Ints
 
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
@@ -33,8 +36,8 @@ class Upsample(FunctionLayer):
     @stored
     def __init__(
         self,
-        size: Any = None,
-        scale_factor: Any = None,
+        size: Ints | None = None,
+        scale_factor: Floats | None = None,
         mode: str = "nearest",
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
@@ -80,7 +83,7 @@ class UpsamplingNearest2d(Upsample):
         vesta.Size([1, 1, 4, 6])
     """
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: Ints | None = None, scale_factor: Floats | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -99,5 +102,5 @@ class UpsamplingBilinear2d(Upsample):
         tensor([0., 1., 2.])
     """
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: Ints | None = None, scale_factor: Floats | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
