@@ -1,4 +1,4 @@
-"""Calls that type checkers accept and that run: what programs write. tests/python/test_typing.py checks and runs them."""
+"""Calls that type checkers accept and that run: what programs write. See tests/python/test_typing.py."""
 
 from __future__ import annotations
 

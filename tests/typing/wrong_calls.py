@@ -1,4 +1,4 @@
-"""Calls that are wrong: type checkers report each line below the mark, and each raises. See tests/python/test_typing.py."""
+"""Calls that are wrong: checkers report each line below the mark, and each raises. See tests/python/test_typing.py."""
 
 import vesta
 import vesta.nn.functional as F
