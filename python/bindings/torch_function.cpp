@@ -56,10 +56,14 @@ void collect(PyObject* o, std::vector<PyObject*>& found, int depth = kDepth) {
 PyObject* run_disabled(PyObject*, PyObject* args) {
   PyObject *func, *types, *call_args = nullptr, *kwargs = nullptr;
   if (!PyArg_ParseTuple(args, "OO|OO", &func, &types, &call_args, &kwargs)) return nullptr;
+  const bool named = kwargs && kwargs != Py_None;
+  if ((call_args && !PyTuple_Check(call_args)) || (named && !PyDict_Check(kwargs))) {
+    return PyErr_Format(PyExc_TypeError, "__torch_function__: expected args a tuple and kwargs a dict, got %s and %s.",
+                        call_args ? Py_TYPE(call_args)->tp_name : "nothing", named ? Py_TYPE(kwargs)->tp_name : "none");
+  }
   DisableOverrides off;
   Ref none(PyTuple_New(0));
-  return run_python(
-      [&] { return PyObject_Call(func, call_args ? call_args : none.get(), kwargs == Py_None ? nullptr : kwargs); });
+  return run_python([&] { return PyObject_Call(func, call_args ? call_args : none.get(), named ? kwargs : nullptr); });
 }
 
 PyObject* set_overrides(PyObject*, PyObject* on) {
@@ -181,8 +185,8 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
     Ref r(call_python(f.get(), func, types.get(), args, no_kwargs.get()));
     if (!r || r.get() != Py_NotImplemented) return r.release();
   }
-  for (PyObject* o : found) {
-    Ref f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), attribute));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(types.get()); ++i) {  // what was called may have emptied the lists
+    Ref f(PyObject_GetAttr(PyTuple_GET_ITEM(types.get(), i), attribute));
     if (!f) return nullptr;
     Ref r(call_python(f.get(), func, types.get(), args, no_kwargs.get()));
     if (!r || r.get() != Py_NotImplemented) return r.release();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -175,3 +176,28 @@ def test_names_of_operations() -> None:
     assert vesta.matmul in functions[vesta] and vesta.Tensor.matmul in functions[vesta.Tensor]
     assert not set(functions[vesta]) & vesta.overrides.get_ignored_functions()
     assert vesta.overrides.is_tensor_method_or_property(vesta.Tensor.grad.__get__)
+
+
+def test_arguments_of_the_disabled_function_are_checked() -> None:
+    for args in ([1, 2], {1}, "ab"):
+        with pytest.raises(TypeError, match="args a tuple and kwargs a dict"):
+            vesta.Tensor.__torch_function__(print, (), args)
+    with pytest.raises(TypeError, match="args a tuple and kwargs a dict"):
+        vesta.Tensor.__torch_function__(print, (), (), 5)
+
+
+def test_a_list_may_be_emptied_by_whom_it_was_given_to() -> None:
+    class First(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            tensors.clear()
+            gc.collect()
+            return NotImplemented
+
+    class Second(vesta.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "second"
+
+    tensors = [vesta.ones(2).as_subclass(First), vesta.ones(2).as_subclass(Second)]
+    assert vesta.cat(tensors) == "second"
