@@ -318,6 +318,12 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
     expect("set_", "input", self, Tensor, "Tensor")
     expect("set_", "source", source, (Tensor, TypedStorage, UntypedStorage, type(None)), "Tensor, storage or None")
+    if _C.is_grad_enabled() and (self.requires_grad or getattr(source, "requires_grad", False)):
+        which = "input, a leaf or a result" if self.requires_grad else "source"
+        raise RuntimeError(
+            f"set_: expected tensors that require no grad, since gradients do not pass from one storage to another "
+            f"({which}). Write under no_grad(), or pass .detach()."
+        )
     if source is None:
         self.data = self.detach().new_empty(0)
         return self

@@ -62,6 +62,11 @@ def test_a_tensor_moves_to_another_storage() -> None:
     assert x.tolist() == [[1.0, 3.0], [2.0, 4.0]] and x.data_ptr() == source.data_ptr() + 4
     assert x.set_(source.storage()).tolist() == source.tolist()
     assert x.set_().shape == (0,)
+    for tensor, other in ((vesta.ones(2, requires_grad=True), vesta.ones(3)), (x, vesta.ones(3, requires_grad=True))):
+        with pytest.raises(RuntimeError, match="set_: .* require no grad"):
+            tensor.set_(other)
+        with vesta.no_grad():
+            assert tensor.set_(other).shape == (3,)
     assert x.set_(source, 2, (2,), (2,)).tolist() == [2.0, 4.0]
     for wrong in (
         (vesta.ones(2).int(),),
