@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
+from vesta._names import listing
 
 from . import _C
 
@@ -145,3 +146,6 @@ def reset_peak_memory_stats(device_index: Any = None, /) -> None:
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
     """Returns the (free, total) bytes of a device."""
     return vesta.cuda.mem_get_info(_number(device_index))
+
+
+__dir__ = listing(globals())

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlparse
 from urllib.request import url2pathname
 
 import vesta
+from vesta._names import listing
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -304,3 +305,6 @@ class _NoBar:
 
     def __exit__(self, *error: object) -> None:
         return None
+
+
+__dir__ = listing(globals())

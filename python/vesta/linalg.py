@@ -18,6 +18,8 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING
 
+from vesta._names import listing
+
 from . import _C, _linalg_functions, matmul
 from ._C import LinAlgError as LinAlgError
 from ._C import _linalg
@@ -40,3 +42,5 @@ def _name_folder() -> None:
 
 
 _name_folder()
+
+__dir__ = listing(globals())

@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Callable, NamedTuple, Union
 
+from vesta._names import listing
+
 from . import _C
 from ._arguments import expect
 from ._C import Tensor, _linalg, _ops
@@ -493,3 +495,6 @@ def is_masked_tensor(obj: Any, /) -> bool:
         False
     """
     return isinstance(obj, MaskedTensor)
+
+
+__dir__ = listing(globals())

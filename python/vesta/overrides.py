@@ -18,6 +18,7 @@ from typing import Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -368,3 +369,6 @@ def enable_reentrant_dispatch() -> Iterator[None]:
         ...     x = vesta.ones(2)
     """
     yield
+
+
+__dir__ = listing(globals())

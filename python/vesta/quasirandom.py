@@ -17,6 +17,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
+from vesta._names import listing
 
 __all__ = ["SobolEngine"]
 
@@ -198,3 +199,6 @@ class SobolEngine:
         if self.seed is not None:
             text += f", seed={self.seed}"
         return f"{type(self).__name__}({text})"
+
+
+__dir__ = listing(globals())

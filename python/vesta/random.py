@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import vesta
+from vesta._names import listing
 
 from . import _C
 from ._C import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -60,3 +61,6 @@ def fork_rng(
         set_rng_state(state)
         for device, kept in states.items():
             vesta.cuda.set_rng_state(kept, device)
+
+
+__dir__ = listing(globals())

@@ -12,6 +12,8 @@ import functools
 from numbers import Integral
 from typing import Any
 
+from vesta._names import listing
+
 from . import _C
 from ._arguments import checked, expect
 from ._C import Tensor, _private
@@ -258,3 +260,6 @@ def _largest(values: Tensor, group: Tensor, count: int) -> Tensor:
     plain = values.detach()
     start = plain.new_full((count, *plain.shape[1:]), float("-inf"))
     return start.index_reduce(0, group, plain, "amax")
+
+
+__dir__ = listing(globals())

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vesta._names import listing
+
 from ._C import _ops, _special
 
 if TYPE_CHECKING:  # names that only the op list says
@@ -28,3 +30,5 @@ globals().update({name: getattr(_special, name) for name in vars(_special) if no
 globals().update({name: getattr(_ops, other) for name, other in _OTHER_NAMES.items()})
 globals().update({name: getattr(_ops, name) for name in _SAME_NAMES})
 __all__ = [*(name for name in vars(_special) if not name.startswith("_")), *_OTHER_NAMES, *_SAME_NAMES]
+
+__dir__ = listing(globals())

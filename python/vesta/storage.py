@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from vesta._names import listing
+
 from . import _C
 from ._C import Tensor
 
@@ -262,3 +264,5 @@ CLASSES = {
         ("ComplexFloatStorage", _C.complex64),
     )
 }
+
+__dir__ = listing(globals())

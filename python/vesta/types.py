@@ -8,6 +8,7 @@ from typing import Any, Union
 
 import vesta
 from vesta._C import Size, Tensor
+from vesta._names import listing
 
 __all__ = ["Device", "FileLike", "IntLikeType", "Number", "_device", "_dtype", "_int", "_size"]
 
@@ -30,3 +31,6 @@ def __getattr__(name: str) -> Any:
     if name == "Storage":
         return vesta.UntypedStorage
     raise AttributeError(f"module 'vesta.types' has no attribute {name!r}")
+
+
+__dir__ = listing(globals())

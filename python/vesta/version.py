@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vesta import __version__
+from vesta._names import listing
 
 __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
 
@@ -15,3 +16,5 @@ hip: str | None = None
 xpu: str | None = None
 #: The commit of the sources; not recorded.
 git_version = "Unknown"
+
+__dir__ = listing(globals())

@@ -18,6 +18,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 
+from vesta._names import listing
+
 __all__ = ["register"]
 
 #: The libraries that there are adapters for; each has a module of its name here, with a function ``register``.
@@ -50,3 +52,6 @@ def register(*names: str) -> tuple[str, ...]:
     for name in chosen:
         importlib.import_module(f".{name}", __name__).register()
     return chosen
+
+
+__dir__ = listing(globals())

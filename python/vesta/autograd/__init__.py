@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
 from vesta import _C, Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 from . import anomaly_mode, function, grad_mode, graph, variable
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
@@ -179,3 +180,6 @@ def grad(
     keep = create_graph if retain_graph is None else retain_graph
     unused = bool(allow_unused) or materialize_grads
     return tuple(_C._grad(roots, wanted, incoming, keep, create_graph, unused, materialize_grads))
+
+
+__dir__ = listing(globals(), "forward_ad", "functional", "profiler")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from vesta._names import listing
+
 from . import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
@@ -26,3 +28,6 @@ def flags_frozen() -> bool:
 def __allow_nonbracketed_mutation() -> Iterator[None]:
     """A context in which settings can be set, as they can outside of it."""
     yield
+
+
+__dir__ = listing(globals())

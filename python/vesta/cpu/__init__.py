@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vesta._names import listing
+
 from . import amp as amp
 
 __all__ = ["amp", "current_device", "device_count", "is_available", "synchronize"]
@@ -24,3 +26,6 @@ def current_device() -> str:
 
 def synchronize(device: object = None) -> None:
     """Does nothing: operations on the CPU are done when they return."""
+
+
+__dir__ = listing(globals())

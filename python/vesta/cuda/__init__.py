@@ -12,6 +12,7 @@ from typing import Any
 
 import vesta
 from vesta._C import OutOfMemoryError, Tensor
+from vesta._names import listing
 
 from . import native as _port
 from .memory import (
@@ -272,3 +273,6 @@ def __getattr__(name: str) -> Any:
     if name in _RANDOM:
         return getattr(importlib.import_module("vesta.cuda.random"), name)
     raise AttributeError(f"module 'vesta.cuda' has no attribute {name!r}")
+
+
+__dir__ = listing(globals(), *_LAZY, *_RANDOM, "default_generators")

@@ -17,6 +17,8 @@ Example::
 
 from __future__ import annotations
 
+from vesta._names import listing
+
 from . import constraints, transforms, utils
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -154,3 +156,5 @@ __all__ = [
     "register_kl",
     "transform_to",
 ]
+
+__dir__ = listing(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vesta._names import listing
 from vesta.nn.utils.stateless import functional_call
 
 from .jacobians import hessian, jacfwd, jacrev
@@ -23,3 +24,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+__dir__ = listing(globals())

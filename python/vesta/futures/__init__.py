@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from vesta._names import listing
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
@@ -140,3 +142,6 @@ def collect_all(futures: Iterable[Future]) -> Future:
 def wait_all(futures: Iterable[Future]) -> list[Any]:
     """Waits for all and returns their values; raises the first exception."""
     return [part.wait() for part in collect_all(futures).wait()]
+
+
+__dir__ = listing(globals())

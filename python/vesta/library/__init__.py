@@ -18,6 +18,8 @@ node of the graph. It works under autocast and in every transform that knows it.
 
 from __future__ import annotations
 
+from vesta._names import listing
+
 from .definitions import (
     CustomOpDef,
     Library,
@@ -59,3 +61,5 @@ __all__ = [
     "triton_op",
     "wrap_triton",
 ]
+
+__dir__ = listing(globals())

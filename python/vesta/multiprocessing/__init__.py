@@ -17,6 +17,8 @@ from __future__ import annotations
 import multiprocessing as _standard
 from multiprocessing import *  # noqa: F403
 
+from vesta._names import listing
+
 from . import reductions
 from .connection import Connection, Pipe
 from .context import default as _default
@@ -81,3 +83,6 @@ def set_sharing_strategy(new_strategy: str) -> None:
     if new_strategy not in _strategies:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_strategies}")
     _strategy = new_strategy
+
+
+__dir__ = listing(globals())

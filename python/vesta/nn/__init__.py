@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from vesta._names import listing
+
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _layers
@@ -38,3 +40,6 @@ else:
             raise AttributeError(f"module 'vesta.nn' has no attribute {name!r}")
         parallel = importlib.import_module(".parallel", __name__)
         return parallel if name == "parallel" else parallel.DataParallel
+
+
+__dir__ = listing(globals(), "DataParallel", "attention", "parallel")

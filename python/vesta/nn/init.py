@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
+from vesta._names import listing
 
 if TYPE_CHECKING:
     from vesta import Generator
@@ -417,3 +418,5 @@ uniform, normal, constant = map(_deprecated, (uniform_, normal_, constant_))
 eye, dirac, orthogonal, sparse = map(_deprecated, (eye_, dirac_, orthogonal_, sparse_))
 xavier_uniform, xavier_normal = map(_deprecated, (xavier_uniform_, xavier_normal_))
 kaiming_uniform, kaiming_normal = map(_deprecated, (kaiming_uniform_, kaiming_normal_))
+
+__dir__ = listing(globals())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 if TYPE_CHECKING:
     from vesta._C._types import Device, DType
@@ -243,3 +244,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
             data = self.data
             memo[id(self)] = type(self)(self.requires_grad, data.device, data.dtype, self.persistent)
         return memo[id(self)]
+
+
+__dir__ = listing(globals())

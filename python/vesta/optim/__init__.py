@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from vesta._names import listing
+
 from . import lr_scheduler
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -59,3 +61,6 @@ else:
         if name == "swa_utils":
             return importlib.import_module(".swa_utils", __name__)
         raise AttributeError(f"module 'vesta.optim' has no attribute {name!r}")
+
+
+__dir__ = listing(globals(), "swa_utils")

@@ -16,6 +16,7 @@ from typing import Any
 
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._names import listing
 from vesta.optim.cyclic_schedules import CyclicLR, OneCycleLR
 from vesta.optim.optimizer import Optimizer
 from vesta.optim.schedule import LRScheduler, _for_each_group, _set
@@ -658,3 +659,6 @@ class ReduceLROnPlateau(LRScheduler):
 
 class _LRScheduler(LRScheduler):
     """``LRScheduler`` under its old name, from which programs derive."""
+
+
+__dir__ = listing(globals())

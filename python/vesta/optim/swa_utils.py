@@ -11,6 +11,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._names import listing
 from vesta.nn.modules.batchnorm import _BatchNorm
 from vesta.nn.modules.module import Module
 from vesta.optim.optimizer import Optimizer
@@ -264,3 +265,6 @@ class SWALR(LRScheduler):
             start = end if before == 1 else (rate - before * end) / (1 - before)
             rates.append(end * now + start * (1 - now))
         return rates
+
+
+__dir__ = listing(globals())

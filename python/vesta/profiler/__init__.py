@@ -13,6 +13,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Any
 
+from vesta._names import listing
 from vesta.autograd import profiler as _parts
 from vesta.autograd.profiler import kineto_available, record_function
 from vesta.autograd.profiler_util import EventList
@@ -328,3 +329,6 @@ class profile:
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before getting its results: call start() first.")
         return self.profiler
+
+
+__dir__ = listing(globals())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 if TYPE_CHECKING:
     from vesta._C._types import Device, DType
@@ -317,3 +318,6 @@ def kaiser(
     n, period = _points("kaiser", M, sym, dtype, layout, device)
     inside = (1 - (n * (2 / period) - 1) ** 2).clamp(min=0).sqrt() * beta
     return _made(vesta.i0(inside) / vesta.i0(vesta.full_like(inside, beta)), M, dtype, requires_grad)
+
+
+__dir__ = listing(globals())

@@ -7,6 +7,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from vesta._names import listing
+
 from . import hooks
 
 __all__ = [
@@ -41,3 +43,6 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module 'vesta.utils' has no attribute {name!r}")
+
+
+__dir__ = listing(globals(), *(name for name in _LAZY if name[0] != "_"))

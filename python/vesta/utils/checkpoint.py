@@ -18,6 +18,7 @@ from typing import Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 __all__ = [
     "CheckpointError",
@@ -338,3 +339,6 @@ def checkpoint_sequential(
         end = start + size
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return part(end, len(layers))(input)
+
+
+__dir__ = listing(globals())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from vesta._names import listing
+
 __all__ = ["SummaryWriter"]
 
 
@@ -91,3 +93,6 @@ def __getattr__(name: str) -> Any:
     if name in ("FileWriter", "RecordWriter"):
         return getattr(_package(), name)
     raise AttributeError(f"module 'vesta.utils.tensorboard' has no attribute {name!r}")
+
+
+__dir__ = listing(globals())

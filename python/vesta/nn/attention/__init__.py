@@ -11,6 +11,8 @@ import importlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from vesta._names import listing
+
 __all__ = ["SDPBackend", "bias", "flex_attention", "sdpa_kernel"]
 
 
@@ -88,3 +90,6 @@ def __getattr__(name: str) -> Any:
     if name not in ("bias", "flex_attention"):
         raise AttributeError(f"module 'vesta.nn.attention' has no attribute {name!r}")
     return importlib.import_module("." + name, __name__)
+
+
+__dir__ = listing(globals())

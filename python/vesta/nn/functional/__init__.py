@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import vesta
 from vesta._C import _nn, _private
+from vesta._names import listing
 
 from . import activation, attention, loss, normalization, pooling, vision
 from . import dropout as _dropouts
@@ -71,3 +72,5 @@ for _home, _names in _spaces:
             __all__.append(_name)
 for _name in _OWN:
     globals()[_name].__module__ = __name__  # where users find them, and where pickles look
+
+__dir__ = listing(globals())

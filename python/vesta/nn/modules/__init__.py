@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vesta._names import listing
+
 from .activation import (
     CELU,
     ELU,
@@ -316,3 +318,5 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+__dir__ = listing(globals())

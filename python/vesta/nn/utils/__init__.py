@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vesta._names import listing
+
 from . import parametrizations, parametrize, rnn, stateless
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -35,3 +37,5 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+__dir__ = listing(globals())

@@ -7,6 +7,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
+from vesta._names import listing
 from vesta.nn import functional as F
 from vesta.nn.modules.module import Module
 from vesta.nn.modules.utils import count
@@ -336,3 +337,6 @@ def _output_dim(module: Module) -> int:
     from vesta.nn.modules.conv import _ConvTransposeNd
 
     return 1 if isinstance(module, _ConvTransposeNd) else 0
+
+
+__dir__ = listing(globals())

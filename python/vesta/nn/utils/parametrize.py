@@ -15,6 +15,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 from vesta.nn.modules.container import ModuleDict, ModuleList
 from vesta.nn.modules.module import Module
 from vesta.nn.parameter import Parameter
@@ -365,3 +366,6 @@ def transfer_parametrizations_and_params(
             if hasattr(other, original):
                 setattr(other, original, getattr(chain, original))
     return to_module
+
+
+__dir__ = listing(globals())

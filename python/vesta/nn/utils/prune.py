@@ -14,6 +14,7 @@ from typing import Any
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 from vesta.nn.modules.module import Module
 
 __all__ = [
@@ -539,3 +540,6 @@ def is_pruned(module: Module) -> bool:
     return any(
         isinstance(hook, BasePruningMethod) for below in module.modules() for hook in below._forward_pre_hooks.values()
     )
+
+
+__dir__ = listing(globals())

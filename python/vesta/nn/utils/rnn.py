@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
+from vesta._names import listing
 
 __all__ = [
     "PackedSequence",
@@ -368,3 +369,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+__dir__ = listing(globals())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from vesta._names import listing
+
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader, _DatasetKind, get_worker_info
 from .dataset import (
@@ -65,3 +67,6 @@ def __getattr__(name: str) -> Any:
     if name in ("_utils", "datapipes"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__dir__ = listing(globals(), *_LATER, "datapipes")
