@@ -31,3 +31,5 @@ Data: TypeAlias = Tensor | Number | Array | Items
 Hook: TypeAlias = Callable[[Tensor], Tensor | None]
 Ints: TypeAlias = int | Sequence[int]
 Floats: TypeAlias = float | Sequence[float]
+Shape: TypeAlias = Sequence[int]
+Real: TypeAlias = float | Tensor

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 
 from . import _C
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = ["get_default_device", "set_default_device"]
 
@@ -47,7 +50,7 @@ def _current() -> Any:
     return entered[-1] if entered else _process_device
 
 
-def set_default_device(device: Any) -> None:
+def set_default_device(device: Device | None) -> None:
     """Sets the device on which factories (``ones``, ``tensor``, ``arange``, ...) make tensors that are given none.
 
     It holds for calls by the package's name, ``vesta.ones(2)``; a function that was imported as a name of its own

@@ -9,7 +9,7 @@ from . import _C
 from ._C import Tensor
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
+    from vesta._C._types import Device, DType, Ints, Number
 
 
 def _expect_tensor(op: str, value: Any) -> None:
@@ -19,7 +19,12 @@ def _expect_tensor(op: str, value: Any) -> None:
 
 
 def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: DType | None = None
+    input: Tensor,
+    p: Number | str | None = "fro",
+    dim: Ints | None = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
 ) -> Tensor:
     """``sum(|input| ** p) ** (1 / p)`` over ``dim``, or over everything.
 

@@ -13,7 +13,7 @@ from ._arguments import checked, expect
 from ._C import Tensor, _linalg, _ops
 
 if TYPE_CHECKING:
-    from vesta._C._types import DType
+    from vesta._C._types import DType, Ints, Number, Real, Shape
 
 __all__ = [
     "cond",
@@ -60,11 +60,11 @@ def _as_tensor(op: str, value: Any, like: Tensor) -> Tensor | None:
 @checked
 def pinv(
     A: Tensor,
-    rcond: Any = None,
+    rcond: Real | None = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
+    atol: Real | None = None,
+    rtol: Real | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """Returns the pseudoinverses ``[*, n, m]`` of matrices ``[*, m, n]``, from their singular values.
@@ -95,11 +95,11 @@ def pinv(
 @checked
 def matrix_rank(
     A: Tensor,
-    tol: Any = None,
+    tol: Real | None = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
+    atol: Real | None = None,
+    rtol: Real | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """Returns the ranks ``[*]`` (int64) of matrices ``[*, m, n]``: how many singular values exceed the tolerance.
@@ -185,8 +185,8 @@ def _epsilon(A: Tensor) -> float:
 @checked
 def matrix_norm(
     A: Tensor,
-    ord: Any = "fro",
-    dim: Any = (-2, -1),
+    ord: Number | str = "fro",
+    dim: Shape = (-2, -1),
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
@@ -235,8 +235,8 @@ def matrix_norm(
 @checked
 def norm(
     A: Tensor,
-    ord: Any = None,
-    dim: Any = None,
+    ord: Number | str | None = None,
+    dim: Ints | None = None,
     keepdim: bool = False,
     *,
     out: Tensor | None = None,
@@ -273,7 +273,7 @@ def norm(
 
 
 @checked
-def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
+def cond(A: Tensor, p: Number | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Returns condition numbers ``[*]``: ``norm(A, p) * norm(inv(A), p)``; for 2 and -2 from singular values.
 
     Example::
@@ -416,7 +416,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
 
 
 @checked
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: Shape | None = None, *, out: Tensor | None = None) -> Tensor:
     """Returns X with ``tensordot(A, X, X.dim()) = B``; ``dims`` of ``A`` are moved to its end first.
 
     Example::

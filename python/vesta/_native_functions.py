@@ -16,7 +16,7 @@ from vesta._arguments import checked, expect
 from vesta._C import Tensor, _ops
 
 if TYPE_CHECKING:
-    from vesta._C._types import DType, Ints
+    from vesta._C._types import DType, Ints, Shape
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -76,8 +76,8 @@ def cosine_embedding_loss(
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
+    input_lengths: Tensor | Shape,
+    target_lengths: Tensor | Shape,
     blank: int = 0,
     reduction: int = 0,
     zero_infinity: bool = False,
@@ -358,7 +358,9 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 @checked
-def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def frobenius_norm(
+    input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Returns the root of the sum of squares over ``dim`` (over all dimensions if it is None or empty).
 
     Example::
@@ -373,7 +375,7 @@ def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out
 
 
 @checked
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def nuclear_norm(input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Returns the sums of the singular values of the matrices that two dimensions make (the last two, if None).
 
     Example::
@@ -562,7 +564,7 @@ def __getattr__(name: str) -> Any:
 
 
 @checked
-def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, generator: vesta.Generator | None = None) -> Tensor:
     """Draws numbers of successes in ``count`` trials with probability ``prob`` each.
 
     Args:

@@ -13,7 +13,7 @@ from ._C import Size, Tensor
 from ._functions import _expect_tensor
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
+    from vesta._C._types import Device, DType, Layout, Shape
 
 
 def _tensors_of(op: str, given: tuple[Any, ...]) -> list[Tensor]:
@@ -274,11 +274,11 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
 
 
 def empty_permuted(
-    size: Any,
-    physical_layout: Any,
+    size: Shape,
+    physical_layout: Shape,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
@@ -460,7 +460,9 @@ def _order_of_rows(rows: Tensor) -> Tensor:
 # ---- products over named dimensions -----------------------------------------------------------------------------
 
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+def tensordot(
+    a: Tensor, b: Tensor, dims: int | Tensor | Sequence[Sequence[int]] = 2, out: Tensor | None = None
+) -> Tensor:
     """Sums products over dimensions of two tensors; the other dimensions of ``a`` come first, then those of ``b``.
 
     Args:

@@ -12,7 +12,7 @@ from ._C import Tensor
 from .signal import windows
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
+    from vesta._C._types import Device, DType, Layout
 
 __all__ = [
     "bartlett_window",
@@ -40,7 +40,7 @@ def hann_window(
     periodic: bool = True,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
@@ -63,7 +63,7 @@ def hamming_window(
     beta: float = 0.46,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
@@ -84,7 +84,7 @@ def blackman_window(
     periodic: bool = True,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
@@ -105,7 +105,7 @@ def bartlett_window(
     periodic: bool = True,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
@@ -127,7 +127,7 @@ def kaiser_window(
     beta: float = 12.0,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Callable, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Union
 
 from vesta._names import listing
 
@@ -28,6 +28,9 @@ from . import _C
 from ._arguments import expect
 from ._C import Tensor, _linalg, _ops
 from ._limits import finfo, iinfo
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType
 
 __all__ = [
     "MaskedTensor",
@@ -104,7 +107,7 @@ def _dims(op: str, input: Tensor, dim: Dims) -> list[int]:
     return found
 
 
-def _dtype(op: str, dtype: Any) -> Any:
+def _dtype(op: str, dtype: DType | None) -> Any:
     """Returns a dtype; Python's types stand for theirs."""
     kinds = {bool: _C.bool, int: _C.int64, float: _C.get_default_dtype(), complex: _C.complex64}
     dtype = kinds.get(dtype, dtype) if isinstance(dtype, type) else dtype
@@ -115,15 +118,15 @@ def _dtype(op: str, dtype: Any) -> Any:
 # ---- the table of operations ----------------------------------------------------------------------------------------
 
 
-def _least(op: str, dtype: Any) -> Any:
+def _least(op: str, dtype: DType | None) -> Any:
     return -math.inf if dtype.is_floating_point else _ordered(op, dtype).min
 
 
-def _greatest(op: str, dtype: Any) -> Any:
+def _greatest(op: str, dtype: DType | None) -> Any:
     return math.inf if dtype.is_floating_point else _ordered(op, dtype).max
 
 
-def _ordered(op: str, dtype: Any) -> Any:
+def _ordered(op: str, dtype: DType | None) -> Any:
     if dtype.is_complex or dtype == _C.bool:
         raise NotImplementedError(f"masked.{op}: expected a real dtype other than bool, got {dtype} (input).")
     return iinfo(dtype)
@@ -140,7 +143,7 @@ class _Operation(NamedTuple):
     compute: _Compute
 
 
-def _prod(x: Tensor, dims: list[int], keepdim: bool, dtype: Any, mask: Tensor | None) -> Tensor:
+def _prod(x: Tensor, dims: list[int], keepdim: bool, dtype: DType | None, mask: Tensor | None) -> Tensor:
     x = x if dtype is None else x.to(dtype)
     for d in reversed(dims):
         x = x.prod(d, keepdim)
@@ -153,14 +156,14 @@ def _count(x: Tensor, dims: list[int], keepdim: bool, mask: Tensor | None) -> Te
     return (everything if mask is None else mask).sum(dims, keepdim)
 
 
-def _mean(x: Tensor, dims: list[int], keepdim: bool, dtype: Any, mask: Tensor | None) -> Tensor:
+def _mean(x: Tensor, dims: list[int], keepdim: bool, dtype: DType | None, mask: Tensor | None) -> Tensor:
     dtype = x.dtype if dtype is None else dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"masked.mean: expected a floating-point or complex dtype, got {dtype}. Give one as dtype.")
     return x.sum(dims, keepdim, dtype=dtype) / _count(x, dims, keepdim, mask)
 
 
-def _median(x: Tensor, dims: list[int], keepdim: bool, dtype: Any, mask: Tensor | None) -> Tensor:
+def _median(x: Tensor, dims: list[int], keepdim: bool, dtype: DType | None, mask: Tensor | None) -> Tensor:
     made = _ops.nanmedian(x, dims[0], keepdim).values
     whole = dtype is not None and not dtype.is_floating_point
     if whole and mask is not None and not bool(mask.any(dims[0]).all()):  # a device sync: an error depends on values
@@ -213,7 +216,7 @@ _TABLE = {
 }
 
 
-def _run(op: str, input: Any, dim: Dims, keepdim: Any, dtype: Any, mask: Any) -> Tensor:
+def _run(op: str, input: Any, dim: Dims, keepdim: Any, dtype: DType | None, mask: Any) -> Tensor:
     """Fills and computes."""
     identity, compute = _TABLE[op]
     dtype = _dtype(op, dtype)
@@ -333,7 +336,7 @@ def logaddexp(
     input: Tensor,
     other: Tensor,
     *,
-    dtype: Any = None,
+    dtype: DType | None = None,
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
@@ -359,7 +362,7 @@ def norm(
     dim: Dims = None,
     *,
     keepdim: bool | None = False,
-    dtype: Any = None,
+    dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """Returns ``linalg.vector_norm`` of the elements that the mask selects; 0 for none, ``inf`` if ``ord`` < 0.
@@ -379,7 +382,7 @@ def norm(
 
 
 def normalize(
-    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """Divides the selected elements by the larger of their ``norm`` along ``dim`` and ``eps``; 0 where masked out.
 
@@ -396,7 +399,7 @@ def normalize(
 
 
 def _variance(
-    op: str, input: Any, dim: Dims, unbiased: Any, correction: Any, keepdim: Any, dtype: Any, mask: Any
+    op: str, input: Any, dim: Dims, unbiased: Any, correction: Any, keepdim: Any, dtype: DType | None, mask: Any
 ) -> Tensor:
     if unbiased is not None and correction is not None:
         raise ValueError(f"masked.{op}: expected unbiased or correction, got both.")
@@ -425,7 +428,7 @@ def var(
     *,
     correction: float | None = None,
     keepdim: bool | None = False,
-    dtype: Any = None,
+    dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """Returns the variance of the elements that the mask selects: squares over their number less ``correction``.
@@ -449,7 +452,7 @@ def std(
     *,
     correction: float | None = None,
     keepdim: bool | None = False,
-    dtype: Any = None,
+    dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
     """Returns the square root of ``var``.

@@ -12,12 +12,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked
 from vesta._names import listing
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType
 
 __all__ = ["SobolEngine"]
 
@@ -135,7 +138,7 @@ class SobolEngine:
         made = (rows @ digits).to(vesta.int64) & 1  # sums of at most 30 ones are exact
         return (made << place.unsqueeze(1)).sum(1), (shifts << place.flip(0)).sum(1)
 
-    def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
+    def draw(self, n: int = 1, out: Tensor | None = None, dtype: DType | None = None) -> Tensor:
         """Returns the next ``n`` points [n, dimension], in [0, 1).
 
         Args:
@@ -151,7 +154,7 @@ class SobolEngine:
         result = (points.to(vesta.float64) * 2.0**-self.MAXBIT).to(dtype)
         return result if out is None else out.copy_(result)
 
-    def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
+    def draw_base2(self, m: int, out: Tensor | None = None, dtype: DType | None = None) -> Tensor:
         """Returns the next 2 ** m points; the sequence is balanced over powers of two only.
 
         Raises:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vesta import _C, Tensor
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = ["load_file", "load_metadata", "save_file"]
 
@@ -36,7 +39,7 @@ def save_file(
     _C._save_safetensors(dict(tensors), filename, None if metadata is None else dict(metadata))
 
 
-def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Tensor]:
+def load_file(filename: str | os.PathLike[str], device: Device = "cpu") -> dict[str, Tensor]:
     """Reads the tensors of a file, in its order. Everything the file claims is checked before it is used.
 
     Raises:

@@ -9,14 +9,18 @@ gradients work; what does not, raises and says so. The gradient of ``nn.Embeddin
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vesta._names import listing
 
 from . import _C
 from ._arguments import checked, expect
 from ._C import Tensor, _private
+
+if TYPE_CHECKING:
+    from vesta._C._types import Data, Device, DType
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sparse_coo_tensor", "spmm", "sum"]
 
@@ -32,12 +36,12 @@ def __getattr__(name: str) -> Any:
 
 
 def sparse_coo_tensor(
-    indices: Any,
-    values: Any = None,
-    size: Any = None,
+    indices: Data,
+    values: Data = None,
+    size: Sequence[int] | None = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: Device | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
     check_invariants: bool | None = None,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import vesta
 from vesta._names import listing
 
 from . import _C
 from ._C import Tensor
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -30,7 +34,7 @@ class UntypedStorage:
     __slots__ = ("_bytes",)
     _bytes: Tensor
 
-    def __init__(self, nbytes: int = 0, *, device: Any = None) -> None:
+    def __init__(self, nbytes: int = 0, *, device: Device | None = None) -> None:
         self._bytes = _C._ops.empty((nbytes,), dtype=_C.uint8, device=device)
 
     @classmethod
@@ -135,7 +139,7 @@ class UntypedStorage:
         """Returns a copy."""
         return self._of(self._bytes.clone())
 
-    def to(self, device: Any, non_blocking: bool = False) -> UntypedStorage:
+    def to(self, device: Device, non_blocking: bool = False) -> UntypedStorage:
         """Returns the bytes on ``device``; the storage itself if it is there."""
         moved = self._bytes.to(device, non_blocking=non_blocking)
         return self if moved is self._bytes else self._of(moved)
@@ -144,7 +148,7 @@ class UntypedStorage:
         """Returns the bytes in host memory."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+    def cuda(self, device: Device | None = None, non_blocking: bool = False) -> UntypedStorage:
         """Returns the bytes on a GPU, the current one if ``device`` is None."""
         moved = self._bytes.cuda(device, non_blocking=non_blocking)
         return self if moved is self._bytes else self._of(moved)
@@ -163,7 +167,7 @@ class TypedStorage:
 
     __slots__ = ("_untyped_storage", "dtype")
 
-    def __init__(self, *, wrap_storage: UntypedStorage, dtype: Any, _internal: bool = False) -> None:
+    def __init__(self, *, wrap_storage: UntypedStorage, dtype: vesta.dtype, _internal: bool = False) -> None:
         self._untyped_storage, self.dtype = wrap_storage, dtype
 
     @property
@@ -209,7 +213,7 @@ class TypedStorage:
         """Returns the elements as a list."""
         return self._tensor().tolist()
 
-    def to(self, device: Any, non_blocking: bool = False) -> TypedStorage:
+    def to(self, device: Device, non_blocking: bool = False) -> TypedStorage:
         """Returns the elements on ``device``."""
         return TypedStorage(wrap_storage=self._untyped_storage.to(device, non_blocking), dtype=self.dtype)
 
@@ -217,7 +221,7 @@ class TypedStorage:
         """Returns the elements in host memory."""
         return self.to("cpu")
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+    def cuda(self, device: Device | None = None, non_blocking: bool = False) -> TypedStorage:
         """Returns the elements on a GPU, the current one if ``device`` is None."""
         return TypedStorage(wrap_storage=self._untyped_storage.cuda(device, non_blocking), dtype=self.dtype)
 

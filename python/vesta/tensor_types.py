@@ -5,10 +5,13 @@ A tensor of dtype float32 on the CPU is an instance of ``vesta.FloatTensor``; ca
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _C
 from ._C import Tensor
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 #: What the names of types begin with; ``vesta.as_torch`` makes it ``torch``.
 PACKAGE = "vesta"
@@ -39,7 +42,7 @@ class TensorType(type):
     dtype: Any
     device_type: str
 
-    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+    def __call__(cls, *args: Any, device: Device | None = None) -> Tensor:
         place = cls.device_type if device is None else _C.device(device)
         if device is not None and place.type != cls.device_type:
             raise RuntimeError(f"{cls.__name__}: expected a device of type {cls.device_type}, got {place} (device).")

@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import vesta
 from vesta import _C, Tensor
 from vesta.autograd.grad_mode import _in_context
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -68,7 +71,7 @@ class autocast:
     """
 
     def __init__(
-        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+        self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
         self.device = _type_of(device_type)
         if not _C._is_autocast_available(self.device):
@@ -257,7 +260,7 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
     _C.set_autocast_enabled("cpu", enabled)
 
 
-def get_autocast_cpu_dtype() -> Any:
+def get_autocast_cpu_dtype() -> vesta.dtype:
     """Returns the lower dtype on the CPU. Deprecated: ``get_autocast_dtype("cpu")``.
 
     Example::
@@ -270,7 +273,7 @@ def get_autocast_cpu_dtype() -> Any:
     return _C.get_autocast_dtype("cpu")
 
 
-def set_autocast_cpu_dtype(dtype: Any) -> None:
+def set_autocast_cpu_dtype(dtype: vesta.dtype) -> None:
     """Sets the lower dtype on the CPU. Deprecated: ``set_autocast_dtype("cpu", dtype)``.
 
     Example::
@@ -282,7 +285,7 @@ def set_autocast_cpu_dtype(dtype: Any) -> None:
     _C.set_autocast_dtype("cpu", dtype)
 
 
-def get_autocast_gpu_dtype() -> Any:
+def get_autocast_gpu_dtype() -> vesta.dtype:
     """Returns the lower dtype on CUDA. Deprecated: ``get_autocast_dtype("cuda")``.
 
     Example::
@@ -295,7 +298,7 @@ def get_autocast_gpu_dtype() -> Any:
     return _C.get_autocast_dtype("cuda")
 
 
-def set_autocast_gpu_dtype(dtype: Any) -> None:
+def set_autocast_gpu_dtype(dtype: vesta.dtype) -> None:
     """Sets the lower dtype on CUDA. Deprecated: ``set_autocast_dtype("cuda", dtype)``.
 
     Example::

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vesta._names import listing
 
 from . import amp as amp
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = ["amp", "current_device", "device_count", "is_available", "synchronize"]
 
@@ -24,7 +29,7 @@ def current_device() -> str:
     return "cpu"
 
 
-def synchronize(device: object = None) -> None:
+def synchronize(device: Device | None = None) -> None:
     """Does nothing: operations on the CPU are done when they return."""
 
 

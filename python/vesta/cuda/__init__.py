@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta._C import OutOfMemoryError, Tensor
@@ -35,6 +35,9 @@ from .memory import (
     set_per_process_memory_fraction,
 )
 from .streams import Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, set_stream, stream
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = [
     "Event",
@@ -151,14 +154,14 @@ def current_device() -> int:
     return _port.native().current_device()
 
 
-def set_device(device: Any) -> None:
+def set_device(device: Device) -> None:
     """Makes ``device`` (a number, a str, a vesta.device) current for this thread; a negative number does nothing."""
     index = _port.index(device, optional=False)
     if index >= 0:
         _port.native().set_device(index)
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: Device | None = None) -> None:
     """Waits for all work queued on a device and raises the errors that kernels reported (IndexError for an index)."""
     _port.native().synchronize(_port.index(device))
 
@@ -166,7 +169,7 @@ def synchronize(device: Any = None) -> None:
 class device:
     """A context in which a device is current. ``device``: a number (None or negative: no change) or a device."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Device | None) -> None:
         self.idx = -1 if device is None else _port.index(device, optional=False)
         self.prev_idx = -1
 
@@ -202,22 +205,22 @@ class _CudaDeviceProperties:
         )
 
 
-def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
+def get_device_properties(device: Device | None = None) -> _CudaDeviceProperties:
     """Returns a device's name, compute capability, memory in bytes and the like."""
     return _CudaDeviceProperties(_port.native().device_info(_port.index(device)))
 
 
-def get_device_name(device: Any = None) -> str:
+def get_device_name(device: Device | None = None) -> str:
     return get_device_properties(device).name
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
+def get_device_capability(device: Device | None = None) -> tuple[int, int]:
     """Returns the compute capability: (9, 0) for an H100 or H200."""
     properties = get_device_properties(device)
     return properties.major, properties.minor
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+def can_device_access_peer(device: Device, peer_device: Device) -> bool:
     """Returns whether a device can read the memory of another directly."""
     return _port.native().can_access_peer(_port.index(device), _port.index(peer_device))
 

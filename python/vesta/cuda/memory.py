@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import native as port
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 
 def _no_device() -> bool:
@@ -20,7 +23,7 @@ def _no_device() -> bool:
     return not is_available()
 
 
-def memory_stats(device: Any = None) -> dict[str, int]:
+def memory_stats(device: Device | None = None) -> dict[str, int]:
     """Returns the counters of a device's allocator: ``allocated_bytes.all.current`` and the like; empty without one."""
     if _no_device():
         return {}
@@ -31,22 +34,22 @@ def _one(name: str, device: Any) -> int:
     return memory_stats(device).get(name, 0)
 
 
-def memory_allocated(device: Any = None) -> int:
+def memory_allocated(device: Device | None = None) -> int:
     """Returns the bytes of live tensors."""
     return _one("allocated_bytes.all.current", device)
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: Device | None = None) -> int:
     """Returns the most bytes of live tensors since the start or the last ``reset_peak_memory_stats``."""
     return _one("allocated_bytes.all.peak", device)
 
 
-def memory_reserved(device: Any = None) -> int:
+def memory_reserved(device: Device | None = None) -> int:
     """Returns the bytes taken from the driver: live tensors and cache."""
     return _one("reserved_bytes.all.current", device)
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: Device | None = None) -> int:
     """Returns the most bytes taken from the driver since the start or the last ``reset_peak_memory_stats``."""
     return _one("reserved_bytes.all.peak", device)
 
@@ -54,7 +57,7 @@ def max_memory_reserved(device: Any = None) -> int:
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their old names
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: Device | None = None) -> None:
     """Sets every peak to the current value."""
     if _no_device():
         return
@@ -64,7 +67,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
-def reset_accumulated_memory_stats(device: Any = None) -> None:
+def reset_accumulated_memory_stats(device: Device | None = None) -> None:
     """Sets the counts of allocated and freed bytes to zero."""
     if _no_device():
         return
@@ -78,12 +81,12 @@ def empty_cache() -> None:
     port.native().empty_cache()
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
+def mem_get_info(device: Device | None = None) -> tuple[int, int]:
     """Returns the (free, total) bytes of a device, as its driver counts them."""
     return port.native().memory_info(port.index(device))
 
 
-def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+def set_per_process_memory_fraction(fraction: float, device: Device | None = None) -> None:
     """Limits the allocator to a part of the device's memory, 0 < fraction <= 1."""
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
@@ -95,7 +98,7 @@ def caching_allocator_alloc_conf() -> str:
     return os.environ.get("VESTA_CUDA_ALLOC_CONF", "")
 
 
-def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
+def memory_snapshot(device: Device | None = None) -> list[dict[str, Any]]:
     """Returns the allocator's segments with their blocks."""
     if _no_device():
         return []
@@ -133,7 +136,7 @@ def _readable(size: int) -> str:
     raise AssertionError
 
 
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+def memory_summary(device: Device | None = None, abbreviated: bool = False) -> str:
     """Returns a readable table of the allocator's counters."""
     stats = memory_stats(device)
     rows = [(f"{kind} memory", f"{kind.lower()}_bytes") for kind in ("Allocated", "Active", "Reserved", "Requested")]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import _C, Tensor
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = [
     "get_rng_state",
@@ -26,7 +29,7 @@ def _generator(device: Any) -> Any:
     return _C._default_generator(vesta.device("cuda", device) if isinstance(device, int) else vesta.device(device))
 
 
-def get_rng_state(device: Any = "cuda") -> Tensor:
+def get_rng_state(device: Device = "cuda") -> Tensor:
     """Returns the state of a device's generator, a tensor of bytes on the CPU.
 
     Args:
@@ -40,7 +43,7 @@ def get_rng_state_all() -> list[Tensor]:
     return [get_rng_state(i) for i in range(vesta.cuda.device_count())]
 
 
-def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
+def set_rng_state(new_state: Tensor, device: Device = "cuda") -> None:
     """Makes a device's generator continue from a state of :func:`get_rng_state`.
 
     Args:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 
 from . import native as port
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 
 class Stream:
@@ -18,7 +21,7 @@ class Stream:
         priority: work of a negative priority runs before other waiting work.
     """
 
-    def __init__(self, device: Any = None, priority: int = 0, **known: int) -> None:
+    def __init__(self, device: Device | None = None, priority: int = 0, **known: int) -> None:
         self.device_index = port.index(device)
         self._number = (
             known["number"] if "number" in known else port.native().stream_from_pool(self.device_index, priority)
@@ -88,7 +91,7 @@ class Stream:
 class ExternalStream(Stream):
     """A stream of another library. Not supported: raises."""
 
-    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+    def __init__(self, stream_ptr: int, device: Device | None = None) -> None:
         raise NotImplementedError(
             "ExternalStream: expected a stream that vesta made. Make one with vesta.cuda.Stream() and pass "
             "its cuda_stream to the other library."
@@ -134,13 +137,13 @@ class Event:
         return self._event.elapsed(end_event._event)
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: Device | None = None) -> Stream:
     """Returns this thread's current stream of a device, on which ops of its tensors are queued."""
     index = port.index(device)
     return Stream(index, number=port.native().current_stream(index))
 
 
-def default_stream(device: Any = None) -> Stream:
+def default_stream(device: Device | None = None) -> Stream:
     """Returns the stream that is current at first."""
     return Stream(port.index(device), number=0)
 

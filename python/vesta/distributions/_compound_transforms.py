@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from . import constraints
 from .constraints import _expect
 from .transforms import Transform, _expect_dims
 from .utils import _sum_rightmost, lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 
 class ComposeTransform(Transform):
@@ -101,12 +104,12 @@ class ComposeTransform(Transform):
             x = after
         return total
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Shape) -> Shape:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -169,10 +172,10 @@ class IndependentTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Shape) -> Shape:
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self) -> str:
@@ -254,7 +257,7 @@ class CatTransform(_SideBySide):
         """The length of all pieces together."""
         return sum(self.lengths)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
             return self
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
@@ -304,7 +307,7 @@ class StackTransform(_SideBySide):
     def __init__(self, tseq: Any, dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _size(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
@@ -13,6 +13,9 @@ from . import constraints
 from ._special import cumprod
 from .transforms import Transform, _expect_dims, _unit_clamp
 from .utils import tril_matrix_to_vec, vec_to_tril_matrix
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 
 def _led_by_one(x: Tensor) -> Tensor:
@@ -41,7 +44,7 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         _expect_dims(shape, 1)
         return shape
 
@@ -86,11 +89,11 @@ class StickBreakingTransform(Transform):
         centred = self._centred(x)
         return (logsigmoid(centred) - centred + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         _expect_dims(shape, 1)
         return Size((*shape[:-1], shape[-1] + 1))
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Shape) -> Shape:
         _expect_dims(shape, 1)
         return Size((*shape[:-1], shape[-1] - 1))
 
@@ -181,7 +184,7 @@ class CorrCholeskyTransform(Transform):
         tanh_part = -2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)
         return 0.5 * left.log().sum(-1) + tanh_part
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         _expect_dims(shape, 1)
         count = shape[-1]
         n = round((0.25 + 2 * count) ** 0.5 + 0.5)
@@ -189,7 +192,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError("Input is not a flattened lower-diagonal number")
         return Size((*shape[:-1], n, n))
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Shape) -> Shape:
         _expect_dims(shape, 2)
         if shape[-2] != shape[-1]:
             raise ValueError("Input is not square")

@@ -47,7 +47,7 @@ class ProbsOrLogits:
         return self.logits
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> vesta.Size:
         """The shape of the parameter."""
         return self._param.shape
 

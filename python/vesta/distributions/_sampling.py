@@ -75,7 +75,7 @@ class _StandardGamma(vesta.autograd.Function):
     """Gamma variables of rate 1 with the implicit derivative in the concentration (``_tails``)."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor, generator: Any) -> Tensor:
+    def forward(ctx: Any, concentration: Tensor, generator: vesta.Generator | None) -> Tensor:
         value = standard_log_gamma(concentration, generator).exp().to(concentration.dtype)
         ctx.save_for_backward(concentration, value)
         return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from . import constraints
 from ._probs_or_logits import ProbsOrLogits
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all, probs_to_logits
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Bernoulli"]
 
@@ -51,7 +54,9 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     _mean_carrier_measure = 0
     _parameters = {"probs": 0, "logits": 0}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Real | None = None, logits: Real | None = None, validate_args: bool | None = None
+    ) -> None:
         self._take(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
 
@@ -67,7 +72,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with vesta.no_grad():
             return vesta.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from ._probs_or_logits import ProbsOrLogits
 from ._special import lgamma
 from .bernoulli import values_from_0
 from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Binomial"]
 
@@ -48,7 +51,11 @@ class Binomial(ProbsOrLogits, Distribution):
     _parameters = {"total_count": 0, "probs": 0, "logits": 0}
 
     def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: Real = 1,
+        probs: Real | None = None,
+        logits: Real | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         (self.total_count,) = self._take(probs, logits, total_count)
         super().__init__(self._param.shape, validate_args=validate_args)
@@ -69,7 +76,7 @@ class Binomial(ProbsOrLogits, Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with vesta.no_grad():
             return _sampling.binomial(self.total_count.expand(shape), self.probs.expand(shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Size, Tensor
@@ -13,6 +13,9 @@ from . import _sampling, constraints
 from ._probs_or_logits import ProbsOrLogits, one_of
 from .bernoulli import values_from_0
 from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["Categorical"]
 
@@ -42,7 +45,9 @@ class Categorical(ProbsOrLogits, Distribution):
     _is_binary = False
     _parameters = {"probs": 1, "logits": 1, "_num_events": None}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
         given = one_of(probs, logits)
         weights = logits if probs is None else probs
         expect("Categorical", given, weights, Tensor, "Tensor")
@@ -71,7 +76,7 @@ class Categorical(ProbsOrLogits, Distribution):
     def variance(self) -> Tensor:
         return self.mean
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         rows = self.probs.detach().reshape(math.prod(self._batch_shape), self._num_events)
         with vesta.no_grad():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from . import constraints
 from ._special import atan, tan
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Cauchy"]
 
@@ -39,7 +42,7 @@ class Cauchy(Distribution):
     has_rsample = True
     _parameters = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, scale: Real, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -55,7 +58,7 @@ class Cauchy(Distribution):
     def variance(self) -> Tensor:
         return vesta.full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         # Uniform numbers have a fixed absolute step; float64 keeps the far tails apart.
         angle = math.pi * (vesta.rand(shape, dtype=vesta.float64, device=self.loc.device) - 0.5)

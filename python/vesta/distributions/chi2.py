@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vesta import Tensor
 from vesta._arguments import expect
 
 from . import constraints
 from .gamma import Gamma
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["Chi2"]
 
@@ -32,7 +35,7 @@ class Chi2(Gamma):
     arg_constraints = {"df": constraints.positive}
     _parameters = Gamma._parameters
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Real, validate_args: bool | None = None) -> None:
         expect("Chi2", "df", df, (Real, Tensor), "a number or a Tensor")
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 

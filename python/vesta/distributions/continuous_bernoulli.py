@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from . import constraints
 from ._probs_or_logits import ProbsOrLogits
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -56,8 +59,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def __init__(
         self,
-        probs: Any = None,
-        logits: Any = None,
+        probs: Real | None = None,
+        logits: Real | None = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
@@ -107,11 +110,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def stddev(self) -> Tensor:
         return self.variance.sqrt()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(vesta.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with vesta.no_grad():
             return self.rsample(sample_shape)
 

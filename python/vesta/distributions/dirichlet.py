@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -11,6 +11,9 @@ from vesta._arguments import checked
 from . import _sampling, constraints
 from ._special import digamma, lgamma, one_hot, xlogy
 from .exp_family import ExponentialFamily
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["Dirichlet"]
 
@@ -68,7 +71,7 @@ class Dirichlet(ExponentialFamily):
         total = self.concentration.sum(-1, keepdim=True)
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return _sampling.dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
 
 from . import constraints
 from .utils import lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["Distribution"]
 
@@ -58,7 +61,7 @@ class Distribution:
             raise ValueError(f"set_default_validate_args: expected True or False, got {value!r}.")
         Distribution._validate_args = value
 
-    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None) -> None:
+    def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
         self._batch_shape = Size(batch_shape)
         self._event_shape = Size(event_shape)
         if validate_args is not None:
@@ -90,7 +93,7 @@ class Distribution:
                     f"{value}"
                 )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
         """Returns the distribution with parameters expanded to ``batch_shape``, as views: no memory is allocated.
 
         Args:
@@ -121,12 +124,12 @@ class Distribution:
         return new
 
     @property
-    def batch_shape(self) -> Any:
+    def batch_shape(self) -> Size:
         """The shape of the batch of parameters."""
         return self._batch_shape
 
     @property
-    def event_shape(self) -> Any:
+    def event_shape(self) -> Size:
         """The shape of one draw; empty for a distribution of numbers."""
         return self._event_shape
 
@@ -160,7 +163,7 @@ class Distribution:
         """The square root of the variance."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Draws a sample of shape ``sample_shape + batch_shape + event_shape``, without a gradient.
 
         Example::
@@ -173,7 +176,7 @@ class Distribution:
         with vesta.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Draws a sample that is differentiable in the parameters, of the shape that ``sample`` has."""
         raise NotImplementedError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -11,6 +11,9 @@ from . import constraints
 from ._special import expm1
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Exponential"]
 
@@ -38,7 +41,7 @@ class Exponential(ExponentialFamily):
     _mean_carrier_measure = 0
     _parameters = {"rate": 0}
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Real, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
@@ -58,7 +61,7 @@ class Exponential(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate.reciprocal().square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return -(-vesta.rand(shape, dtype=self.rate.dtype, device=self.rate.device)).log1p() / self.rate
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from ._special import lgamma
 from .distribution import Distribution
 from .gamma import Gamma
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["FisherSnedecor"]
 
@@ -39,7 +42,7 @@ class FisherSnedecor(Distribution):
     has_rsample = True
     _parameters = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df1: Real, df2: Real, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
         self._gamma1 = Gamma(self.df1 / 2, self.df1, validate_args=False)
         self._gamma2 = Gamma(self.df2 / 2, self.df2, validate_args=False)
@@ -60,7 +63,7 @@ class FisherSnedecor(Distribution):
         safe = vesta.where(self.df2 > 4, self.df2, math.nan)
         return 2 * safe.square() * (self.df1 + safe - 2) / (self.df1 * (safe - 2).square() * (safe - 4))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         tiny = vesta.finfo(self.df1.dtype).tiny
         ratio = self._gamma1.rsample(sample_shape) / self._gamma2.rsample(sample_shape).clamp(min=tiny)
         return ratio.clamp(min=tiny)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 import vesta.autograd
@@ -14,6 +14,9 @@ from ._special import digamma, lgamma, xlogy
 from ._tails import gammainc_value
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Gamma"]
 
@@ -65,7 +68,7 @@ class Gamma(ExponentialFamily):
     _mean_carrier_measure = 0
     _parameters = {"concentration": 0, "rate": 0}
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Real, rate: Real, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
@@ -81,19 +84,19 @@ class Gamma(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.square()
 
-    def sample(self, sample_shape: Any = (), *, generator: Any = None) -> Tensor:
+    def sample(self, sample_shape: Shape = (), *, generator: vesta.Generator | None = None) -> Tensor:
         """Draws a sample without a gradient; ``generator`` is the source of the random numbers."""
         with vesta.no_grad():
             return self.rsample(sample_shape, generator=generator)
 
-    def rsample(self, sample_shape: Any = (), generator: Any = None) -> Tensor:
+    def rsample(self, sample_shape: Shape = (), generator: vesta.Generator | None = None) -> Tensor:
         """Draws a differentiable sample; it is never 0, but at least the smallest normal number."""
         shape = self._extended_shape(sample_shape)
         value = standard_gamma(self.concentration.expand(shape), generator) / self.rate
         value.detach().clamp_(min=vesta.finfo(value.dtype).tiny)  # the gradient is not cut
         return value
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         value = vesta.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)

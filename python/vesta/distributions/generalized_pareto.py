@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from . import constraints
 from ._special import expm1
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["GeneralizedPareto"]
 
@@ -41,7 +44,7 @@ class GeneralizedPareto(Distribution):
     has_rsample = True
     _parameters = {"loc": 0, "scale": 0, "concentration": 0}
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, scale: Real, concentration: Real, validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -55,7 +58,7 @@ class GeneralizedPareto(Distribution):
         near = self.concentration.abs() <= 1e-8
         return near, vesta.where(near, 1.0, self.concentration)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(vesta.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from . import constraints
 from ._probs_or_logits import ProbsOrLogits
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Geometric"]
 
@@ -40,7 +43,9 @@ class Geometric(ProbsOrLogits, Distribution):
     support = constraints.nonnegative_integer
     _parameters = {"probs": 0, "logits": 0}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Real | None = None, logits: Real | None = None, validate_args: bool | None = None
+    ) -> None:
         self._take(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
         if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
@@ -62,7 +67,7 @@ class Geometric(ProbsOrLogits, Distribution):
     def variance(self) -> Tensor:
         return (self.probs.reciprocal() - 1) / self.probs
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with vesta.no_grad():
             u = vesta.rand(shape, dtype=self.probs.dtype, device=self.probs.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform
 from .utils import broadcast_all, euler_constant
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["Gumbel"]
 
@@ -38,7 +41,7 @@ class Gumbel(TransformedDistribution):
     support = constraints.real
     _parameters = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, scale: Real, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         limits = vesta.finfo(self.loc.dtype)
         low, high = vesta.full_like(self.loc, limits.tiny), vesta.full_like(self.loc, 1 - limits.eps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -11,6 +11,9 @@ from vesta import Tensor
 from .cauchy import Cauchy
 from .half_normal import Half
 from .transforms import AbsTransform
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["HalfCauchy"]
 
@@ -34,7 +37,7 @@ class HalfCauchy(Half):
 
     _parameters: dict[str, int | None] = {}
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Real, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     @property

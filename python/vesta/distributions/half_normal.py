@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["HalfNormal"]
 
@@ -32,7 +35,7 @@ class Half(TransformedDistribution):
     def mode(self) -> Tensor:
         return vesta.zeros_like(self.scale)
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value = vesta.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
@@ -68,7 +71,7 @@ class HalfNormal(Half):
 
     _parameters: dict[str, int | None] = {}
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Real, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     @property

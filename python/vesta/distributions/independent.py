@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vesta import Size, Tensor
 from vesta._arguments import checked
@@ -10,6 +10,9 @@ from vesta._arguments import checked
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["Independent"]
 
@@ -53,7 +56,7 @@ class Independent(Distribution):
         cut = batch_dims - reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)
         new.base_dist = self.base_dist.expand(Size(batch_shape) + self.event_shape[: self.reinterpreted_batch_ndims])
         return new
@@ -83,10 +86,10 @@ class Independent(Distribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from ._special import digamma, lgamma
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["InverseGamma"]
 
@@ -39,7 +42,7 @@ class InverseGamma(TransformedDistribution):
     has_rsample = True  # type: ignore[assignment]
     _parameters: dict[str, int | None] = {}
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Real, rate: Real, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         inversion = PowerTransform(-vesta.ones((), dtype=base.rate.dtype, device=base.rate.device))
         super().__init__(base, inversion, validate_args=validate_args)

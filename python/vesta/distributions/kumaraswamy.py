@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -14,6 +14,9 @@ from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
 from .uniform import Uniform
 from .utils import broadcast_all, euler_constant
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["Kumaraswamy"]
 
@@ -40,7 +43,7 @@ class Kumaraswamy(TransformedDistribution):
     has_rsample = True  # type: ignore[assignment]
     _parameters = {"concentration1": 0, "concentration0": 0}
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration1: Real, concentration0: Real, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         a, b = self.concentration1, self.concentration0
         base = Uniform(vesta.zeros_like(a), vesta.ones_like(a), validate_args=validate_args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from . import constraints
 from ._special import expm1
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Laplace"]
 
@@ -39,7 +42,7 @@ class Laplace(Distribution):
     has_rsample = True
     _parameters = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, scale: Real, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -59,7 +62,7 @@ class Laplace(Distribution):
     def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = vesta.finfo(self.loc.dtype).eps
         # (-1, 1): the quantile of either end would be infinite.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Size, Tensor
@@ -14,6 +14,9 @@ from ._special import lgamma, mvlgamma
 from .beta import Beta
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["LKJCholesky"]
 
@@ -47,7 +50,7 @@ class LKJCholesky(Distribution):
     _parameters = {"dim": None, "concentration": 0, "_beta": 1}
 
     @checked
-    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(self, dim: int, concentration: Real = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
@@ -61,7 +64,7 @@ class LKJCholesky(Distribution):
     def _rows(self, start: int) -> Tensor:
         return vesta.arange(start, self.dim, dtype=self.concentration.dtype, device=self.concentration.device)
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with vesta.no_grad():
             square = self._beta.sample(sample_shape).unsqueeze(-1)
             shape = self._extended_shape(sample_shape)

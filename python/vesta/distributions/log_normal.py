@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vesta import Tensor
 
@@ -11,6 +11,9 @@ from ._special import expm1
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["LogNormal"]
 
@@ -37,7 +40,7 @@ class LogNormal(TransformedDistribution):
     has_rsample = True  # type: ignore[assignment]
     _parameters: dict[str, int | None] = {}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, scale: Real, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vesta import Tensor
 
@@ -10,6 +10,9 @@ from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import StickBreakingTransform
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["LogisticNormal"]
 
@@ -37,7 +40,7 @@ class LogisticNormal(TransformedDistribution):
     has_rsample = True  # type: ignore[assignment]
     _parameters: dict[str, int | None] = {}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, scale: Real, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         base = base if base.batch_shape else base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from vesta._arguments import checked
 from . import _linalg, constraints
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -135,7 +138,7 @@ class LowRankMultivariateNormal(Distribution):
         diagonal = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
         return diagonal.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         narrow = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         broad = _standard_normal(shape, self.loc.dtype, self.loc.device)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Size, Tensor
@@ -10,6 +10,9 @@ from vesta import Size, Tensor
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["MixtureSameFamily"]
 
@@ -117,7 +120,7 @@ class MixtureSameFamily(Distribution):
         inside = self.component_distribution.log_prob(self._pad(x))
         return (inside + vesta.log_softmax(self.mixture_distribution.logits, -1)).logsumexp(-1)
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         with vesta.no_grad():
             dim = len(sample_shape) + len(self._batch_shape)

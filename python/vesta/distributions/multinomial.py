@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
@@ -13,6 +13,9 @@ from .binomial import Binomial
 from .categorical import Categorical
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["Multinomial"]
 
@@ -45,7 +48,11 @@ class Multinomial(Distribution):
     _parameters = {"total_count": None, "_categorical": 0, "_binomial": 1}
 
     def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: int = 1,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
@@ -73,7 +80,7 @@ class Multinomial(Distribution):
         return self._categorical.logits
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> vesta.Size:
         """The shape of the parameter."""
         return self._categorical.param_shape
 
@@ -85,7 +92,7 @@ class Multinomial(Distribution):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count, *sample_shape))).movedim(0, -1)
         counts = vesta.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype, device=drawn.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from vesta._arguments import checked
 from . import _linalg, constraints
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["MultivariateNormal"]
 
@@ -120,7 +123,7 @@ class MultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return self._unbroadcasted_scale_tril.square().sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from ._probs_or_logits import ProbsOrLogits
 from ._special import lgamma
 from .distribution import Distribution
 from .utils import lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["NegativeBinomial"]
 
@@ -49,7 +52,11 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     _parameters = {"total_count": 0, "probs": 0, "logits": 0}
 
     def __init__(
-        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        total_count: Real,
+        probs: Real | None = None,
+        logits: Real | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         (self.total_count,) = self._take(probs, logits, total_count)
         super().__init__(self._param.shape, validate_args=validate_args)
@@ -72,7 +79,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
 
         return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)  # r may be 0
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with vesta.no_grad():
             return _sampling.poisson(self._gamma.sample(sample_shape))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -12,6 +12,9 @@ from . import constraints
 from ._special import erfinv
 from .exp_family import ExponentialFamily
 from .utils import _standard_normal, broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Normal"]
 
@@ -44,7 +47,7 @@ class Normal(ExponentialFamily):
     _mean_carrier_measure = 0
     _parameters = {"loc": 0, "scale": 0}
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, scale: Real, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -64,7 +67,7 @@ class Normal(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.scale.square()
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         noise = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + noise * self.scale
 

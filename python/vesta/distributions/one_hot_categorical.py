@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -11,6 +11,9 @@ from . import constraints
 from ._special import one_hot
 from .categorical import Categorical
 from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -39,7 +42,9 @@ class OneHotCategorical(Distribution):
     has_enumerate_support = True
     _parameters = {"_categorical": 0}
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
         self._categorical = Categorical(probs, logits, validate_args=validate_args)
         shape = self._categorical.param_shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
@@ -62,7 +67,7 @@ class OneHotCategorical(Distribution):
         return self._categorical.logits
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> vesta.Size:
         """The shape of the parameter."""
         return self._categorical.param_shape
 
@@ -81,7 +86,7 @@ class OneHotCategorical(Distribution):
     def _vectors(self, index: Tensor) -> Tensor:
         return one_hot(index, self._event_shape[0]).to(self.probs.dtype)
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         return self._vectors(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -117,5 +122,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
     _parameters = OneHotCategorical._parameters
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

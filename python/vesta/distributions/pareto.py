@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["Pareto"]
 
@@ -37,7 +40,7 @@ class Pareto(TransformedDistribution):
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
     _parameters = {"scale": 0, "alpha": 0}
 
-    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Real, alpha: Real, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         steps = [ExpTransform(), AffineTransform(0, self.scale)]
         super().__init__(Exponential(self.alpha, validate_args=validate_args), steps, validate_args=validate_args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -11,6 +11,9 @@ from . import _sampling, constraints
 from ._special import lgamma, xlogy
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Poisson"]
 
@@ -36,7 +39,7 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
     _parameters = {"rate": 0}
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Real, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
@@ -52,7 +55,7 @@ class Poisson(ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with vesta.no_grad():
             return _sampling.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

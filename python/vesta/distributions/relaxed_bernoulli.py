@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
 from .utils import broadcast_all, clamp_probs
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -45,13 +48,17 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     _parameters = {"temperature": None, "probs": 0, "logits": 0}
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Real,
+        probs: Real | None = None,
+        logits: Real | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._take(probs, logits)
         (self.temperature,) = broadcast_all(temperature)
         super().__init__(self._param.shape, validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         probs = clamp_probs(self.probs.expand(self._extended_shape(sample_shape)))
         noise = clamp_probs(vesta.rand(probs.shape, dtype=probs.dtype, device=probs.device))
         logistic = noise.log() - (-noise).log1p()
@@ -83,7 +90,11 @@ class RelaxedBernoulli(TransformedDistribution):
     _parameters: dict[str, int | None] = {}
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Real,
+        probs: Real | None = None,
+        logits: Real | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)

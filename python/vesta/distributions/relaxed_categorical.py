@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -15,6 +15,9 @@ from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
 from .utils import broadcast_all, clamp_probs
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -48,7 +51,11 @@ class ExpRelaxedCategorical(Distribution):
     _parameters = {"temperature": None, "_categorical": 0}
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Real,
+        probs: Real | None = None,
+        logits: Real | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._categorical = Categorical(probs, logits, validate_args=validate_args)
         (self.temperature,) = broadcast_all(temperature)
@@ -59,7 +66,7 @@ class ExpRelaxedCategorical(Distribution):
         return self._categorical._new(*args, **kwargs)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> vesta.Size:
         """The shape of the parameter."""
         return self._categorical.param_shape
 
@@ -73,7 +80,7 @@ class ExpRelaxedCategorical(Distribution):
         """The probabilities, [..., k]."""
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = gumbel(clamp_probs(vesta.rand(shape, dtype=self.logits.dtype, device=self.logits.device)))
         return vesta.log_softmax((self.logits + noise) / self.temperature, -1)
@@ -105,7 +112,11 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     _parameters: dict[str, int | None] = {}
 
     def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        temperature: Real,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)

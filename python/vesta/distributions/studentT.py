@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from ._special import digamma, lgamma
 from .chi2 import Chi2
 from .distribution import Distribution
 from .utils import _standard_normal, broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["StudentT"]
 
@@ -43,7 +46,7 @@ class StudentT(Distribution):
     has_rsample = True
     _parameters = {"df": 0, "loc": 0, "scale": 0, "_chi2": 0}
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Real, loc: Real = 0.0, scale: Real = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df, validate_args=False)
         super().__init__(self.df.shape, validate_args=validate_args)
@@ -62,7 +65,7 @@ class StudentT(Distribution):
         finite = self.scale.square() * safe / (safe - 2)
         return vesta.where(self.df > 2, finite, vesta.where(self.df > 1, math.inf, vesta.full_like(safe, math.nan)))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         noise = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         return self.loc + self.scale * noise * (self._chi2.rsample(sample_shape) / self.df).rsqrt()
 

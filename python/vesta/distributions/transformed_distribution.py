@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
@@ -13,6 +13,9 @@ from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 from .utils import _sum_rightmost
+
+if TYPE_CHECKING:
+    from vesta._C._types import Shape
 
 __all__ = ["TransformedDistribution"]
 
@@ -41,7 +44,12 @@ class TransformedDistribution(Distribution):
     _parameters: dict[str, int | None] = {}
 
     @checked
-    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | list[Transform],
+        validate_args: bool | None = None,
+    ) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(self.transforms, list):
             raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
@@ -67,7 +75,7 @@ class TransformedDistribution(Distribution):
             raise AssertionError(f"forward_shape length {len(shape)} must be >= event_dim {len(shape) - cut}")
         super().__init__(Size(shape[:cut]), Size(shape[cut:]), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)
         shape = Size(batch_shape) + self.event_shape
         for transform in reversed(self.transforms):
@@ -93,11 +101,11 @@ class TransformedDistribution(Distribution):
             x = transform(x)
         return x
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with vesta.no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:

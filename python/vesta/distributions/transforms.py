@@ -15,7 +15,7 @@ Example::
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
@@ -24,6 +24,9 @@ from vesta.nn.functional import softplus
 from . import constraints
 from ._special import atanh, expm1
 from .utils import _NUMBERS, _sum_rightmost, broadcast_all, lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = [
     "AbsTransform",
@@ -105,7 +108,7 @@ class Transform:
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The inverse transform; ``t.inv.inv is t``."""
         if self._inv is None:
             self._inv = _InverseTransform(self)
@@ -116,7 +119,7 @@ class Transform:
         """+1 if the transform increases, -1 if it decreases."""
         raise NotImplementedError
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """Returns the transform with another cache size."""
         if self._cache_size == cache_size:
             return self
@@ -162,11 +165,11 @@ class Transform:
         """Returns log |det dy/dx| for a pair of x and y."""
         raise NotImplementedError
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         """Returns the shape of y for that of x."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Shape) -> Shape:
         """Returns the shape of x for that of y."""
         return shape
 
@@ -208,10 +211,10 @@ class _InverseTransform(Transform):
         return self.inv.sign
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         return self.inv.with_cache(cache_size).inv
 
     def __eq__(self, other: Any) -> bool:
@@ -225,10 +228,10 @@ class _InverseTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self.inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         return self.inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Shape) -> Shape:
         return self.inv.forward_shape(shape)
 
     def __repr__(self) -> str:
@@ -378,7 +381,7 @@ class PowerTransform(Transform):
     _arguments = ("exponent",)
     _comparable = True
 
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+    def __init__(self, exponent: Real, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
 
@@ -396,7 +399,7 @@ class PowerTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         return vesta.broadcast_shapes(shape, self.exponent.shape)
 
     inverse_shape = forward_shape
@@ -422,7 +425,7 @@ class AffineTransform(Transform):
     bijective = True
     _arguments = ("loc", "scale", "event_dim")
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, loc: Real, scale: Real, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
@@ -462,7 +465,7 @@ class AffineTransform(Transform):
                 result = result.expand(vesta.broadcast_shapes(result.shape, x.shape[x.dim() - self.event_dim :]))
         return _sum_rightmost(result, self.event_dim).expand(x.shape[: x.dim() - self.event_dim])
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         return vesta.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
     inverse_shape = forward_shape
@@ -556,10 +559,10 @@ class ReshapeTransform(Transform):
             raise ValueError(f"Shape mismatch: expected {old} but got {shape[cut:]}")
         return shape[:cut] + new
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Shape) -> Shape:
         return self._replaced(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Shape) -> Shape:
         return self._replaced(shape, self.out_shape, self.in_shape)
 
 

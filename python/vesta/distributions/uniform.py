@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -11,6 +11,9 @@ from vesta import Tensor
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Uniform"]
 
@@ -36,7 +39,7 @@ class Uniform(Distribution):
     has_rsample = True
     _parameters = {"low": 0, "high": 0}
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, low: Real, high: Real, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
 
@@ -64,7 +67,7 @@ class Uniform(Distribution):
     def variance(self) -> Tensor:
         return (self.high - self.low).square() / 12
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         fraction = vesta.rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + fraction * (self.high - self.low)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from ._sampling import _uniform, _until_accepted
 from ._special import acos, log_bessel
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["VonMises"]
 
@@ -40,7 +43,7 @@ class VonMises(Distribution):
     support = constraints.real
     _parameters = {"loc": 0, "concentration": 0}
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Real, concentration: Real, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
@@ -57,7 +60,7 @@ class VonMises(Distribution):
         """The circular variance, 1 - I_1 / I_0 of the concentration."""
         return 1 - (log_bessel(self.concentration, 1) - log_bessel(self.concentration, 0)).exp()
 
-    def sample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with vesta.no_grad():
             kappa = self.concentration.to(vesta.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, PowerTransform
 from .utils import broadcast_all, euler_constant
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real
 
 __all__ = ["Weibull"]
 
@@ -38,7 +41,7 @@ class Weibull(TransformedDistribution):
     support = constraints.positive
     _parameters = {"scale": 0, "concentration": 0, "concentration_reciprocal": 0}
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Real, concentration: Real, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(vesta.ones_like(self.scale), validate_args=validate_args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -16,6 +16,9 @@ from .chi2 import Chi2
 from .exp_family import ExponentialFamily
 from .multivariate_normal import factor_of, only_one
 from .utils import _NUMBERS, lazy_property
+
+if TYPE_CHECKING:
+    from vesta._C._types import Real, Shape
 
 __all__ = ["Wishart"]
 
@@ -60,7 +63,7 @@ class Wishart(ExponentialFamily):
     @checked
     def __init__(
         self,
-        df: Any,
+        df: Real,
         covariance_matrix: Tensor | None = None,
         precision_matrix: Tensor | None = None,
         scale_tril: Tensor | None = None,
@@ -142,7 +145,7 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ (noise + roots.diag_embed())
         return factor @ factor.mT
 
-    def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Tensor:
+    def rsample(self, sample_shape: Shape = (), max_try_correction: int | None = None) -> Tensor:
         """Draws a differentiable sample; a matrix that is singular in its precision is drawn again.
 
         Args:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -16,6 +16,9 @@ from vesta.nn.modules.batchnorm import _BatchNorm
 from vesta.nn.modules.module import Module
 from vesta.optim.optimizer import Optimizer
 from vesta.optim.schedule import LRScheduler, _for_each_group, _plain
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = [
     "AveragedModel",
@@ -115,7 +118,7 @@ class AveragedModel(Module):
     def __init__(
         self,
         model: Module,
-        device: Any = None,
+        device: Device | None = None,
         avg_fn: Callable[[Tensor, Tensor, Any], Tensor] | None = None,
         multi_avg_fn: Callable[[Any, Any, Any], None] | None = None,
         use_buffers: bool = False,
@@ -171,7 +174,7 @@ class AveragedModel(Module):
         self.n_averaged += 1
 
 
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: Device | None = None) -> None:
     """Computes the running statistics of all batch normalizations of ``model`` anew, by one pass over ``loader``.
 
     Args:
@@ -233,7 +236,7 @@ class SWALR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        swa_lr: Any,
+        swa_lr: float | list[float],
         anneal_epochs: int = 10,
         anneal_strategy: str = "cos",
         last_epoch: int = -1,

@@ -18,7 +18,7 @@ from vesta._arguments import expect
 from vesta._names import listing
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device, DType
+    from vesta._C._types import Device, DType, Layout
 
 __all__ = [
     "bartlett",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-def _points(op: str, M: int, sym: bool, dtype: Any, layout: Any, device: Any) -> tuple[Tensor, float]:
+def _points(op: str, M: int, sym: bool, dtype: Any, layout: Layout, device: Any) -> tuple[Tensor, float]:
     """Returns the numbers 0 to M - 1 as float64, and the length of the period."""
     if isinstance(M, bool) or not isinstance(M, int):
         raise TypeError(f"{op}: expected an integer, got {type(M).__name__} (M).")
@@ -61,7 +61,7 @@ def general_cosine(
     a: Sequence[float],
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -92,7 +92,7 @@ def general_hamming(
     alpha: float = 0.54,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -115,7 +115,7 @@ def hamming(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -135,7 +135,7 @@ def hann(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -157,7 +157,7 @@ def blackman(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -179,7 +179,7 @@ def nuttall(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -201,7 +201,7 @@ def bartlett(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -222,7 +222,7 @@ def cosine(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -246,7 +246,7 @@ def exponential(
     tau: float = 1.0,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -275,7 +275,7 @@ def gaussian(
     std: float = 1.0,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -300,7 +300,7 @@ def kaiser(
     beta: float = 12.0,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = vesta.strided,
+    layout: Layout = vesta.strided,
     device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import _C, Tensor
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType, MemoryFormat
 
 __all__ = ["make_tensor"]
 
@@ -14,15 +18,15 @@ _UNSIGNED = (_C.uint8,)
 
 
 def make_tensor(
-    *shape: Any,
-    dtype: Any,
-    device: Any,
+    *shape: int | Sequence[int],
+    dtype: DType,
+    device: Device,
     low: float | None = None,
     high: float | None = None,
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Returns a tensor of the shape, dtype and device, with values drawn uniformly from [low, high).
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import vesta.amp
 from vesta import _C
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType
 
 __all__ = ["GradScaler", "autocast"]
 
@@ -22,7 +25,7 @@ def _renamed(name: str) -> None:
 class autocast(vesta.amp.autocast):
     """The older name of ``vesta.amp.autocast("cpu", ...)``. Deprecated."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = _C.bfloat16, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: DType = _C.bfloat16, cache_enabled: bool = True) -> None:
         _renamed("autocast")
         super().__init__("cpu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta.amp
 from vesta import _C
+
+if TYPE_CHECKING:
+    from vesta._C._types import DType
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
@@ -23,7 +26,7 @@ def _renamed(name: str, instead: str) -> None:
 class autocast(vesta.amp.autocast):
     """The older name of ``vesta.amp.autocast("cuda", ...)``. Deprecated."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = _C.float16, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: DType = _C.float16, cache_enabled: bool = True) -> None:
         _renamed("autocast(args...)", "autocast('cuda', args...)")
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 

@@ -8,12 +8,15 @@ query, key) and returns a bool. They are called once, with all scores [B, H, Q, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import vesta
 import vesta.nn.functional as F
 from vesta import Tensor
 from vesta._arguments import expect
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = [
     "AuxOutput",
@@ -136,7 +139,7 @@ def _mask_of(op: str, mask_mod: MaskMod, sizes: tuple[int, int, int, int], devic
 
 
 def create_mask(
-    mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
+    mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Device | None = None
 ) -> Tensor:
     """Returns the mask [B, H, Q_LEN, KV_LEN] of a function: True where a query sees a key.
 
@@ -318,7 +321,7 @@ class BlockMask:
         size = self.BLOCK_SIZE if flatten else (self.BLOCK_SIZE,)
         return (*lengths, *(getattr(self, name) for name in _TABLES), *size, self.mask_mod)
 
-    def to(self, device: Any) -> BlockMask:
+    def to(self, device: Device) -> BlockMask:
         """Returns the mask with its tables on a device."""
         moved = [None if t is None else t.to(device) for t in (getattr(self, name) for name in _TABLES)]
         return BlockMask(self.seq_lengths, *moved, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
@@ -339,7 +342,7 @@ def create_block_mask(
     H: int | None,
     Q_LEN: int,
     KV_LEN: int,
-    device: Any = None,
+    device: Device | None = None,
     BLOCK_SIZE: int | tuple[int, int] = 128,
     _compile: bool = False,
     separate_full_blocks: bool = True,

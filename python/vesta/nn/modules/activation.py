@@ -65,6 +65,7 @@ class ReLU(FunctionLayer):
     """
 
     _text = "{inplace_text}"
+    inplace: bool
 
     @stored
     def __init__(self, inplace: bool = False) -> None: ...
@@ -91,6 +92,9 @@ class RReLU(FunctionLayer):
     """
 
     _text = "lower={lower}, upper={upper}{inplace_text}"
+    lower: float
+    upper: float
+    inplace: bool
 
     @stored
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None: ...
@@ -116,6 +120,9 @@ class Hardtanh(FunctionLayer):
     """
 
     _text = "min_val={min_val}, max_val={max_val}{inplace_text}"
+    inplace: bool
+    min_value: float | None
+    max_value: float | None
 
     @stored
     def __init__(
@@ -181,6 +188,8 @@ class ELU(FunctionLayer):
     """
 
     _text = "alpha={alpha}{inplace_text}"
+    alpha: float
+    inplace: bool
 
     @stored
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None: ...
@@ -207,6 +216,8 @@ class CELU(FunctionLayer):
     """
 
     _text = "alpha={alpha}{inplace_text}"
+    alpha: float
+    inplace: bool
 
     @stored
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None: ...
@@ -232,6 +243,7 @@ class SELU(FunctionLayer):
     """
 
     _text = "{inplace_text}"
+    inplace: bool
 
     @stored
     def __init__(self, inplace: bool = False) -> None: ...
@@ -255,6 +267,7 @@ class SiLU(FunctionLayer):
     """
 
     _text = "{inplace_text}"
+    inplace: bool
 
     @stored
     def __init__(self, inplace: bool = False) -> None: ...
@@ -278,6 +291,7 @@ class Mish(FunctionLayer):
     """
 
     _text = "{inplace_text}"
+    inplace: bool
 
     @stored
     def __init__(self, inplace: bool = False) -> None: ...
@@ -302,6 +316,8 @@ class Hardswish(FunctionLayer):
         tensor([3.])
     """
 
+    inplace: bool
+
     @stored
     def __init__(self, inplace: bool = False) -> None: ...
 
@@ -322,6 +338,8 @@ class Hardsigmoid(FunctionLayer):
         >>> vesta.nn.Hardsigmoid()(vesta.tensor([-3.0, 0.0]))
         tensor([0.0000, 0.5000])
     """
+
+    inplace: bool
 
     @stored
     def __init__(self, inplace: bool = False) -> None: ...
@@ -346,6 +364,8 @@ class LeakyReLU(FunctionLayer):
     """
 
     _text = "negative_slope={negative_slope}{inplace_text}"
+    negative_slope: float
+    inplace: bool
 
     @stored
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None: ...
@@ -371,6 +391,9 @@ class Threshold(FunctionLayer):
     """
 
     _text = "threshold={threshold}, value={value}{inplace_text}"
+    threshold: float
+    value: float
+    inplace: bool
 
     @stored
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None: ...
@@ -394,6 +417,7 @@ class GELU(FunctionLayer):
     """
 
     _text = "approximate={approximate!r}"
+    approximate: str
 
     @stored
     def __init__(self, approximate: str = "none") -> None: ...
@@ -463,6 +487,8 @@ class Softplus(FunctionLayer):
     """
 
     _text = "beta={beta}, threshold={threshold}"
+    beta: float
+    threshold: float
 
     @stored
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None: ...
@@ -516,6 +542,7 @@ class Hardshrink(FunctionLayer):
     """
 
     _text = "{lambd}"
+    lambd: float
 
     @stored
     def __init__(self, lambd: float = 0.5) -> None: ...
@@ -539,6 +566,7 @@ class Softshrink(FunctionLayer):
     """
 
     _text = "{lambd}"
+    lambd: float
 
     @stored
     def __init__(self, lambd: float = 0.5) -> None: ...
@@ -565,6 +593,7 @@ class GLU(FunctionLayer):
     """
 
     _text = "dim={dim}"
+    dim: int
 
     @stored
     def __init__(self, dim: int = -1) -> None: ...
@@ -588,6 +617,7 @@ class Softmax(FunctionLayer):
     """
 
     _text = "dim={dim}"
+    dim: int | None
 
     @stored
     def __init__(self, dim: int | None = None) -> None: ...
@@ -611,6 +641,7 @@ class Softmin(FunctionLayer):
     """
 
     _text = "dim={dim}"
+    dim: int | None
 
     @stored
     def __init__(self, dim: int | None = None) -> None: ...
@@ -634,6 +665,7 @@ class LogSoftmax(FunctionLayer):
     """
 
     _text = "dim={dim}"
+    dim: int | None
 
     @stored
     def __init__(self, dim: int | None = None) -> None: ...

@@ -48,6 +48,13 @@ class MultiheadAttention(Module):
         (vesta.Size([5, 1, 8]), vesta.Size([1, 5, 7]))
     """
 
+    # None where other ones hold the same:
+    in_proj_weight: Parameter | Any
+    q_proj_weight: Parameter | Any
+    k_proj_weight: Parameter | Any
+    v_proj_weight: Parameter | Any
+    in_proj_bias: Parameter | Any
+
     @checked
     def __init__(
         self,

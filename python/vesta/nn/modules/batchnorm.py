@@ -35,9 +35,12 @@ class _NormBase(Module):
     _dims: tuple[int, ...]
     _expected: str
     num_features: int
-    running_mean: Tensor | None
-    running_var: Tensor | None
-    num_batches_tracked: Tensor | None
+    # None without them:
+    weight: Parameter | Any
+    bias: Parameter | Any
+    running_mean: Tensor | Any
+    running_var: Tensor | Any
+    num_batches_tracked: Tensor | Any
 
     @checked
     def __init__(

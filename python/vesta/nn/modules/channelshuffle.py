@@ -25,6 +25,7 @@ class ChannelShuffle(FunctionLayer):
     """
 
     _text = "groups={groups}"
+    groups: int
 
     @stored
     def __init__(self, groups: int) -> None: ...

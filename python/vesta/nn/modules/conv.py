@@ -41,7 +41,7 @@ class _ConvNd(Module):
 
     _dims: int
     weight: Parameter
-    bias: Parameter | None
+    bias: Parameter | Any  # None without one
 
     @checked
     def __init__(
@@ -459,7 +459,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
     groups: int
     transposed: bool
     weight: UninitializedParameter
-    bias: UninitializedParameter | None
+    bias: UninitializedParameter | Any
 
     def _without_shape(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         """Puts parameters without a shape in place of those of no channels."""

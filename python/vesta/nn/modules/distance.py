@@ -26,6 +26,10 @@ class PairwiseDistance(FunctionLayer):
         tensor([5.])
     """
 
+    p: float
+    eps: float
+    keepdim: bool
+
     @stored
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         self.norm = p
@@ -50,6 +54,9 @@ class CosineSimilarity(FunctionLayer):
         >>> vesta.nn.CosineSimilarity()(vesta.ones(1, 2), vesta.tensor([[2.0, 0.0]]))
         tensor([0.7071])
     """
+
+    dim: int
+    eps: float
 
     @stored
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None: ...

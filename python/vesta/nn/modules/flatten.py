@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
@@ -48,7 +46,7 @@ class Unflatten(Module):
     """
 
     @checked
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: tuple[int, ...] | list[int]) -> None:
         super().__init__()
         if not isinstance(dim, int):
             raise TypeError(f"invalid argument type for dim parameter: found type {type(dim).__name__}")

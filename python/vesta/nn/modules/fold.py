@@ -34,6 +34,12 @@ class Fold(FunctionLayer):
         "output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
     )
 
+    output_size: Ints
+    kernel_size: Ints
+    dilation: Ints
+    padding: Ints
+    stride: Ints
+
     @stored
     def __init__(
         self, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
@@ -60,6 +66,10 @@ class Unfold(FunctionLayer):
     """
 
     _text = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
+    kernel_size: Ints
+    dilation: Ints
+    padding: Ints
+    stride: Ints
 
     @stored
     def __init__(self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> None: ...

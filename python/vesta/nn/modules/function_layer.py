@@ -4,6 +4,8 @@ Such a layer is its constructor's signature, one line of ``forward`` and the tex
 
     class ELU(FunctionLayer):
         _text = "alpha={alpha}{inplace_text}"
+        alpha: float
+        inplace: bool
 
         @stored
         def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None: ...
@@ -11,8 +13,8 @@ Such a layer is its constructor's signature, one line of ``forward`` and the tex
         def forward(self, input: Tensor) -> Tensor:
             return F.elu(input, self.alpha, self.inplace)
 
-``stored`` keeps every argument as an attribute of its name, as PyTorch's layers do; the constructor's body is left for
-what is to be checked or converted.
+``stored`` keeps every argument as an attribute of its name, as PyTorch's layers do; the class declares their types for
+type checkers. The constructor's body is left for what is to be checked or converted.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from vesta._arguments import checked
 from vesta.nn.modules.module import Module
@@ -56,10 +58,6 @@ class FunctionLayer(Module):
 
     #: The text of the options, with their attributes in braces; ``inplace_text`` is there only where it is True.
     _text = ""
-
-    if TYPE_CHECKING:  # the arguments that ``stored`` keeps
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def _store(self, arguments: dict[str, Any]) -> None:
         """Keeps the constructor's arguments as attributes."""

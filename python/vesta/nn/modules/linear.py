@@ -60,7 +60,7 @@ class Linear(Module):
     in_features: int
     out_features: int
     weight: Parameter
-    bias: Parameter | None
+    bias: Parameter | Any  # None without one
 
     @checked
     def __init__(
@@ -117,6 +117,9 @@ class Bilinear(Module):
         >>> vesta.nn.Bilinear(20, 30, 40)(vesta.zeros(128, 20), vesta.zeros(128, 30)).shape
         vesta.Size([128, 40])
     """
+
+    weight: Parameter
+    bias: Parameter | Any  # None without one
 
     @checked
     def __init__(

@@ -133,6 +133,8 @@ class SmoothL1Loss(_Loss):
         tensor(1.5000)
     """
 
+    beta: float
+
     @stored
     def __init__(
         self,
@@ -165,6 +167,8 @@ class HuberLoss(_Loss):
         tensor(1.5000)
     """
 
+    delta: float
+
     @stored
     def __init__(
         self,
@@ -193,6 +197,8 @@ class NLLLoss(_WeightedLoss):
         >>> vesta.nn.NLLLoss()(vesta.tensor([[-1.0, -2.0]]), vesta.tensor([1]))
         tensor(2.)
     """
+
+    ignore_index: int
 
     @stored
     def __init__(
@@ -246,6 +252,10 @@ class PoissonNLLLoss(_Loss):
         tensor(1.)
     """
 
+    log_input: bool
+    full: bool
+    eps: float
+
     @stored
     def __init__(
         self,
@@ -283,6 +293,9 @@ class GaussianNLLLoss(_Loss):
         tensor(0.5000)
     """
 
+    full: bool
+    eps: float
+
     @stored
     def __init__(
         self,
@@ -316,6 +329,7 @@ class KLDivLoss(_Loss):
     """
 
     _reductions = ("none", "batchmean", "mean", "sum")
+    log_target: bool
 
     @stored
     def __init__(
@@ -369,6 +383,9 @@ class BCEWithLogitsLoss(_Loss):
         tensor(0.6931)
     """
 
+    weight: Tensor | None
+    pos_weight: Tensor | None
+
     @stored
     def __init__(
         self,
@@ -401,6 +418,8 @@ class HingeEmbeddingLoss(_Loss):
         >>> vesta.nn.HingeEmbeddingLoss()(vesta.tensor([0.5, 0.25]), vesta.tensor([1.0, -1.0]))
         tensor(0.6250)
     """
+
+    margin: float
 
     @stored
     def __init__(
@@ -476,6 +495,9 @@ class CrossEntropyLoss(_WeightedLoss):
         tensor(1.3863)
     """
 
+    ignore_index: int
+    label_smoothing: float
+
     @stored
     def __init__(
         self,
@@ -536,6 +558,8 @@ class CosineEmbeddingLoss(_Loss):
         tensor(1.)
     """
 
+    margin: float
+
     @stored
     def __init__(
         self,
@@ -565,6 +589,8 @@ class MarginRankingLoss(_Loss):
         >>> vesta.nn.MarginRankingLoss()(vesta.zeros(2), vesta.ones(2), vesta.ones(2))
         tensor(1.)
     """
+
+    margin: float
 
     @stored
     def __init__(
@@ -597,6 +623,9 @@ class MultiMarginLoss(_WeightedLoss):
         >>> vesta.nn.MultiMarginLoss()(vesta.zeros(1, 4), vesta.tensor([1]))
         tensor(0.7500)
     """
+
+    p: int
+    margin: float
 
     @stored
     def __init__(
@@ -639,6 +668,11 @@ class TripletMarginLoss(_Loss):
         >>> vesta.nn.TripletMarginLoss()(vesta.zeros(1, 2), vesta.zeros(1, 2), vesta.zeros(1, 2))
         tensor(1.)
     """
+
+    margin: float
+    p: float
+    eps: float
+    swap: bool
 
     @stored
     def __init__(
@@ -685,6 +719,9 @@ class TripletMarginWithDistanceLoss(_Loss):
         >>> vesta.nn.TripletMarginWithDistanceLoss(margin=0.5)(*[vesta.zeros(1, 2)] * 3)
         tensor(0.5000)
     """
+
+    margin: float
+    swap: bool
 
     @stored
     def __init__(
@@ -735,6 +772,9 @@ class CTCLoss(_Loss):
         >>> vesta.nn.CTCLoss()(vesta.zeros(2, 1, 2).log_softmax(2), vesta.tensor([[1]]), [2], [1])
         tensor(0.2877)
     """
+
+    blank: int
+    zero_infinity: bool
 
     @stored
     def __init__(

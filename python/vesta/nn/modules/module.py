@@ -30,7 +30,7 @@ from vesta.nn.parameter import Buffer, Parameter, is_lazy
 from vesta.utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device
+    from vesta._C._types import Device, DType
 
 __all__ = [
     "Module",
@@ -115,6 +115,9 @@ class Module(HooksMixin, StateDictMixin):
         forward: Callable[..., Any]
 
         def __call__(self: _Forward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+        # what no class declares: buffers, parametrizations. Not Any, which would hide every slip
+        def __getattr__(self, name: str) -> Tensor | Module: ...
 
     else:
 
@@ -541,7 +544,7 @@ class Module(HooksMixin, StateDictMixin):
         """Casts floating parameters and buffers to bfloat16 in place."""
         return self._cast_floating(vesta.bfloat16)
 
-    def type(self: T, dst_type: Any) -> T:
+    def type(self: T, dst_type: DType | str) -> T:
         """Casts all parameters and buffers, integer ones too, to a dtype in place."""
         return self._apply(lambda tensor: tensor.to(dst_type))
 
@@ -557,7 +560,7 @@ class Module(HooksMixin, StateDictMixin):
         """Moves parameters and buffers to a GPU (default: the current one) in place."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
-    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
+    def to_empty(self: T, *, device: Device | None, recurse: bool = True) -> T:
         """Moves parameters and buffers to ``device`` without copying their values."""
         return self._apply(lambda tensor: vesta.empty_like(tensor, device=device), recurse=recurse)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Tensor
@@ -42,6 +42,8 @@ class LayerNorm(Module):
     """
 
     normalized_shape: tuple[int, ...]
+    weight: Parameter | Any  # None without them
+    bias: Parameter | Any
 
     @checked
     def __init__(
@@ -106,6 +108,7 @@ class RMSNorm(Module):
     """
 
     normalized_shape: tuple[int, ...]
+    weight: Parameter | Any  # None without one
 
     @checked
     def __init__(
@@ -163,6 +166,9 @@ class GroupNorm(Module):
         >>> vesta.nn.GroupNorm(3, 6)(vesta.randn(20, 6, 10, 10)).shape
         vesta.Size([20, 6, 10, 10])
     """
+
+    weight: Parameter | Any  # None without them
+    bias: Parameter | Any
 
     @checked
     def __init__(
@@ -226,6 +232,10 @@ class LocalResponseNorm(FunctionLayer):
     """
 
     _text = "{size}, alpha={alpha}, beta={beta}, k={k}"
+    size: int
+    alpha: float
+    beta: float
+    k: float
 
     @stored
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None: ...
@@ -253,6 +263,10 @@ class CrossMapLRN2d(FunctionLayer):
     """
 
     _text = "{size}, alpha={alpha}, beta={beta}, k={k}"
+    size: int
+    alpha: float
+    beta: float
+    k: float
 
     @stored
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None: ...

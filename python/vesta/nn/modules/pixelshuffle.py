@@ -26,6 +26,7 @@ class PixelShuffle(FunctionLayer):
     """
 
     _text = "upscale_factor={upscale_factor}"
+    upscale_factor: int
 
     @stored
     def __init__(self, upscale_factor: int) -> None: ...
@@ -49,6 +50,7 @@ class PixelUnshuffle(FunctionLayer):
     """
 
     _text = "downscale_factor={downscale_factor}"
+    downscale_factor: int
 
     @stored
     def __init__(self, downscale_factor: int) -> None: ...

@@ -41,6 +41,11 @@ class _MaxPoolNd(FunctionLayer):
     """The common part of max pooling."""
 
     _text = "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
+    kernel_size: Ints
+    padding: Ints
+    dilation: Ints
+    return_indices: bool
+    ceil_mode: bool
 
     @stored
     def __init__(
@@ -242,6 +247,9 @@ class AvgPool1d(_AvgPoolNd):
         vesta.Size([20, 16, 24])
     """
 
+    ceil_mode: bool
+    count_include_pad: bool
+
     @stored
     def __init__(
         self,
@@ -278,6 +286,12 @@ class AvgPool2d(_AvgPoolNd):
         >>> vesta.nn.AvgPool2d(3, stride=2)(vesta.zeros(20, 16, 50, 32)).shape
         vesta.Size([20, 16, 24, 15])
     """
+
+    kernel_size: Ints
+    padding: Ints
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor_override: int | None
 
     @stored
     def __init__(
@@ -323,6 +337,12 @@ class AvgPool3d(_AvgPoolNd):
         vesta.Size([2, 4, 7, 7, 5])
     """
 
+    kernel_size: Ints
+    padding: Ints
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor_override: int | None
+
     @stored
     def __init__(
         self,
@@ -367,6 +387,9 @@ class FractionalMaxPool2d(FunctionLayer):
         >>> vesta.nn.FractionalMaxPool2d(3, output_size=(13, 12))(vesta.zeros(20, 16, 50, 32)).shape
         vesta.Size([20, 16, 13, 12])
     """
+
+    return_indices: bool
+    _random_samples: Tensor | None
 
     @stored
     def __init__(
@@ -422,6 +445,9 @@ class FractionalMaxPool3d(FunctionLayer):
         vesta.Size([2, 4, 13, 12, 9])
     """
 
+    return_indices: bool
+    _random_samples: Tensor | None
+
     @stored
     def __init__(
         self,
@@ -460,6 +486,10 @@ class _LPPoolNd(FunctionLayer):
     """The common part of power-average pooling."""
 
     _text = "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
+    norm_type: float
+    kernel_size: Ints
+    stride: Ints | None
+    ceil_mode: bool
 
     @stored
     def __init__(
@@ -540,6 +570,7 @@ class _AdaptiveAvgPoolNd(FunctionLayer):
     """The common part of average pooling to a given size."""
 
     _text = "output_size={output_size}"
+    output_size: Ints
 
     @stored
     def __init__(self, output_size: Ints) -> None: ...
@@ -549,6 +580,8 @@ class _AdaptiveMaxPoolNd(FunctionLayer):
     """The common part of max pooling to a given size."""
 
     _text = "output_size={output_size}"
+    output_size: Ints
+    return_indices: bool
 
     @stored
     def __init__(self, output_size: Ints, return_indices: bool = False) -> None: ...

@@ -58,6 +58,10 @@ class RNNBase(Module):
     k = 1 / sqrt(hidden_size).
     """
 
+    if TYPE_CHECKING:  # weight_ih_l0 and the like
+
+        def __getattr__(self, name: str) -> Parameter: ...
+
     @checked
     def __init__(
         self,
@@ -495,6 +499,9 @@ class RNNCellBase(Module):
     Parameters: ``weight_ih`` [num_chunks * hidden_size, input_size], ``weight_hh`` [num_chunks * hidden_size,
     hidden_size], ``bias_ih`` and ``bias_hh`` [num_chunks * hidden_size]; uniform in [-k, k], k = 1 / sqrt(hidden_size).
     """
+
+    bias_ih: Parameter | Any  # None without them
+    bias_hh: Parameter | Any
 
     @checked
     def __init__(

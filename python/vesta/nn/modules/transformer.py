@@ -190,6 +190,13 @@ class TransformerDecoderLayer(_TransformerLayer):
         vesta.Size([4, 3, 8])
     """
 
+    norm1: LayerNorm
+    norm2: LayerNorm
+    norm3: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
+    dropout3: Dropout
+
     @checked
     def __init__(
         self,
@@ -387,6 +394,9 @@ class Transformer(Module):
         >>> model(vesta.zeros(5, 3, 8), vesta.zeros(4, 3, 8)).shape
         vesta.Size([4, 3, 8])
     """
+
+    encoder: Module
+    decoder: Module
 
     @checked
     def __init__(

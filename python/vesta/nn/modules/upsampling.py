@@ -33,6 +33,11 @@ class Upsample(FunctionLayer):
         tensor([[[1., 1., 2., 2.]]])
     """
 
+    size: Ints | None
+    mode: str
+    align_corners: bool | None
+    recompute_scale_factor: bool | None
+
     @stored
     def __init__(
         self,

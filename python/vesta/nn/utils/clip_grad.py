@@ -42,7 +42,10 @@ def _norm(tensor: Tensor, norm_type: float) -> Tensor:
 
 @checked
 def get_total_norm(
-    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Returns the norm of all tensors as if they were one vector, a 0-d tensor.
 
@@ -77,7 +80,7 @@ def get_total_norm(
 
 @checked
 def clip_grad_norm_(
-    parameters: Any,
+    parameters: Tensor | Iterable[Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
@@ -111,7 +114,9 @@ def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
 
 
 @checked
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """Scales all gradients in place by max_norm / total_norm, if that is less than 1.
 
     Args:
@@ -149,7 +154,7 @@ def clip_grad_norm(parameters: Any, *args: Any, **kwargs: Any) -> Tensor:
 
 
 @checked
-def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Clamps every element of every gradient to [-clip_value, clip_value], in place.
 
     Example::

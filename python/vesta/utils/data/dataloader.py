@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+import vesta
 from vesta._arguments import checked
 from vesta.utils.data.collate import default_collate, default_convert
 from vesta.utils.data.dataset import Dataset, IterableDataset
@@ -103,7 +104,7 @@ class DataLoader(Generic[T_co]):
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
         multiprocessing_context: Any = None,
-        generator: Any = None,
+        generator: vesta.Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,

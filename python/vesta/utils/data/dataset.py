@@ -299,7 +299,9 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Dataset[T], lengths: Sequence[int | float], generator: Any = None) -> list[Subset[T]]:
+def random_split(
+    dataset: Dataset[T], lengths: Sequence[int | float], generator: vesta.Generator | None = None
+) -> list[Subset[T]]:
     """Splits a dataset at random into subsets that do not overlap.
 
     Args:

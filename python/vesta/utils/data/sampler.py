@@ -116,7 +116,11 @@ class RandomSampler(SeekableSampler[int]):
 
     @checked
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: vesta.Generator | None = None,
     ) -> None:
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
@@ -162,7 +166,7 @@ class SubsetRandomSampler(SeekableSampler[int]):
     """
 
     @checked
-    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: vesta.Generator | None = None) -> None:
         if not (hasattr(indices, "__len__") and hasattr(indices, "__getitem__")):
             given = type(indices).__name__
             raise TypeError(f"SubsetRandomSampler: expected a sequence of ints, got {given} (indices).")
@@ -196,7 +200,11 @@ class WeightedRandomSampler(SeekableSampler[int]):
 
     @checked
     def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: vesta.Generator | None = None,
     ) -> None:
         _check_positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
