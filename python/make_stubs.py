@@ -27,6 +27,7 @@ import vesta  # noqa: E402
 from forms import Form, definitions, forms_of  # noqa: E402
 from pybind import module_lines  # noqa: E402
 from vesta import _C  # noqa: E402
+from vesta.storage import CLASSES  # noqa: E402
 
 HEAD = '"""{doc} Written by python/make_stubs.py from the op list; do not edit."""\n\n'
 #: Modules of ops, and the space of their schemas.
@@ -89,6 +90,14 @@ class _Visible(ast.NodeTransformer):
 def visible(annotation: str) -> str:
     """Rewrites an annotation of a Python source for a place where ``int``, ``device`` and others are something else."""
     return ast.unparse(_Visible().visit(ast.parse(annotation, mode="eval")))
+
+
+def meant(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function of this name in place of a method that hands all its arguments on to it."""
+    kinds = {p.kind for p in inspect.signature(method).parameters.values()}
+    hands_on = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= kinds
+    function = getattr(vesta, name, None) if hands_on else None
+    return function if inspect.isfunction(function) else method
 
 
 def by_signature(name: str, function: Callable[..., Any]) -> str:
@@ -172,7 +181,7 @@ class Extension:
                 yield "@property"
                 yield by_signature(name, value.fget)
             elif inspect.isfunction(value) and name not in ("__rdiv__", "__reduce_ex__"):
-                yield by_signature(name, value)
+                yield by_signature(name, meant(name, value))
             else:
                 continue
             python.add(name)
@@ -282,7 +291,9 @@ def home_of(name: str, value: Any) -> str:
 
 def package() -> str:
     """Writes __init__.pyi."""
-    lines = ["from builtins import float as _float\n", "from .tensor_types import TensorType as _TensorType\n"]
+    lines = ["from builtins import float as _float", "from typing import Any as _Any\n"]
+    lines += ["from ._C._types import Device as _Device", "from .storage import TypedStorage as _TypedStorage"]
+    lines += ["from .tensor_types import TensorType as _TensorType\n"]
     lines += ["__version__: str", "newaxis: None"]
     types = [f"{name}Tensor" for name in vesta._TYPES]
     for name, value in sorted({**vars(vesta), **vesta._LAZY}.items()):
@@ -292,6 +303,10 @@ def package() -> str:
         if lazy or not (name.startswith("_") or inspect.ismodule(value)):
             lines.append(home_of(name, value))
     lines += [f"{name}: _TensorType" for name in types]
+    lines += [f"from ._older_names import {name} as {name}" for name in vesta._OLDER]
+    for name in sorted(CLASSES):
+        lines += [f"class {name}(_TypedStorage):"]
+        lines += ["    def __init__(self, *args: _Any, device: _Device = ...) -> None: ..."]
     return HEAD.format(doc="What `import vesta` offers.") + "\n".join(lines) + "\n"
 
 

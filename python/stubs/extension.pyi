@@ -12,14 +12,17 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 from typing_extensions import Buffer, Self, deprecated
 
+from .._numeric_functions import histogram_result
+from .._older_names import eig_result, lstsq_result, qr_result, solve_result, symeig_result
 from ..cuda import Stream
 from ..storage import TypedStorage, UntypedStorage
 from ..tensor_types import TensorType
 from . import _ddp as _ddp, _distributed as _distributed, _fft as _fft, _linalg as _linalg, _nn as _nn, _ops as _ops
 from . import _private as _private, _return_types as _return_types, _shared as _shared, _special as _special
 from . import cpp_nn as cpp_nn
-from ._types import Array, Data, Device, DType, Hook, Index, Items, Layout, MemoryFormat, Number, Operand
+from ._types import Array, Data, Device, DType, Hook, Index, Ints, Items, Layout, MemoryFormat, Number, Operand, Shape
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=Tensor)
 
@@ -49,6 +52,7 @@ class device:
     def __init__(self, type: str, index: _int | None = None) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
+    def __call__(self, fn: _F, /) -> _F: ...
 
 class Size(tuple[_int, ...]):
     def numel(self) -> _int: ...
@@ -113,6 +117,14 @@ class Tensor:
     @overload
     def __init__(self, data: Tensor | Items | Array) -> None: ...
     __array_priority__: _int
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[_type[Any]],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any: ...
     @property
     def H(self) -> Tensor: ...
     @property

@@ -67,7 +67,9 @@ def class_lines(name: str, cls: type, module: str) -> Iterator[str]:
         kept = not member.startswith("__") or member in ("__init__", "__enter__", "__exit__", "__len__", "__getitem__")
         if member.startswith("_pybind11") or not kept:
             continue
-        if isinstance(value, cls):
+        if value is cls:  # another name of it
+            yield f"    {member}: type[{name}]"
+        elif isinstance(value, cls):
             yield f"    {member}: {name}"
         elif isinstance(value, property):
             result = next(signatures("", (value.fget.__doc__ or "").strip(), module, True), "(self) -> Any")

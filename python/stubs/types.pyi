@@ -30,6 +30,7 @@ Index: TypeAlias = Key | tuple[Key, ...] | list[Tensor] | list[slice]
 Data: TypeAlias = Tensor | Number | Array | Items
 Hook: TypeAlias = Callable[[Tensor], Tensor | None]
 Ints: TypeAlias = int | Sequence[int]
+Sizes: TypeAlias = int | None | Sequence[int | None]
 Floats: TypeAlias = float | Sequence[float]
 Shape: TypeAlias = Sequence[int]
 Real: TypeAlias = float | Tensor

@@ -7,14 +7,22 @@ right, each time as one batched matrix product, and a name is summed over as soo
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from ._C import Tensor
+
+if TYPE_CHECKING:
+    from types import EllipsisType
 
 #: A name: a letter or a number of the sublist form, or the n-th last dimension that "..." stands for.
 Name = Any
 
 
+@overload
+def einsum(equation: str, /, *operands: Tensor | Sequence[Tensor]) -> Tensor: ...
+@overload
+def einsum(operand: Tensor, /, *sublists: Tensor | Sequence[int | EllipsisType]) -> Tensor: ...
 def einsum(*args: Any) -> Tensor:
     """Sums products of the elements of tensors over dimensions named by letters (Einstein's convention).
 

@@ -9,7 +9,9 @@ from . import _C
 from ._C import Tensor
 
 if TYPE_CHECKING:
-    from vesta._C._types import Device, DType, Ints, Number
+    from typing_extensions import Buffer
+
+    from vesta._C._types import Data, Device, DType, Ints, Number
 
 
 def _expect_tensor(op: str, value: Any) -> None:
@@ -121,7 +123,7 @@ def typename(obj: object) -> str:
 
 
 def asarray(
-    obj: Any,
+    obj: Data | Buffer,
     *,
     dtype: DType | None = None,
     device: Device | None = None,

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _C
 from ._arguments import checked, expect
 from ._C import Tensor, _ops
 
-histogram_result = namedtuple("histogram", ["hist", "bin_edges"])
-histogramdd_result = namedtuple("histogramdd", ["hist", "bin_edges"])
+
+class histogram_result(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
+
+class histogramdd_result(NamedTuple):
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
 
 
 @checked
@@ -76,7 +82,11 @@ def _spacings(spacing: Any, dims: list[int], input: Tensor) -> list[Any]:
 
 @checked
 def gradient(
-    input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None, edge_order: int = 1
+    input: Tensor,
+    *,
+    spacing: float | Tensor | Sequence[float | Tensor] | None = 1,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """Returns the derivatives of sampled values along dimensions, by central differences: a tensor like ``input`` each.
 
@@ -221,7 +231,13 @@ def _expect_points(op: str, input: Tensor, weight: Any) -> None:
 
 @checked
 def histogram(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False, out: Any = None
+    input: Tensor,
+    bins: int | Tensor,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Sequence[Tensor] | None = None,
 ) -> histogram_result:
     """Counts the values of a tensor in bins. The last bin has both its edges, the others the left one.
 

@@ -6,18 +6,40 @@ PyTorch has dropped most of them, while programs still call them. Each says what
 from __future__ import annotations
 
 import warnings
-from collections import namedtuple
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import _C
 from ._arguments import checked
 from ._C import Tensor, _linalg, _ops
 
-symeig_result = namedtuple("symeig", ["eigenvalues", "eigenvectors"])
-solve_result = namedtuple("solve", ["solution", "LU"])
-lstsq_result = namedtuple("lstsq", ["solution", "QR"])
-eig_result = namedtuple("eig", ["eigenvalues", "eigenvectors"])
-qr_result = namedtuple("qr", ["Q", "R"])
+if TYPE_CHECKING:
+    from vesta._C._types import Device, DType, Layout
+
+
+class symeig_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class solve_result(NamedTuple):
+    solution: Tensor
+    LU: Tensor
+
+
+class lstsq_result(NamedTuple):
+    solution: Tensor
+    QR: Tensor
+
+
+class eig_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class qr_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
 
 
 def _replaced(name: str, by: str) -> None:
@@ -36,7 +58,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
 
 
 @checked
-def qr(input: Tensor, some: bool = True, *, out: Any = None) -> qr_result:
+def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None) -> qr_result:
     """Returns ``linalg.qr(input, "reduced" if some else "complete")``."""
     _replaced("qr", "vesta.linalg.qr")
     return qr_result(*_linalg.qr(input, "reduced" if some else "complete", out=out))
@@ -110,7 +132,9 @@ def matrix_rank(input: Tensor, tol: float | None = None, symmetric: bool = False
 
 
 @checked
-def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple[Tensor, ...]:
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, ...]:
     """Returns ``linalg.lu_factor(A)``, and with ``get_infos`` LAPACK's numbers of failures ``[*]``."""
     _replaced("lu", "vesta.linalg.lu_factor or vesta.linalg.lu_factor_ex")
     LU, pivots, info = _linalg.lu_factor_ex(A, pivot=pivot)
@@ -123,14 +147,14 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 
 
 def range(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: Device | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Returns start, start + step, ... up to and with ``end``, of the default dtype: a vector.

@@ -15,6 +15,9 @@ from ._C import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from vesta._C._types import DType, Ints, Number, Shape
+    from vesta.storage import TypedStorage, UntypedStorage
+
     from .cuda import Stream
 
 
@@ -295,7 +298,13 @@ def is_shared(self: Tensor) -> bool:
     return self.device.type != "cpu" or _C._shared.is_shared(self)
 
 
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+def set_(
+    self: Tensor,
+    source: Tensor | TypedStorage | UntypedStorage | None = None,
+    storage_offset: int = 0,
+    size: Shape | None = None,
+    stride: Shape | None = None,
+) -> Tensor:
     """Makes the tensor one over another storage: a tensor's, or a part of a storage; without one it becomes empty.
 
     Args:
@@ -403,7 +412,13 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     }
 
 
-def norm(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def norm(
+    self: Tensor,
+    p: Number | str | None = "fro",
+    dim: Ints | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Tensor:
     """``vesta.norm`` of this tensor.
 
     Example::

@@ -10,6 +10,8 @@ from ._arguments import checked
 from ._C import Tensor
 
 if TYPE_CHECKING:
+    from vesta._C._types import Data, Device, MemoryFormat
+
     from .storage import TypedStorage, UntypedStorage
 
 #: Kinds of tensors that there are not: attributes that are False.
@@ -18,7 +20,7 @@ _NO_KIND = (
 ).split()
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: Data, device: Device | None = None) -> Tensor:
     """Returns a tensor of this one's dtype and device: of the given sizes, without values yet; or of a sequence's.
 
     Example::
@@ -122,7 +124,7 @@ def __reversed__(self: Tensor) -> Tensor:
     return self.flip(0) if self.dim() else self
 
 
-def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
+def dim_order(self: Tensor, ambiguity_check: bool | list[MemoryFormat] = False) -> tuple[int, ...]:
     """Returns the dimensions from the one with the largest stride to the one with the smallest.
 
     Example::

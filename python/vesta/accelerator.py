@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta._names import listing
 
 from . import _C
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
 
 __all__ = [
     "current_accelerator",
@@ -43,7 +46,7 @@ def device_count() -> int:
     return vesta.cuda.device_count()
 
 
-def current_accelerator(check_available: bool = False) -> Any:
+def current_accelerator(check_available: bool = False) -> vesta.device | None:
     """Returns the kind of accelerator as a device without a number; None if there is none.
 
     Example::
@@ -71,7 +74,7 @@ def current_device_index() -> int:
     return vesta.cuda.current_device()
 
 
-def set_device_index(device: Any, /) -> None:
+def set_device_index(device: Device, /) -> None:
     """Makes an accelerator current for this thread."""
     vesta.cuda.set_device(_number(device))
 
@@ -79,18 +82,18 @@ def set_device_index(device: Any, /) -> None:
 current_device_idx, set_device_idx = current_device_index, set_device_index  # their old names
 
 
-def current_stream(device: Any = None, /) -> Any:
+def current_stream(device: Device | None = None, /) -> vesta.cuda.Stream:
     """Returns the current stream of a device."""
     return vesta.cuda.current_stream(_number(device))
 
 
-def set_stream(stream: Any) -> None:
+def set_stream(stream: vesta.cuda.Stream) -> None:
     """Makes a stream current, and its device."""
     vesta.cuda.set_device(stream.device)
     vesta.cuda.set_stream(stream)
 
 
-def synchronize(device: Any = None, /) -> None:
+def synchronize(device: Device | None = None, /) -> None:
     """Waits for all work on a device; does nothing without an accelerator."""
     if is_available():
         vesta.cuda.synchronize(_number(device))
@@ -108,42 +111,42 @@ def empty_cache() -> None:
     vesta.cuda.empty_cache()
 
 
-def memory_stats(device_index: Any = None, /) -> dict[str, int]:
+def memory_stats(device_index: Device | None = None, /) -> dict[str, int]:
     """Returns the counters of a device's allocator; empty without an accelerator."""
     return vesta.cuda.memory_stats(_number(device_index))
 
 
-def memory_allocated(device_index: Any = None, /) -> int:
+def memory_allocated(device_index: Device | None = None, /) -> int:
     """Returns the bytes of live tensors."""
     return vesta.cuda.memory_allocated(_number(device_index))
 
 
-def max_memory_allocated(device_index: Any = None, /) -> int:
+def max_memory_allocated(device_index: Device | None = None, /) -> int:
     """Returns the most bytes of live tensors."""
     return vesta.cuda.max_memory_allocated(_number(device_index))
 
 
-def memory_reserved(device_index: Any = None, /) -> int:
+def memory_reserved(device_index: Device | None = None, /) -> int:
     """Returns the bytes taken from the driver."""
     return vesta.cuda.memory_reserved(_number(device_index))
 
 
-def max_memory_reserved(device_index: Any = None, /) -> int:
+def max_memory_reserved(device_index: Device | None = None, /) -> int:
     """Returns the most bytes taken from the driver."""
     return vesta.cuda.max_memory_reserved(_number(device_index))
 
 
-def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
+def reset_accumulated_memory_stats(device_index: Device | None = None, /) -> None:
     """Sets the counts of allocated and freed bytes to zero."""
     vesta.cuda.reset_accumulated_memory_stats(_number(device_index))
 
 
-def reset_peak_memory_stats(device_index: Any = None, /) -> None:
+def reset_peak_memory_stats(device_index: Device | None = None, /) -> None:
     """Sets every peak to the current value."""
     vesta.cuda.reset_peak_memory_stats(_number(device_index))
 
 
-def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
+def get_memory_info(device_index: Device | None = None, /) -> tuple[int, int]:
     """Returns the (free, total) bytes of a device."""
     return vesta.cuda.mem_get_info(_number(device_index))
 

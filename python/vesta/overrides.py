@@ -13,12 +13,15 @@ import contextlib
 import functools
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
 from vesta._names import listing
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -59,7 +62,7 @@ class TorchFunctionMode:
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: has no __torch_function__ of its own.")
 
-    def __enter__(self) -> TorchFunctionMode:
+    def __enter__(self) -> Self:
         _C._push_torch_function_mode(self)
         return self
 
@@ -67,7 +70,7 @@ class TorchFunctionMode:
         _C._pop_torch_function_mode()
 
     @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
+    def push(cls, *args: Any, **kwargs: Any) -> Self:
         """Returns a mode of these arguments, for a ``with`` statement."""
         return cls(*args, **kwargs)
 

@@ -7,12 +7,20 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
 
 from . import switch
 from .setting import Setting
+
+if TYPE_CHECKING:  # of _Cudnn
+    enabled: bool
+    allow_tf32: bool
+    benchmark: bool
+    benchmark_limit: int
+    deterministic: bool
+    fp32_precision: str
 
 
 class _Cudnn(ModuleType):

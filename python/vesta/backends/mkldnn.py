@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from . import switch
 from .setting import Setting, changed
@@ -12,6 +13,12 @@ from .setting import Setting, changed
 __all__ = ["VERBOSE_OFF", "VERBOSE_ON", "VERBOSE_ON_CREATION", "flags", "is_available", "verbose"]
 
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
+
+if TYPE_CHECKING:  # of _Mkldnn
+    enabled: bool
+    deterministic: bool
+    allow_tf32: bool
+    fp32_precision: str
 
 
 class _Mkldnn(ModuleType):

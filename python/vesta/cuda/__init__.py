@@ -194,6 +194,13 @@ class device_of(device):
 class _CudaDeviceProperties:
     """The properties of a device, with the attributes of PyTorch's ``_CudaDeviceProperties``."""
 
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    L2_cache_size: int
+
     def __init__(self, values: dict[str, Any]) -> None:
         self.__dict__.update(values)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vesta import Tensor
+from vesta import Size, Tensor
 
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
@@ -47,7 +47,7 @@ class ProbsOrLogits:
         return self.logits
 
     @property
-    def param_shape(self) -> vesta.Size:
+    def param_shape(self) -> Size:
         """The shape of the parameter."""
         return self._param.shape
 

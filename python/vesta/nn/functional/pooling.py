@@ -13,7 +13,7 @@ from vesta._arguments import expect
 from .ops import ops
 
 if TYPE_CHECKING:
-    from vesta._C._types import Floats, Ints
+    from vesta._C._types import Floats, Ints, Sizes
 
 __all__ = [
     "adaptive_avg_pool2d",
@@ -307,7 +307,7 @@ def lp_pool3d(
 # ---- given output sizes ----
 
 
-def _filled(op: str, input: Tensor, output_size: Ints, dims: int) -> list[int]:
+def _filled(op: str, input: Tensor, output_size: Sizes, dims: int) -> list[int]:
     """Returns the output size with None replaced by the input's size."""
     expect(op, "input", input, Tensor, "Tensor")
     expect(op, "output_size", output_size, (int, tuple, list, type(None)), "an integer or None, or one for each size")
@@ -322,7 +322,7 @@ def _filled(op: str, input: Tensor, output_size: Ints, dims: int) -> list[int]:
     return [own if size is None else size for size, own in zip(sizes, input.shape[-dims:])]
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Ints) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
     """Returns averages of ``input`` [N, C, H, W] or [C, H, W] over as many windows as ``output_size`` says.
 
     Args:
@@ -337,7 +337,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Ints) -> Tensor:
     return ops.adaptive_avg_pool2d(input, _filled("adaptive_avg_pool2d", input, output_size, 2))
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Ints) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: Sizes) -> Tensor:
     """``adaptive_avg_pool2d`` for ``input`` [N, C, D, H, W] or [C, D, H, W].
 
     Example::
@@ -350,7 +350,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Ints) -> Tensor:
 
 
 def adaptive_max_pool1d_with_indices(
-    input: Tensor, output_size: Ints, return_indices: bool = False
+    input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool1d`` with ``return_indices=True``.
 
@@ -364,7 +364,7 @@ def adaptive_max_pool1d_with_indices(
 
 
 def adaptive_max_pool2d_with_indices(
-    input: Tensor, output_size: Ints, return_indices: bool = False
+    input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool2d`` with ``return_indices=True``.
 
@@ -378,7 +378,7 @@ def adaptive_max_pool2d_with_indices(
 
 
 def adaptive_max_pool3d_with_indices(
-    input: Tensor, output_size: Ints, return_indices: bool = False
+    input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """``adaptive_max_pool3d`` with ``return_indices=True``.
 
@@ -392,12 +392,12 @@ def adaptive_max_pool3d_with_indices(
 
 
 @overload
-def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool1d(input: Tensor, output_size: Sizes, return_indices: Literal[False] = False) -> Tensor: ...
 @overload
 def adaptive_max_pool1d(
-    input: Tensor, output_size: Ints, *, return_indices: Literal[True]
+    input: Tensor, output_size: Sizes, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
-def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
     """Returns maxima of ``input`` [N, C, L] or [C, L] over ``output_size`` windows, and their places if requested.
 
     Example::
@@ -411,12 +411,12 @@ def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: bool =
 
 
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool2d(input: Tensor, output_size: Sizes, return_indices: Literal[False] = False) -> Tensor: ...
 @overload
 def adaptive_max_pool2d(
-    input: Tensor, output_size: Ints, *, return_indices: Literal[True]
+    input: Tensor, output_size: Sizes, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
-def adaptive_max_pool2d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
     """``adaptive_max_pool1d`` for ``input`` [N, C, H, W] or [C, H, W]; None in ``output_size`` keeps a size.
 
     Example::
@@ -430,12 +430,12 @@ def adaptive_max_pool2d(input: Tensor, output_size: Ints, return_indices: bool =
 
 
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: Ints, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool3d(input: Tensor, output_size: Sizes, return_indices: Literal[False] = False) -> Tensor: ...
 @overload
 def adaptive_max_pool3d(
-    input: Tensor, output_size: Ints, *, return_indices: Literal[True]
+    input: Tensor, output_size: Sizes, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
-def adaptive_max_pool3d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
     """``adaptive_max_pool1d`` for ``input`` [N, C, D, H, W] or [C, D, H, W]; None in ``output_size`` keeps a size.
 
     Example::

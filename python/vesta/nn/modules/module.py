@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vesta
 from vesta import Tensor
@@ -487,6 +487,23 @@ class Module(HooksMixin, StateDictMixin):
                 self._buffers[name] = fn(buffer)
         return self
 
+    @overload
+    def to(
+        self: T,
+        device: Device | None = None,
+        dtype: DType | None = None,
+        non_blocking: bool = False,
+        *,
+        memory_format: vesta.memory_format | None = None,
+    ) -> T: ...
+    @overload
+    def to(
+        self: T, dtype: DType, non_blocking: bool = False, *, memory_format: vesta.memory_format | None = None
+    ) -> T: ...
+    @overload
+    def to(
+        self: T, tensor: Tensor, non_blocking: bool = False, *, memory_format: vesta.memory_format | None = None
+    ) -> T: ...
     def to(self: T, *args: Any, **kwargs: Any) -> T:
         """Moves and casts in place: ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``.
 

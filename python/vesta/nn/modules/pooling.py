@@ -11,7 +11,7 @@ from vesta.nn.modules.function_layer import FunctionLayer, stored
 from vesta.nn.modules.utils import _ntuple, _pair, _single, _triple
 
 if TYPE_CHECKING:
-    from vesta._C._types import Floats, Ints
+    from vesta._C._types import Floats, Ints, Sizes
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -570,21 +570,21 @@ class _AdaptiveAvgPoolNd(FunctionLayer):
     """The common part of average pooling to a given size."""
 
     _text = "output_size={output_size}"
-    output_size: Ints
+    output_size: Sizes
 
     @stored
-    def __init__(self, output_size: Ints) -> None: ...
+    def __init__(self, output_size: Sizes) -> None: ...
 
 
 class _AdaptiveMaxPoolNd(FunctionLayer):
     """The common part of max pooling to a given size."""
 
     _text = "output_size={output_size}"
-    output_size: Ints
+    output_size: Sizes
     return_indices: bool
 
     @stored
-    def __init__(self, output_size: Ints, return_indices: bool = False) -> None: ...
+    def __init__(self, output_size: Sizes, return_indices: bool = False) -> None: ...
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):

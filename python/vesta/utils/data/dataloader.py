@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing as python_multiprocessing
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import vesta
 from vesta._arguments import checked
@@ -17,6 +17,10 @@ from vesta.utils.data.iterator import InProcess, Pass
 from vesta.utils.data.pack import pack_dataset
 from vesta.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SeekableSampler, SequentialSampler
 from vesta.utils.data.state import Progress, check_state
+
+if TYPE_CHECKING:
+    from vesta._C._types import Device
+    from vesta.utils.data.dataset import Rows
 
 __all__ = ["DataLoader", "WorkerInfo", "default_collate", "default_convert", "get_worker_info"]
 
@@ -92,11 +96,11 @@ class DataLoader(Generic[T_co]):
     @checked
     def __init__(
         self,
-        dataset: Dataset[T_co],
+        dataset: Dataset[T_co] | Rows[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
-        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        batch_sampler: Sampler[list[int]] | Iterable[Sequence[int]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
@@ -110,13 +114,13 @@ class DataLoader(Generic[T_co]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-        device: Any = None,
+        device: Device | None = None,
         pack: bool = False,
     ) -> None:
         if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
             raise TypeError(f"DataLoader: expected a dataset, got {type(dataset).__name__} (dataset).")
         self.prefetch_factor = _checked_prefetch(num_workers, timeout, prefetch_factor, persistent_workers)
-        self.dataset = pack_dataset(dataset) if pack else dataset
+        self.dataset: Dataset[T_co] | Rows[T_co] = pack_dataset(dataset) if pack else dataset
         self.num_workers = num_workers
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from numbers import Real
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import vesta
 from vesta import Tensor
@@ -28,6 +28,15 @@ __all__ = [
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Rows(Protocol[T_co]):
+        """What serves as a dataset without being one: a list, a range, a tensor."""
+
+        def __getitem__(self, index: int, /) -> T_co: ...
+        def __len__(self) -> int: ...
 
 
 class Dataset(Generic[T_co]):
@@ -49,6 +58,10 @@ class Dataset(Generic[T_co]):
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    if TYPE_CHECKING:  # most have one, and programs ask for it: len(loader.dataset)
+
+        def __len__(self) -> int: ...
 
     def _repr_html_(self) -> str | None:
         """Returns how a notebook shows the dataset (``vesta.notebook``)."""
@@ -147,7 +160,7 @@ class StackDataset(Dataset[Any]):
     """
 
     @checked
-    def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
+    def __init__(self, *args: Dataset[Any] | Rows[Any], **kwargs: Dataset[Any] | Rows[Any]) -> None:
         if args and kwargs:
             raise ValueError(
                 "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, but both "
@@ -267,7 +280,7 @@ class Subset(Dataset[T_co]):
     """
 
     @checked
-    def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
+    def __init__(self, dataset: Dataset[T_co] | Rows[T_co], indices: Sequence[int]) -> None:
         if not hasattr(dataset, "__getitem__"):
             raise TypeError(
                 f"Subset: expected a dataset with samples by number, got {type(dataset).__name__} (dataset)."
@@ -300,7 +313,7 @@ class Subset(Dataset[T_co]):
 
 
 def random_split(
-    dataset: Dataset[T], lengths: Sequence[int | float], generator: vesta.Generator | None = None
+    dataset: Dataset[T] | Rows[T], lengths: Sequence[int | float], generator: vesta.Generator | None = None
 ) -> list[Subset[T]]:
     """Splits a dataset at random into subsets that do not overlap.
 
