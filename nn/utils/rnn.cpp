@@ -31,10 +31,14 @@ Dims with_rest(std::initializer_list<int64_t> first, IntSpan rest) {
   return r;
 }
 
+void check_count(int64_t batch, int64_t lengths) {
+  VESTA_CHECK(lengths == batch, runtime,
+              "pack_padded_sequence: Expected `len(lengths)` to be equal to batch_size, but ", "got ", lengths,
+              " (batch_size=", batch, ")");
+}
+
 void check_lengths(const Tensor& input, const std::vector<int64_t>& lengths) {
   const char* op = "pack_padded_sequence";
-  VESTA_CHECK(int64_t(lengths.size()) == input.size(1), runtime, op, ": Expected `len(lengths)` to be equal to ",
-              "batch_size, but got ", lengths.size(), " (batch_size=", input.size(1), ")");
   VESTA_CHECK(!lengths.empty(), runtime, op, ": Cannot pack empty tensors.");
   VESTA_CHECK(std::ranges::min(lengths) > 0, runtime, op,
               ": Length of all samples has to be greater than 0, but found ", "an element in 'lengths' that is <= 0");
@@ -52,6 +56,7 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
   VESTA_CHECK(lengths.defined() && lengths.dim() == 1 && is_integral(lengths.dtype()) &&
                   lengths.device().type == DeviceType::cpu,
               runtime, op, ": 'lengths' argument should be a 1D CPU int64 tensor");
+  check_count(input.size(batch_first ? 0 : 1), lengths.numel());
   PackedSequence packed;
   Tensor batch = input, sizes = lengths;
   if (!enforce_sorted) {
@@ -81,8 +86,8 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
 PaddedSequence pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value,
                                    std::optional<int64_t> total_length) {
   const Tensor& data = sequence.data;
-  VESTA_CHECK(data.defined() && sequence.batch_sizes.defined() && sequence.batch_sizes.numel() > 0, value,
-              "pad_packed_sequence: expected a packed sequence with steps (sequence).");
+  VESTA_CHECK(data.defined() && data.dim() >= 1 && sequence.batch_sizes.defined() && sequence.batch_sizes.numel() > 0,
+              value, "pad_packed_sequence: expected a packed sequence with steps (sequence).");
   const std::vector<int64_t> batch_sizes = numbers_of(sequence.batch_sizes);
   const int64_t longest = int64_t(batch_sizes.size()), batch = batch_sizes[0];
   VESTA_CHECK(total_length.value_or(longest) >= longest, value, "pad_packed_sequence: Expected total_length to be at ",

@@ -23,6 +23,11 @@ void set_main_thread() {
   pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 }
 
+bool has_python() noexcept {
+  return Py_IsInitialized() ||
+         (PyThread_get_thread_ident() == main_thread && PyGILState_GetThisThreadState() != nullptr);
+}
+
 void park() noexcept {
   for (;;) pause();  // a signal's handler may return
 }

@@ -18,6 +18,9 @@
 
 namespace vesta::python {
 
+/// Tells whether this thread may use Python objects: the interpreter is there, or this thread is taking it apart, which
+/// still collects garbage and asks each object for what it holds.
+bool has_python() noexcept;
 /// Stops this thread until the process ends.
 [[noreturn]] void park() noexcept;
 /// Takes the GIL, or parks a thread that comes too late.

@@ -18,7 +18,8 @@ namespace {
 
 bool big(const Tensor& a) { return a.impl()->numel() >= kReleaseGil; }
 
-/// Calls the override of an operand, with the operator's method as the function: of `2 * x` it is `__rmul__`.
+/// Calls the override of an operand, with the operator's method as the function: of `2 * x` it is `__rmul__`. Where
+/// none takes the call over, or the method itself knows no answer, Python asks the other operand.
 PyObject* overridden(const char* method, PyObject* a, PyObject* b) {
   std::string reflected;
   if (b && !is_tensor(a)) {
@@ -28,7 +29,12 @@ PyObject* overridden(const char* method, PyObject* a, PyObject* b) {
   }
   Ref func(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method));
   Ref args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
-  return func && args ? call_override(func.get(), args.get(), nullptr) : nullptr;
+  if (!func || !args) return nullptr;
+  bool declined = false;
+  PyObject* result = call_override(func.get(), args.get(), nullptr, &declined);
+  if (result || !declined || !b) return result;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
 }
 
 bool overridden_by(PyObject* a, PyObject* b) {
@@ -59,10 +65,16 @@ bool operand(PyObject* o, Tensor& t) {
   return true;
 }
 
+/// Answers for operands that are no tensors or numbers: their class may take the operator over.
+PyObject* unknown_operand(const char* method, PyObject* a, PyObject* b) {
+  if (find_other_classes(a) || find_other_classes(b)) return overridden(method, a, b);
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
 template <auto& op>
-[[gnu::noinline]] PyObject* binary_mixed(PyObject* a, PyObject* b) {
+[[gnu::noinline]] PyObject* binary_mixed(const char* method, PyObject* a, PyObject* b) {
   Tensor x, y;
-  if (!operand(a, x) || !operand(b, y)) Py_RETURN_NOTIMPLEMENTED;
+  if (!operand(a, x) || !operand(b, y)) return unknown_operand(method, a, b);
   return wrap(run<op>(x, y, {}));
 }
 
@@ -79,7 +91,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
     if (is_exact_tensor(a) && is_exact_tensor(b) && !(torch_function_seen && in_mode())) [[likely]]
       return wrap(run<op>(unwrap(a), unwrap(b), {}));
     if (overridden_by(a, b)) return overridden(name.text, a, b);
-    return binary_mixed<op>(a, b);
+    return binary_mixed<op>(name.text, a, b);
   } catch (...) {
     translate_exception();
     return nullptr;
@@ -92,7 +104,7 @@ PyObject* inplace(PyObject* a, PyObject* b) {
     if (overridden_by(a, b)) return overridden(name.text, a, b);
     const Tensor& self = unwrap(a);
     Tensor other;
-    if (!operand(b, other)) Py_RETURN_NOTIMPLEMENTED;
+    if (!operand(b, other)) return unknown_operand(name.text, a, b);
     run<op>(self, other, Out{&self, Out::inplace});
     return new_ref(a);
   });
@@ -117,8 +129,8 @@ PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) { return inplace<op
 
 PyObject* matmul(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
-    if (!is_tensor(a) || !is_tensor(b)) Py_RETURN_NOTIMPLEMENTED;
     if (overridden_by(a, b)) return overridden("__matmul__", a, b);
+    if (!is_tensor(a) || !is_tensor(b)) return unknown_operand("__matmul__", a, b);
     auto run = [&] {
       WithoutGil open(big(unwrap(a)) || big(unwrap(b)));
       return ops::matmul(unwrap(a), unwrap(b));

@@ -115,7 +115,7 @@ void tensor_dealloc(PyObject* o) {
 
 /// Runs where a TensorImpl in state B dies, on any thread.
 void release_object(void* object) {
-  if (!Py_IsInitialized()) return;  // the interpreter is gone, and with it the object's memory
+  if (!has_python()) return;  // the interpreter is gone, and with it the object's memory
   Gil gil;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);

@@ -165,7 +165,7 @@ bool overrides_enabled() { return !disabled; }
 DisableOverrides::DisableOverrides() : saved_(disabled) { disabled = true; }
 DisableOverrides::~DisableOverrides() { disabled = saved_; }
 
-PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
+PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined) {
   std::vector<PyObject*> found;
   collect(args, found, kDepth + 1);
   if (kwargs) {
@@ -178,6 +178,8 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
   for (size_t i = 0; i < found.size(); ++i) {
     PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
   }
+  std::vector<Ref> asked;  // held: who is called may empty the lists that they were found in
+  for (PyObject* o : found) asked.emplace_back(new_ref(o));
   if (in_mode()) {
     const LeaveMode outside;
     Ref f(PyObject_GetAttr(outside.mode(), attribute));
@@ -185,12 +187,13 @@ PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs) {
     Ref r(call_python(f.get(), func, types.get(), args, no_kwargs.get()));
     if (!r || r.get() != Py_NotImplemented) return r.release();
   }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(types.get()); ++i) {  // what was called may have emptied the lists
-    Ref f(PyObject_GetAttr(PyTuple_GET_ITEM(types.get(), i), attribute));
+  for (const Ref& o : asked) {
+    Ref f(PyObject_GetAttr(o.get(), attribute));
     if (!f) return nullptr;
     Ref r(call_python(f.get(), func, types.get(), args, no_kwargs.get()));
     if (!r || r.get() != Py_NotImplemented) return r.release();
   }
+  if (declined) *declined = true;
   PyErr_Format(PyExc_TypeError, "%R: no __torch_function__ of the modes or the arguments' classes took the call over.",
                func);
   return nullptr;

@@ -27,7 +27,8 @@ bool find_other_classes(PyObject* o, int depth = 2);
 /// Calls the __torch_function__(func, types, args, kwargs) of the innermost mode, then of the overriding arguments,
 /// subclasses first, until one does not return NotImplemented; a new reference, or null with an exception set. `args`
 /// is a tuple, `kwargs` a dict or null. While a mode's function runs, the mode is not entered.
-PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs);
+/// `declined`, if given, tells whether the exception is that none took the call over.
+PyObject* call_override(PyObject* func, PyObject* args, PyObject* kwargs, bool* declined = nullptr);
 
 /// Switches overriding off on this thread while it lives.
 class DisableOverrides {

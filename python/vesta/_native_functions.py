@@ -330,6 +330,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     expect("norm_except_dim", "dim", dim, int, "int")
     if dim == -1:
         return vesta.norm(v, pow)
+    if not -v.dim() <= dim < v.dim():
+        raise IndexError(f"norm_except_dim: expected a dimension of [{-v.dim()}, {v.dim() - 1}], got {dim} (dim).")
     return vesta.norm(v, pow, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
 
 
@@ -671,4 +673,6 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
         if tensor.dim() != dims:
             raise RuntimeError(f"conv_tbc: expected {dims} dimensions, got {list(tensor.shape)} ({name}).")
     expect("conv_tbc", "pad", pad, int, "int")
-    return vesta.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+    return (
+        vesta.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1).contiguous()
+    )

@@ -22,6 +22,9 @@ class histogramdd_result(NamedTuple):
     bin_edges: tuple[Tensor, ...]
 
 
+histogram_result.__name__, histogramdd_result.__name__ = "histogram", "histogramdd"  # as they are shown
+
+
 @checked
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Returns the coordinates of flat indices in a tensor of this shape: a tensor of ``indices``' shape per dimension.

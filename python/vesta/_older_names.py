@@ -42,6 +42,10 @@ class qr_result(NamedTuple):
     R: Tensor
 
 
+for _shown in (symeig_result, solve_result, lstsq_result, eig_result, qr_result):
+    _shown.__name__ = _shown.__name__.removesuffix("_result")
+
+
 def _replaced(name: str, by: str) -> None:
     warnings.warn(f"vesta.{name} is an older name: use {by}.", DeprecationWarning, stacklevel=3)
 

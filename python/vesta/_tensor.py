@@ -298,6 +298,15 @@ def is_shared(self: Tensor) -> bool:
     return self.device.type != "cpu" or _C._shared.is_shared(self)
 
 
+def _with_data(tensor: Tensor, data: Tensor) -> Tensor:
+    """Puts a tensor over other memory, as a change of its values: what has saved it for backward refuses then."""
+    from .autograd import no_grad
+
+    tensor.data = data
+    with no_grad():
+        return tensor.unsqueeze_(0).squeeze_(0)  # raises the version
+
+
 def set_(
     self: Tensor,
     source: Tensor | TypedStorage | UntypedStorage | None = None,
@@ -334,14 +343,14 @@ def set_(
             f"({which}). Write under no_grad(), or pass .detach()."
         )
     if source is None:
-        self.data = self.detach().new_empty(0)
-        return self
+        return _with_data(self, self.detach().new_empty(0))
     if isinstance(source, Tensor):
         if source.dtype != self.dtype:
             raise RuntimeError(f"set_: expected a source of {self.dtype}, got {source.dtype} (source).")
         if size is None:
-            self.data = source.detach()
-            return self
+            return _with_data(self, source.detach())
+        if isinstance(storage_offset, int):
+            storage_offset += source.storage_offset()  # an offset counts from where the source begins
         source = source.untyped_storage()
     storage = getattr(source, "_untyped_storage", source)
     if size is None:
@@ -361,8 +370,7 @@ def set_(
             f"set_: expected a part of the storage's {storage.nbytes()} bytes, got size {list(size)}, stride "
             f"{list(stride)} and storage_offset {storage_offset} of {self.dtype}."
         )
-    self.data = _C._over(storage._bytes, self.dtype, tuple(size), tuple(stride), storage_offset)
-    return self
+    return _with_data(self, _C._over(storage._bytes, self.dtype, tuple(size), tuple(stride), storage_offset))
 
 
 def _stream_type() -> type:

@@ -179,3 +179,33 @@ def test_causal_masks_of_two_lengths() -> None:
     query, key, value = inputs(queries=7)
     want = F.scaled_dot_product_attention(query, key, value, is_causal=True)
     assert vesta.allclose(F.scaled_dot_product_attention(query, key, value, causal_lower_right(7, 7)), want)
+
+
+def test_functions_that_reduce_are_called_for_each_place() -> None:
+    """What a function does with all places at once may be another thing than what it does with one."""
+    rows = create_mask(lambda b, h, q, k: (vesta.tensor([0, 2]) == q).any() & (k <= q), 1, 1, 4, 4)
+    assert rows[0, 0].int().tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0]]
+    assert vesta.equal(create_mask(lambda b, h, q, k: q.max() > k, 1, 1, 4, 4), vesta.ones(1, 1, 4, 4).tril(-1).bool())
+    x, value = vesta.ones(1, 1, 4, 4), vesta.arange(16.0).view(1, 1, 4, 4)
+    left, right = vesta.ones(4, 3), vesta.arange(12.0).view(4, 3)
+    together = flex_attention(x, x, value, lambda s, b, h, q, k: s + (left[q] * right[k]).sum())
+    table = left @ right.T
+    for form in (lambda s, b, h, q, k: s + table[q][k], lambda s, b, h, q, k: s + table[q, k]):
+        assert vesta.allclose(flex_attention(x, x, value, form), together)
+    with pytest.raises(ZeroDivisionError):
+        create_mask(lambda b, h, q, k: 1 / 0, 1, 1, 4, 4)
+
+
+def test_a_part_of_a_mask_does_not_know_its_places() -> None:
+    mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 512, 512)
+    x = vesta.randn(1, 1, 512, 4)
+    with pytest.raises(RuntimeError, match="sliced BlockMask"):
+        flex_attention(x[:, :, :128], x, x, block_mask=mask[:, :, 1:2])
+
+
+def test_arguments_that_exclude_each_other() -> None:
+    x = vesta.randn(2, 1, 4, 4)
+    with pytest.raises(ValueError, match="return_lse or return_aux"):
+        flex_attention(x, x, x, return_lse=True, return_aux=AuxRequest(max_scores=True))
+    with pytest.raises(ValueError, match="batch size"):
+        flex_attention(x[:1], x, x)

@@ -77,3 +77,20 @@ def test_a_tensor_moves_to_another_storage() -> None:
         with pytest.raises((RuntimeError, TypeError), match="set_"):
             x.set_(*wrong)
     assert x.tolist() == [2.0, 4.0]
+
+
+def test_another_storage_is_another_value() -> None:
+    """An offset counts from where the source begins; what was saved for backward is not used with new values."""
+    assert vesta.empty(0).set_(vesta.arange(12.0)[4:], 1, (2,)).tolist() == [5.0, 6.0]
+    w, a = vesta.ones(4, requires_grad=True), vesta.full((4,), 2.0)
+    y = (w * a).sum()
+    a.set_(vesta.full((4,), 3.0))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation|modified by an in-place operation"):
+        y.backward()
+
+
+def test_a_convolution_over_time_is_contiguous() -> None:
+    assert vesta.conv_tbc(vesta.ones(4, 2, 2), vesta.ones(3, 2, 5), vesta.zeros(5)).view(-1).shape == (20,)
+    for dim in (2, -3, 5):
+        with pytest.raises(IndexError, match="norm_except_dim"):
+            vesta.norm_except_dim(vesta.ones(2, 2), 2, dim)

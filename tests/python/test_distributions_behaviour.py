@@ -119,11 +119,6 @@ ERRORS = {
     "registry": (lambda: d.biject_to(constraints.lower_cholesky), NotImplementedError, "_LowerCholesky"),
     "registered": (lambda: d.biject_to.register(int, print), TypeError, "Constraint subclass"),
     "default": (lambda: d.Distribution.set_default_validate_args(3), ValueError, "True or False"),
-    "gamma": (
-        lambda: d.Gamma(T(1.0, requires_grad=True), 1.0).cdf(T(1.0)).backward(),
-        NotImplementedError,
-        "igamma",
-    ),
 }  # fmt: skip
 
 

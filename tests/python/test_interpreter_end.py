@@ -88,3 +88,18 @@ def test_daemon_threads_do_not_end_the_process(name: str, size: int) -> None:
 def test_daemon_threads_do_not_end_the_process_often(name: str) -> None:
     for i in range(40):
         ends(name, 4 if i % 2 else 300, i * 0.001)
+
+
+def test_an_object_that_only_a_graph_keeps() -> None:
+    """Its memory goes while modules are cleared, and the collector, which runs after that, must not look at it."""
+    program = """
+    import vesta
+    x = vesta.ones(3, requires_grad=True)
+    x.note = "an attribute, so that the graph keeps the object"
+    y = (x * 2).sum()
+    del x
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 0 and not ended.stderr, ended.stderr

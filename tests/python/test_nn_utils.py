@@ -222,6 +222,8 @@ def test_sequences_are_packed_and_padded() -> None:
     assert left.tolist() == [[1, 2], [9, 3]]
     batch = rnn.pad_sequence(parts).requires_grad_()
     rnn.pack_padded_sequence(batch, vesta.tensor([2, 4, 1, 4]), enforce_sorted=False).data.sum().backward()
+    with pytest.raises(RuntimeError, match="batch_size=4"):  # PyTorch drops the two that have no length
+        rnn.pack_padded_sequence(batch, vesta.tensor([2, 4]), enforce_sorted=False)
     assert batch.grad[..., 0].sum(0).tolist() == [2.0, 4.0, 1.0, 4.0]
     assert packed.double().data.dtype == vesta.float64 and packed.to(vesta.float32) is packed
     for lengths, message in (

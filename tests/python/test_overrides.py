@@ -201,3 +201,49 @@ def test_a_list_may_be_emptied_by_whom_it_was_given_to() -> None:
 
     tensors = [vesta.ones(2).as_subclass(First), vesta.ones(2).as_subclass(Second)]
     assert vesta.cat(tensors) == "second"
+
+
+def test_operators_decline_as_python_asks() -> None:
+    """An operand of an unknown class is asked itself; == and != fall back to identity."""
+
+    class Kept(vesta.Tensor):
+        pass
+
+    class Answers:
+        def __radd__(self, other: object) -> str:
+            return "radd"
+
+        def __rmatmul__(self, other: object) -> str:
+            return "rmatmul"
+
+    class Watching(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    kept, plain = vesta.ones(2).as_subclass(Kept), vesta.ones(2)
+    for x in (kept, plain):
+        assert (x == None) is False and (x != "a") is True  # noqa: E711
+        assert x + Answers() == "radd" and x @ Answers() == "rmatmul"
+        with Watching():
+            assert (x == None) is False and x + Answers() == "radd"  # noqa: E711
+        with pytest.raises(TypeError, match="unsupported operand"):
+            x + object()
+    assert kept not in [None, "a"]
+
+
+def test_a_class_that_is_no_tensor_takes_operators_over_at_once() -> None:
+    """Not only after a function has failed with it."""
+
+    class Box:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    class Own:
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return (self, func.__name__, len(args))
+
+    x, box, own = vesta.ones(2), Box(), Own()
+    assert (x == box) == "__eq__" and x + box == "__add__" and box - x == "__rsub__"
+    assert x @ box == "__matmul__" and box @ x == "__rmatmul__"
+    assert vesta.exp(own) == (own, "exp", 1)

@@ -160,23 +160,6 @@ def _log_gamma_density(a: Tensor, x: Tensor) -> Tensor:
     return vesta.where((a >= _ASYMPTOTIC) & (away.abs() < 0.9), shifted, direct)
 
 
-def gammainc_value(a: Tensor, x: Tensor) -> Tensor:
-    """Returns the regularized lower incomplete gamma function P(a, x), of x's dtype."""
-
-    def value(rule: Rule, a: Tensor, x: Tensor) -> Tensor:
-        upper = x >= a
-        tail = _gamma_tail(rule, False, upper, a, x, vesta.zeros_like(a)) * _log_gamma_density(a, x).squeeze(-1).exp()
-        return vesta.where(upper.squeeze(-1), 1 - tail, tail)
-
-    wide_a, wide_x = (t.detach().to(vesta.float64) for t in vesta.broadcast_tensors(a, x))
-    ok = (wide_x > 0) & (wide_x < math.inf) & (wide_a > 0)
-    some_a, some_x = vesta.where(ok, wide_a, 1.0), vesta.where(ok, wide_x, 1.0)
-    precise = x.dtype == vesta.float64
-    found = _by_rows(value, precise, some_a < _SMOOTH_GAMMA[precise], some_a, some_x)
-    ends = vesta.where(wide_x == 0, 0.0, vesta.where(wide_x == math.inf, 1.0, vesta.full_like(wide_x, math.nan)))
-    return vesta.where(ok, found, ends).to(x.dtype)
-
-
 def _beta_tail(rule: Rule, x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Integrates |log t - c| times the density of logit t relative to that at x, on the side without cancellation."""
     c = _digamma_value(a) - _digamma_value(a + b)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import vesta
-import vesta.autograd
 from vesta import Tensor
 
 from . import constraints
 from ._sampling import standard_gamma
 from ._special import digamma, lgamma, xlogy
-from ._tails import gammainc_value
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
@@ -21,31 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["Gamma"]
 
 
-class _Gammainc(vesta.autograd.Function):
-    """P(a, x), differentiable in x as PyTorch's is."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, x: Tensor) -> Tensor:
-        ctx.save_for_backward(a, x)
-        return gammainc_value(a, x)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        a, x = ctx.saved_tensors
-        if ctx.needs_input_grad[0]:
-            raise NotImplementedError("the derivative for 'igamma: input' is not implemented")
-        return None, grad * ((a - 1) * x.log() - x - lgamma(a)).exp()
-
-
-def _gammainc(a: Tensor, x: Tensor) -> Tensor:
-    return vesta.igamma(a, x) if hasattr(vesta, "igamma") else _Gammainc.apply(a, x)
-
-
 class Gamma(ExponentialFamily):
     """The gamma distribution with density rate**a x**(a - 1) exp(-rate x) / Gamma(a) for x >= 0.
 
     Samples are differentiable in both parameters: implicitly in the concentration (Figurnov, Mohamed and Mnih,
-    Implicit reparameterization gradients, 2018). ``cdf`` is not differentiable in the concentration.
+    Implicit reparameterization gradients, 2018), as is ``cdf``.
 
     Args:
         concentration: the shape a; positive, a tensor or number. The two broadcast.
@@ -106,7 +84,7 @@ class Gamma(ExponentialFamily):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return _gammainc(*vesta.broadcast_tensors(self.concentration, self.rate * value))
+        return vesta.igamma(self.concentration, self.rate * value)
 
     def entropy(self) -> Tensor:
         a = self.concentration

@@ -7,7 +7,9 @@ query, key) and returns a bool. They are called once, with all scores [B, H, Q, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import random
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import vesta
@@ -128,8 +130,53 @@ def _size(op: str, name: str, value: Any, least: int = 0) -> int:
     return value
 
 
+def _samples(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Places at which a function of whole grids is compared with itself at single places: corners, and some others."""
+    corners = itertools.product(*({0, size - 1} for size in sizes))
+    draw = random.Random(0)
+    return [*corners, *(tuple(draw.randrange(size) for size in sizes) for _ in range(16))]
+
+
+def _evaluated(fn: Callable[..., Any], sizes: tuple[int, int, int, int], device: Any, *scores: Tensor) -> Any:
+    """Returns a function of places, and of ``scores``, at every place [B, H, Q, K].
+
+    It is called once with grids of all places. A function that reduces what it computes, or that takes a place for a
+    number, gives something else then than at each place: it is compared with itself at some places, and called for each
+    where it differs or raises.
+    """
+
+    def tensor_at(*arguments: Any) -> Tensor:
+        value = fn(*arguments)
+        return value if isinstance(value, Tensor) else vesta.tensor(value, device=device)
+
+    if 0 in sizes:
+        return fn(*scores, *_places(*sizes, device))
+    try:
+        result = fn(*scores, *_places(*sizes, device))
+        with vesta.no_grad():
+            grid = vesta.as_tensor(result, device=device).detach().expand(sizes)
+            if all(
+                vesta.allclose(
+                    tensor_at(*(s[at] for s in scores), *(vesta.tensor(i, device=device) for i in at)).to(grid.dtype),
+                    grid[at],
+                    equal_nan=True,
+                )
+                if grid.dtype != vesta.bool
+                else bool(tensor_at(*(vesta.tensor(i, device=device) for i in at))) == bool(grid[at])
+                for at in _samples(sizes)
+            ):
+                return result
+    except Exception:
+        pass
+    each: Callable[..., Any] = tensor_at
+    for place in reversed(range(4)):
+        dims = [0] * len(scores) + [0 if i == place else None for i in range(4)]
+        each = vesta.vmap(each, tuple(dims))
+    return each(*scores, *(vesta.arange(size, device=device) for size in sizes))
+
+
 def _mask_of(op: str, mask_mod: MaskMod, sizes: tuple[int, int, int, int], device: Any) -> Tensor:
-    mask = mask_mod(*_places(*sizes, device))
+    mask = _evaluated(mask_mod, sizes, device)
     if isinstance(mask, bool):
         mask = vesta.tensor(mask, device=device)
     if not isinstance(mask, Tensor) or mask.dtype != vesta.bool:
@@ -299,7 +346,11 @@ class BlockMask:
         return f"BlockMask(shape={self.shape}, BLOCK_SIZE={self.BLOCK_SIZE}, sparsity={self.sparsity():.2f}%)"
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """Returns the mask of some batches, heads and rows of blocks; ``mask_mod`` stays as it is."""
+        """Returns the mask of some batches, heads and rows of blocks.
+
+        Its ``mask_mod``, which would be asked at places of the part, raises a RuntimeError: set one that knows where
+        the part begins.
+        """
         expect("BlockMask", "index", index, (int, slice, tuple, Tensor), "an index of batch, head and row of blocks")
         parts = [part if not isinstance(part, int) else slice(part, part + 1 or None) for part in _as_tuple(index)]
         if len(parts) > 3:
@@ -313,7 +364,7 @@ class BlockMask:
         if len(parts) == 3:
             lengths = (min(lengths[0], counts.size(-1) * self.BLOCK_SIZE[0]), lengths[1])
         full = of(self.full_kv_num_blocks), of(self.full_kv_indices)
-        return BlockMask(lengths, counts, indices, *full, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
+        return BlockMask(lengths, counts, indices, *full, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced)
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
         """Returns the attributes in the order of the constructor's arguments."""
@@ -330,6 +381,10 @@ class BlockMask:
 _TABLES = tuple(
     f"{prefix}{by}_{what}" for by in ("kv", "q") for prefix in ("", "full_") for what in ("num_blocks", "indices")
 )
+
+
+def _sliced(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    raise RuntimeError("Cannot use mask_mod from a sliced BlockMask. Set its mask_mod to one that knows its places.")
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
@@ -404,6 +459,10 @@ def _check(query: Any, key: Any, value: Any, enable_gqa: bool) -> None:
             "flex_attention: expected queries and keys of one size, as many keys as values, got "
             f"{tuple(query.shape)}, {tuple(key.shape)} and {tuple(value.shape)} (query, key, value)."
         )
+    if key.size(0) not in (1, query.size(0)):
+        raise ValueError(
+            f"flex_attention: expected keys of the queries' batch size {query.size(0)} or 1, got {key.size(0)} (key)."
+        )
     if query.size(1) != key.size(1) and not (enable_gqa and key.size(1) and query.size(1) % key.size(1) == 0):
         raise ValueError(
             f"Expect query and key/value to have the same number of heads but got Hq={query.size(1)} and "
@@ -455,6 +514,8 @@ def flex_attention(
     expect("flex_attention", "block_mask", block_mask, (BlockMask, type(None)), "BlockMask or None")
     expect("flex_attention", "scale", scale, (int, float, type(None)), "a number or None")
     expect("flex_attention", "return_aux", return_aux, (AuxRequest, type(None)), "AuxRequest or None")
+    if return_lse and return_aux is not None:
+        raise ValueError("flex_attention: expected return_lse or return_aux, got both (return_aux).")
     sizes = (query.size(0), query.size(1), query.size(2), key.size(2))
     mask = None
     if block_mask is not None:
@@ -476,7 +537,7 @@ def flex_attention(
     factor = scale if scale is not None else query.size(-1) ** -0.5
     scores = (query.to(computed) @ key.to(computed).transpose(-2, -1)) * factor
     if score_mod is not None:
-        scores = score_mod(scores, *_places(*sizes, query.device))
+        scores = _evaluated(score_mod, sizes, query.device, scores)
         expect("flex_attention", "score_mod", scores, Tensor, "a function that returns scores")
         scores = scores.expand(sizes).to(computed)
     if mask is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import vesta
+from vesta._arguments import expect
 from vesta.nn.modules.module import Module
 
 __all__ = ["DataParallel"]
@@ -28,6 +29,8 @@ class DataParallel(Module):
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0
     ) -> None:
         super().__init__()
+        expect("DataParallel", "module", module, Module, "Module")
+        expect("DataParallel", "device_ids", device_ids, (list, tuple, range, type(None)), "a list of devices or None")
         if device_ids is None:
             device_ids = range(vesta.cuda.device_count()) if vesta.cuda.is_available() else ()
         if len(device_ids) > 1:

@@ -192,6 +192,11 @@ def pack_padded_sequence(
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D tensor")
     if input.dim() < 2:
         raise RuntimeError(f"pack_padded_sequence: expected an input [T, N, *], got {list(input.shape)} (input).")
+    batch = input.size(0 if batch_first else 1)
+    if lengths.numel() != batch:  # said before sequences without a length are left out
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} (batch_size={batch})"
+        )
     sorted_indices = None
     if not enforce_sorted:
         lengths, order = vesta.sort(lengths, descending=True, stable=True)
@@ -200,10 +205,6 @@ def pack_padded_sequence(
     if batch_first:
         input = input.transpose(0, 1)
     counts = lengths.tolist()
-    if len(counts) != input.size(1):
-        raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size={input.size(1)})"
-        )
     if not counts:
         raise RuntimeError("Cannot pack empty tensors.")
     if min(counts) <= 0:
