@@ -162,6 +162,7 @@ std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor&
 PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_sorted) {
   const Tensor padded = pad_sequence(sequences);
   std::vector<int64_t> lengths;
+  lengths.reserve(sequences.size());
   for (const Tensor& s : sequences) lengths.push_back(s.size(0));
   return pack_padded_sequence(padded, tensor(lengths), false, enforce_sorted);
 }
