@@ -22,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "Tensor": ((Tensor,), "Tensor"),
     "float": ((Real, Tensor), "float"),
+    "Real": ((Real, Tensor), "float"),  # the alias of vesta._C._types
     "int": ((Integral,), "int"),
     "str": ((str,), "str"),
 }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections import namedtuple
 from collections.abc import Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from . import _C
@@ -209,7 +209,7 @@ def matrix_norm(
         tensor(7.)
     """
     _expect_matrices("matrix_norm", A)
-    expect("linalg.matrix_norm", "ord", ord, (str, Real), "a number, 'fro' or 'nuc'")
+    expect("linalg.matrix_norm", "ord", ord, (str, numbers.Real), "a number, 'fro' or 'nuc'")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple of ints. Got {dim}.")
     first, second = (d + A.dim() if d < 0 else d for d in dim)

@@ -1,5 +1,7 @@
 """Names of older programs, functions over lists, numerical analysis over samples."""
 
+import pickle
+
 import numpy as np
 import pytest
 import vesta
@@ -135,6 +137,14 @@ def test_histograms_are_numpys(density):
     want, _ = np.histogramdd(points, [3, 4], density=density)
     got = vesta.histogramdd(vesta.from_numpy(points), [3, 4], density=density)
     np.testing.assert_allclose(got.hist.numpy(), want, rtol=1e-12)
+
+
+def test_a_result_with_names_shows_them_and_pickles():
+    got = vesta.histogram(vesta.tensor([0.0, 1.0, 2.0]), 2)
+    assert repr(got).startswith("histogram(hist=tensor([1., 2.])")
+    again = pickle.loads(pickle.dumps(got))
+    assert type(again) is type(got)
+    assert vesta.equal(again.bin_edges, got.bin_edges)
 
 
 def test_histogram_refuses():

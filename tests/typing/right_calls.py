@@ -387,3 +387,36 @@ with vesta.autocast("cpu", dtype=vesta.bfloat16):
 vesta.device("cuda", 0).index
 vesta.Generator().manual_seed(3)
 vesta.distributions.Normal(0.0, 1.0).sample()
+
+# ---- attributes of layers, older names, results with names ----------------------------------------------------------
+kernel: tuple[int, ...] = nn.Conv2d(3, 4, 3).kernel_size
+nn.Conv2d(3, 4, 3).weight.shape
+nn.LayerNorm(6).weight.detach()
+nn.LayerNorm(6, elementwise_affine=False).weight is None
+nn.LSTM(6, 2).weight_ih_l0.shape
+nn.Transformer(8, 2, 1, 1, 16).encoder(vesta.rand(2, 1, 8))
+steepness: float = nn.LeakyReLU(0.1).negative_slope
+nn.AdaptiveAvgPool2d((None, 4))(images)
+len(loader.dataset)
+DataLoader([1, 2, 3], batch_size=2)
+DataLoader(range(3), generator=vesta.Generator())
+Subset(range(4), [0, 1])
+vesta.einsum("ij,kj->ik", x, y)
+vesta.einsum(x, [0, 1], y, [2, 1], [0, 2])
+vesta.norm(x, p=2, dim=1)
+edges: Tensor = vesta.histogram(v, 3).bin_edges
+vesta.gradient(v, spacing=0.5)
+vesta.linalg.norm(x, ord="fro", dim=(0, 1))
+vesta.linalg.matrix_rank(x, rtol=1e-4)
+rate: Tensor = vesta.distributions.Bernoulli(probs=0.3).probs
+vesta.distributions.Gamma(v + 1, 1.0).rsample((2,))
+vesta.permute_copy(x, (1, 0))
+vesta.FloatStorage(3)
+
+
+@vesta.device("cpu")
+def on_the_cpu() -> Tensor:
+    return vesta.zeros(2)
+
+
+on_the_cpu().sum()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta
 from vesta import Size, Tensor
-from vesta._arguments import checked
+from vesta._arguments import expect
 
 from . import constraints
 from .distribution import Distribution
@@ -43,13 +43,13 @@ class TransformedDistribution(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     _parameters: dict[str, int | None] = {}
 
-    @checked
     def __init__(
         self,
         base_distribution: Distribution,
         transforms: Transform | list[Transform],
         validate_args: bool | None = None,
     ) -> None:
+        expect("TransformedDistribution", "base_distribution", base_distribution, Distribution, "Distribution")
         self.transforms = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(self.transforms, list):
             raise ValueError(f"transforms must be a Transform or list, but was {transforms}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import vesta
-from vesta._arguments import checked
+from vesta._arguments import checked, expect
 from vesta.utils.data.collate import default_collate, default_convert
 from vesta.utils.data.dataset import Dataset, IterableDataset
 from vesta.utils.data.information import WorkerInfo, get_worker_info
@@ -119,6 +119,7 @@ class DataLoader(Generic[T_co]):
     ) -> None:
         if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
             raise TypeError(f"DataLoader: expected a dataset, got {type(dataset).__name__} (dataset).")
+        expect("DataLoader", "generator", generator, (vesta.Generator, type(None)), "vesta.Generator or None")
         self.prefetch_factor = _checked_prefetch(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset: Dataset[T_co] | Rows[T_co] = pack_dataset(dataset) if pack else dataset
         self.num_workers = num_workers
