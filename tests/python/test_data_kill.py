@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sanitized import with_plain_signals
 
 pytest.importorskip("vesta")
 TARGETS = ["worker", "parent", "all"]
@@ -67,7 +68,7 @@ def run_case(case: tuple, folder: Path) -> None:
     before = named_memory()
     process = subprocess.Popen(
         [sys.executable, str(TESTS / "data_trainer.py"), json.dumps(options)],
-        env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**with_plain_signals(), "PYTHONPATH": paths}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip
     try:

@@ -7,13 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
+from sanitized import SANITIZED
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("VESTA_BUILD", ROOT / "build"))
 
 pytestmark = [
     pytest.mark.skipif(not (BUILD / "CMakeCache.txt").exists(), reason=f"{BUILD} is not a build folder"),
-    pytest.mark.skipif("VESTA_SANITIZE" in os.environ, reason="a consumer is built without sanitizers"),
+    pytest.mark.skipif(SANITIZED, reason="a consumer is built without sanitizers"),
 ]
 
 

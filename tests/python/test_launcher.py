@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sanitized import with_plain_signals
 from vesta.distributed import run as run_module
 from vesta.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, record
 from vesta.distributed.launcher.output import LineRelay, last_traceback
@@ -515,7 +516,7 @@ except Exception:
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT"])
 def test_a_signal_is_named(tmp_path: Path, name: str) -> None:
     path = script(tmp_path, f"if RANK == 0: os.kill(os.getpid(), signal.{name})\ntime.sleep(600)\n")
-    done = launch("--nproc-per-node=2", path)
+    done = launch("--nproc-per-node=2", path, ASAN_OPTIONS=with_plain_signals()["ASAN_OPTIONS"])
     assert done.returncode == 1
     assert f"vestarun: rank 0 killed by {name} after" in done.stderr
     assert f"exitcode  : -{int(signal.Signals[name])} (pid: " in done.stderr and f"({name})" in done.stderr

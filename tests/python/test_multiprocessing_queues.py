@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import vesta
 import vesta.multiprocessing as mp
+from sanitized import SANITIZED
 from shared_checks import LIMIT, METHODS, nothing_shared_is_left, reserved, standard_helpers, wait_for  # noqa: F401
 from vesta._C import _shared
 
@@ -379,7 +380,7 @@ def memory_group(limit):
 
 def test_full_memory_is_an_exception_and_not_a_signal():
     command = [sys.executable, "-c", FULL]
-    with memory_group(192 << 20) as grouped:
+    with memory_group((192 << 20) * (5 if SANITIZED else 1)) as grouped:
         limited = grouped or ["sh", "-c", 'ulimit -f 131072 && exec "$@"', "sh"]  # files are limited to 64 MiB
         done = subprocess.run([*limited, *command], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, (done.returncode, done.stderr)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 import vesta
+from sanitized import SANITIZED
 from vesta.serialization.zip_writer import ZipWriter
 
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
@@ -244,12 +245,13 @@ def test_a_kill_while_saving_leaves_a_whole_file(count: int, tmp_path: Path) -> 
     """At any moment the old file or the new one is there, and is whole."""
     path, chance, step, saves = tmp_path / "a.pt", random.Random(4), 0, 0
     vesta.save({"step": 0, "weights": []}, path)
+    longest = 0.12 if SANITIZED else 0.03  # seconds, of several saves
     command = [sys.executable, "-c", textwrap.dedent(SAVING), str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as parent:
         for attempt in range(count):
             parent.stdin.write(f"{step + 1}\n")
             child = int(parent.stdout.readline())
-            time.sleep(chance.random() * 0.03)
+            time.sleep(chance.random() * longest)
             os.kill(child, signal.SIGKILL)
             assert parent.stdout.readline() == "ended\n"
             state = vesta.load(path)

@@ -1,17 +1,17 @@
 """The type stubs that the build writes beside the package match the op list."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import vesta
+from sanitized import SANITIZED
 
 SCRIPT = Path(__file__).resolve().parents[2] / "python" / "make_stubs.py"
 PACKAGE = Path(vesta.__file__).parent
 
-pytestmark = pytest.mark.skipif("VESTA_SANITIZE" in os.environ, reason="a sanitized build writes no stubs")
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitized build writes no stubs")
 
 
 def test_stubs_are_current(tmp_path: Path) -> None:

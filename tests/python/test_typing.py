@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import vesta
+from sanitized import SANITIZED
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(vesta.__file__).parent
@@ -19,7 +20,7 @@ RIGHT, WRONG = (ROOT / "tests" / "typing" / f"{kind}_calls.py" for kind in ("rig
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.py"))
 STUBS = sorted(PACKAGE.rglob("*.pyi"))
 
-pytestmark = pytest.mark.skipif("VESTA_SANITIZE" in os.environ, reason="a sanitized build writes no stubs")
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitized build writes no stubs")
 
 
 def _without_path() -> dict[str, str]:
