@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 import math as _math
+import os as _os
 from typing import Any as _Any
 
 from . import _C
@@ -121,7 +122,6 @@ def __getattr__(name: str) -> _Any:
         from .storage import CLASSES
 
         if name in CLASSES:
-            globals()[name] = CLASSES[name]
             return CLASSES[name]
     if name in _OLDER:
         home = "._older_names"
@@ -141,3 +141,11 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *(f"{name}Tensor" for name in _TYPES)})
+
+
+if _os.environ.get("VESTA_SHOW_CONFIG", "0") not in ("", "0"):
+    import atexit as _atexit
+
+    from . import __config__
+
+    _atexit.register(__config__._show_at_the_end)

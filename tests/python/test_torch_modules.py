@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import os
 import subprocess
 import sys
+import textwrap
 import types
 from typing import Any
 
@@ -253,6 +255,28 @@ def test_texts_about_the_machine() -> None:
 
     text = collect_env.get_pretty_env_info()
     assert f"Vesta version: {vesta.__version__}" in text and "Python version: 3." in text and "CPU: " in text
+    assert vesta.__config__.show() in text
+
+
+def test_libraries_in_use_are_named_with_their_files() -> None:
+    code = """
+        import vesta
+        from vesta import __config__
+        before = __config__.libraries()
+        vesta.linalg.qr(vesta.ones(2, 2))
+        after = __config__.libraries()
+        print(len(before["Vesta"]), len(before["OpenMP"]), len(before["LAPACK"]), len(after["LAPACK"]))
+        print(*after["LAPACK"])
+    """
+    env = {**os.environ, "VESTA_SHOW_CONFIG": "1", "VESTA_ISA": "baseline"}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    counts, lapack = done.stdout.splitlines()
+    assert counts == "1 1 0 1" and os.path.isfile(lapack)
+    assert f"  - LAPACK: {lapack}\n" in done.stderr and "VESTA_ISA=baseline" in done.stderr
+    assert "instructions of the CPU: DEFAULT" in done.stderr and "  - cuDNN: not open\n" in done.stderr
+    done = subprocess.run(command, env={**env, "VESTA_SHOW_CONFIG": "0"}, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 @pytest.mark.differs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 __all__ = ["get_cpu_capability"]
 
 #: What kernels are compiled for, the best first, and the flags in /proc/cpuinfo that it needs.
@@ -12,7 +14,10 @@ _LEVELS = (
 
 
 def get_cpu_capability() -> str:
-    """Returns which of the compiled instruction sets this CPU has: "AVX512", "AVX2" or "DEFAULT".
+    """Returns which of the compiled instruction sets is used on this CPU: "AVX512", "AVX2" or "DEFAULT".
+
+    The environment variable ``VESTA_ISA``, set to ``avx2`` or ``baseline`` before a program starts, asks for less than
+    the CPU has.
 
     Example::
 
@@ -26,4 +31,5 @@ def get_cpu_capability() -> str:
     except OSError:
         return "DEFAULT"
     flags = set(line.split())
-    return next((name for name, needed in _LEVELS if needed <= flags), "DEFAULT")
+    wish = {"avx2": 1, "baseline": len(_LEVELS)}.get(os.environ.get("VESTA_ISA", ""), 0)
+    return next((name for name, needed in _LEVELS[wish:] if needed <= flags), "DEFAULT")

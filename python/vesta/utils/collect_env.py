@@ -1,4 +1,7 @@
-"""The surroundings of a program, for a report of an error: ``python -m vesta.utils.collect_env``."""
+"""The surroundings of a program, for a report of an error: ``python -m vesta.utils.collect_env``.
+
+The report names the libraries that Vesta finds, and where: it opens those that are opened at their first use.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import sys
 from typing import Any, NamedTuple
 
 import vesta
+from vesta import __config__
 
 __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main", "pretty_str"]
 
@@ -125,12 +129,14 @@ def pretty_str(envinfo: SystemEnv) -> str:
         "CPU": envinfo.cpu_info,
     }
     lines = [f"{label}: {value}" for label, value in labels.items()]
-    return "\n".join([*lines, "", "Versions of relevant libraries:", *(f"[pip3] {p}" for p in envinfo.pip_packages)])
+    packages = [f"[pip3] {package}" for package in envinfo.pip_packages]
+    return "\n".join([*lines, "", "Versions of relevant libraries:", *packages])
 
 
 def get_pretty_env_info() -> str:
-    """Returns the surroundings as a readable text."""
-    return pretty_str(get_env_info())
+    """Returns the surroundings as a readable text, with the libraries in use and the files they come from."""
+    __config__._open_optional_libraries()
+    return f"{pretty_str(get_env_info())}\n\n{__config__.show()}"
 
 
 def main() -> None:
