@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -45,13 +46,45 @@ def test_installed_headers_are_those_of_the_levels_that_users_see(installed):
     assert not [p for p in include.rglob("*") if p.is_file() and p.suffix != ".h"]
 
 
+def build_consumer(prefix, folder):
+    """Builds a project of somebody else, which must find Vesta in a folder; returns what its program prints."""
+    shutil.copytree(ROOT / "tests" / "install", folder / "source")
+    options = f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Debug"
+    run("cmake", "-S", folder / "source", "-B", folder / "build", *options)
+    run("cmake", "--build", folder / "build")
+    return run(folder / "build" / "consumer")
+
+
 def test_another_project_finds_builds_and_runs(installed, tmp_path):
-    shutil.copytree(ROOT / "tests" / "install", tmp_path / "source")
-    prefix = f"-DCMAKE_PREFIX_PATH={installed}"
-    run("cmake", "-S", tmp_path / "source", "-B", tmp_path / "build", prefix, "-DCMAKE_BUILD_TYPE=Debug")
-    run("cmake", "--build", tmp_path / "build")
-    output = run(tmp_path / "build" / "consumer")
-    assert output == "gradient: tensor([2., 4., 6.])\n"
+    assert build_consumer(installed, tmp_path) == "gradient: tensor([2., 4., 6.])\n"
+
+
+def test_a_build_folder_serves_cpp_without_installing(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
+    prefix = run(sys.executable, "-m", "vesta", "--cmake-prefix", env=env).strip()
+    assert Path(prefix) == BUILD.resolve() / "share" / "cmake"
+    assert build_consumer(prefix, tmp_path) == "gradient: tensor([2., 4., 6.])\n"
+
+
+def test_what_a_wheel_holds_is_enough_for_cpp(tmp_path):
+    """The files of the wheel, from libraries that are built already: headers, package and library of C++ are there."""
+    options = "-DSKBUILD=ON", "-DVESTA_BUILD_TESTS=OFF", "-DVESTA_BUILD_EXAMPLES=OFF", "-DCMAKE_SKIP_RPATH=ON"
+    run("cmake", "-S", ROOT, "-B", tmp_path / "wheel", "-G", "Ninja", *options)
+    shutil.copytree(BUILD / "lib", tmp_path / "wheel" / "lib", dirs_exist_ok=True)
+    for file in (BUILD / "python" / "vesta").iterdir():
+        if not file.is_symlink() and (file.suffix in (".so", ".pyi") or file.name == "_C"):
+            copy = shutil.copytree if file.is_dir() else shutil.copy
+            copy(file, tmp_path / "wheel" / "python" / "vesta" / file.name)
+    site = tmp_path / "site"
+    run("cmake", "--install", tmp_path / "wheel", "--prefix", site, "--component", "python")
+    assert {path.name for path in site.iterdir()} == {"vesta"}
+    for name in ("libvesta.so", "libgomp.so.1", "libsleef.so.3", "include/vesta/vesta.h", "_C/__init__.pyi"):
+        assert (site / "vesta" / name).is_file(), name
+    shutil.copytree(ROOT / "python" / "vesta", site / "vesta", dirs_exist_ok=True)
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    prefix = run(sys.executable, "-m", "vesta", "--cmake-prefix", env=env).strip()
+    assert prefix == str(site / "vesta" / "share" / "cmake")
+    assert build_consumer(prefix, tmp_path) == "gradient: tensor([2., 4., 6.])\n"
 
 
 def test_the_umbrella_header_compiles_quickly(installed, tmp_path):
