@@ -1,4 +1,5 @@
 #include <vesta/core/scalar.h>
+#include <vesta/core/torch_rules.h>
 
 #include <cmath>
 
@@ -6,6 +7,8 @@ namespace vesta {
 
 int64_t Scalar::to_integer(const char* op, int64_t low, int64_t high, DType target) const {
   if (is_integral()) {
+    // -1 is the largest number of an unsigned dtype
+    if (i_ < 0 && low == 0 && i_ >= -high && follows_torch()) return i_;
     VESTA_CHECK(i_ >= low && i_ <= high, value, op, ": expected a number in the range of ", target, " [", low, ", ",
                 high, "], got ", i_, ".");
     return i_;

@@ -6,6 +6,9 @@
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/reduce.h>
 
+#include <limits>
+#include <utility>
+
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 
@@ -49,6 +52,25 @@ void check_integer_value(const Tensor* const* in, const double* params) {
 
 void check_celu_alpha(const Tensor* const*, const double* params) {
   VESTA_CHECK(params[0] != 0, runtime, "celu: expected an alpha that is not 0, got 0 (alpha). ZeroDivisionError.");
+}
+
+void check_integer_bounds(const Tensor* const* in, const double* params) {
+  const DType d = in[0]->dtype();
+  if (!is_integral(d)) return;
+  const int64_t low = Scalar(params[0]).to<int64_t>("hardtanh"), high = Scalar(params[1]).to<int64_t>("hardtanh");
+  visit<kIntegers>(d, [&]<class T>() {
+    VESTA_CHECK(std::cmp_less_equal(low, std::numeric_limits<T>::max()), runtime, "hardtanh: min_val ", low,
+                " is outside the representable range of ", d, ".");
+    VESTA_CHECK(std::cmp_greater_equal(high, std::numeric_limits<T>::min()), runtime, "hardtanh: max_val ", high,
+                " is outside the representable range of ", d, ".");
+  });
+}
+
+void check_integer_threshold(const Tensor* const* in, const double* params) {
+  if (!is_integral(in[0]->dtype())) return;
+  visit<kIntegers>(in[0]->dtype(), [&]<class T>() {
+    for (int i = 0; i < 2; ++i) (void)Scalar(params[i]).to<T>("threshold");
+  });
 }
 
 void check_softshrink_lambd(const Tensor* const*, const double* params) {

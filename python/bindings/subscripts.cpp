@@ -19,8 +19,9 @@ Tensor index_tensor(PyObject* o) {
   if (is_tensor(o)) return unwrap(o);
   if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o)) {
     Tensor t = make_tensor(o, {}, {}, "index");
-    if (is_float(t.dtype()) && (t.numel() == 0 || follows_torch())) t = t.to(DType::int64);  // x[[]]
-    return t;
+    if (!is_float(t.dtype())) return t;
+    if (t.numel() == 0) return t.to(DType::int64);  // x[[]]
+    return follows_torch() ? make_tensor(o, DType::int64, {}, "index") : t;
   }
   if (PyRange_Check(o)) {
     PyObject* list = PySequence_List(o);

@@ -410,6 +410,38 @@ def test_operations_follow_pytorch_where_they_would_raise(tmp_path: Path) -> Non
     ]
 
 
+def test_negative_numbers_wrap_into_unsigned_dtypes(tmp_path: Path) -> None:
+    out = program(
+        tmp_path,
+        """
+        import torch
+        x, mask = torch.zeros(2, dtype=torch.uint8), torch.tensor([True, False])
+        for v in (-1, -255, -256, -1.0):
+            y = x.clone()
+            def write(y=y): y[0] = v; return y
+            for call in (lambda: x.clone().fill_(v), lambda: torch.full((2,), v, dtype=torch.uint8), write,
+                         lambda: torch.tensor([v], dtype=torch.uint8), lambda: x.masked_fill(mask, v),
+                         lambda: x.index_fill(0, torch.tensor([0]), v), lambda: torch.full_like(x, v)):
+                try:
+                    print(call().tolist(), end=" ")
+                except (RuntimeError, ValueError):
+                    print("refused", end=" ")
+            print()
+        for bad in (float("nan"), float("inf")):
+            try:
+                print(torch.arange(5)[[bad]])
+            except (RuntimeError, ValueError) as error:
+                print("refused")
+        """,
+    )
+    assert out.splitlines() == [
+        "[255, 255] [255, 255] [255, 0] [255] [255, 0] [255, 0] [255, 255] ",
+        "[1, 1] [1, 1] [1, 0] [1] [1, 0] [1, 0] [1, 1] ",
+        *["refused " * 7] * 2,
+        *["refused"] * 2,
+    ]
+
+
 def test_modes_and_kernels_of_attention_are_there(tmp_path: Path) -> None:
     out = program(
         tmp_path,

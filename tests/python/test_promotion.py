@@ -7,11 +7,13 @@ a number then has the default dtype of its category.
 
 from __future__ import annotations
 
+import math
 import operator
 
 import op_db_check as check
 import pytest
 import vesta
+import vesta.nn.functional as F
 
 LETTERS = dict(
     zip(
@@ -164,6 +166,29 @@ def test_number_out_of_range_raises(dtype: str, number: int, shape: tuple) -> No
             call()
         check.check_message(caught.value, str(number), dtype)
     assert bool((x == 1).all())
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+def test_bounds_of_integers_are_integers_within_reach(dtype: str) -> None:
+    """hardtanh and threshold of integers never compute with a number that was wrapped around."""
+    x = vesta.tensor([0, 1, 5], dtype=check.vdtype(dtype))
+    wide = dtype in ("int32", "int64")
+    assert F.hardtanh(x, -1, 2).tolist() == F.hardtanh(x, -1.5, 2.5).tolist() == [0, 1, 2]
+    assert F.hardtanh(x, -300, 300).tolist() == [0, 1, 5] and F.hardtanh(x, 3, 300).tolist() == [3, 3, 5]
+    assert F.threshold(x, 2.5, 1.5).tolist() == [1, 1, 5] and F.threshold(x, 0.5, 7).tolist() == [7, 1, 5]
+    bounds = [(300, 400), (-300, -200)]
+    for low, high in bounds:
+        if wide:
+            assert F.hardtanh(x, low, high).tolist() == [low if low > 0 else high] * 3
+        else:
+            with pytest.raises(RuntimeError, match="hardtanh: m.._val -?.00 is outside the representable range"):
+                F.hardtanh(x, low, high)
+    for low, high in [(1e20, 2e20), (-1e20, 1e20), (-math.inf, math.inf), (math.nan, 2)]:
+        with pytest.raises((RuntimeError, ValueError), match="hardtanh: expected a number in the range of int64"):
+            F.hardtanh(x, low, high)
+    for numbers in [(1e20, 3), (math.nan, 3), (1, math.nan), (2, math.inf), *([] if wide else [(2, 300)])]:
+        with pytest.raises((RuntimeError, ValueError), match=f"threshold: expected a number in the range of {dtype}"):
+            F.threshold(x, *numbers)
 
 
 @pytest.mark.differs

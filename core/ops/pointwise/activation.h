@@ -2,6 +2,9 @@
 #pragma once
 #include <vesta/core/ops/pointwise_struct.h>
 
+#include <limits>
+#include <type_traits>
+
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
@@ -182,14 +185,27 @@ struct Mish {
   }
 };
 
+/// Refuses bounds that no integer of the input's dtype meets, and those that are no int64.
+VESTA_API void check_integer_bounds(const Tensor* const* in, const double* params);
+
 struct Hardtanh {
   static constexpr auto doc =
       "hardtanh(input, min_val=-1, max_val=1): x limited to [min_val, max_val], elementwise. The gradient at and "
       "beyond "
       "the bounds is 0.";
   static constexpr auto accepts = kReals;
+  static constexpr auto check = &check_integer_bounds;
+  /// The constant `bound` as a V; of integers the one that is nearest.
+  template <class V> VESTA_HD static V nearest(double bound) {
+    if constexpr (std::is_integral_v<V>) {
+      constexpr V lowest = std::numeric_limits<V>::min(), highest = std::numeric_limits<V>::max();
+      if (bound <= double(lowest)) return lowest;
+      if (bound >= double(highest)) return highest;
+    }
+    return lit<V>(bound);
+  }
   template <class V> VESTA_HD static V forward(V x, double low, double high) {
-    return math::minimum(math::maximum(x, lit<V>(low)), lit<V>(high));
+    return math::minimum(math::maximum(x, nearest<V>(low)), nearest<V>(high));
   }
   template <class T> VESTA_HD static T backward(T g, T x, Unused, double low, double high) {
     return math::select(x <= lit<T>(low), lit<T>(0), math::select(x >= lit<T>(high), lit<T>(0), g));
@@ -253,9 +269,13 @@ struct Hardshrink {
   }
 };
 
+/// Refuses numbers that the integers of the input's dtype do not hold.
+VESTA_API void check_integer_threshold(const Tensor* const* in, const double* params);
+
 struct Threshold {
   static constexpr auto doc = "threshold(input, threshold, value): x for x > threshold, else value, elementwise.";
   static constexpr auto accepts = kReals;
+  static constexpr auto check = &check_integer_threshold;
   template <class V> VESTA_HD static V forward(V x, double threshold, double value) {
     return math::select(x <= lit<V>(threshold), lit<V>(value), x);
   }
