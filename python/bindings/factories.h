@@ -31,5 +31,6 @@ bool add_settings(PyObject* module);
 bool add_autocast(PyObject* module);
 bool add_profiler(PyObject* module);
 bool add_io(PyObject* module);
+bool add_extension_api(PyObject* module);
 
 }  // namespace vesta::python

