@@ -19,6 +19,7 @@ import pytest
 import vesta
 from data_sets import Augmented, Failing, KnowsItsPlace, Marked, Raising, Slow, Split
 from sanitized import SANITIZED
+from shared_checks import is_gone, wait_for
 from vesta._C import _shared
 from vesta.utils import data
 from vesta.utils.data.remote_error import RemoteTraceback, WorkerError
@@ -314,8 +315,9 @@ def test_workers_are_kept_from_pass_to_pass() -> None:
     next(batches)
     assert [row[0] for batch in loader for row in batch.tolist()] == list(range(8))  # the previous pass was abandoned
     worker = loader._iterator._pool.workers[0]
-    os.kill(worker.pid, signal.SIGKILL)
-    time.sleep(0.05)
+    pid = worker.pid
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: is_gone(pid))
     assert len(list(loader)) == 4  # a dead worker is replaced between passes
     del loader, batches, worker
 

@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 import vesta
 import vesta.multiprocessing as mp
+from sanitized import SANITIZED
 from shared_checks import LIMIT, METHODS, is_gone, nothing_shared_is_left, standard_helpers, wait_for  # noqa: F401
 from vesta.multiprocessing.process import Life, die_with
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a forked child waits for locks of AddressSanitizer's allocator")
 
 ROOT = Path(__file__).resolve().parents[2]
 SOON = 5.0  # seconds: the promise is 0.3 on a machine that is not overloaded, which the campaign checks

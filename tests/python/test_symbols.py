@@ -87,7 +87,8 @@ def test_code_outside_those_namespaces_runs_on_any_machine():
             if line.endswith(">:\n"):
                 function = line.split("<", 1)[1]
             elif line.split("\t", 2)[1:2] and line.split("\t", 2)[1].startswith("v"):
-                if re.search(r"(^|[:<_])avx(2|512)\b", function):
+                # some names stay mangled, such as 6avx512
+                if re.search(r"(^|[:<_])avx(2|512)\b|^_ZN5vesta\w*?\davx(2|512)", function):
                     inside += 1
                 else:
                     outside.add(function)
