@@ -73,6 +73,7 @@ def test_what_a_wheel_holds_is_enough_for_cpp(tmp_path):
     options = "-DSKBUILD=ON", "-DVESTA_BUILD_TESTS=OFF", "-DVESTA_BUILD_EXAMPLES=OFF", "-DCMAKE_SKIP_RPATH=ON"
     run("cmake", "-S", ROOT, "-B", tmp_path / "wheel", "-G", "Ninja", *options)
     shutil.copytree(BUILD / "lib", tmp_path / "wheel" / "lib", dirs_exist_ok=True)
+    shutil.copy(BUILD / "include" / "vesta_build_identity.h", tmp_path / "wheel" / "include")
     for file in (BUILD / "python" / "vesta").iterdir():
         if not file.is_symlink() and (file.suffix in (".so", ".pyi") or file.name == "_C"):
             copy = shutil.copytree if file.is_dir() else shutil.copy
@@ -80,7 +81,7 @@ def test_what_a_wheel_holds_is_enough_for_cpp(tmp_path):
     site = tmp_path / "site"
     run("cmake", "--install", tmp_path / "wheel", "--prefix", site, "--component", "python")
     assert {path.name for path in site.iterdir()} == {"vesta"}
-    for name in ("libvesta.so", "libgomp.so.1", "libsleef.so.3", "include/vesta/vesta.h", "_C/__init__.pyi"):
+    for name in ("libvesta.so", "libgomp.so.1", "libsleef.so.3", "include/vesta/extension.h", "_C/__init__.pyi"):
         assert (site / "vesta" / name).is_file(), name
     shutil.copytree(ROOT / "python" / "vesta", site / "vesta", dirs_exist_ok=True)
     env = {**os.environ, "PYTHONPATH": str(site)}

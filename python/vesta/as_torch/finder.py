@@ -25,6 +25,9 @@ from . import behaviour, naming
 #: The folder of modules that exist for PyTorch programs only.
 _ONLY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "only")
 
+#: Modules of PyTorch that refuse although Vesta has one of the name: what programs give to them is PyTorch's alone.
+_OTHERS = ("torch.utils.cpp_extension",)
+
 #: How a module of Vesta finds its own names, by its name in PyTorch.
 own_attributes: dict[str, Callable[[str], Any]] = {}
 
@@ -36,7 +39,7 @@ def locate(theirs: str) -> Callable[[], ModuleType] | None:
         return lambda: sys.modules["vesta"]
     above = sys.modules[parent]  # the import system has imported it
     spec = getattr(above, "__spec__", None)
-    if spec is not None and spec.name.startswith("vesta"):
+    if spec is not None and spec.name.startswith("vesta") and theirs not in _OTHERS:
         ours = f"{spec.name}.{name}"
         if ours in sys.modules or PathFinder.find_spec(ours, getattr(above, "__path__", None) or []) is not None:
             return lambda: importlib.import_module(ours)
