@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -19,7 +20,6 @@ import pytest
 import vesta
 from data_sets import Augmented, Failing, KnowsItsPlace, Marked, Raising, Slow, Split
 from sanitized import SANITIZED
-from shared_checks import is_gone, wait_for
 from vesta._C import _shared
 from vesta.utils import data
 from vesta.utils.data.remote_error import RemoteTraceback, WorkerError
@@ -315,9 +315,10 @@ def test_workers_are_kept_from_pass_to_pass() -> None:
     next(batches)
     assert [row[0] for batch in loader for row in batch.tolist()] == list(range(8))  # the previous pass was abandoned
     worker = loader._iterator._pool.workers[0]
-    pid = worker.pid
-    os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: is_gone(pid))
+    end = os.pidfd_open(worker.pid)
+    os.kill(worker.pid, signal.SIGKILL)
+    assert select.select([end], [], [], 60)[0]  # all its threads have ended
+    os.close(end)
     assert len(list(loader)) == 4  # a dead worker is replaced between passes
     del loader, batches, worker
 
