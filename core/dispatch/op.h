@@ -16,11 +16,11 @@
 // Note [Switching the profiler]
 // Every thread's `included` has the profiler's bit from its birth, and no op's `present` has it until a profile begins:
 // then OpBase::show_profiler sets it in all ops at once, so that every thread's calls are seen, those of threads not
-// yet born too, and a call pays nothing while no profile runs. The byte is read plainly by calls that are under way in
-// other threads: each sees the old value or the new one, and either way what it does is right.
+// yet born too, and a call pays nothing while no profile runs. Calls under way in other threads read the byte by a
+// relaxed atomic load, which is a plain load of the processor: each sees the old value or the new one, and either way
+// what it does is right.
 #pragma once
 #include <array>
-#include <atomic>
 #include <bit>
 #include <span>
 
@@ -50,11 +50,13 @@ struct OpBase {
       : schema(&s),
         name(s.name),
         present(uint8_t(bit(Layer::sparse) | (s.differentiable && !has_body ? bit(Layer::autograd) : 0u))) {}
+  /// The layers that have a slot in this op, for a call in any thread (Note [Switching the profiler]).
+  uint8_t slots() const { return __atomic_load_n(&present, __ATOMIC_RELAXED); }
+  void add_slot(Layer l) { __atomic_fetch_or(&present, bit(l), __ATOMIC_RELAXED); }
   /// Lets calls start at the profiler's slot, or at the next one below (Note [Switching the profiler]).
   void show_profiler(bool on) {
-    const std::atomic_ref<uint8_t> all(present);
-    if (on) all.fetch_or(bit(Layer::profiler), std::memory_order_relaxed);
-    else all.fetch_and(uint8_t(~bit(Layer::profiler)), std::memory_order_relaxed);
+    if (on) add_slot(Layer::profiler);
+    else __atomic_fetch_and(&present, uint8_t(~bit(Layer::profiler)), __ATOMIC_RELAXED);
   }
   [[noreturn]] VESTA_API void refuse_layer(Layer l) const;
   [[noreturn]] VESTA_API void refuse_device(DeviceType d) const;
@@ -162,7 +164,7 @@ class Op<R(A...)> : public OpBase {
   }
 
   R operator()(A... a) const {
-    uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) & present;
+    uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) & slots();
     if (active) [[unlikely]]
       return layer(active, static_cast<A>(a)...);
     return kernel(static_cast<A>(a)...);
@@ -170,7 +172,7 @@ class Op<R(A...)> : public OpBase {
   /// Goes on with a call that the profiler has seen, without hiding what it calls from the profiler.
   R below_profiler(A... a) const {
     const uint8_t active = (layer_state.included | (dispatch::bits(a) | ... | 0)) & uint8_t(~layer_state.excluded) &
-                           present & uint8_t(bit(Layer::profiler) - 1);
+                           slots() & uint8_t(bit(Layer::profiler) - 1);
     return active ? layer(active, static_cast<A>(a)...) : kernel(static_cast<A>(a)...);
   }
   /// Calls the kernel of the operands' device, below every layer.
@@ -184,12 +186,12 @@ class Op<R(A...)> : public OpBase {
   }
   void set_layer(Layer l, Fn f) {
     layers_[unsigned(l)] = f;
-    present |= bit(l);
+    add_slot(l);
   }
   /// Enters the kernel of a device. A composite without a gradient rule runs it only where nothing is recorded.
   void set_kernel(DeviceType d, Fn f) {
     kernels_[int(d)] = f;
-    if (body_ && schema->differentiable) present |= bit(Layer::autograd);
+    if (body_ && schema->differentiable) add_slot(Layer::autograd);
   }
   /// Enters one function for all devices: an op whose kernel is made of geometry only (views).
   constexpr void set_kernel(Fn f) { kernels_.fill(f); }
