@@ -12,6 +12,7 @@ import op_db_calls as c
 import op_db_fft
 import op_db_nets
 import op_db_references as ref
+import op_db_references_optim as optim
 import op_db_samples as s
 import op_db_sparse
 import op_db_special
@@ -529,6 +530,27 @@ OPS: list[Row] = [
     structured("_fused_rmsprop_", ref.rmsprop, s.optimizer({"lr": 0.1}, {"lr": 0.01, "alpha": 0.9, "eps": 1e-3,
         "weight_decay": 0.1}, {"lr": 0.1, "momentum": 0.9, "maximize": True}, {"lr": 0.1, "centered": True, "eps":
         0.1}), fn=c.optimize("RMSprop"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),
+    structured("_fused_adagrad_", optim.adagrad, s.optimizer({"lr": 0.1}, {"lr": 0.1, "lr_decay": 0.5, "weight_decay":
+        0.1, "initial_accumulator_value": 0.5, "maximize": True}), fn=c.optimize("Adagrad"), dtypes="f", may="hcbui",
+        grad=False, method=False, ulp=0),
+    structured("_fused_adadelta_", optim.adadelta, s.optimizer({"lr": 1.0, "eps": 1e-3}, {"lr": 0.5, "rho": 0.8, "eps":
+        1e-3, "weight_decay": 0.1, "maximize": True}), fn=c.optimize("Adadelta"), dtypes="f", may="hcbui", grad=False,
+        method=False, ulp=0),
+    structured("_fused_adamax_", optim.adamax, s.optimizer({"lr": 0.1}, {"lr": 0.1, "betas": (0.5, 0.6), "eps": 1e-3,
+        "weight_decay": 0.3}), fn=c.optimize("Adamax"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),
+    structured("_fused_nadam_", optim.nadam, s.optimizer({"lr": 0.1, "eps": 1e-3}, {"lr": 0.1, "eps": 1e-3,
+        "weight_decay": 0.1, "maximize": True}, {"lr": 0.1, "eps": 1e-3, "weight_decay": 0.1,
+        "decoupled_weight_decay": True, "momentum_decay": 0.1}), fn=c.optimize("NAdam"), dtypes="f", may="hcbui",
+        grad=False, method=False, ulp=0),
+    structured("_fused_radam_", optim.radam, s.optimizer({"lr": 0.1, "eps": 1e-3}, {"lr": 0.1, "betas": (0.9, 0.6),
+        "eps": 1e-3, "weight_decay": 0.1, "decoupled_weight_decay": True}), fn=c.optimize("RAdam"), dtypes="f",
+        may="hcbui", grad=False, method=False, ulp=0),
+    structured("_fused_asgd_", optim.asgd, s.optimizer({"lr": 0.1}, {"lr": 0.1, "lambd": 0.1, "t0": 1.0, "alpha": 0.5,
+        "weight_decay": 0.1, "maximize": True}), fn=c.optimize("ASGD"), dtypes="f", may="hcbui", grad=False,
+        method=False, ulp=0),
+    structured("_fused_rprop_", optim.rprop, s.optimizer({"lr": 0.1}, {"lr": 0.1, "etas": (0.4, 1.5), "step_sizes":
+        (1e-3, 0.2), "maximize": True}), fn=c.optimize("Rprop"), dtypes="f", may="hcbui", grad=False, method=False,
+        ulp=0),
     structured("_amp_unscale_", lambda grads: [g / 4 for g in grads], s.gradients, fn=c.unscale, dtypes="hf",
         may="bcui", grad=False, method=False, ulp=0, covers=("_amp_unscale_", "_amp_update_scale_")),
     # ---- views ----

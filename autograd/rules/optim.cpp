@@ -1,35 +1,55 @@
-// Fused optimizer steps, and the unscaling before them, are no part of the tape: they write parameters and gradients in
-// place, which only no_grad allows.
+// Fused optimizer steps that are recorded: the formula of the step on tensors, so that gradients flow through it
+// (`differentiable=True`). Without recording, under no_grad, the kernels run. The unscaling before a step is no part of
+// the tape.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/autograd/rules/tensor_math.h>
+#include <vesta/core/ops/optim.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {
 
-void check_list(TensorList params, const char* op) {
-  for (const Tensor& p : params) check_inplace(p, requires_grad(p), op);
+/// Computes a step on tensors, one parameter at a time, and writes the results in place.
+template <StepKind kind, class Step, class... A>
+void recorded_step(A... a) {
+  constexpr size_t states = Step::states.size();
+  constexpr const char* op = step_name(kind);
+  const auto [lists, step] = step_call<Step>(op, a...);
+  for (const Tensor& p : lists.params) check_inplace(p, requires_grad(p), op);
+  for (size_t i = 0; i < lists.params.size(); ++i) {
+    const CountedStep<Step> counted = count_step(lists, step, i);
+    Tensor p = lists.params[i], s[states];
+    for (size_t k = 0; k < states; ++k) s[k] = lists.used[k] ? lists.states[k][i] : p;  // unused: any tensor
+    [&, &step = step]<size_t... k>(std::index_sequence<k...>) {
+      step.update(p, lists.grads[i], s[k]..., counted.numbers);
+    }(std::make_index_sequence<states>());
+    for (size_t k = 0; k < states; ++k) {
+      if (lists.used[k]) lists.states[k][i].copy_(s[k]);
+    }
+    lists.params[i].copy_(p);
+    keep_count(lists, i, counted);
+  }
 }
 
-template <auto& op, class... A>
-void step(TensorList params, A... a) {
-  check_list(params, op.name);
+template <StepKind kind, class Step, class... A>
+void enter(Op<void(A...)>& o) {
+  o.set_layer(Layer::autograd, &recorded_step<kind, Step, A...>);
+}
+
+void unscale(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
+  for (const Tensor& g : grads) check_inplace(g, requires_grad(g), ops::_amp_unscale_.name);
   Below autograd(Layer::autograd);
-  op(params, static_cast<A>(a)...);
-}
-
-template <auto& op, class... A>
-void refuse_recording(Op<void(TensorList, A...)>& o) {
-  o.set_layer(Layer::autograd, &step<op, A...>);
+  ops::_amp_unscale_(grads, found_inf, inv_scale);
 }
 
 }  // namespace
 
 void register_optim() {
-  refuse_recording<ops::_fused_sgd_>(ops::_fused_sgd_);
-  refuse_recording<ops::_fused_adam_>(ops::_fused_adam_);
-  refuse_recording<ops::_fused_rmsprop_>(ops::_fused_rmsprop_);
-  refuse_recording<ops::_amp_unscale_>(ops::_amp_unscale_);
+#define VESTA_ENTER_STEP(op, Step) enter<StepKind::op, Step>(ops::op);
+  VESTA_OPTIMIZER_STEPS(VESTA_ENTER_STEP)
+#undef VESTA_ENTER_STEP
+  ops::_amp_unscale_.set_layer(Layer::autograd, &unscale);
 }
 
 }  // namespace vesta::autograd::rules

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cmath>
 
+#include <vesta/core/cpu/optim_kernels.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
-#include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/optim.h>
 

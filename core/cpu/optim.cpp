@@ -1,116 +1,92 @@
-// Fused optimizer steps over lists of tensors, and the table of row kernels.
-#include <cmath>
-
-#include <vesta/core/cpu/isa.h>
-#include <vesta/core/cpu/parallel.h>
-#include <vesta/core/cpu/register.h>
-#include <vesta/core/cpu/row_kernels.h>
-#include <vesta/core/ops/conv.h>
+// Fused optimizer steps over lists of tensors: one parallel region for all of them.
 #include <vesta/core/ops/optim.h>
 
-VESTA_DECLARE_ON_ISA(void register_rows(vesta::cpu::RowKernels (&)[vesta::kNumDTypes],
-                                        vesta::cpu::OptimKernels (&)[vesta::kNumDTypes]))
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <vesta/core/cpu/isa.h>
+#include <vesta/core/cpu/optim_kernels.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+
+VESTA_DECLARE_ON_ISA(void register_optim_kernels(vesta::cpu::OptimKernels (&)[vesta::kNumDTypes]))
 
 namespace vesta::cpu {
 namespace {
 
-RowKernels rows[kNumDTypes];
 OptimKernels optim[kNumDTypes];
 
-constexpr int64_t kGrain = 16384;  // parameters a thread takes at a time
+constexpr int64_t kGrain = 16384;  // elements that a thread takes at a time
+constexpr int64_t kLine = 64;  // elements to which a tensor's place among all is rounded up: pieces begin at whole vectors
 
-void sgd_kernel(TensorList params, TensorList grads, TensorList buffers, double weight_decay, double momentum,
-                double lr, double dampening, bool nesterov, bool maximize, bool first) {
-  constexpr const char* op = "_fused_sgd_";
-  check_sgd(params, grads, buffers, momentum);
-  SgdStep step{lr, weight_decay, momentum, dampening, nesterov, maximize, first};
-  for (size_t i = 0; i < params.size(); ++i) {
-    const Tensor& p = params[i];
-    Tensor g = in_order_of(grads[i], p);
-    bool with_momentum = momentum != 0;
-    int64_t item = itemsize(p.dtype());
-    auto run = optim_kernels(p.dtype()).sgd;
-    char *pp = p.impl()->data(), *gp = g.impl()->data(), *mp = with_momentum ? buffers[i].impl()->data() : nullptr;
-    parallel_for(p.numel(), kGrain, [&](int64_t b, int64_t e) {
-      run(pp + b * item, gp + b * item, mp ? mp + b * item : nullptr, e - b, step);
-    });
-    p.impl()->bump(op);
-    if (mp) buffers[i].impl()->bump(op);
+/// A parameter in the loop over all: its memory, its kernel, and where its elements stand among those of all.
+struct Run {
+  char* at[2 + kMaxStates];
+  OptimKernels::StepKernel kernel;
+  double counted[kMaxCounted];
+  int64_t begin, numel;
+  int item;
+};
+
+/// Runs the elements [begin, end) of all tensors, laid one after the other.
+void run_piece(const std::vector<Run>& runs, const void* numbers, int num_states, int64_t begin, int64_t end) {
+  auto run = std::upper_bound(runs.begin(), runs.end(), begin, [](int64_t at, const Run& r) { return at < r.begin; }) - 1;
+  for (; run != runs.end() && run->begin < end; ++run) {
+    const int64_t from = std::max<int64_t>(begin - run->begin, 0), to = std::min(end - run->begin, run->numel);
+    if (from >= to) continue;  // between tensors
+    char* at[2 + kMaxStates];
+    for (int k = 0; k < 2 + num_states; ++k) at[k] = run->at[k] ? run->at[k] + from * run->item : nullptr;
+    run->kernel(at, to - from, numbers, run->counted);
   }
 }
 
-void adam_kernel(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top, TensorList steps,
-                 double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
-                 bool decoupled) {
-  constexpr const char* op = "_fused_adam_";
-  check_adam(params, grads, m, v, top, steps, amsgrad);
-  for (size_t i = 0; i < params.size(); ++i) {
-    const Tensor& p = params[i];
-    Tensor g = in_order_of(grads[i], p);
-    float& count = *steps[i].data_ptr<float>();
-    count += 1;
-    AdamStep step{lr,
-                  beta1,
-                  beta2,
-                  weight_decay,
-                  eps,
-                  1 - std::pow(beta1, double(count)),
-                  std::sqrt(1 - std::pow(beta2, double(count))),
-                  amsgrad,
-                  maximize,
-                  decoupled};
-    int64_t item = itemsize(p.dtype());
-    auto run = optim_kernels(p.dtype()).adam;
-    char *pp = p.impl()->data(), *gp = g.impl()->data(), *mp = m[i].impl()->data(), *vp = v[i].impl()->data();
-    char* tp = amsgrad ? top[i].impl()->data() : nullptr;
-    parallel_for(p.numel(), kGrain, [&](int64_t b, int64_t e) {
-      run(pp + b * item, gp + b * item, mp + b * item, vp + b * item, tp ? tp + b * item : nullptr, e - b, step);
-    });
-    for (const Tensor* t : {&p, &m[i], &v[i], &steps[i]}) t->impl()->bump(op);
-    if (tp) top[i].impl()->bump(op);
+template <StepKind kind, class Step, class... A>
+void step_kernel(A... a) {
+  const auto [lists, step] = step_call<Step>(step_name(kind), a...);
+  const size_t n = lists.params.size();
+  std::vector<Run> runs(n);
+  std::vector<CountedStep<Step>> counted(n);
+  InOrder memory(lists.op);
+  int64_t total = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const Tensor& p = lists.params[i];
+    Run& r = runs[i];
+    r.at[0] = memory.write(p, p), r.at[1] = const_cast<char*>(memory.read(lists.grads[i], p));
+    for (int k = 0; k < lists.num_states; ++k) {
+      r.at[2 + k] = lists.used[k] ? memory.write(lists.states[k][i], p) : nullptr;
+    }
+    r.kernel = optim_kernels(p.dtype()).steps[int(kind)];
+    counted[i] = count_step(lists, step, i);
+    std::memcpy(r.counted, &counted[i].numbers, sizeof counted[i].numbers);
+    r.begin = total, r.numel = p.numel(), r.item = int(itemsize(p.dtype()));
+    total += (r.numel + kLine - 1) / kLine * kLine;
   }
+  parallel_for(total, kGrain, [&, &step = step, &lists = lists](int64_t begin, int64_t end) {
+    run_piece(runs, &step, lists.num_states, begin, end);
+  });
+  memory.finish();
+  for (size_t i = 0; i < n; ++i) keep_count(lists, i, counted[i]);
+  lists.bump();
 }
 
-void rmsprop_kernel(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
-                    TensorList steps, double lr, double alpha, double eps, double weight_decay, double momentum,
-                    bool centered, bool maximize) {
-  constexpr const char* op = "_fused_rmsprop_";
-  check_rmsprop(params, grads, squares, means, buffers, steps, momentum, centered);
-  const RmspropStep step{lr, alpha, eps, weight_decay, momentum, centered, maximize};
-  for (size_t i = 0; i < params.size(); ++i) {
-    const Tensor& p = params[i];
-    Tensor g = in_order_of(grads[i], p);
-    *steps[i].data_ptr<float>() += 1;
-    int64_t item = itemsize(p.dtype());
-    auto run = optim_kernels(p.dtype()).rmsprop;
-    char *pp = p.impl()->data(), *gp = g.impl()->data(), *vp = squares[i].impl()->data();
-    char *ap = centered ? means[i].impl()->data() : nullptr, *mp = momentum != 0 ? buffers[i].impl()->data() : nullptr;
-    parallel_for(p.numel(), kGrain, [&](int64_t b, int64_t e) {
-      run(pp + b * item, gp + b * item, vp + b * item, ap ? ap + b * item : nullptr, mp ? mp + b * item : nullptr,
-          e - b, step);
-    });
-    for (const Tensor* t : {&p, &squares[i], &steps[i]}) t->impl()->bump(op);
-    if (ap) means[i].impl()->bump(op);
-    if (mp) buffers[i].impl()->bump(op);
-  }
+template <StepKind kind, class Step, class... A>
+void enter(Op<void(A...)>& op) {
+  op.set_kernel(DeviceType::cpu, &step_kernel<kind, Step, A...>);
 }
 
 }  // namespace
 
-const RowKernels& row_kernels(DType d) {
-  VESTA_CHECK(is_float(d), type, "expected a floating-point dtype, got ", d, ".");
-  return rows[int(d)];
-}
 const OptimKernels& optim_kernels(DType d) {
   VESTA_CHECK(is_float(d), type, "expected a floating-point dtype, got ", d, ".");
   return optim[int(d)];
 }
 
 void register_optim() {
-  VESTA_ON_ISA(register_rows, rows, optim);
-  ops::_fused_sgd_.set_kernel(DeviceType::cpu, sgd_kernel);
-  ops::_fused_adam_.set_kernel(DeviceType::cpu, adam_kernel);
-  ops::_fused_rmsprop_.set_kernel(DeviceType::cpu, rmsprop_kernel);
+  VESTA_ON_ISA(register_optim_kernels, optim);
+#define VESTA_ENTER_STEP(op, Step) enter<StepKind::op, Step>(ops::op);
+  VESTA_OPTIMIZER_STEPS(VESTA_ENTER_STEP)
+#undef VESTA_ENTER_STEP
 }
 
 }  // namespace vesta::cpu

@@ -1,10 +1,8 @@
-// The interface between the drivers of softmax, cross-entropy, normalisation, LSTMs and the optimizers and their
-// kernels, per dtype.
+// The interface between the drivers of softmax, cross-entropy, normalisation and LSTMs and their kernels, per dtype.
 #pragma once
 #include <cstdint>
 
 #include <vesta/core/dtype.h>
-#include <vesta/core/ops/optim_step.h>
 
 namespace vesta::cpu {
 
@@ -43,18 +41,7 @@ struct RowKernels {
                               char* gcx, int64_t n) = nullptr;  // gh or gc may be null: zeros
 };
 
-/// The kernels of an optimizer's step over n elements.
-struct OptimKernels {
-  void (*sgd)(char* p, const char* g, char* momentum, int64_t n, const SgdStep&) = nullptr;
-  void (*adam)(char* p, const char* g, char* m, char* v, char* vmax, int64_t n, const AdamStep&) = nullptr;
-  void (*rmsprop)(char* p, const char* g, char* square, char* mean, char* momentum, int64_t n,
-                  const RmspropStep&) = nullptr;
-  /// g *= factor; returns whether every g was finite.
-  bool (*unscale)(char* g, int64_t n, double factor) = nullptr;
-};
-
 /// Returns the kernels of a floating dtype for the instruction set in use; Error(type) for any other dtype.
 const RowKernels& row_kernels(DType d);
-const OptimKernels& optim_kernels(DType d);
 
 }  // namespace vesta::cpu

@@ -1,6 +1,7 @@
 // Softmax along a dimension and cross-entropy over rows: drivers of the row kernels.
 #include <cmath>
 
+#include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
@@ -12,8 +13,12 @@
 #include <vesta/core/ops/softmax.h>
 #include <vesta/core/ops/view.h>
 
+VESTA_DECLARE_ON_ISA(void register_rows(vesta::cpu::RowKernels (&)[vesta::kNumDTypes]))
+
 namespace vesta::cpu {
 namespace {
+
+RowKernels rows[kNumDTypes];
 
 constexpr int64_t kGrain = 8192;  // elements of exp that make a thread worthwhile
 
@@ -138,7 +143,13 @@ Tensor cross_entropy_gradient_kernel(const Tensor& grad, const Tensor& input, co
 
 }  // namespace
 
+const RowKernels& row_kernels(DType d) {
+  VESTA_CHECK(is_float(d), type, "expected a floating-point dtype, got ", d, ".");
+  return rows[int(d)];
+}
+
 void register_softmax() {
+  VESTA_ON_ISA(register_rows, rows);
   constexpr auto cpu = DeviceType::cpu;
   ops::_softmax.set_kernel(cpu, softmax_kernel<false>);
   ops::_log_softmax.set_kernel(cpu, softmax_kernel<true>);

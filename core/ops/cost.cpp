@@ -6,6 +6,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include <vesta/core/ops/optim_step.h>
+
 namespace vesta {
 
 using profiler::Shape;
@@ -161,9 +163,9 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"_batch_norm_backward", {&per_element<11>}},
       {"native_layer_norm", {&per_element<7>}},
       {"_layer_norm_backward", {&per_element<11>}},
-      {"_fused_sgd_", {&optimizer_step}},
-      {"_fused_adam_", {&optimizer_step}},
-      {"_fused_rmsprop_", {&optimizer_step}},
+#define VESTA_STEP_COST(op, Step) {#op, {&optimizer_step}},
+      VESTA_OPTIMIZER_STEPS(VESTA_STEP_COST)
+#undef VESTA_STEP_COST
       {"_fft_c2c", {&fft}},
       {"_fft_r2c", {&fft}},
       {"_fft_c2r", {&fft}},

@@ -13,9 +13,8 @@ VESTA_DEFINE_OPS(VESTA_OPS_OPTIM)
 
 namespace {
 
-/// Checks one list against the parameters: same length (or empty where that is allowed), shapes, dtypes, dense memory.
-void check_list(TensorList params, TensorList list, const char* op, const char* name, bool may_be_empty) {
-  if (may_be_empty && list.empty()) return;
+/// Checks one list against the parameters: same length, shapes, dtypes.
+void check_list(TensorList params, TensorList list, const char* op, const char* name) {
   VESTA_CHECK(list.size() == params.size(), value, op, ": expected as many ", name, " as params, got ", list.size(),
               " and ", params.size(), ".");
   for (size_t i = 0; i < list.size(); ++i) {
@@ -31,76 +30,75 @@ void check_params(TensorList params, const char* op) {
     const Tensor& p = params[i];
     VESTA_CHECK(p.defined() && is_float(p.dtype()), type, op, ": expected floating-point params, got ",
                 p.defined() ? name(p.dtype()) : "None", " (params[", i, "]).");
-    VESTA_CHECK(p.impl()->dense(), value, op, ": expected params without holes or overlaps, got strides ", p.strides(),
-                " (params[", i, "]). Use .contiguous().");
     check_writable(p, op);
   }
 }
 
-/// State lists are made by the optimizer with zeros_like: same strides as the parameter.
-void check_state(TensorList params, TensorList list, const char* op, const char* name) {
-  for (size_t i = 0; i < list.size(); ++i) {
-    VESTA_CHECK(std::ranges::equal(params[i].strides(), list[i].strides()), value, op, ": expected ", name, "[", i,
-                "] with the strides of its parameter ", params[i].strides(), ", got ", list[i].strides(), ".");
-    check_writable(list[i], op);
-  }
-}
-
-void check_steps(TensorList params, TensorList steps, const char* op) {
-  VESTA_CHECK(steps.size() == params.size(), value, op, ": expected as many state_steps as params, got ", steps.size(),
+/// Numbers of a parameter each: the count of its steps, or a scalar of its state.
+void check_numbers(TensorList params, TensorList list, const char* op, const char* name, bool on_cpu) {
+  VESTA_CHECK(list.size() == params.size(), value, op, ": expected as many ", name, " as params, got ", list.size(),
               " and ", params.size(), ".");
-  for (const Tensor& s : steps) {
-    VESTA_CHECK(s.defined() && s.numel() == 1 && s.dtype() == DType::float32, value, op,
-                ": expected state_steps of one float32 element each.");
+  for (const Tensor& s : list) {
+    VESTA_CHECK(s.defined() && s.numel() == 1 && s.dtype() == DType::float32, value, op, ": expected ", name,
+                " of one float32 element each.");
+    VESTA_CHECK(!on_cpu || s.device().type == DeviceType::cpu, device, op, ": expected ", name, " on the CPU, got ",
+                s.device(), ".");
     check_writable(s, op);
   }
 }
 
 }  // namespace
 
-Tensor in_order_of(const Tensor& t, const Tensor& like) {
-  if (std::ranges::equal(t.strides(), like.strides())) return t;
-  Tensor r = empty_tensor_strided(like.sizes(), like.strides(), t.dtype(), t.device());
-  copy_into(r, t, "optimizer step");
+namespace {
+bool in_order(const Tensor& t, const Tensor& param) {
+  return param.impl()->dense() && std::ranges::equal(t.strides(), param.strides());
+}
+}  // namespace
+
+Tensor InOrder::copy_of(const Tensor& t, const Tensor& param) const {
+  Tensor r = param.impl()->dense() ? empty_tensor_strided(t.sizes(), param.strides(), t.dtype(), t.device())
+                                   : empty_tensor(t.sizes(), t.dtype(), t.device());
+  copy_into(r, t, op_);
   return r;
 }
 
-void check_sgd(TensorList params, TensorList grads, TensorList buffers, double momentum) {
-  constexpr const char* op = "_fused_sgd_";
-  check_params(params, op);
-  check_list(params, grads, op, "grads", false);
-  check_list(params, buffers, op, "momentum_buffer_list", true);
-  check_state(params, buffers, op, "momentum_buffer_list");
-  VESTA_CHECK(momentum == 0 || !buffers.empty(), value, op, ": expected a momentum_buffer_list for momentum ", momentum,
-              ".");
+const char* InOrder::read(const Tensor& t, const Tensor& param) {
+  if (in_order(t, param)) return t.impl()->data();
+  kept_.push_back(copy_of(t, param));
+  return kept_.back().impl()->data();
 }
 
-void check_adam(TensorList params, TensorList grads, TensorList m, TensorList v, TensorList top, TensorList steps,
-                bool amsgrad) {
-  constexpr const char* op = "_fused_adam_";
-  check_params(params, op);
-  check_list(params, grads, op, "grads", false);
-  check_list(params, m, op, "exp_avgs", false);
-  check_list(params, v, op, "exp_avg_sqs", false);
-  check_list(params, top, op, "max_exp_avg_sqs", !amsgrad);
-  check_state(params, m, op, "exp_avgs");
-  check_state(params, v, op, "exp_avg_sqs");
-  check_state(params, top, op, "max_exp_avg_sqs");
-  check_steps(params, steps, op);
+char* InOrder::write(const Tensor& t, const Tensor& param) {
+  if (in_order(t, param)) return t.impl()->data();
+  changed_.emplace_back(t, copy_of(t, param));
+  return changed_.back().second.impl()->data();
 }
 
-void check_rmsprop(TensorList params, TensorList grads, TensorList squares, TensorList means, TensorList buffers,
-                   TensorList steps, double momentum, bool centered) {
-  constexpr const char* op = "_fused_rmsprop_";
+void InOrder::finish() {
+  for (const auto& [t, copy] : changed_) copy_into(t, copy, op_);
+}
+
+void StepLists::check() const {
   check_params(params, op);
-  check_list(params, grads, op, "grads", false);
-  check_list(params, squares, op, "square_avgs", false);
-  check_list(params, means, op, "grad_avgs", !centered);
-  check_list(params, buffers, op, "momentum_buffer_list", momentum == 0);
-  check_state(params, squares, op, "square_avgs");
-  check_state(params, means, op, "grad_avgs");
-  check_state(params, buffers, op, "momentum_buffer_list");
-  check_steps(params, steps, op);
+  check_list(params, grads, op, "grads");
+  for (int i = 0; i < num_states; ++i) {
+    if (!used[i]) continue;
+    check_list(params, states[i], op, state_names[i]);
+    for (const Tensor& t : states[i]) check_writable(t, op);
+  }
+  for (int i = 0; i < num_scalars; ++i) check_numbers(params, scalars[i], op, scalar_names[i], true);
+  if (counts) check_numbers(params, steps, op, "state_steps", false);
+}
+
+void StepLists::bump() const {
+  for (size_t i = 0; i < params.size(); ++i) {
+    params[i].impl()->bump(op);
+    for (int k = 0; k < num_states; ++k) {
+      if (used[k]) states[k][i].impl()->bump(op);
+    }
+    for (int k = 0; k < num_scalars; ++k) scalars[k][i].impl()->bump(op);
+    if (counts) steps[i].impl()->bump(op);
+  }
 }
 
 }  // namespace vesta

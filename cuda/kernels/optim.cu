@@ -1,9 +1,11 @@
-// A block takes 4096 elements of one entry and finds the entry by its own number. The sums and products are the CPU's
-// (core/cpu/kernels/row_kernels.cpp), rounded one by one, so that both devices train to the same bits.
+// A block takes 4096 elements of one entry and finds the entry by its own number. The formulas are the CPU's
+// (core/ops/optim_step.h), and this file is compiled with -fmad=false: each sum and product is rounded by itself, so that
+// both devices train to the same bits.
 #include <vesta/cuda/kernels/optim.h>
 
+#include <utility>
+
 #include <vesta/cuda/kernels/entries.cuh>
-#include <vesta/cuda/kernels/rounded.cuh>
 #include <vesta/cuda/kernels/types.cuh>
 
 namespace vesta::cuda {
@@ -12,12 +14,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr int kPack = 4, kPacks = 4;  // elements loaded at once, and how often
 constexpr int64_t kChunk = int64_t(kThreads) * kPack * kPacks;
-
-using rounded::add;
-using rounded::mul;
-using rounded::quotient;
-using rounded::root;
-using rounded::sub;
 
 /// The entries of a launch. There are two capacities, because all of it is copied with every launch.
 template <class Step, int capacity>
@@ -64,9 +60,8 @@ VESTA_DEVICE void store(const C (&from)[kPack], char* base, int64_t i, int n, bo
 /// Returns whether packs of an entry's operands are aligned.
 template <class T>
 VESTA_DEVICE bool aligned(const OptimEntry& e) {
-  const auto all = reinterpret_cast<uintptr_t>(e.p) | reinterpret_cast<uintptr_t>(e.g) |
-                   reinterpret_cast<uintptr_t>(e.m) | reinterpret_cast<uintptr_t>(e.v) |
-                   reinterpret_cast<uintptr_t>(e.top);
+  auto all = reinterpret_cast<uintptr_t>(e.p) | reinterpret_cast<uintptr_t>(e.g);
+  for (const char* state : e.states) all |= reinterpret_cast<uintptr_t>(state);
   return all % sizeof(Four<T>) == 0;
 }
 
@@ -83,110 +78,44 @@ VESTA_DEVICE void for_packs(const OptimEntry& e, F f) {
   }
 }
 
-template <class T, int capacity>
-VESTA_KERNEL void sgd_kernel(VESTA_CONSTANT_ARGUMENT Entries<SgdStep, capacity> a) {
+/// Updates element k of a pack by the step's formula.
+template <class Step, class C, size_t... s>
+VESTA_DEVICE void update(const Step& step, int k, C (&x)[kPack], const C (&d)[kPack],
+                         C (&states)[sizeof...(s)][kPack], const typename Step::Counted& counted,
+                         std::index_sequence<s...>) {
+  step.update(x[k], d[k], states[s][k]..., counted);
+}
+
+template <class Step, class T, int capacity>
+VESTA_KERNEL void step_kernel(VESTA_CONSTANT_ARGUMENT Entries<Step, capacity> a) {
   using C = compute_of<T>;
+  constexpr int kStates = int(Step::states.size());
   const OptimEntry& e = a.at[entry_of(a.at, a.n, blockIdx.x)];
-  const SgdStep& s = a.step;
-  const C lr = C(s.lr), decay = C(s.weight_decay), momentum = C(s.momentum), fresh = C(1 - s.dampening);
+  const auto counted = *reinterpret_cast<const typename Step::Counted*>(e.counted_here ? e.counted_here : e.counted);
   for_packs<T>(e, [&](int64_t i, int n, bool whole) {
-    C x[kPack], d[kPack], v[kPack] = {};
+    C x[kPack], d[kPack], states[kStates][kPack] = {};
     load<T>(e.p, i, n, whole, x);
     load<T>(e.g, i, n, whole, d);
-    if (e.m && !s.first) load<T>(e.m, i, n, whole, v);
 #pragma unroll
-    for (int k = 0; k < kPack; ++k) {
-      if (s.maximize) d[k] = -d[k];
-      if (s.weight_decay != 0) d[k] = add(d[k], mul(x[k], decay));
-      if (e.m) {
-        v[k] = s.first ? d[k] : add(mul(v[k], momentum), mul(d[k], fresh));
-        d[k] = s.nesterov ? add(d[k], mul(v[k], momentum)) : v[k];
-      }
-      x[k] = sub(x[k], mul(d[k], lr));
+    for (int s = 0; s < kStates; ++s) {
+      if (e.states[s]) load<T>(e.states[s], i, n, whole, states[s]);
     }
-    if (e.m) store<T>(v, e.m, i, n, whole);
+#pragma unroll
+    for (int k = 0; k < kPack; ++k) update(a.step, k, x, d, states, counted, std::make_index_sequence<kStates>());
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) {
+      if (e.states[s]) store<T>(states[s], e.states[s], i, n, whole);
+    }
     store<T>(x, e.p, i, n, whole);
   });
 }
 
-template <class T, int capacity>
-VESTA_KERNEL void adam_kernel(VESTA_CONSTANT_ARGUMENT Entries<AdamStep, capacity> a) {
-  using C = compute_of<T>;
-  const OptimEntry& e = a.at[entry_of(a.at, a.n, blockIdx.x)];
-  const AdamStep& s = a.step;
-  const C decay = C(s.weight_decay), keep = C(1 - s.lr * s.weight_decay), rest1 = C(1 - s.beta1), beta2 = C(s.beta2),
-          rest2 = C(1 - s.beta2), eps = C(s.eps);
-  const C step = C(e.corrections ? e.corrections[0] : e.step_size);
-  const C divisor = C(e.corrections ? e.corrections[1] : e.root);
-  for_packs<T>(e, [&](int64_t i, int n, bool whole) {
-    C x[kPack], d[kPack], mean[kPack], square[kPack], top[kPack] = {};
-    load<T>(e.p, i, n, whole, x);
-    load<T>(e.g, i, n, whole, d);
-    load<T>(e.m, i, n, whole, mean);
-    load<T>(e.v, i, n, whole, square);
-    if (s.amsgrad) load<T>(e.top, i, n, whole, top);
-#pragma unroll
-    for (int k = 0; k < kPack; ++k) {
-      if (s.maximize) d[k] = -d[k];
-      if (s.weight_decay != 0) {
-        if (s.decoupled) x[k] = mul(x[k], keep);
-        else d[k] = add(d[k], mul(x[k], decay));
-      }
-      mean[k] = add(mean[k], mul(sub(d[k], mean[k]), rest1));
-      square[k] = add(mul(square[k], beta2), mul(mul(d[k], d[k]), rest2));
-      top[k] = s.amsgrad ? math::maximum(top[k], square[k]) : square[k];
-      const C below = add(quotient(root(top[k]), divisor), eps);
-      x[k] = sub(x[k], quotient(mul(step, mean[k]), below));
-    }
-    store<T>(mean, e.m, i, n, whole);
-    store<T>(square, e.v, i, n, whole);
-    if (s.amsgrad) store<T>(top, e.top, i, n, whole);
-    store<T>(x, e.p, i, n, whole);
-  });
-}
-
-template <class T, int capacity>
-VESTA_KERNEL void rmsprop_kernel(VESTA_CONSTANT_ARGUMENT Entries<RmspropStep, capacity> a) {
-  using C = compute_of<T>;
-  const OptimEntry& e = a.at[entry_of(a.at, a.n, blockIdx.x)];
-  const RmspropStep& s = a.step;
-  const C lr = C(s.lr), decay = C(s.weight_decay), alpha = C(s.alpha), rest = C(1 - s.alpha), eps = C(s.eps),
-          momentum = C(s.momentum);
-  for_packs<T>(e, [&](int64_t i, int n, bool whole) {
-    C x[kPack], d[kPack], square[kPack], mean[kPack] = {}, v[kPack] = {};
-    load<T>(e.p, i, n, whole, x);
-    load<T>(e.g, i, n, whole, d);
-    load<T>(e.v, i, n, whole, square);
-    if (s.centered) load<T>(e.top, i, n, whole, mean);
-    if (e.m) load<T>(e.m, i, n, whole, v);
-#pragma unroll
-    for (int k = 0; k < kPack; ++k) {
-      if (s.maximize) d[k] = -d[k];
-      if (s.weight_decay != 0) d[k] = add(d[k], mul(x[k], decay));
-      square[k] = add(mul(square[k], alpha), mul(mul(d[k], d[k]), rest));
-      C below = square[k];
-      if (s.centered) {
-        mean[k] = add(mean[k], mul(sub(d[k], mean[k]), rest));
-        below = sub(below, mul(mean[k], mean[k]));
-      }
-      d[k] = quotient(d[k], add(root(below), eps));
-      if (e.m) d[k] = v[k] = add(mul(v[k], momentum), d[k]);
-      x[k] = sub(x[k], mul(d[k], lr));
-    }
-    store<T>(square, e.v, i, n, whole);
-    if (s.centered) store<T>(mean, e.top, i, n, whole);
-    if (e.m) store<T>(v, e.m, i, n, whole);
-    store<T>(x, e.p, i, n, whole);
-  });
-}
-
-VESTA_KERNEL void adam_counts_kernel(VESTA_CONSTANT_ARGUMENT AdamCounts c) {
+template <class Step>
+VESTA_KERNEL void counts_kernel(VESTA_CONSTANT_ARGUMENT StepCounts c, Step step) {
   const unsigned i = global_index();
   if (i >= unsigned(c.n)) return;
-  const float count = add(*c.steps[i], 1.0f);
-  *c.steps[i] = count;
-  c.corrections[2 * i] = c.lr / (1 - ::pow(c.beta1, double(count)));
-  c.corrections[2 * i + 1] = ::sqrt(1 - ::pow(c.beta2, double(count)));
+  const float n = *c.steps[i] += 1;
+  *reinterpret_cast<typename Step::Counted*>(c.counted + kMaxCounted * i) = step.count(double(n), nullptr);
 }
 
 /// Queues kernel(entries) over the blocks that the entries need.
@@ -206,31 +135,40 @@ void run_entries(const char* name, void (*kernel)(Entries<Step, capacity>), cons
 
 constexpr int kFew = 32;
 
+template <class Step>
+void run(const char* name, const OptimEntry* entries, int n, DType dtype, const void* numbers, StreamHandle stream) {
+  const Step& step = *static_cast<const Step*>(numbers);
+  visit_device<kFloats>(dtype, [&]<class T>() {
+    if (n <= kFew) run_entries<Step, kFew>(name, step_kernel<Step, T, kFew>, entries, n, step, stream);
+    else run_entries<Step, kOptimEntries>(name, step_kernel<Step, T, kOptimEntries>, entries, n, step, stream);
+  });
+}
+
 }  // namespace
 
-void run_sgd(const OptimEntry* entries, int n, DType dtype, const SgdStep& step, StreamHandle stream) {
-  visit_device<kFloats>(dtype, [&]<class T>() {
-    if (n <= kFew) run_entries<SgdStep, kFew>("sgd", sgd_kernel<T, kFew>, entries, n, step, stream);
-    else run_entries<SgdStep, kOptimEntries>("sgd", sgd_kernel<T, kOptimEntries>, entries, n, step, stream);
-  });
+void run_step(StepKind kind, const OptimEntry* entries, int n, DType dtype, const void* numbers, StreamHandle stream) {
+  switch (kind) {
+#define VESTA_RUN_STEP(op, Step) \
+  case StepKind::op: return run<Step>(#op, entries, n, dtype, numbers, stream);
+    VESTA_OPTIMIZER_STEPS(VESTA_RUN_STEP)
+#undef VESTA_RUN_STEP
+    case StepKind::count: break;
+  }
 }
 
-void run_adam(const OptimEntry* entries, int n, DType dtype, const AdamStep& step, StreamHandle stream) {
-  visit_device<kFloats>(dtype, [&]<class T>() {
-    if (n <= kFew) run_entries<AdamStep, kFew>("adam", adam_kernel<T, kFew>, entries, n, step, stream);
-    else run_entries<AdamStep, kOptimEntries>("adam", adam_kernel<T, kOptimEntries>, entries, n, step, stream);
-  });
-}
-
-void run_rmsprop(const OptimEntry* entries, int n, DType dtype, const RmspropStep& step, StreamHandle stream) {
-  visit_device<kFloats>(dtype, [&]<class T>() {
-    if (n <= kFew) run_entries<RmspropStep, kFew>("rmsprop", rmsprop_kernel<T, kFew>, entries, n, step, stream);
-    else run_entries<RmspropStep, kOptimEntries>("rmsprop", rmsprop_kernel<T, kOptimEntries>, entries, n, step, stream);
-  });
-}
-
-void run_adam_counts(const AdamCounts& c, StreamHandle stream) {
-  launch_independent("adam_counts", adam_counts_kernel, linear_shape(uint64_t(c.n), 128, stream), c);
+void run_counts(StepKind kind, const StepCounts& c, const void* numbers, StreamHandle stream) {
+  const auto launch = [&]<class Step>(const Step& step) {
+    if constexpr (Step::scalars.empty()) {
+      launch_independent("counts", counts_kernel<Step>, linear_shape(uint64_t(c.n), 128, stream), c, step);
+    }
+  };
+  switch (kind) {
+#define VESTA_RUN_COUNTS(op, Step) \
+  case StepKind::op: return launch(*static_cast<const Step*>(numbers));
+    VESTA_OPTIMIZER_STEPS(VESTA_RUN_COUNTS)
+#undef VESTA_RUN_COUNTS
+    case StepKind::count: break;
+  }
 }
 
 }  // namespace vesta::cuda

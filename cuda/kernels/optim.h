@@ -11,28 +11,24 @@ namespace vesta::cuda {
 struct OptimEntry {
   char* p = nullptr;
   const char* g = nullptr;
-  char* m = nullptr;    // momentum buffer (may be null), or Adam's mean
-  char* v = nullptr;    // Adam's or RMSprop's mean square
-  char* top = nullptr;  // Adam's maximum of it, with amsgrad; RMSprop's mean, when centered
-  const double* corrections = nullptr;  // on the device: lr / bias1 and bias2_sqrt; null: the two below
-  double step_size = 0, root = 0;
+  char* states[kMaxStates] = {};  // null: not used
+  double counted[kMaxCounted] = {};  // the step's Counted
+  const double* counted_here = nullptr;  // the same on the device, where the number of steps lies there
   int64_t numel = 0;
   uint32_t first_block = 0;  // set by the launch
 };
-inline constexpr int kOptimEntries = 368;  // of one launch: 30 KB of a kernel's arguments
+inline constexpr int kOptimEntries = 352;  // of one launch: 31 KB of a kernel's arguments
 
-/// Queues a step over n entries, n <= kOptimEntries.
-void run_sgd(const OptimEntry* entries, int n, DType dtype, const SgdStep& step, StreamHandle stream);
-void run_adam(const OptimEntry* entries, int n, DType dtype, const AdamStep& step, StreamHandle stream);
-void run_rmsprop(const OptimEntry* entries, int n, DType dtype, const RmspropStep& step, StreamHandle stream);
+/// Queues a step over n entries, n <= kOptimEntries; `numbers` is the step's struct.
+void run_step(StepKind kind, const OptimEntry* entries, int n, DType dtype, const void* numbers, StreamHandle stream);
 
-/// A count of steps on the device: *steps[i] += 1, and the corrections that follow.
-struct AdamCounts {
+/// A count of steps on the device: *steps[i] += 1, and the numbers that follow.
+struct StepCounts {
   float* steps[kOptimEntries];
-  double* corrections;  // two per entry
+  double* counted;  // kMaxCounted per entry
   int n = 0;
-  double lr, beta1, beta2;
 };
-void run_adam_counts(const AdamCounts& c, StreamHandle stream);
+/// Queues the count; only for steps without scalars.
+void run_counts(StepKind kind, const StepCounts& c, const void* numbers, StreamHandle stream);
 
 }  // namespace vesta::cuda

@@ -11,14 +11,16 @@ using detail::check_not_negative;
 // ---- fused steps ----
 
 /// The parameters of a group that have a gradient, and lists of their states for a fused op.
+/// Complex tensors take part as pairs of real numbers, which share their memory.
 template <class Slots>
 struct Lists {
+  static Tensor part(const Tensor& t) { return is_complex(t.dtype()) ? view_as_real(t) : t; }
   explicit Lists(Slots& all) {
     for (auto& slot : all) {
       if (Tensor g = slot.parameter.grad(); g.defined()) {
         slots.push_back(&slot);
-        parameters.push_back(slot.parameter);
-        grads.push_back(std::move(g));
+        parameters.push_back(part(slot.parameter));
+        grads.push_back(part(g));
       }
     }
   }
@@ -26,20 +28,35 @@ struct Lists {
   std::vector<Tensor> zeros(const char* name, bool used = true) {
     std::vector<Tensor> r;
     for (auto* slot : slots) {
-      if (used) r.push_back(slot->state.zeros(name, slot->parameter));
+      if (used) r.push_back(part(slot->state.zeros(name, slot->parameter)));
+    }
+    return r;
+  }
+  /// Returns the states of a name, filled with a value where they are new.
+  std::vector<Tensor> filled(const char* name, double value) {
+    std::vector<Tensor> r;
+    for (auto* slot : slots) {
+      Tensor& state = slot->state[name];
+      if (!state.defined()) {
+        state = empty_like(slot->parameter.detach());
+        part(state).fill_(value);
+      }
+      r.push_back(part(state));
+    }
+    return r;
+  }
+  /// Returns states of one number for each parameter, with a value where they are new.
+  std::vector<Tensor> numbers(const char* name, double value) {
+    std::vector<Tensor> r;
+    for (auto* slot : slots) {
+      Tensor& state = slot->state[name];
+      if (!state.defined()) state = full(IntList(), value, DType::float32);
+      r.push_back(state);
     }
     return r;
   }
   /// Returns the counts of steps, which the op increments.
-  std::vector<Tensor> steps() {
-    std::vector<Tensor> r;
-    for (auto* slot : slots) {
-      Tensor& step = slot->state["step"];
-      if (!step.defined()) step = vesta::zeros(IntList(), DType::float32);
-      r.push_back(step);
-    }
-    return r;
-  }
+  std::vector<Tensor> steps() { return numbers("step", 0); }
   std::vector<std::remove_reference_t<decltype(std::declval<Slots>()[0])>*> slots;
   std::vector<Tensor> parameters, grads;
 };
@@ -86,9 +103,10 @@ void SGD::step_group(Group& group) {
     if (some->empty()) continue;
     std::vector<Tensor> parameters, grads, buffers;
     for (Slot* slot : *some) {
-      parameters.push_back(slot->parameter);
-      grads.push_back(slot->parameter.grad());
-      if (momentum) buffers.push_back(slot->state.zeros("momentum_buffer", slot->parameter));
+      const auto part = Lists<decltype(group.slots)>::part;
+      parameters.push_back(part(slot->parameter));
+      grads.push_back(part(slot->parameter.grad()));
+      if (momentum) buffers.push_back(part(slot->state.zeros("momentum_buffer", slot->parameter)));
     }
     _fused_sgd_(parameters, grads, buffers, o.weight_decay, o.momentum, o.lr, o.dampening, o.nesterov, o.maximize,
                 some == &fresh);
@@ -117,34 +135,12 @@ void RMSprop::step_group(Group& group) {
                   o.momentum, o.centered, o.maximize);
 }
 
-// ---- rules ----
+// ---- the others, each a fused op with numbers of its own ----
 
 namespace {
 
-/// Returns the gradient to step along: negated to ascend, with the decay of the weights, or these decayed themselves.
 template <class Options>
-Tensor prepared(const char* op, const Tensor& p, const Tensor& grad, const Options& o) {
-  VESTA_CHECK(!is_complex(p.dtype()), not_implemented, op, ": expected real parameters, got ", p.dtype(),
-              ". Keep view_as_real of it as the parameter, or use SGD or Adam.");
-  Tensor g = o.maximize ? neg(grad) : grad;
-  if constexpr (requires { o.weight_decay; }) {
-    if (o.weight_decay == 0) return g;
-    if constexpr (requires { o.decoupled_weight_decay; }) {
-      if (o.decoupled_weight_decay) {
-        p.mul_(1 - o.lr * o.weight_decay);
-        return g;
-      }
-    }
-    g = add(g, p, o.weight_decay);
-  }
-  return g;
-}
-
-/// Sets `average` to beta * average + (1 - beta) * value.
-void move_average(const Tensor& average, const Tensor& value, double beta) { average.mul_(beta).add_(value, 1 - beta); }
-
-template <class Options>
-void check_rule(const char* op, const Options& o) {
+void check_common(const char* op, const Options& o) {
   VESTA_CHECK(o.lr >= 0, value, op, ": Invalid learning rate: ", o.lr, ".");
   if constexpr (requires { o.eps; }) check_not_negative(op, "epsilon", o.eps);
   if constexpr (requires { o.weight_decay; }) check_not_negative(op, "weight_decay", o.weight_decay);
@@ -154,116 +150,87 @@ void check_rule(const char* op, const Options& o) {
 }  // namespace
 
 void Adagrad::check(const Options& o) {
-  check_rule("Adagrad", o);
+  check_common("Adagrad", o);
   check_not_negative("Adagrad", "lr_decay", o.lr_decay);
   check_not_negative("Adagrad", "initial_accumulator_value", o.initial_accumulator_value);
 }
-void Adagrad::update(const Tensor& p, const Tensor& grad, State& state, const Options& o) {
-  const Tensor g = prepared("Adagrad", p, grad, o);
-  if (state.empty()) state["sum"] = full_like(p.detach(), o.initial_accumulator_value);
-  const double step = state.next_step();
-  const Tensor sum = state["sum"];
-  sum.add_(mul(g, g));
-  p.add_(div(g, sqrt(sum).add_(o.eps)), -o.lr / (1 + (step - 1) * o.lr_decay));
+void Adagrad::step_group(Group& group) {
+  const Options& o = group.options;
+  Lists lists(group.slots);
+  if (lists.slots.empty()) return;
+  const auto sums = lists.filled("sum", o.initial_accumulator_value);
+  _fused_adagrad_(lists.parameters, lists.grads, sums, lists.steps(), o.lr, o.lr_decay, o.weight_decay, o.eps,
+                  o.maximize);
 }
 
 void Adadelta::check(const Options& o) {
-  check_rule("Adadelta", o);
+  check_common("Adadelta", o);
   VESTA_CHECK(o.rho >= 0 && o.rho <= 1, value, "Adadelta: Invalid rho value: ", o.rho, ".");
 }
-void Adadelta::update(const Tensor& p, const Tensor& grad, State& state, const Options& o) {
-  const Tensor g = prepared("Adadelta", p, grad, o);
-  state.next_step();
-  const Tensor square = state.zeros("square_avg", p), change = state.zeros("acc_delta", p);
-  move_average(square, mul(g, g), o.rho);
-  const Tensor delta = add(change, o.eps).sqrt_().div_(add(square, o.eps).sqrt_()).mul_(g);
-  move_average(change, mul(delta, delta), o.rho);
-  p.add_(delta, -o.lr);
+void Adadelta::step_group(Group& group) {
+  const Options& o = group.options;
+  Lists lists(group.slots);
+  if (lists.slots.empty()) return;
+  const auto squares = lists.zeros("square_avg"), changes = lists.zeros("acc_delta");
+  _fused_adadelta_(lists.parameters, lists.grads, squares, changes, lists.steps(), o.lr, o.rho, o.eps, o.weight_decay,
+                   o.maximize);
 }
 
-void Adamax::check(const Options& o) { check_rule("Adamax", o); }
-void Adamax::update(const Tensor& p, const Tensor& grad, State& state, const Options& o) {
-  const Tensor g = prepared("Adamax", p, grad, o);
-  const double step = state.next_step();
-  const Tensor mean = state.zeros("exp_avg", p), largest = state.zeros("exp_inf", p);
-  move_average(mean, g, o.beta1);
-  largest.copy_(maximum(mul(largest, o.beta2), abs(g).add_(o.eps)));
-  p.add_(div(mean, largest), -o.lr / (1 - std::pow(o.beta1, step)));
+void Adamax::check(const Options& o) { check_common("Adamax", o); }
+void Adamax::step_group(Group& group) {
+  const Options& o = group.options;
+  Lists lists(group.slots);
+  if (lists.slots.empty()) return;
+  const auto means = lists.zeros("exp_avg"), largest = lists.zeros("exp_inf");
+  _fused_adamax_(lists.parameters, lists.grads, means, largest, lists.steps(), o.lr, o.beta1, o.beta2, o.eps,
+                 o.weight_decay, o.maximize);
 }
 
 void NAdam::check(const Options& o) {
-  check_rule("NAdam", o);
+  check_common("NAdam", o);
   check_not_negative("NAdam", "momentum_decay", o.momentum_decay);
 }
-void NAdam::update(const Tensor& p, const Tensor& grad, State& state, const Options& o) {
-  const Tensor g = prepared("NAdam", p, grad, o);
-  if (state.empty()) state["mu_product"] = ones(IntList(), DType::float32);
-  const double step = state.next_step();
-  const Tensor mean = state.zeros("exp_avg", p), square = state.zeros("exp_avg_sq", p);
-  const auto momentum = [&](double t) { return o.beta1 * (1 - 0.5 * std::pow(0.96, t * o.momentum_decay)); };
-  const double mu = momentum(step), next = momentum(step + 1);
-  const double product = state["mu_product"].mul_(mu).item<double>();
-  move_average(mean, g, o.beta1);
-  move_average(square, mul(g, g), o.beta2);
-  const Tensor divisor = div(square, 1 - std::pow(o.beta2, step)).sqrt_().add_(o.eps);
-  p.add_(div(g, divisor), -o.lr * (1 - mu) / (1 - product));
-  p.add_(div(mean, divisor), -o.lr * next / (1 - product * next));
+void NAdam::step_group(Group& group) {
+  const Options& o = group.options;
+  Lists lists(group.slots);
+  if (lists.slots.empty()) return;
+  const auto means = lists.zeros("exp_avg"), squares = lists.zeros("exp_avg_sq");
+  _fused_nadam_(lists.parameters, lists.grads, means, squares, lists.numbers("mu_product", 1), lists.steps(), o.lr,
+                o.beta1, o.beta2, o.eps, o.weight_decay, o.momentum_decay, o.decoupled_weight_decay, o.maximize);
 }
 
-void RAdam::check(const Options& o) { check_rule("RAdam", o); }
-void RAdam::update(const Tensor& p, const Tensor& grad, State& state, const Options& o) {
-  const Tensor g = prepared("RAdam", p, grad, o);
-  const double step = state.next_step();
-  const Tensor mean = state.zeros("exp_avg", p), square = state.zeros("exp_avg_sq", p);
-  move_average(mean, g, o.beta1);
-  move_average(square, mul(g, g), o.beta2);
-  const double correction1 = 1 - std::pow(o.beta1, step), correction2 = 1 - std::pow(o.beta2, step);
-  const double longest = 2 / (1 - o.beta2) - 1;
-  const double length = longest - 2 * step * std::pow(o.beta2, step) / correction2;
-  if (length <= 5) {
-    p.add_(mean, -o.lr / correction1);
-    return;
-  }
-  const double above = (length - 4) * (length - 2) * longest, below = (longest - 4) * (longest - 2) * length;
-  const double factor = std::sqrt(above / below * correction2);
-  p.add_(div(mean, sqrt(square).add_(o.eps)), -o.lr * factor / correction1);
+void RAdam::check(const Options& o) { check_common("RAdam", o); }
+void RAdam::step_group(Group& group) {
+  const Options& o = group.options;
+  Lists lists(group.slots);
+  if (lists.slots.empty()) return;
+  const auto means = lists.zeros("exp_avg"), squares = lists.zeros("exp_avg_sq");
+  _fused_radam_(lists.parameters, lists.grads, means, squares, lists.steps(), o.lr, o.beta1, o.beta2, o.eps,
+                o.weight_decay, o.decoupled_weight_decay, o.maximize);
 }
 
-void ASGD::check(const Options& o) { check_rule("ASGD", o); }
-void ASGD::update(const Tensor& p, const Tensor& grad, State& state, const Options& o) {
-  const Tensor g = prepared("ASGD", p, grad, o);
-  if (state.empty()) {
-    state["eta"] = full(IntList(), o.lr, DType::float32);
-    state["mu"] = ones(IntList(), DType::float32);
-  }
-  const double step = state.next_step();
-  const Tensor mean = state.zeros("ax", p);
-  const double eta = state["eta"].item<double>(), mu = state["mu"].item<double>();
-  p.mul_(1 - o.lambd * eta).add_(g, -eta);
-  if (mu == 1) mean.copy_(p);
-  else mean.add_(sub(p, mean), mu);
-  state["eta"].fill_(o.lr / std::pow(1 + o.lambd * o.lr * step, o.alpha));
-  state["mu"].fill_(1 / std::max(1.0, step - o.t0));
+void ASGD::check(const Options& o) { check_common("ASGD", o); }
+void ASGD::step_group(Group& group) {
+  const Options& o = group.options;
+  Lists lists(group.slots);
+  if (lists.slots.empty()) return;
+  const auto means = lists.zeros("ax");
+  _fused_asgd_(lists.parameters, lists.grads, means, lists.numbers("eta", o.lr), lists.numbers("mu", 1), lists.steps(),
+               o.lr, o.lambd, o.alpha, o.t0, o.weight_decay, o.maximize);
 }
 
 void Rprop::check(const Options& o) {
-  check_rule("Rprop", o);
+  check_common("Rprop", o);
   VESTA_CHECK(o.etaminus > 0 && o.etaminus < 1 && o.etaplus > 1, value, "Rprop: Invalid eta values: ", o.etaminus, ", ",
               o.etaplus, ".");
 }
-void Rprop::update(const Tensor& p, const Tensor& grad, State& state, const Options& o) {
-  Tensor g = prepared("Rprop", p, grad, o);
-  if (state.empty()) state["step_size"] = full_like(p.detach(), o.lr);
-  state.next_step();
-  const Tensor previous = state.zeros("prev", p), size = state["step_size"];
-  const Tensor turn = sign(mul(g, previous));
-  const Tensor one = ones_like(turn);
-  const Tensor slower = lt(turn, 0);
-  size.mul_(where(gt(turn, 0), mul(one, o.etaplus), where(slower, mul(one, o.etaminus), one)));
-  size.copy_(clamp(size, o.min_step, o.max_step));
-  g = where(slower, zeros_like(g), g);
-  p.sub_(mul(sign(g), size));
-  previous.copy_(g);
+void Rprop::step_group(Group& group) {
+  const Options& o = group.options;
+  Lists lists(group.slots);
+  if (lists.slots.empty()) return;
+  const auto sizes = lists.filled("step_size", o.lr), previous = lists.zeros("prev");
+  _fused_rprop_(lists.parameters, lists.grads, previous, sizes, lists.steps(), o.etaminus, o.etaplus, o.min_step,
+                o.max_step, o.maximize);
 }
 
 }  // namespace vesta::optim

@@ -1,5 +1,5 @@
-// Optimizers. Steps of SGD, Adam, AdamW and RMSprop are one fused op over all parameters of a group that have a
-// gradient; the others are rules of ops.
+// Optimizers. A step is one fused op over all parameters of a group that have a gradient; its formula is a struct in
+// core/ops/optim_step.h.
 #pragma once
 #include <vesta/nn/optim/optimizer.h>
 
@@ -57,12 +57,12 @@ class VESTA_API RMSprop : public OptimizerOf<RMSprop, RMSpropOptions> {
   static void check(const Options& o);
 };
 
-/// Declares an optimizer by a rule.
-#define VESTA_RULE_OPTIMIZER(Name)                                                                     \
+/// Declares an optimizer whose step is one fused op.
+#define VESTA_FUSED_OPTIMIZER(Name)                                                                    \
   class VESTA_API Name : public OptimizerOf<Name, Name##Options> {                                     \
    public:                                                                                             \
     using OptimizerOf::OptimizerOf;                                                                    \
-    void update(const Tensor& p, const Tensor& grad, State& state, const Options& o);                  \
+    void step_group(Group& group);                                                                     \
     static void check(const Options& o);                                                               \
   }
 
@@ -72,7 +72,7 @@ struct AdagradOptions {
   VESTA_FIELDS(lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize)
 };
 /// p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps), s the sum of all g ** 2 (Duchi et al. 2011).
-VESTA_RULE_OPTIMIZER(Adagrad);
+VESTA_FUSED_OPTIMIZER(Adagrad);
 
 struct AdadeltaOptions {
   double lr = 1, rho = 0.9, eps = 1e-6, weight_decay = 0;
@@ -80,7 +80,7 @@ struct AdadeltaOptions {
   VESTA_FIELDS(lr, rho, eps, weight_decay, maximize)
 };
 /// p -= lr * sqrt(u + eps) / sqrt(v + eps) * g, u and v running means of steps ** 2 and g ** 2 (Zeiler 2012).
-VESTA_RULE_OPTIMIZER(Adadelta);
+VESTA_FUSED_OPTIMIZER(Adadelta);
 
 struct AdamaxOptions {
   double lr = 2e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
@@ -88,7 +88,7 @@ struct AdamaxOptions {
   VESTA_FIELDS(lr, beta1, beta2, eps, weight_decay, maximize)
 };
 /// Adam with the infinity norm (Kingma and Ba 2015).
-VESTA_RULE_OPTIMIZER(Adamax);
+VESTA_FUSED_OPTIMIZER(Adamax);
 
 struct NAdamOptions {
   double lr = 2e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0, momentum_decay = 4e-3;
@@ -96,7 +96,7 @@ struct NAdamOptions {
   VESTA_FIELDS(lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize)
 };
 /// Adam with Nesterov's momentum (Dozat 2016).
-VESTA_RULE_OPTIMIZER(NAdam);
+VESTA_FUSED_OPTIMIZER(NAdam);
 
 struct RAdamOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
@@ -104,7 +104,7 @@ struct RAdamOptions {
   VESTA_FIELDS(lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize)
 };
 /// Adam whose step is rectified while the variance of its scale is large (Liu et al. 2020).
-VESTA_RULE_OPTIMIZER(RAdam);
+VESTA_FUSED_OPTIMIZER(RAdam);
 
 struct ASGDOptions {
   double lr = 1e-2, lambd = 1e-4, alpha = 0.75, t0 = 1e6, weight_decay = 0;
@@ -112,7 +112,7 @@ struct ASGDOptions {
   VESTA_FIELDS(lr, lambd, alpha, t0, weight_decay, maximize)
 };
 /// Averaged stochastic gradient descent: the state "ax" is the mean of p from step t0 on (Polyak and Juditsky 1992).
-VESTA_RULE_OPTIMIZER(ASGD);
+VESTA_FUSED_OPTIMIZER(ASGD);
 
 struct RpropOptions {
   double lr = 1e-2, etaminus = 0.5, etaplus = 1.2, min_step = 1e-6, max_step = 50;
@@ -120,8 +120,8 @@ struct RpropOptions {
   VESTA_FIELDS(lr, etaminus, etaplus, min_step, max_step, maximize)
 };
 /// Resilient backpropagation: steps by the gradient's sign alone (Riedmiller and Braun 1993).
-VESTA_RULE_OPTIMIZER(Rprop);
-#undef VESTA_RULE_OPTIMIZER
+VESTA_FUSED_OPTIMIZER(Rprop);
+#undef VESTA_FUSED_OPTIMIZER
 
 /// VESTA_OPTIMIZERS(X) is X(Name) for each optimizer.
 #define VESTA_OPTIMIZERS(X) \

@@ -37,6 +37,10 @@ def train(make: Any, device: str, dtype: Any, shapes: list, steps: int = 4) -> l
     lambda p: optim.AdamW(p, lr=0.01, weight_decay=0.3, betas=(0.5, 0.7), eps=1e-3),
     lambda p: optim.RMSprop(p), lambda p: optim.RMSprop(p, alpha=0.9, weight_decay=0.1, maximize=True),
     lambda p: optim.RMSprop(p, eps=0.1, momentum=0.9, centered=True),
+    lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.1, weight_decay=0.1), lambda p: optim.Adadelta(p, weight_decay=0.1),
+    lambda p: optim.Adamax(p, lr=0.1, eps=1e-3), lambda p: optim.NAdam(p, lr=0.1, eps=1e-3, weight_decay=0.1),
+    lambda p: optim.RAdam(p, lr=0.1, betas=(0.9, 0.6), eps=1e-3), lambda p: optim.ASGD(p, lr=0.1, t0=1, lambd=0.1),
+    lambda p: optim.Rprop(p, lr=0.1, maximize=True),
 ])  # fmt: skip
 def test_steps_have_the_bits_of_the_cpu(make: Any, dtype: Any) -> None:
     want, got = (train(make, device, dtype, SHAPES) for device in ("cpu", "cuda"))

@@ -1,34 +1,16 @@
-// Kernels over contiguous rows: softmax and cross-entropy, the sums and maps of normalisation, the step of an LSTM,
-// optimizer steps.
+// Kernels over contiguous rows: softmax and cross-entropy, the sums and maps of normalisation, the step of an LSTM.
 // Sums run in a fixed order that depends on the length of the row alone.
 #include <vesta/core/cpu/row_kernels.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include <vesta/core/cpu/rows.h>
 #include <vesta/core/cpu/simd.h>
 #include <vesta/core/ops/math.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
-
-/// Calls f(i, n) for each vector of a row: n is N but for the last.
-template <class C, class F>
-VESTA_INLINE void each_vector(int64_t n, F f) {
-  constexpr int64_t N = Vec<C>::N;
-  int64_t i = 0;
-  for (; i + N <= n; i += N) f(i, N);
-  if (i < n) f(i, n - i);
-}
-template <class C, class T>
-VESTA_INLINE Vec<C> load_row(const T* p, int64_t n) {
-  return n == Vec<C>::N ? load_convert<C, T>(p) : load_convert_partial<C, T>(p, n);
-}
-template <class C, class T>
-VESTA_INLINE void store_row(Vec<C> v, T* p, int64_t n) {
-  if (n == Vec<C>::N) store_convert(v, p);
-  else store_convert_partial(v, p, n);
-}
 
 /// Adds up f(i, n) over the vectors of a row in four chains of at most kBlock vectors, the blocks in double.
 template <class C, class F>
@@ -294,106 +276,15 @@ void _lstm_cell_backward(const char* activations, const char* cx, const char* gh
   });
 }
 
-template <class T>
-void sgd(char* pb, const char* gb, char* mb, int64_t n, const SgdStep& s) {
-  using C = compute_t<T>;
-  T *p = reinterpret_cast<T*>(pb), *m = reinterpret_cast<T*>(mb);
-  const T* g = reinterpret_cast<const T*>(gb);
-  const Vec<C> lr{C(s.lr)}, decay{C(s.weight_decay)}, momentum{C(s.momentum)}, fresh{C(1 - s.dampening)};
-  each_vector<C>(n, [&](int64_t i, int64_t w) {
-    Vec<C> x = load_row<C>(p + i, w), d = load_row<C>(g + i, w);
-    if (s.maximize) d = -d;
-    if (s.weight_decay != 0) d = d + x * decay;
-    if (m) {
-      Vec<C> v = s.first ? d : load_row<C>(m + i, w) * momentum + d * fresh;
-      store_row<C>(v, m + i, w);
-      d = s.nesterov ? d + v * momentum : v;
-    }
-    store_row<C>(x - d * lr, p + i, w);
-  });
-}
-
-template <class T>
-void adam(char* pb, const char* gb, char* mb, char* vb, char* xb, int64_t n, const AdamStep& s) {
-  using C = compute_t<T>;
-  T *p = reinterpret_cast<T*>(pb), *m = reinterpret_cast<T*>(mb), *v = reinterpret_cast<T*>(vb);
-  T* top = reinterpret_cast<T*>(xb);
-  const T* g = reinterpret_cast<const T*>(gb);
-  const Vec<C> decay{C(s.weight_decay)}, keep{C(1 - s.lr * s.weight_decay)}, rest1{C(1 - s.beta1)}, beta2{C(s.beta2)},
-      rest2{C(1 - s.beta2)}, eps{C(s.eps)}, step{C(s.lr / s.bias1)}, root{C(s.bias2_sqrt)};
-  each_vector<C>(n, [&](int64_t i, int64_t w) {
-    Vec<C> x = load_row<C>(p + i, w), d = load_row<C>(g + i, w);
-    if (s.maximize) d = -d;
-    if (s.weight_decay != 0) {
-      if (s.decoupled) x = x * keep;
-      else d = d + x * decay;
-    }
-    Vec<C> mean = load_row<C>(m + i, w), square = load_row<C>(v + i, w);
-    mean = mean + (d - mean) * rest1;
-    square = square * beta2 + d * d * rest2;
-    store_row<C>(mean, m + i, w);
-    store_row<C>(square, v + i, w);
-    if (s.amsgrad) {
-      square = math::maximum(load_row<C>(top + i, w), square);
-      store_row<C>(square, top + i, w);
-    }
-    store_row<C>(x - step * mean / (math::sqrt(square) / root + eps), p + i, w);
-  });
-}
-
-template <class T>
-void rmsprop(char* pb, const char* gb, char* vb, char* ab, char* mb, int64_t n, const RmspropStep& s) {
-  using C = compute_t<T>;
-  T *p = reinterpret_cast<T*>(pb), *v = reinterpret_cast<T*>(vb);
-  T *average = reinterpret_cast<T*>(ab), *m = reinterpret_cast<T*>(mb);
-  const T* g = reinterpret_cast<const T*>(gb);
-  const Vec<C> lr{C(s.lr)}, decay{C(s.weight_decay)}, alpha{C(s.alpha)}, rest{C(1 - s.alpha)}, eps{C(s.eps)},
-      momentum{C(s.momentum)};
-  each_vector<C>(n, [&](int64_t i, int64_t w) {
-    Vec<C> x = load_row<C>(p + i, w), d = load_row<C>(g + i, w);
-    if (s.maximize) d = -d;
-    if (s.weight_decay != 0) d = d + x * decay;
-    Vec<C> square = load_row<C>(v + i, w) * alpha + d * d * rest;
-    store_row<C>(square, v + i, w);
-    if (s.centered) {
-      Vec<C> mean = load_row<C>(average + i, w);
-      mean = mean + (d - mean) * rest;
-      store_row<C>(mean, average + i, w);
-      square = square - mean * mean;
-    }
-    d = d / (math::sqrt(square) + eps);
-    if (m) {
-      d = load_row<C>(m + i, w) * momentum + d;
-      store_row<C>(d, m + i, w);
-    }
-    store_row<C>(x - d * lr, p + i, w);
-  });
-}
-
-template <class T>
-bool unscale(char* gb, int64_t n, double factor) {
-  using C = compute_t<T>;
-  T* g = reinterpret_cast<T*>(gb);
-  const Vec<C> f{C(factor)};
-  bool finite = true;
-  each_vector<C>(n, [&](int64_t i, int64_t w) {
-    const Vec<C> v = load_row<C>(g + i, w);
-    finite = finite & all(math::isfinite(v));
-    store_row<C>(v * f, g + i, w);
-  });
-  return finite;
-}
-
 }  // namespace
 
-void register_rows(RowKernels (&rows)[kNumDTypes], OptimKernels (&optim)[kNumDTypes]) {
+void register_rows(RowKernels (&rows)[kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
     rows[d] = {
         &softmax<T>,   &_softmax_backward<T>,  &logsumexp<T>, &dot<T>,       &exp_minus<T>,      &moments<T>,
         &affine<T>,    &gradient_sums<T>,      &combine<T>,   &normalize<T>, &normalize_sums<T>, &normalize_gradient<T>,
         &lstm_cell<T>, &_lstm_cell_backward<T>};
-    optim[d] = {&sgd<T>, &adam<T>, &rmsprop<T>, &unscale<T>};
   };
   one.template operator()<float>();
   one.template operator()<double>();

@@ -3,14 +3,36 @@
 
 namespace vesta::doc {
 
+// state_steps are one-element float tensors, which the op counts up.
 inline constexpr char _fused_sgd_[] =
     "_fused_sgd_(params, grads, momentum_buffer_list, ...): one SGD step over lists of tensors, in place.";
 inline constexpr char _fused_adam_[] =
-    "_fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): one Adam step over lists "
-    "of tensors, in place; decoupled=True is AdamW. state_steps are one-element float tensors, counted up here.";
+    "_fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): one Adam step over "
+    "lists of tensors, in place. decoupled=True is AdamW.";
 inline constexpr char _fused_rmsprop_[] =
     "_fused_rmsprop_(params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, ...): one RMSprop "
-    "step over lists of tensors, in place. state_steps are one-element float tensors, counted up here.";
+    "step over lists of tensors, in place.";
+inline constexpr char _fused_adagrad_[] =
+    "_fused_adagrad_(params, grads, state_sums, state_steps, ...): one Adagrad step over lists of tensors, in "
+    "place.";
+inline constexpr char _fused_adadelta_[] =
+    "_fused_adadelta_(params, grads, square_avgs, acc_deltas, state_steps, ...): one Adadelta step over lists of "
+    "tensors, in place.";
+inline constexpr char _fused_adamax_[] =
+    "_fused_adamax_(params, grads, exp_avgs, exp_infs, state_steps, ...): one Adamax step over lists of tensors, "
+    "in place.";
+inline constexpr char _fused_nadam_[] =
+    "_fused_nadam_(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, ...): one NAdam step over "
+    "lists of tensors, in place.";
+inline constexpr char _fused_radam_[] =
+    "_fused_radam_(params, grads, exp_avgs, exp_avg_sqs, state_steps, ...): one RAdam step over lists of tensors,"
+    " in place.";
+inline constexpr char _fused_asgd_[] =
+    "_fused_asgd_(params, grads, axs, etas, mus, state_steps, ...): one ASGD step over lists of tensors, in "
+    "place.";
+inline constexpr char _fused_rprop_[] =
+    "_fused_rprop_(params, grads, prevs, step_sizes, state_steps, ...): one Rprop step over lists of tensors, in "
+    "place.";
 inline constexpr char _amp_unscale_[] =
     "_amp_unscale_(grads, found_inf, inv_scale): multiplies each tensor of a list by inv_scale, in place, and sets "
     "found_inf to 1 where any element was infinite or NaN before. found_inf and inv_scale are float32, one element.";

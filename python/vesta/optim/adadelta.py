@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from vesta import Tensor
-from vesta.optim.optimizer import ParamsT, check
-from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
+from vesta import _C, Tensor
+from vesta.optim.fused import FusedOptimizer
+from vesta.optim.optimizer import ParamsT, check, number
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["Adadelta"]
 
 
-class Adadelta(RuleOptimizer):
+class Adadelta(FusedOptimizer):
     """Adadelta: p -= lr * sqrt(u + eps) / sqrt(v + eps) * g, u and v being running means of steps ** 2 and g ** 2.
 
     Zeiler, "ADADELTA: an adaptive learning rate method", 2012.
@@ -23,7 +24,8 @@ class Adadelta(RuleOptimizer):
         eps: keeps divisors from zero.
         weight_decay: strength of the L2 penalty.
         maximize: ascend instead of descending.
-        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        differentiable: record the step, so that gradients flow through it.
 
     Example::
 
@@ -36,6 +38,7 @@ class Adadelta(RuleOptimizer):
         True
     """
 
+    _operation = _C._fused_adadelta_
     _shaped_like_param = ("square_avg", "acc_delta")
 
     @hyperparameters
@@ -54,14 +57,10 @@ class Adadelta(RuleOptimizer):
     ) -> None:
         check("rho", rho, 0.0 <= rho <= 1.0)
 
-    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
-        return zeros(param, "square_avg", "acc_delta")
-
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
-        square_avg, acc_delta, rho = state["square_avg"], state["acc_delta"], group["rho"]
-        moving_average(square_avg, grad * grad, rho)
-        delta = (acc_delta + group["eps"]).sqrt_().div_((square_avg + group["eps"]).sqrt_()).mul_(grad)
-        moving_average(acc_delta, delta * delta, rho)
-        param.add_(delta, alpha=-lr)
+    def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "lr": number(group["lr"]),
+            "rho": group["rho"],
+            "eps": group["eps"],
+            "weight_decay": group["weight_decay"],
+        }

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Tensor
-from vesta.optim.optimizer import ParamsT, check
-from vesta.optim.rule import RuleOptimizer, hyperparameters
+from vesta import _C, Tensor
+from vesta.optim.fused import FusedOptimizer
+from vesta.optim.optimizer import ParamsT, _Bucket, check, number
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["Adagrad"]
 
 
-class Adagrad(RuleOptimizer):
+class Adagrad(FusedOptimizer):
     """Adagrad: p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps), s being the sum of all g ** 2.
 
     Duchi et al., "Adaptive subgradient methods for online learning and stochastic optimization", 2011.
@@ -26,7 +27,8 @@ class Adagrad(RuleOptimizer):
         eps: keeps the divisor from zero.
         fused: as ``foreach``.
         maximize: ascend instead of descending.
-        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        differentiable: record the step, so that gradients flow through it.
 
     Example::
 
@@ -39,6 +41,7 @@ class Adagrad(RuleOptimizer):
         True
     """
 
+    _operation = _C._fused_adagrad_
     _shaped_like_param = ("sum",)
 
     @hyperparameters
@@ -63,16 +66,25 @@ class Adagrad(RuleOptimizer):
         start = group["initial_accumulator_value"]
         return {"sum": vesta.full_like(param, complex(start, start) if param.is_complex() else start).detach()}
 
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
-        state["sum"].add_(grad * grad)
-        param.add_(grad / (state["sum"].sqrt().add_(group["eps"])), alpha=-lr / (1 + (step - 1) * group["lr_decay"]))
+    def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "lr": number(group["lr"]),
+            "lr_decay": group["lr_decay"],
+            "weight_decay": group["weight_decay"],
+            "eps": group["eps"],
+        }
 
-    def _sparse_rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
-        state["sum"].add_(grad.square())
-        divisor = state["sum"].sparse_mask(grad)._values().sqrt_().add_(group["eps"])
-        change = vesta.sparse_coo_tensor(grad._indices(), grad._values() / divisor, grad.shape, is_coalesced=True)
-        param.add_(change, alpha=-lr / (1 + (step - 1) * group["lr_decay"]))
+    def _update_sparse(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
+        sums, steps = bucket.states
+        for param, grad, total, step in zip(bucket.params, grads, sums, steps):
+            if not grad.is_sparse:
+                self._fused(group, _Bucket([0], [param], ([total], [step]), False), [grad])
+                continue
+            if group["weight_decay"] != 0:
+                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+            step.add_(1)
+            grad = (-grad if group["maximize"] else grad).coalesce()
+            total.add_(grad.square())
+            divisor = total.sparse_mask(grad)._values().sqrt_().add_(group["eps"])
+            change = vesta.sparse_coo_tensor(grad._indices(), grad._values() / divisor, grad.shape, is_coalesced=True)
+            param.add_(change, alpha=-number(group["lr"]) / (1 + (step.item() - 1) * group["lr_decay"]))

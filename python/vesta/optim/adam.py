@@ -68,7 +68,8 @@ class Adam(Optimizer):
         for i, beta in enumerate(betas):
             check("beta", beta, 0.0 <= number(beta) < 1.0, f"beta parameter at index {i}")
         check("weight_decay", weight_decay, weight_decay >= 0.0)
-        refuse("differentiable", differentiable)
+        if differentiable and fused:
+            raise RuntimeError("`fused` does not support `differentiable`")
         refuse("capturable", capturable)
         defaults = {
             "lr": lr,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import vesta
-from vesta import Tensor
-from vesta.optim.optimizer import ParamsT
-from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
+from vesta import _C, Tensor
+from vesta.optim.fused import FusedOptimizer
+from vesta.optim.optimizer import ParamsT, number
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["Adamax"]
 
 
-class Adamax(RuleOptimizer):
+class Adamax(FusedOptimizer):
     """Adamax: Adam with the infinity norm: p -= lr / (1 - beta1 ** t) * m / u, u = max(beta2 * u, |g| + eps).
 
     Kingma and Ba, "Adam: a method for stochastic optimization", 2015, section 7.1.
@@ -24,7 +24,8 @@ class Adamax(RuleOptimizer):
         eps: keeps the divisor from zero.
         weight_decay: strength of the L2 penalty.
         maximize: ascend instead of descending.
-        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        differentiable: record the step, so that gradients flow through it.
 
     Example::
 
@@ -37,6 +38,7 @@ class Adamax(RuleOptimizer):
         True
     """
 
+    _operation = _C._fused_adamax_
     _shaped_like_param = ("exp_avg", "exp_inf")
 
     @hyperparameters
@@ -55,14 +57,12 @@ class Adamax(RuleOptimizer):
     ) -> None:
         """See the class."""
 
-    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
-        return zeros(param, "exp_avg", "exp_inf")
-
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
+    def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
         beta1, beta2 = group["betas"]
-        exp_avg, exp_inf = state["exp_avg"], state["exp_inf"]
-        moving_average(exp_avg, grad, beta1)
-        exp_inf.copy_(vesta.maximum(exp_inf * beta2, grad.abs().add_(group["eps"])))
-        param.add_(exp_avg / exp_inf, alpha=-lr / (1 - beta1**step))
+        return {
+            "lr": number(group["lr"]),
+            "beta1": beta1,
+            "beta2": beta2,
+            "eps": group["eps"],
+            "weight_decay": group["weight_decay"],
+        }

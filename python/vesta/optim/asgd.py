@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
+from vesta.optim.fused import FusedOptimizer
 from vesta.optim.optimizer import ParamsT, check, number
-from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["ASGD"]
 
 
-class ASGD(RuleOptimizer):
+class ASGD(FusedOptimizer):
     """Averaged stochastic gradient descent: p -= eta * (lambd * p + g), and ``state[p]["ax"]`` is the mean of p from
     step t0 on.
 
@@ -28,7 +29,8 @@ class ASGD(RuleOptimizer):
         t0: when averaging begins.
         weight_decay: strength of the L2 penalty.
         maximize: ascend instead of descending.
-        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        differentiable: record the step, so that gradients flow through it.
 
     Example::
 
@@ -41,7 +43,9 @@ class ASGD(RuleOptimizer):
         True
     """
 
+    _operation = _C._fused_asgd_
     _shaped_like_param = ("ax",)
+    _scalars = ("eta", "mu")
 
     @hyperparameters
     def __init__(
@@ -62,16 +66,8 @@ class ASGD(RuleOptimizer):
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         lr = vesta.tensor(number(group["lr"]), dtype=vesta.float32)
-        return {"eta": lr, "mu": vesta.ones((), dtype=vesta.float32), **zeros(param, "ax")}
+        return {"eta": lr, "mu": vesta.ones((), dtype=vesta.float32), **super()._begin(group, param)}
 
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
-        ax, mu, eta, lambd = state["ax"], state["mu"].item(), state["eta"].item(), group["lambd"]
-        param.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
-        if mu == 1:
-            ax.copy_(param)
-        else:
-            ax.add_(param - ax, alpha=mu)
-        state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+    def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
+        names = ("lambd", "alpha", "t0", "weight_decay")
+        return {"lr": number(group["lr"]), **{name: group[name] for name in names}}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import vesta
-from vesta import Tensor
-from vesta.optim.optimizer import ParamsT, check
-from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
+from vesta import _C, Tensor
+from vesta.optim.fused import FusedOptimizer
+from vesta.optim.optimizer import ParamsT, check, number
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["NAdam"]
 
 
-class NAdam(RuleOptimizer):
+class NAdam(FusedOptimizer):
     """Adam with Nesterov's momentum: p -= lr * (mu' * m / (1 - P mu') + (1 - mu) * g / (1 - P)) / (sqrt(v / (1 - beta2
     ** t)) + eps).
 
@@ -28,7 +29,8 @@ class NAdam(RuleOptimizer):
         momentum_decay: see above.
         decoupled_weight_decay: decay the parameter itself, not through g.
         maximize: ascend instead of descending.
-        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        differentiable: record the step, so that gradients flow through it.
 
     Example::
 
@@ -41,7 +43,9 @@ class NAdam(RuleOptimizer):
         True
     """
 
+    _operation = _C._fused_nadam_
     _shaped_like_param = ("exp_avg", "exp_avg_sq")
+    _scalars = ("mu_product",)
 
     @hyperparameters
     def __init__(
@@ -62,17 +66,16 @@ class NAdam(RuleOptimizer):
         check("momentum_decay", momentum_decay, momentum_decay >= 0.0)
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
-        return {"mu_product": vesta.ones((), dtype=vesta.float32), **zeros(param, "exp_avg", "exp_avg_sq")}
+        return {"mu_product": vesta.ones((), dtype=vesta.float32), **super()._begin(group, param)}
 
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
+    def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
         beta1, beta2 = group["betas"]
-        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        mu, mu_next = (beta1 * (1.0 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
-        product = state["mu_product"].mul_(mu).item()
-        moving_average(exp_avg, grad, beta1)
-        moving_average(exp_avg_sq, grad * grad, beta2)
-        divisor = (exp_avg_sq / (1 - beta2**step)).sqrt_().add_(group["eps"])
-        param.add_(grad / divisor, alpha=-lr * (1.0 - mu) / (1.0 - product))
-        param.add_(exp_avg / divisor, alpha=-lr * mu_next / (1.0 - product * mu_next))
+        return {
+            "lr": number(group["lr"]),
+            "beta1": beta1,
+            "beta2": beta2,
+            "eps": group["eps"],
+            "weight_decay": group["weight_decay"],
+            "momentum_decay": group["momentum_decay"],
+            "decoupled": group["decoupled_weight_decay"],
+        }

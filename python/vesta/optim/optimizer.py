@@ -69,6 +69,16 @@ class _Bucket:
         self.places, self.params, self.states, self.first = places, params, states, first
 
 
+def _real(bucket: _Bucket) -> _Bucket:
+    """Returns a bucket of complex tensors as one of pairs of real numbers, which share their memory."""
+
+    def pairs(tensors: list[Tensor]) -> list[Tensor]:
+        return [vesta.view_as_real(t) if t.is_complex() else t for t in tensors]
+
+    states = tuple(pairs(tensors) for tensors in bucket.states)
+    return _Bucket(bucket.places, pairs(bucket.params), states, bucket.first)
+
+
 class _Plan:
     """What a group's last step found, kept for the next one."""
 
@@ -167,7 +177,7 @@ class Optimizer(StateDictMixin):
         if "params" not in param_group:
             raise ValueError(f"param_group: expected the key 'params', got {sorted(map(str, param_group))}.")
         group = dict(param_group)
-        group["params"], names = _listed(group["params"])
+        group["params"], names = _listed(group["params"], bool(self.defaults.get("differentiable")))
         if names is not None:
             group["param_names"] = names
         for name, default in self.defaults.items():
@@ -238,7 +248,7 @@ class Optimizer(StateDictMixin):
             with vesta.enable_grad():
                 loss = closure()
         recording = _C.is_grad_enabled()
-        _C.set_grad_enabled(False)
+        _C.set_grad_enabled(bool(self.defaults.get("differentiable")))  # recorded, gradients flow through the step
         try:
             for group in self.param_groups:
                 self._update(group)
@@ -264,8 +274,11 @@ class Optimizer(StateDictMixin):
         for bucket in plan.buckets:
             whole = len(bucket.places) == len(grads)
             chosen = grads if whole else [grads[i] for i in bucket.places]
+            parts = bucket
+            if bucket.params[0].is_complex():  # the formulas are those of real and imaginary parts
+                parts, chosen = _real(bucket), [vesta.view_as_real(grad) for grad in chosen]
             try:
-                self._fused(group, bucket, chosen)
+                self._fused(group, parts, chosen)
             except NotImplementedError:  # before anything was changed
                 if not any(grad.is_sparse for grad in chosen):
                     raise
@@ -321,7 +334,7 @@ _UNORDERED = (
 )
 
 
-def _listed(params: Any) -> tuple[list[Tensor], list[str] | None]:
+def _listed(params: Any, differentiable: bool) -> tuple[list[Tensor], list[str] | None]:
     """Returns the tensors of a group as a list, and their names if they came with names."""
     if isinstance(params, Tensor):
         params = [params]
@@ -337,7 +350,7 @@ def _listed(params: Any) -> tuple[list[Tensor], list[str] | None]:
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(tensor).__name__}")
-        if not tensor.is_leaf:
+        if not (differentiable or tensor.is_leaf or tensor.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
     return tensors, [entry[0] for entry in entries] if any(named) else None
 
@@ -395,4 +408,11 @@ def refuse(name: str, given: Any) -> None:
 
 def number(value: Any) -> float:
     """Returns a hyperparameter, which may be a 0-d tensor, as a Python number."""
-    return value.item() if isinstance(value, Tensor) else value
+    if not isinstance(value, Tensor):
+        return value
+    if value.requires_grad and _C.is_grad_enabled():
+        raise NotImplementedError(
+            "optimizer: expected a hyperparameter that requires no gradient, since a step is not differentiated by its "
+            "numbers. Use .detach()."
+        )
+    return value.item()

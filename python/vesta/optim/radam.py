@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from vesta import Tensor
-from vesta.optim.optimizer import ParamsT
-from vesta.optim.rule import RuleOptimizer, hyperparameters, moving_average, zeros
+from vesta import _C, Tensor
+from vesta.optim.fused import FusedOptimizer
+from vesta.optim.optimizer import ParamsT, number
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["RAdam"]
 
 
-class RAdam(RuleOptimizer):
+class RAdam(FusedOptimizer):
     """Adam whose step is rectified while the variance of v is large: p -= lr * r * m / (1 - beta1 ** t) / sqrt(v).
 
     Liu et al., "On the variance of the adaptive learning rate and beyond", 2020. Without enough steps (rho <= 5), it is
@@ -25,7 +26,8 @@ class RAdam(RuleOptimizer):
         weight_decay: strength of the L2 penalty.
         decoupled_weight_decay: decay the parameter itself, not through g.
         maximize: ascend instead of descending.
-        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        differentiable: record the step, so that gradients flow through it.
 
     Example::
 
@@ -38,6 +40,7 @@ class RAdam(RuleOptimizer):
         True
     """
 
+    _operation = _C._fused_radam_
     _shaped_like_param = ("exp_avg", "exp_avg_sq")
 
     @hyperparameters
@@ -57,22 +60,13 @@ class RAdam(RuleOptimizer):
     ) -> None:
         """See the class."""
 
-    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
-        return zeros(param, "exp_avg", "exp_avg_sq")
-
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
+    def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
         beta1, beta2 = group["betas"]
-        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
-        moving_average(exp_avg, grad, beta1)
-        moving_average(exp_avg_sq, grad * grad, beta2)
-        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / correction2
-        if length <= 5.0:
-            param.add_(exp_avg, alpha=-lr / correction1)
-            return
-        above, below = (length - 4) * (length - 2) * longest, (longest - 4) * (longest - 2) * length
-        factor = (above / below * correction2) ** 0.5
-        param.add_(exp_avg / exp_avg_sq.sqrt().add_(group["eps"]), alpha=-lr * factor / correction1)
+        return {
+            "lr": number(group["lr"]),
+            "beta1": beta1,
+            "beta2": beta2,
+            "eps": group["eps"],
+            "weight_decay": group["weight_decay"],
+            "decoupled": group["decoupled_weight_decay"],
+        }

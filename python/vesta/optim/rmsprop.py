@@ -62,7 +62,6 @@ class RMSprop(Optimizer):
         check("momentum", momentum, momentum >= 0.0)
         check("weight_decay", weight_decay, weight_decay >= 0.0)
         check("alpha", alpha, alpha >= 0.0)
-        refuse("differentiable", differentiable)
         refuse("capturable", capturable)
         defaults = {
             "lr": lr,

@@ -6,15 +6,16 @@ from numbers import Real
 from typing import Any
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta._arguments import expect
+from vesta.optim.fused import FusedOptimizer
 from vesta.optim.optimizer import ParamsT, number
-from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["Rprop"]
 
 
-class Rprop(RuleOptimizer):
+class Rprop(FusedOptimizer):
     """Resilient backpropagation: each element has a step size of its own, and only the sign of its gradient counts.
 
     The size grows by etas[1] while the sign stays and shrinks by etas[0] when it changes, without a step then.
@@ -27,7 +28,8 @@ class Rprop(RuleOptimizer):
         etas: factors of the step size: (below 1, above 1).
         step_sizes: the least and the greatest step size.
         maximize: ascend instead of descending.
-        foreach, capturable, differentiable: accepted for PyTorch's sake; the last two raise if they are set.
+        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        differentiable: record the step, so that gradients flow through it.
 
     Example::
 
@@ -40,6 +42,7 @@ class Rprop(RuleOptimizer):
         True
     """
 
+    _operation = _C._fused_rprop_
     _shaped_like_param = ("prev", "step_size")
 
     @hyperparameters
@@ -65,17 +68,8 @@ class Rprop(RuleOptimizer):
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         lr = number(group["lr"])
         start = complex(lr, lr) if param.is_complex() else lr
-        return {**zeros(param, "prev"), "step_size": vesta.full_like(param, start).detach()}
+        return {**super()._begin(group, param), "step_size": vesta.full_like(param, start).detach()}
 
-    def _rule(
-        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any], step: float, lr: float
-    ) -> None:
-        smaller, larger = group["etas"]
-        sign = (grad * state["prev"]).sign()
-        one = vesta.ones_like(sign)
-        factor = vesta.where(sign > 0, one * larger, vesta.where(sign < 0, one * smaller, one))
-        size = state["step_size"].mul_(factor)
-        size.copy_(size.clamp(*group["step_sizes"]))
-        grad = vesta.where(sign < 0, vesta.zeros_like(grad), grad)
-        param.sub_(grad.sign() * size)
-        state["prev"].copy_(grad)
+    def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
+        (etaminus, etaplus), (min_step, max_step) = group["etas"], group["step_sizes"]
+        return {"etaminus": etaminus, "etaplus": etaplus, "min_step": min_step, "max_step": max_step}

@@ -1,8 +1,7 @@
 """The base of optimizers whose rule is written with tensor operations, one parameter at a time.
 
 Such an optimizer is its constructor's signature and two short methods: ``_begin`` makes the state of a parameter,
-``_rule`` updates it. A fused operation may replace the rule later (see ``optimizer.py``); arguments, groups and state
-stay as they are.
+``_rule`` updates it. What trains many small tensors has a fused operation instead (``fused.py``).
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ def _check_common(op: str, given: dict[str, Any]) -> None:
             check("beta", beta, 0.0 <= beta < 1.0, f"beta parameter at index {i}")
     if "weight_decay" in given:
         check("weight_decay", given["weight_decay"], given["weight_decay"] >= 0.0)
-    refuse("differentiable", given.get("differentiable"))
+    if given.get("differentiable") and given.get("fused"):
+        raise RuntimeError("`fused` does not support `differentiable`")
     refuse("capturable", given.get("capturable"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import checked
-from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number, refuse
+from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number
 
 __all__ = ["SGD"]
 
@@ -58,7 +58,8 @@ class SGD(Optimizer):
         check("lr", lr, number(lr) >= 0.0, "learning rate")
         check("momentum", momentum, momentum >= 0.0)
         check("weight_decay", weight_decay, number(weight_decay) >= 0.0)
-        refuse("differentiable", differentiable)
+        if differentiable and fused:
+            raise RuntimeError("`fused` does not support `differentiable`")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {

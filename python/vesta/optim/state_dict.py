@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -22,6 +23,7 @@ class StateDictMixin:
     param_groups: list[dict[str, Any]]
     _plans: dict[int, Any]
     _shaped_like_param: tuple[str, ...] = ()  # names of state tensors that have their parameter's shape
+    _scalars: tuple[str, ...] = ()  # names of state tensors of one float32 number, on the CPU
 
     def _make_state_dict_hooks(self) -> None:
         self._optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
@@ -78,7 +80,10 @@ class StateDictMixin:
         """Restores a state that ``state_dict`` returned; checks all of it first, and changes nothing if anything is
         wrong.
 
-        Tensors are copied, and cast to the dtype and device of their parameter (``step`` keeps its own).
+        Where both optimizers were made of ``named_parameters()`` with the same names, state goes to the parameter of its
+        name, in whatever order they stand; else it goes by place.
+
+        Tensors are copied, and cast to the dtype and device of their parameter (``step`` and other numbers keep their own).
 
         Raises:
             ValueError: groups, numbers of parameters, names or shapes do not match.
@@ -97,11 +102,14 @@ class StateDictMixin:
         self._check_groups(saved_groups)
         params = {
             number: param
-            for saved, own in zip(saved_groups, self.param_groups)
-            for number, param in zip(saved["params"], own["params"])
+            for i, (saved, own) in enumerate(zip(saved_groups, self.param_groups))
+            for number, param in zip(saved["params"], self._in_order_of(saved, own, i))
         }
         self._check_state(state_dict["state"], params)
-        state = {params.get(key, key): _loaded(value, params.get(key)) for key, value in state_dict["state"].items()}
+        state = {
+            params.get(key, key): _loaded(value, params.get(key), keep=("step", *self._scalars))
+            for key, value in state_dict["state"].items()
+        }
         groups = [self._merged(own, _copied(saved)) for own, saved in zip(self.param_groups, saved_groups)]
         self._plans.clear()
         self.__setstate__({"state": State(state), "param_groups": groups})  # type: ignore[attr-defined]
@@ -127,14 +135,23 @@ class StateDictMixin:
                     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
                     f"{len(saved['params'])} instead of {len(own['params'])} in group {i}"
                 )
-            names, own_names = saved.get("param_names"), own.get("param_names")
-            if names and own_names and names != own_names and set(names) == set(own_names):
-                raise ValueError(
-                    f"{type(self).__name__}.load_state_dict: expected the parameters of group {i} in the order "
-                    f"they were saved in, got {own_names[:3]}... instead of {names[:3]}... "
-                    f"(state_dict). State is matched by "
-                    "place and would go to the wrong parameters: create the optimizer with the saved order."
-                )
+
+    def _in_order_of(self, saved: Mapping[str, Any], own: Mapping[str, Any], i: int) -> list[Tensor]:
+        """Returns the parameters of group i in the order of the saved ones: by their names, if both have the same."""
+        params, names, own_names = own["params"], saved.get("param_names"), own.get("param_names")
+        if not names or not own_names or list(names) == list(own_names):
+            return list(params)
+        if set(names) == set(own_names):
+            by_name = dict(zip(own_names, params))
+            return [by_name[name] for name in names]
+        saved_name, own_name = next(pair for pair in zip(names, own_names) if pair[0] != pair[1])
+        warnings.warn(
+            f"{type(self).__name__}.load_state_dict: the names of group {i} differ, first {saved_name!r} (saved) and "
+            f"{own_name!r}; state is matched by place, as in PyTorch. Rename one if the order differs too.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return list(params)
 
     def _check_state(self, saved_state: Mapping[Any, Any], params: dict[Any, Tensor]) -> None:
         for number, entries in saved_state.items():
@@ -163,17 +180,17 @@ class StateDictMixin:
         return "a parameter"
 
 
-def _loaded(value: Any, param: Tensor | None, key: str | None = None) -> Any:
-    """Copies a value of a state dict; its tensors get the parameter's device, and its dtype unless it counts steps."""
+def _loaded(value: Any, param: Tensor | None, key: str | None = None, *, keep: tuple[str, ...]) -> Any:
+    """Copies a value of a state dict; its tensors get the parameter's device and dtype, unless ``keep`` names them."""
     if isinstance(value, Tensor):
-        if key == "step" or param is None:
+        if key in keep or param is None:
             return value.detach().clone()
         dtype = param.dtype if param.is_floating_point() or param.is_complex() else value.dtype
         return value.detach().to(device=param.device, dtype=dtype).clone()
     if isinstance(value, dict):
-        return {name: _loaded(entry, param, name) for name, entry in value.items()}
+        return {name: _loaded(entry, param, name, keep=keep) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_loaded(entry, param, key) for entry in value)
+        return type(value)(_loaded(entry, param, key, keep=keep) for entry in value)
     return value
 
 
