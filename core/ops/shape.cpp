@@ -11,6 +11,7 @@
 #include <vesta/core/ops/docs/shape.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 
 namespace vesta {
@@ -47,6 +48,11 @@ Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output
   VESTA_CHECK(is_integral(repeats.dtype()) && repeats.dtype() != DType::bool_, runtime,
               "repeat_interleave: expected repeats of an integer dtype, got ", repeats.dtype(), ".");
   NoGrad off;
+  if (!has_values(repeats)) {
+    VESTA_CHECK(output_size, runtime, "repeat_interleave: cannot repeat_interleave a meta tensor without output_size: ",
+                "the size of the result depends on its values.");
+    return empty({*output_size}, repeats.dtype(), repeats.device());
+  }
   const Tensor counts = repeats.to(DType::int64);
   VESTA_CHECK(counts.numel() == 0 || amin(counts).item<int64_t>() >= 0, runtime,
               "repeat_interleave: repeats can not be negative.");

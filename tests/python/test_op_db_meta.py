@@ -1,0 +1,128 @@
+"""The meta device, generated from the table: shapes, dtypes, strides and errors as on the CPU, without memory.
+
+The completeness of the meta functions follows from it: every row runs here, but for those of ``WITHOUT_SHAPE``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import op_db_check as check
+import pytest
+import vesta
+from op_db import OPS
+from op_db_cases import describe
+from op_db_errors import ERRORS
+from op_db_row import DTYPES, Bad, Maker, Row, Sample
+
+#: Rows whose result, or its size, depends on values, with a fragment of what they say on the meta device.
+WITHOUT_SHAPE: dict[str, str] = {}
+
+#: Listed errors (a row's name and their numbers) that are about values, which a meta tensor does not have.
+ABOUT_VALUES: dict[str, tuple[int, ...]] = {}
+
+
+def on_meta(value: Any) -> Any:
+    """Replaces every tensor of nested arguments by one of the same geometry on the meta device."""
+    if isinstance(value, vesta.Tensor):
+        made = vesta.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")
+        return made.requires_grad_(value.requires_grad)
+    if isinstance(value, dict):
+        return {key: on_meta(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(on_meta(item) for item in value)
+    return value
+
+
+def facts(value: Any) -> Any:
+    """What a result is, apart from its values."""
+    if isinstance(value, vesta.Tensor):
+        strides = value.stride() if value.numel() else ()
+        return tuple(value.shape), value.dtype, strides, value.requires_grad
+    if isinstance(value, (tuple, list)):
+        return [facts(item) for item in value]
+    return type(value)
+
+
+def devices(value: Any) -> set[str]:
+    if isinstance(value, vesta.Tensor):
+        return {value.device.type}
+    return set().union(*(devices(item) for item in value)) if isinstance(value, (tuple, list)) else set()
+
+
+def cases(accept: Any) -> list[Any]:
+    return [
+        pytest.param(row, dtype, "meta", id=f"{row.name}-{dtype}-meta")
+        for row in OPS
+        for dtype in DTYPES
+        if accept(row, dtype)
+    ]
+
+
+def call(row: Row, sample: Sample, dtype: str, device: str) -> Any:
+    options = {"dtype": check.vdtype(dtype), "device": device} if row.kind in ("factory", "random") else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return check.function_of(row)(*sample.args, **sample.kwargs, **options)
+
+
+@pytest.mark.parametrize("row, dtype, device", cases(lambda row, dtype: row.accepts(dtype)))
+def test_meta(row: Row, dtype: str, device: str) -> None:
+    """The result of every sample, in three layouts, has the CPU's shape, dtype and strides."""
+    for layout in (check.layout_contiguous, check.layout_transposed, check.layout_sliced):
+        for sample in row.samples(Maker(DTYPES[dtype], row.name)):
+            plain = check.materialize(sample, dtype, layout=layout)
+            want = call(row, plain, dtype, "cpu")
+            plain = check.materialize(sample, dtype, layout=layout)  # an op in place has changed the first ones
+            meta = Sample(on_meta(plain.args), on_meta(plain.kwargs))
+            if row.name in WITHOUT_SHAPE:
+                try:
+                    call(row, meta, dtype, device)
+                except (RuntimeError, NotImplementedError, TypeError) as error:
+                    check.check_message(error, WITHOUT_SHAPE[row.name])
+                continue
+            got = call(row, meta, dtype, device)
+            assert facts(got) == facts(want), f"{layout.__name__} {describe(sample)}"
+            assert devices(got) <= {"meta"}, describe(sample)
+
+
+@pytest.mark.parametrize(
+    "row, dtype, device",
+    cases(lambda row, dtype: row.grad and row.ref is not None and row.accepts(dtype) and dtype in ("float32",)),
+)
+def test_meta_gradient(row: Row, dtype: str, device: str) -> None:
+    """The gradients of every leaf have its shape and dtype, on the meta device."""
+    if row.name in WITHOUT_SHAPE:
+        pytest.skip(f"{row.name}: its size depends on values")
+    for sample in (row.grad_samples or row.samples)(Maker(DTYPES[dtype], row.name)):
+        plain = check.materialize(sample, dtype, requires_grad=True)
+        meta = Sample(on_meta(plain.args), on_meta(plain.kwargs))
+        of, leaves = check.of_leaves(row, meta)
+        outputs = [output for output in of(*leaves) if output.requires_grad]
+        if not outputs:
+            continue
+        grads = vesta.autograd.grad(outputs, leaves, [vesta.ones_like(o) for o in outputs], allow_unused=True)
+        for leaf, grad in zip(leaves, grads):
+            if grad is not None:
+                assert (grad.shape, grad.dtype, grad.device) == (leaf.shape, leaf.dtype, leaf.device), describe(sample)
+
+
+@pytest.mark.parametrize(
+    "name, number, bad",
+    [pytest.param(name, number, bad, id=f"{name}-{number}") for name, list_ in ERRORS.items() for number, bad in enumerate(list_)],
+)
+def test_meta_errors(name: str, number: int, bad: Bad) -> None:
+    """A bad call raises on the meta device what it raises on the CPU, unless it is about values."""
+    with vesta.device("meta"):
+        if number in ABOUT_VALUES.get(name, ()):
+            return
+        with pytest.raises(bad.error) as caught:
+            bad.call(vesta)
+    check.check_message(caught.value, bad.fragment)
+
+
+def test_lists_name_rows() -> None:
+    names = {row.name for row in OPS}
+    assert set(WITHOUT_SHAPE) <= names
+    assert all(max(numbers) < len(ERRORS[name]) for name, numbers in ABOUT_VALUES.items())
