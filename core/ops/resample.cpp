@@ -323,7 +323,10 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
   VESTA_CHECK(input.size(1) > 0, runtime, op, ": Non-empty data tensor expected but got ", input.sizes(), ".");
   Dims result{input.size(0), input.size(1)};
   for (int64_t n : size) result.push_back(n);
-  if (!has_elements(result, input)) return without_elements(input, result);
+  if (!has_elements(result, input)) {
+    const bool same = !has_values(input) && std::ranges::equal(IntSpan(result), input.sizes());
+    return same ? clone(input) : without_elements(input, result);
+  }
   // 16-bit floats round once, at the end. The last dimension goes first where the image grows: it then is small.
   const bool cast = is_float(input.dtype()) && found->dims != 0;
   Tensor x = cast ? input.to(compute_type(input.dtype())) : input;

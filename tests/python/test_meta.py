@@ -302,8 +302,7 @@ def test_copies_keep_sharing() -> None:
     model[1].weight = model[0].weight
     twin = copy.deepcopy(model)
     assert twin[0].weight is twin[1].weight and twin[0].weight is not model[0].weight
-    keys = {vesta._C._storage_key(p) for p in twin.parameters()} | {vesta._C._storage_key(p) for p in model.parameters()}
-    assert len(keys) == 6
+    assert len({vesta._C._storage_key(p) for p in [*twin.parameters(), *model.parameters()]}) == 6
 
 
 # ---- files ----
