@@ -1,4 +1,5 @@
 #include <vesta/nn/layers/loss.h>
+#include <vesta/core/ops/kernel_checks.h>
 
 #include <cmath>
 #include <numbers>
@@ -32,7 +33,8 @@ Tensor MultiLabelSoftMarginLoss::forward(const Tensor& input, const Tensor& targ
 
 Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target, const Tensor& var_) {
   Tensor var = var_;
-  VESTA_CHECK(!any(lt(var, 0)).item<bool>(), value, "GaussianNLLLoss: var has negative entry/entries");
+  VESTA_CHECK(!has_values(var) || !any(lt(var, 0)).item<bool>(), value,
+              "GaussianNLLLoss: var has negative entry/entries");
   if (!std::ranges::equal(var.sizes(), input.sizes())) {
     const IntSpan lines = input.sizes().first(size_t(std::max<int64_t>(input.dim() - 1, 0)));
     if (std::ranges::equal(var.sizes(), lines)) {

@@ -1,4 +1,5 @@
 #include <vesta/nn/layers/pooling.h>
+#include <vesta/core/ops/kernel_checks.h>
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +73,7 @@ Tensor max_unpooled(const Tensor& x, const Tensor& indices, const MaxUnpoolOptio
   for (int64_t size : sizes) plane *= size;
   const auto lines_of = [&](const Tensor& t) { return t.flatten(0, -dims - 1).flatten(1); };
   const Tensor flat = lines_of(x), places = lines_of(indices);
-  if (places.numel()) {
+  if (places.numel() && has_values(places)) {
     VESTA_CHECK(places.min().item<int64_t>() >= 0 && places.max().item<int64_t>() < plane, runtime, "max_unpool", n,
                 "d: expected indices in [0, ", plane, "), got some outside (indices). Check output_size.");
   }

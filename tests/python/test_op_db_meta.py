@@ -1,16 +1,20 @@
 """The meta device, generated from the table: shapes, dtypes, strides and errors as on the CPU, without memory.
 
-The completeness of the meta functions follows from it: every row runs here, but for those of ``WITHOUT_SHAPE``.
+Every row runs here, but for those of ``WITHOUT_SHAPE``; that no op which has a CPU kernel is without a meta function is
+read from the sources.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import op_db_check as check
 import pytest
 import vesta
+from meta_device import devices, facts, on_meta
 from op_db import OPS
 from op_db_cases import describe
 from op_db_errors import ERRORS
@@ -38,34 +42,6 @@ ABOUT_VALUES: dict[str, tuple[int, ...]] = {
     "gather": (0,),
     "scatter_add": (0,),
 }
-
-
-def on_meta(value: Any) -> Any:
-    """Replaces every tensor of nested arguments by one of the same geometry on the meta device."""
-    if isinstance(value, vesta.Tensor):
-        made = vesta.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")
-        return made.requires_grad_(value.requires_grad)
-    if isinstance(value, dict):
-        return {key: on_meta(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return type(value)(on_meta(item) for item in value)
-    return value
-
-
-def facts(value: Any) -> Any:
-    """What a result is, apart from its values."""
-    if isinstance(value, vesta.Tensor):
-        strides = value.stride() if value.numel() else ()
-        return tuple(value.shape), value.dtype, strides, value.requires_grad
-    if isinstance(value, (tuple, list)):
-        return [facts(item) for item in value]
-    return type(value)
-
-
-def devices(value: Any) -> set[str]:
-    if isinstance(value, vesta.Tensor):
-        return {value.device.type}
-    return set().union(*(devices(item) for item in value)) if isinstance(value, (tuple, list)) else set()
 
 
 def cases(accept: Any) -> list[Any]:
@@ -155,3 +131,15 @@ def test_lists_name_rows() -> None:
     names = {row.name for row in OPS}
     assert names >= WITHOUT_GRADIENT
     assert all(max(numbers) < len(ERRORS[name]) for name, numbers in ABOUT_VALUES.items())
+
+
+def test_every_kernel_has_a_meta_function() -> None:
+    """An op with a kernel for the CPU has a function for the meta device; composites and views need none."""
+    core = Path(__file__).resolve().parents[2] / "core"
+    entered = re.compile(r"ops::(\w+)\.set_kernel\((?:DeviceType::)?(cpu|meta),")
+    found = {
+        device: {name for path in (core / device).glob("*.cpp") for name, _ in entered.findall(path.read_text())}
+        for device in ("cpu", "meta")
+    }
+    assert len(found["cpu"]) > 60
+    assert found["meta"] == found["cpu"]
