@@ -56,7 +56,8 @@ void register_autograd() {
 
 namespace vesta {
 
-// This is the one place where the parts are put together, and so the one file that includes leaves (core/cpu, core/meta).
+// This is the one place where the parts are put together, and so the one file that includes leaves (core/cpu,
+// core/meta).
 void initialize() {
   register_ops();
   cpu::register_backend();

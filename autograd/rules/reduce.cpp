@@ -7,8 +7,8 @@
 #include <vesta/autograd/rules/keep_dims.h>
 #include <vesta/autograd/rules/places.h>
 #include <vesta/autograd/rules/rules.h>
-#include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
 namespace {

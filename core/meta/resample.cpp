@@ -15,8 +15,6 @@ Tensor resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& ro
 
 }  // namespace
 
-void register_resample() {
-  ops::_resample.set_kernel(DeviceType::meta, resample);
-}
+void register_resample() { ops::_resample.set_kernel(DeviceType::meta, resample); }
 
 }  // namespace vesta::meta

@@ -11,8 +11,8 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
-#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>

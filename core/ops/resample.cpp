@@ -80,6 +80,7 @@ Tensor resample(const Tensor& input, int64_t dim, const Rows& rows) {
   return _resample(input, dim, rows.size(), rows.indices(device), rows.weights(dtype, device), back, back_weights);
 }
 
+// A result on the meta device has none either: tables for it would take time and memory.
 bool has_elements(IntSpan sizes, const Tensor& x) {
   return empty_tensor(sizes, x.dtype(), x.device()).numel() > 0 && has_values(x);
 }
@@ -94,8 +95,8 @@ Tensor resized_without_values(const Tensor& x, IntSpan sizes) {
   const Tensor rows = reshape(x, {n, from});
   if (!is_float(x.dtype())) return reshape(index_select(rows, 1, table(to, DType::int64)), sizes);
   const Tensor weights = table(0, compute_type(x.dtype()));
-  return reshape(
-      _resample(rows, 1, to, table(to + 1, DType::int64), weights, table(from + 1, DType::int64), weights), sizes);
+  return reshape(_resample(rows, 1, to, table(to + 1, DType::int64), weights, table(from + 1, DType::int64), weights),
+                 sizes);
 }
 
 }  // namespace

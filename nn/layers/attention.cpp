@@ -1,9 +1,9 @@
 #include <vesta/nn/layers/attention.h>
-#include <vesta/core/ops/kernel_checks.h>
 
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/nn/init.h>
 
 namespace vesta::nn {

@@ -1,8 +1,9 @@
 #include <vesta/nn/layers/loss.h>
-#include <vesta/core/ops/kernel_checks.h>
 
 #include <cmath>
 #include <numbers>
+
+#include <vesta/core/ops/kernel_checks.h>
 
 namespace vesta::nn {
 namespace {

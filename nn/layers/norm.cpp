@@ -1,4 +1,5 @@
 #include <vesta/nn/layers/norm.h>
+
 #include <vesta/core/ops/kernel_checks.h>
 
 namespace vesta::nn {

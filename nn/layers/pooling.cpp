@@ -1,8 +1,9 @@
 #include <vesta/nn/layers/pooling.h>
-#include <vesta/core/ops/kernel_checks.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include <vesta/core/ops/kernel_checks.h>
 
 namespace vesta::nn::detail {
 namespace {

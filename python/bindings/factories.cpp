@@ -326,7 +326,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
 }
 
 bool add_factories(PyObject* module) {
-  if (!add_functions<TensorFunction, AsTensor, StorageBytes, StorageKey, Over, ToBytes, FromBytes, MakeSubclass>(module))
+  if (!add_functions<TensorFunction, AsTensor, StorageBytes, StorageKey, Over, ToBytes, FromBytes, MakeSubclass>(
+          module))
     return false;
   Ref f(PyObject_GetAttrString(module, "_make_subclass"));
   Ref bound(PyStaticMethod_New(f.get()));

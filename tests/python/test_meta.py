@@ -83,13 +83,19 @@ def test_printing(make: Any, text: str) -> None:
         (lambda x: x.add_(meta(5)), RuntimeError, "[5]"),
         (lambda x: x.copy_(vesta.ones(5)), RuntimeError, "[5]"),
         (lambda x: x.__dlpack__(), BufferError, "meta"),
-        (lambda x: vesta.device("meta:1"), RuntimeError, "meta:1"),
     ],
 )
 def test_what_needs_values_says_so(call: Any, error: Any, fragment: str) -> None:
     with pytest.raises(error) as caught:
         call(meta(3, 4))
     assert fragment in str(caught.value)
+
+
+@pytest.mark.differs
+def test_there_is_one_meta_device() -> None:
+    assert meta(1).device == vesta.device("meta") and vesta.empty(1, device="meta:0").device.type == "meta"
+    with pytest.raises(RuntimeError, match="meta:1"):
+        vesta.device("meta:1")
 
 
 def test_copies_to_meta_keep_the_shape() -> None:
