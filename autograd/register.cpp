@@ -6,6 +6,7 @@
 #include <vesta/core/autograd_port.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/dispatch/profiler.h>
+#include <vesta/core/meta/register.h>
 #include <vesta/core/ops/register.h>
 
 namespace vesta::autograd {
@@ -55,11 +56,14 @@ void register_autograd() {
 
 namespace vesta {
 
-// This is the one place where the parts are put together, and so the one file that includes a leaf (core/cpu).
+// This is the one place where the parts are put together, and so the one file that includes leaves (core/cpu,
+// core/meta).
 void initialize() {
   register_ops();
   cpu::register_backend();
   cpu::register_all();
+  meta::register_backend();
+  meta::register_all();
   autograd::register_autograd();
 }
 

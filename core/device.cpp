@@ -21,12 +21,12 @@ Device::Device(std::string_view s) {
     auto digits = s.substr(colon + 1);
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     VESTA_CHECK(error == std::errc() && end == digits.data() + digits.size() && value >= 0 && value < 128 &&
-                    (type != DeviceType::cpu || value == 0),
+                    (type == DeviceType::cuda || type == DeviceType::third_party || value == 0),
                 value, "device: expected an index such as cuda:0, got '", s, "'.");
     index = int8_t(value);
     return;
   }
-  fail(Cause::value, "device: expected cpu or cuda, got '", s, "'.");
+  fail(Cause::value, "device: expected cpu, cuda or meta, got '", s, "'.");
 }
 
 std::string str(Device d) {

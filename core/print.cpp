@@ -160,8 +160,8 @@ std::string shape_text(IntSpan sizes) {
 std::vector<std::string> facts(const Tensor& t, const PrintOptions& o) {
   std::vector<std::string> list;
   if (t.device().type != DeviceType::cpu) list.push_back("device='" + str(t.device()) + "'");
-  bool empty = t.numel() == 0;
-  if ((empty && t.dim() != 1) || (!empty && o.edgeitems == 0)) list.push_back(shape_text(t.sizes()));
+  const bool meta = t.device().type == DeviceType::meta, empty = t.numel() == 0 || meta;
+  if (meta || (empty && t.dim() != 1) || (!empty && o.edgeitems == 0)) list.push_back(shape_text(t.sizes()));
   DType d = t.dtype(), standard = default_dtype();
   bool plain = d == standard || (!empty && (d == complex_type(standard) || d == DType::int64 || d == DType::bool_));
   if (!plain) list.push_back("dtype=vesta." + std::string(name(d)));
@@ -203,7 +203,9 @@ std::string repr(const Tensor& t, std::string_view suffix, std::string_view pref
   NoGrad off;
   int64_t indent = int64_t(prefix.size());
   std::string s(prefix);
-  if (t.numel() == 0) {
+  if (t.device().type == DeviceType::meta) {
+    s += "...";
+  } else if (t.numel() == 0) {
     s += "[]";
   } else {
     Tensor host = t.device().type == DeviceType::cpu ? t : t.to(Device());

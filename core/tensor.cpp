@@ -65,6 +65,8 @@ Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset, DT
 Scalar Tensor::item() const {
   check_dense(*this, "item");
   VESTA_CHECK(numel() == 1, runtime, "item: a Tensor with ", numel(), " elements cannot be converted to Scalar.");
+  VESTA_CHECK(device().type != DeviceType::meta, runtime,
+              "item: Tensor.item() cannot be called on meta tensors: they have no values.");
   Tensor host = device().type == DeviceType::cpu ? *this : to(Device());
   return visit(dtype(), [&]<class T>() -> Scalar {
     T v;

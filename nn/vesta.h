@@ -16,3 +16,4 @@
 #include <vesta/nn/optim/scheduler.h>
 #include <vesta/nn/utils/clip_grad.h>
 #include <vesta/nn/utils/rnn.h>
+#include <vesta/nn/utils/to_empty.h>

@@ -7,6 +7,7 @@
 #include <vesta/autograd/rules/keep_dims.h>
 #include <vesta/autograd/rules/places.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
@@ -53,7 +54,7 @@ struct CumprodRule {
     if (g.dim() == 0) return g;
     const Tensor input = x().to(g.dtype());
     const Tensor zero = input == 0;
-    if (layer_state.grad_enabled && any(zero).item<bool>()) return without_division(g, input);
+    if (layer_state.grad_enabled && has_values(zero) && any(zero).item<bool>()) return without_division(g, input);
     const Tensor before = cumsum(zero.to(DType::int64), dim);
     const Tensor clean = before == 0, first = logical_and(zero, before == 1);
     const Tensor ordinary = sums_from(g * conj(y().to(g.dtype())), dim) / conj(where(clean, input, wrapped(1.0)));

@@ -7,6 +7,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/fft.h>
+#include <vesta/core/ops/kernel_checks.h>
 
 namespace vesta::cpu {
 namespace {
@@ -133,9 +134,7 @@ Tensor transform_halves(const Tensor& x, int64_t dim, int64_t n, double scale) {
 
 Tensor c2r_kernel(const Tensor& input, IntList dim, int64_t normalization, int64_t last_dim_size) {
   const Dims dims = fft_dims(input, dim, true, "_fft_c2r");
-  VESTA_CHECK(last_dim_size > 0 && input.size(dims.back()) == last_dim_size / 2 + 1, value,
-              "_fft_c2r: expected the last of dim to have the size ", last_dim_size / 2 + 1, ", got ",
-              input.size(dims.back()), ".");
+  check_fft_c2r(input, dims.back(), last_dim_size);
   Dims sizes(input.sizes());
   sizes[size_t(dims.back())] = last_dim_size;
   const double scale = fft_scale(normalization, sizes, dims);

@@ -16,6 +16,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 
@@ -296,10 +297,7 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const T
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
-  check_defined(indices, "embedding", "indices");
-  VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
-              " dimensions (weight).");
-  Tensor places = index_as_int64(indices, "embedding", "indices");
+  Tensor places = check_embedding(weight, indices);
   Dims sizes(indices.sizes());
   sizes.push_back(weight.sizes()[1]);
   Tensor r = empty_tensor(sizes, weight.dtype());

@@ -6,6 +6,7 @@
 #include <vesta/core/cpu/lapack.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/linalg.h>
 
 namespace vesta::cpu {
@@ -218,8 +219,7 @@ Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
 
 TensorPair eigh_kernel(const Tensor& A, Text uplo) {
   constexpr const char* op = "linalg.eigh";
-  VESTA_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u", runtime, op,
-              ": Expected UPLO argument to be 'L' or 'U', but got ", uplo, ".");
+  check_uplo(uplo, op);
   const MatrixShape s = matrix_shape(A, op, "A", true);
   check_sizes(s.rows, s.columns, op);
   Tensor vectors = by_columns(A, s), values = empty_vectors(s.batch, s.rows, real_type(A.dtype()));

@@ -12,6 +12,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
 
 VESTA_DECLARE_ON_ISA(void register_random(vesta::cpu::RandomKernels (&table)[vesta::kNumDTypes]))
@@ -84,8 +85,7 @@ Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator
 }
 
 Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
-  check_probability(p, "bernoulli_");
-  VESTA_CHECK(!t.is_complex(), not_implemented, "bernoulli_: expected a real dtype, got ", t.dtype(), ".");
+  check_bernoulli_(t, p);
   RandomRun r{};
   r.a = p;
   return fill_at_random(t, "bernoulli_", [&](const Tensor& c) {
@@ -103,7 +103,7 @@ Tensor contiguous_copy(const Tensor& t) {
 }
 
 Tensor bernoulli(const Tensor& p, Generator* generator) {
-  VESTA_CHECK(is_float(p.dtype()), not_implemented, "bernoulli: expected a floating-point dtype, got ", p.dtype(), ".");
+  check_bernoulli(p);
   Tensor probabilities = contiguous_copy(p);
   visit<kFloats>(p.dtype(), [&]<class T>() {
     const T* v = probabilities.data_ptr<T>();
@@ -118,9 +118,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 }
 
 TensorPair native_dropout(const Tensor& input, double p, bool train) {
-  check_probability(p, "native_dropout");
-  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ",
-              input.dtype(), ".");
+  check_native_dropout(input, p);
   Tensor out = empty_tensor(input.sizes(), input.dtype()), mask = empty_tensor(input.sizes(), DType::bool_);
   if (!train) {
     copy_values(out, input);

@@ -15,6 +15,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/reduce_checks.h>
 #include <vesta/core/ops/view.h>
@@ -282,7 +283,7 @@ template <Reduction op>
 Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
   const char* name = op == Reduction::max ? "argmax" : "argmin";
   if (dim) return places<op>(input, *dim, keepdim, name);
-  VESTA_CHECK(input.numel() > 0, index, name, ": Expected reduction dim to be specified for input.numel() == 0.");
+  check_place_of_all(input, name);
   Tensor flat = reshape(input, {-1});
   Tensor r = places<op>(flat, 0, false, name);
   return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;

@@ -18,6 +18,7 @@ void OpBase::refuse_device(DeviceType d) const {
   fail(Cause::not_implemented, name, ": no ",
        d == DeviceType::cpu    ? "CPU"
        : d == DeviceType::cuda ? "CUDA"
+       : d == DeviceType::meta ? "meta"
                                : "such",
        " kernel in this build.");
 }

@@ -7,6 +7,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
@@ -169,6 +170,8 @@ Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const T
               "but got ", input.dtype(), " and ", source.dtype(), ".");
   const Dims shape = broadcast_shapes(input.sizes(), mask.sizes(), "masked_scatter");
   const Tensor x = expand(input, shape), where_to = expand(mask, shape);
+  // Without values only the shape is known: one that follows from all operands, as the gradients' shapes do.
+  if (!has_values(input)) return where(where_to, sum(source).to(source.dtype()), x);
   const int64_t count = sum(where_to).item<int64_t>();  // how much of source is taken: waits for a device
   VESTA_CHECK(count <= source.numel(), runtime, "masked_scatter: expected source to have at least as many elements as ",
               "the mask has true ones, ", count, ", got ", source.numel(), ".");

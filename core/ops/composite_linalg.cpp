@@ -12,6 +12,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/linalg.h>
 #include <vesta/core/ops/matmul.h>
 #include <vesta/core/ops/reduce.h>
@@ -32,7 +33,7 @@ Tensor identity_like(const Tensor& t) { return eye(t.size(-1), t.size(-1), t.dty
 
 /// Raises where an element of LAPACK's info is not 0; `what` follows the number.
 void check_info(const Tensor& info, const char* op, const char* before, const char* after) {
-  if (info.numel() == 0) return;
+  if (info.numel() == 0 || !has_values(info)) return;
   const int64_t worst = amax(info).item<int64_t>();
   if (worst == 0) return;
   const Tensor flat = reshape(info, -1);
@@ -365,7 +366,7 @@ Tensor linalg_matrix_exp_composite(const Tensor& input) {
   check_square(input, "linalg.matrix_exp", "input");
   if (input.numel() == 0) return clone(input);
   int64_t squarings = 0;
-  {
+  if (has_values(input)) {
     NoGrad off;  // scaled to a norm below 5.37, up to which the quotient is exact
     const double norm = amax(sum(abs(input), MaybeDims(-2))).item().to<double>("linalg.matrix_exp");
     if (std::isfinite(norm) && norm > 5.371920351148152) {

@@ -12,6 +12,7 @@
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/loss.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
@@ -445,6 +446,10 @@ Tensor ctc_loss_composite(const Tensor& log_probs, const Tensor& targets, IntLis
   VESTA_CHECK(int64_t(input_lengths.size()) == n && int64_t(target_lengths.size()) == n, runtime, op,
               ": input_lengths and target_lengths must be of size batch_size ", n, ", got ", input_lengths.size(),
               " and ", target_lengths.size(), ".");
+  if (!has_values(targets)) {  // a loss for each, which depends on all its scores
+    const Tensor each = sum(sum(probs, MaybeDims(2)), MaybeDims(0));
+    return r == Reduce::none && log_probs.dim() == 2 ? squeeze(each, 0) : reduced(each, r);
+  }
   const bool joined = targets.dim() == 1 && log_probs.dim() == 3;
   const Tensor host = contiguous(targets.to(DType::int64).to(Device(DeviceType::cpu)));
   Alignments a{probs, {}, input_lengths, blank};

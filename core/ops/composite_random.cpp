@@ -8,6 +8,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/explog.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -70,7 +71,8 @@ namespace {
 
 void check_deviations(const Tensor& std, const char* op) {
   VESTA_CHECK(!std.is_complex(), runtime, op, ": expects standard deviation to be non-complex.");
-  if (std.numel() > 0) VESTA_CHECK(ge(amin(std), 0).item<bool>(), runtime, op, ": expects all elements of std >= 0.0.");
+  if (std.numel() == 0 || !has_values(std)) return;
+  VESTA_CHECK(ge(amin(std), 0).item<bool>(), runtime, op, ": expects all elements of std >= 0.0.");
 }
 
 }  // namespace
@@ -116,7 +118,7 @@ Tensor multinomial_composite(const Tensor& input, int64_t num_samples, bool repl
   NoGrad off;
   Dims shape(input.sizes());
   shape.back() = num_samples;
-  if (input.numel() == 0) return empty(shape, DType::int64, input.device());
+  if (input.numel() == 0 || !has_values(input)) return empty(shape, DType::int64, input.device());
   const Tensor p = input.to(DType::float64);
   VESTA_CHECK(all(logical_and(isfinite(p), ge(p, 0))).item<bool>(), runtime, op,
               ": probability tensor contains either `inf`, `nan` or element < 0.");
@@ -182,7 +184,7 @@ Tensor large_poisson(const Tensor& rate, Generator* generator) {
 Tensor poisson_composite(const Tensor& input, Generator* generator) {
   check_real_floating(input, "poisson");
   NoGrad off;
-  if (input.numel() == 0) return empty_like(input);
+  if (input.numel() == 0 || !has_values(input)) return empty_like(input);
   const Tensor rate = input.to(DType::float64);
   VESTA_CHECK(all(ge(rate, 0)).item<bool>() && all(isfinite(rate)).item<bool>(), runtime,
               "poisson: expected rates that are finite and at least 0 (input).");

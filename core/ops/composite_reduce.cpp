@@ -8,6 +8,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/view.h>
@@ -73,7 +74,7 @@ Tensor histc_composite(const Tensor& input, int64_t bins, double min, double max
   VESTA_CHECK(max >= min, runtime, "histc: max must be larger than min, got ", min, " and ", max, ".");
   NoGrad off;
   Tensor x = reshape(input, -1);
-  if (min == max && x.numel() > 0) {
+  if (min == max && x.numel() > 0 && has_values(x)) {
     min = amin(x).item().to<double>("histc"), max = amax(x).item().to<double>("histc");
   }
   VESTA_CHECK(max - min < std::numeric_limits<double>::infinity(), runtime, "histc: range of [", min, ", ", max,

@@ -73,7 +73,10 @@ void copy_values(const Tensor& to, const Tensor& from) {
 }
 
 void copy_across(const Tensor& to, const Tensor& from, const char* op, bool non_blocking) {
-  if (to.numel() == 0) return;
+  VESTA_CHECK(from.device().type != DeviceType::meta, not_implemented, op,
+              ": Cannot copy out of meta tensor; no data! Make memory by empty_like(x, device=...), for a module by "
+              "Module.to_empty() instead of Module.to(), and fill it.");
+  if (to.numel() == 0 || to.device().type == DeviceType::meta) return;
   Tensor source = from;
   if (from.dtype() != to.dtype() || !from.is_contiguous() || from.numel() != to.numel()) {
     // Made ready where it lies, but for a cast that would send more bytes over the bus.

@@ -35,14 +35,12 @@ void check_params(TensorList params, const char* op) {
 }
 
 /// Numbers of a parameter each: the count of its steps, or a scalar of its state.
-void check_numbers(TensorList params, TensorList list, const char* op, const char* name, bool on_cpu) {
+void check_numbers(TensorList params, TensorList list, const char* op, const char* name) {
   VESTA_CHECK(list.size() == params.size(), value, op, ": expected as many ", name, " as params, got ", list.size(),
               " and ", params.size(), ".");
   for (const Tensor& s : list) {
     VESTA_CHECK(s.defined() && s.numel() == 1 && s.dtype() == DType::float32, value, op, ": expected ", name,
                 " of one float32 element each.");
-    VESTA_CHECK(!on_cpu || s.device().type == DeviceType::cpu, device, op, ": expected ", name, " on the CPU, got ",
-                s.device(), ".");
     check_writable(s, op);
   }
 }
@@ -86,8 +84,20 @@ void StepLists::check() const {
     check_list(params, states[i], op, state_names[i]);
     for (const Tensor& t : states[i]) check_writable(t, op);
   }
-  for (int i = 0; i < num_scalars; ++i) check_numbers(params, scalars[i], op, scalar_names[i], true);
-  if (counts) check_numbers(params, steps, op, "state_steps", false);
+  for (int i = 0; i < num_scalars; ++i) check_numbers(params, scalars[i], op, scalar_names[i]);
+  if (counts) check_numbers(params, steps, op, "state_steps");
+}
+
+float number_in(const Tensor& t, const char* op) {
+  const DeviceType d = t.device().type;
+  if (d == DeviceType::meta) return 0;
+  VESTA_CHECK(d == DeviceType::cpu, device, op, ": expected the numbers of a parameter's state on the CPU, got ",
+              t.device(), ". Use .cpu().");
+  return *static_cast<const float*>(t.data_ptr());
+}
+
+void set_number(const Tensor& t, float value) {
+  if (t.device().type == DeviceType::cpu) *static_cast<float*>(t.data_ptr()) = value;
 }
 
 void StepLists::bump() const {

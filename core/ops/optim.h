@@ -61,12 +61,17 @@ struct CountedStep {
   float n = 0, scalars[kMaxScalars] = {};
 };
 
+/// Returns a number of a parameter's state, 0 on the meta device; Error(device) for one that lies on another device.
+VESTA_API float number_in(const Tensor& t, const char* op);
+/// Writes it where it lies on the CPU.
+VESTA_API void set_number(const Tensor& t, float value);
+
 /// Computes the next step of parameter i, whose number and scalars lie on the CPU; writes nothing.
 template <class Step>
 CountedStep<Step> count_step(const StepLists& l, const Step& step, size_t i) {
   CountedStep<Step> r;
-  for (int k = 0; k < l.num_scalars; ++k) r.scalars[k] = *static_cast<const float*>(l.scalars[k][i].data_ptr());
-  if (l.counts) r.n = *static_cast<const float*>(l.steps[i].data_ptr()) + 1;
+  for (int k = 0; k < l.num_scalars; ++k) r.scalars[k] = number_in(l.scalars[k][i], l.op);
+  if (l.counts) r.n = number_in(l.steps[i], l.op) + 1;
   r.numbers = step.count(double(r.n), r.scalars);
   return r;
 }
@@ -74,10 +79,8 @@ CountedStep<Step> count_step(const StepLists& l, const Step& step, size_t i) {
 /// Writes the number and the scalars of parameter i, where they lie on the CPU.
 template <class Step>
 void keep_count(const StepLists& l, size_t i, const CountedStep<Step>& counted) {
-  for (int k = 0; k < l.num_scalars; ++k) *static_cast<float*>(l.scalars[k][i].data_ptr()) = counted.scalars[k];
-  if (l.counts && l.steps[i].device().type == DeviceType::cpu) {
-    *static_cast<float*>(l.steps[i].data_ptr()) = counted.n;
-  }
+  for (int k = 0; k < l.num_scalars; ++k) set_number(l.scalars[k][i], counted.scalars[k]);
+  if (l.counts) set_number(l.steps[i], counted.n);
 }
 
 /// The memory of a step's tensors, a parameter and what belongs to it in one dense order. A tensor in another order, or

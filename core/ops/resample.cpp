@@ -11,6 +11,7 @@
 #include <vesta/core/ops/docs/resample.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/ops/window.h>
@@ -79,9 +80,31 @@ Tensor resample(const Tensor& input, int64_t dim, const Rows& rows) {
   return _resample(input, dim, rows.size(), rows.indices(device), rows.weights(dtype, device), back, back_weights);
 }
 
-bool has_elements(IntSpan sizes, const Tensor& x) { return empty_tensor(sizes, x.dtype(), x.device()).numel() > 0; }
+// A result on the meta device has none either: tables for it would take time and memory.
+bool has_elements(IntSpan sizes, const Tensor& x) {
+  return empty_tensor(sizes, x.dtype(), x.device()).numel() > 0 && has_values(x);
+}
 
-Tensor without_elements(const Tensor& x, IntSpan sizes) { return reshape(narrow(x, 0, 0, 0), sizes); }
+namespace {
+
+/// Gives a tensor without values other sizes, all but the first: by a resampling whose tables are without values too.
+Tensor resized_without_values(const Tensor& x, IntSpan sizes) {
+  const int64_t n = sizes[0], from = numel_of(x.sizes().subspan(1), "resample"),
+                to = numel_of(sizes.subspan(1), "resample");
+  const auto table = [&](int64_t size, DType dtype) { return empty({size}, dtype, x.device()); };
+  const Tensor rows = reshape(x, {n, from});
+  if (!is_float(x.dtype())) return reshape(index_select(rows, 1, table(to, DType::int64)), sizes);
+  const Tensor weights = table(0, compute_type(x.dtype()));
+  return reshape(_resample(rows, 1, to, table(to + 1, DType::int64), weights, table(from + 1, DType::int64), weights),
+                 sizes);
+}
+
+}  // namespace
+
+Tensor without_elements(const Tensor& x, IntSpan sizes) {
+  if (!has_values(x) && numel_of(sizes, "resample") > 0) return resized_without_values(x, sizes);
+  return reshape(narrow(x, 0, 0, 0), sizes);
+}
 
 int64_t check_resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights) {
   constexpr const char* op = "_resample";
@@ -301,7 +324,10 @@ Tensor _interpolate_composite(const Tensor& input, IntList size, Text mode, bool
   VESTA_CHECK(input.size(1) > 0, runtime, op, ": Non-empty data tensor expected but got ", input.sizes(), ".");
   Dims result{input.size(0), input.size(1)};
   for (int64_t n : size) result.push_back(n);
-  if (!has_elements(result, input)) return without_elements(input, result);
+  if (!has_elements(result, input)) {
+    const bool same = !has_values(input) && std::ranges::equal(IntSpan(result), input.sizes());
+    return same ? clone(input) : without_elements(input, result);
+  }
   // 16-bit floats round once, at the end. The last dimension goes first where the image grows: it then is small.
   const bool cast = is_float(input.dtype()) && found->dims != 0;
   Tensor x = cast ? input.to(compute_type(input.dtype())) : input;

@@ -11,6 +11,7 @@
 #include <vesta/core/ops/docs/shape.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 
 namespace vesta {
@@ -47,6 +48,11 @@ Tensor repeat_interleave_Tensor_composite(const Tensor& repeats, MaybeInt output
   VESTA_CHECK(is_integral(repeats.dtype()) && repeats.dtype() != DType::bool_, runtime,
               "repeat_interleave: expected repeats of an integer dtype, got ", repeats.dtype(), ".");
   NoGrad off;
+  if (!has_values(repeats)) {
+    VESTA_CHECK(output_size, runtime, "repeat_interleave: cannot repeat_interleave a meta tensor without output_size: ",
+                "the size of the result depends on its values.");
+    return empty({*output_size}, repeats.dtype(), repeats.device());
+  }
   const Tensor counts = repeats.to(DType::int64);
   VESTA_CHECK(counts.numel() == 0 || amin(counts).item<int64_t>() >= 0, runtime,
               "repeat_interleave: repeats can not be negative.");
@@ -205,8 +211,23 @@ void check_matrix(const Tensor& input, const char* op) {
   VESTA_CHECK(input.dim() >= 2, runtime, op, ": input tensor must have at least 2 dimensions, got ", input.dim(), ".");
 }
 
-Tensor triangle_indices(const Tensor& mask, MaybeDType dtype) {
-  return contiguous(transpose(nonzero(mask), 0, 1)).to(dtype.value_or(DType::int64));
+/// Counts the places [rows, columns] with column - row <= diagonal.
+int64_t count_below(int64_t rows, int64_t columns, int64_t diagonal) {
+  const int64_t d = std::clamp(diagonal, -rows - 1, columns);
+  const int64_t first = std::clamp<int64_t>(-d, 0, rows);  // the first row that has one
+  const int64_t whole = std::clamp<int64_t>(columns - d, first, rows);  // the first one that has nothing else
+  return (whole - first) * (first + whole + 2 * d + 1) / 2 + (rows - whole) * columns;
+}
+
+/// Returns the places that are below a diagonal, or those above it.
+Tensor triangle_indices(int64_t rows, int64_t columns, int64_t diagonal, bool below, MaybeDType dtype, Device device) {
+  const DType d = dtype.value_or(DType::int64);
+  const Tensor outside = above(rows, columns, diagonal, device);
+  if (!has_values(outside)) {
+    const int64_t count = count_below(rows, columns, diagonal);
+    return empty({2, below ? count : rows * columns - count}, d, device);
+  }
+  return contiguous(transpose(nonzero(below ? logical_not(outside) : outside), 0, 1)).to(d);
 }
 
 void check_triangle(int64_t row, int64_t col, const char* op) {
@@ -278,12 +299,12 @@ Tensor trace_composite(const Tensor& input) {
 
 Tensor tril_indices_composite(int64_t row, int64_t col, int64_t offset, MaybeDType dtype, MaybeDevice device) {
   check_triangle(row, col, "tril_indices");
-  return triangle_indices(logical_not(above(row, col, offset, device.value_or(Device()))), dtype);
+  return triangle_indices(row, col, offset, true, dtype, device.value_or(Device()));
 }
 Tensor triu_indices_composite(int64_t row, int64_t col, int64_t offset, MaybeDType dtype, MaybeDevice device) {
   check_triangle(row, col, "triu_indices");
   offset = std::max(offset, INT64_MIN + 1) - 1;
-  return triangle_indices(above(row, col, offset, device.value_or(Device())), dtype);
+  return triangle_indices(row, col, offset, false, dtype, device.value_or(Device()));
 }
 
 // ---- splitting and stacking ----

@@ -11,6 +11,7 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/strided_iter.h>
 #include <vesta/core/ops/view.h>
@@ -302,11 +303,8 @@ Tensor index_fill_(const Tensor& self, int64_t dim, const Tensor& index, const T
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
-  check_defined(indices, "embedding", "indices");
-  VESTA_CHECK(weight.dim() == 2, runtime, "embedding: expected a 2-d weight, got ", weight.dim(),
-              " dimensions (weight).");
+  const Tensor places = check_embedding(weight, indices);
   check_one_device("embedding", {&weight, &indices});
-  Tensor places = index_as_int64(indices, "embedding", "indices");
   Dims sizes(indices.sizes());
   sizes.push_back(weight.sizes()[1]);
   Tensor r = empty_tensor(sizes, weight.dtype(), weight.device());

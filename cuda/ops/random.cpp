@@ -1,4 +1,5 @@
 // Random ops on the device: checks, generators and the numbers themselves are those of the CPU.
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/random.h>
 
 #include <cmath>
@@ -60,8 +61,7 @@ Tensor random_(const Tensor& t, MaybeInt from, MaybeInt to, Generator* generator
 }
 
 Tensor bernoulli_(const Tensor& t, double p, Generator* generator) {
-  check_probability(p, "bernoulli_");
-  VESTA_CHECK(!t.is_complex(), not_implemented, "bernoulli_: expected a real dtype, got ", t.dtype(), ".");
+  check_bernoulli_(t, p);
   DeviceGuard guard(t.device().index);
   return fill_at_random(t, "bernoulli_", [&](const Tensor& c) {
     RandomLaunch l = launch_of("bernoulli_", c, generator);
@@ -79,7 +79,7 @@ Tensor contiguous_copy(const Tensor& t) {
 }
 
 Tensor bernoulli(const Tensor& p, Generator* generator) {
-  VESTA_CHECK(is_float(p.dtype()), not_implemented, "bernoulli: expected a floating-point dtype, got ", p.dtype(), ".");
+  check_bernoulli(p);
   DeviceGuard guard(p.device().index);
   Tensor in = contiguous_copy(p), out = empty_tensor(p.sizes(), p.dtype(), p.device());
   RandomLaunch l = launch_of("bernoulli", out, generator);
@@ -89,9 +89,7 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
 }
 
 TensorPair native_dropout(const Tensor& input, double p, bool train) {
-  check_probability(p, "native_dropout");
-  VESTA_CHECK(is_float(input.dtype()), not_implemented, "native_dropout: expected a floating-point dtype, got ",
-              input.dtype(), ".");
+  check_native_dropout(input, p);
   DeviceGuard guard(input.device().index);
   Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device());
   Tensor mask = empty_tensor(input.sizes(), DType::bool_, input.device());

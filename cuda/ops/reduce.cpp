@@ -11,6 +11,7 @@
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/reduce_checks.h>
 #include <vesta/core/ops/view.h>
@@ -313,7 +314,7 @@ template <Reduction op>
 Tensor arg_kernel(const Tensor& input, MaybeInt dim, bool keepdim) {
   const char* name = op == Reduction::argmax ? "argmax" : "argmin";
   if (dim) return std::get<1>(search(op, input, place_shape(input, *dim, keepdim, name), false, name));
-  VESTA_CHECK(input.numel() > 0, index, name, ": Expected reduction dim to be specified for input.numel() == 0.");
+  check_place_of_all(input, name);
   Tensor flat = reshape(input, {-1}), r = std::get<1>(search(op, flat, place_shape(flat, 0, false, name), false, name));
   return keepdim ? reshape(r, Dims(size_t(input.dim()), 1)) : r;
 }

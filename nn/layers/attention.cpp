@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/nn/init.h>
 
 namespace vesta::nn {
@@ -206,6 +207,7 @@ std::shared_ptr<LayerNorm> norm_of(int64_t size, double eps, bool bias, DType dt
 /// Returns whether a mask is the causal one of this size; what the caller says wins.
 bool is_causal_mask(const Tensor& mask, std::optional<bool> said, int64_t size) {
   if (said || !mask.defined()) return said.value_or(false);
+  if (!has_values(mask)) return false;  // it has no values to compare: it may be any
   if (mask.dim() != 2 || mask.size(0) != size || mask.size(1) != size) return false;
   const Tensor causal = mask.dtype() == DType::bool_ ? triu(ones({size, size}, DType::bool_), 1)
                                                      : Transformer::generate_square_subsequent_mask(size, mask.dtype());

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <vesta/core/ops/from_data.h>
+#include <vesta/core/ops/kernel_checks.h>
 #include <vesta/nn/functional.h>
 #include <vesta/nn/init.h>
 
@@ -139,8 +140,12 @@ Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTens
   std::vector<int64_t> bounds;
   if (offsets.defined()) {
     VESTA_CHECK(offsets->dim() == 1, value, "EmbeddingBag: offsets has to be a 1D Tensor");
-    const Tensor begins = offsets->to(DType::int64).to(Device()).contiguous();
-    bounds.assign(begins.data_ptr<int64_t>(), begins.data_ptr<int64_t>() + begins.numel());
+    if (has_values(*offsets)) {
+      const Tensor begins = offsets->to(DType::int64).to(Device()).contiguous();
+      bounds.assign(begins.data_ptr<int64_t>(), begins.data_ptr<int64_t>() + begins.numel());
+    } else {  // bags of any sizes
+      for (int64_t i = 0, n = offsets->numel(); i < n; ++i) bounds.push_back(input.numel() * i / n);
+    }
     if (!options.include_last_offset) bounds.push_back(input.numel());
     VESTA_CHECK(!bounds.empty(), value, "EmbeddingBag: number of offset should be at least 1");
   } else {

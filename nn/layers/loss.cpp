@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include <vesta/core/ops/kernel_checks.h>
+
 namespace vesta::nn {
 namespace {
 
@@ -32,7 +34,8 @@ Tensor MultiLabelSoftMarginLoss::forward(const Tensor& input, const Tensor& targ
 
 Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target, const Tensor& var_) {
   Tensor var = var_;
-  VESTA_CHECK(!any(lt(var, 0)).item<bool>(), value, "GaussianNLLLoss: var has negative entry/entries");
+  VESTA_CHECK(!has_values(var) || !any(lt(var, 0)).item<bool>(), value,
+              "GaussianNLLLoss: var has negative entry/entries");
   if (!std::ranges::equal(var.sizes(), input.sizes())) {
     const IntSpan lines = input.sizes().first(size_t(std::max<int64_t>(input.dim() - 1, 0)));
     if (std::ranges::equal(var.sizes(), lines)) {

@@ -1,5 +1,7 @@
 #include <vesta/nn/layers/norm.h>
 
+#include <vesta/core/ops/kernel_checks.h>
+
 namespace vesta::nn {
 namespace detail {
 
@@ -29,7 +31,10 @@ Tensor batch_normalized(const std::string& op, size_t n, const Tensor& x, const 
   if (training && s.num_batches_tracked.defined()) {
     NoGrad off;
     s.num_batches_tracked.add_(1);
-    if (!o.momentum) momentum = 1.0 / double(s.num_batches_tracked.item<int64_t>());
+    if (!o.momentum) {
+      const bool counted = has_values(s.num_batches_tracked);
+      momentum = counted ? 1.0 / double(s.num_batches_tracked.item<int64_t>()) : 1.0;
+    }
   }
   VESTA_CHECK(!training || x.numel() != x.size(1), value, op,
               ": Expected more than 1 value per channel when training, got input size ", x.sizes(), ".");

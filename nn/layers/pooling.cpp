@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <vesta/core/ops/kernel_checks.h>
+
 namespace vesta::nn::detail {
 namespace {
 
@@ -72,7 +74,7 @@ Tensor max_unpooled(const Tensor& x, const Tensor& indices, const MaxUnpoolOptio
   for (int64_t size : sizes) plane *= size;
   const auto lines_of = [&](const Tensor& t) { return t.flatten(0, -dims - 1).flatten(1); };
   const Tensor flat = lines_of(x), places = lines_of(indices);
-  if (places.numel()) {
+  if (places.numel() && has_values(places)) {
     VESTA_CHECK(places.min().item<int64_t>() >= 0 && places.max().item<int64_t>() < plane, runtime, "max_unpool", n,
                 "d: expected indices in [0, ", plane, "), got some outside (indices). Check output_size.");
   }

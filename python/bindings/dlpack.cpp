@@ -62,6 +62,13 @@ void free_capsule(PyObject* capsule) {
   m->deleter(m);
 }
 
+/// Raises BufferError for a tensor without memory; returns whether it did.
+bool refuse_meta(const Tensor& t) {
+  if (t.device().type != DeviceType::meta) return false;
+  PyErr_SetString(PyExc_BufferError, "__dlpack__: Cannot pack tensors on meta: they have no memory.");
+  return true;
+}
+
 struct ToDlpack {
   static constexpr char name[] = "__dlpack__",
                         params[] =
@@ -78,6 +85,7 @@ struct ToDlpack {
                       "__dlpack__: expected writable memory, got a read-only tensor. Clone it first.");
       return nullptr;
     }
+    if (refuse_meta(t)) return nullptr;
     const bool cuda = t.device().type == DeviceType::cuda;
     if (PyObject* wanted = b.slot[3]; wanted && wanted != Py_None) {
       Ref here(Py_BuildValue("(ii)", cuda ? 2 : 1, cuda ? int(t.device().index) : 0));
@@ -118,6 +126,7 @@ struct DlpackDevice {
                         doc[] = "DLPack's (device type, index): (1, 0) is the CPU.";
   static PyObject* run(const Table&, Bound& b) {
     Device d = unwrap(b.slot[0]).device();
+    if (refuse_meta(unwrap(b.slot[0]))) return nullptr;
     return Py_BuildValue("(ii)", d.type == DeviceType::cuda ? 2 : 1, d.type == DeviceType::cuda ? int(d.index) : 0);
   }
 };

@@ -230,6 +230,14 @@ struct StorageBytes {
     return wrap(Tensor(TensorImpl::make(storage, size, stride, 0, DType::uint8, name)));
   }
 };
+struct StorageKey {
+  static constexpr char name[] = "_storage_key", params[] = "(const Tensor& input)",
+                        doc[] = "A number that tensors share while they share memory; on the meta device, too.";
+  static PyObject* run(const Table& t, Bound& b) {
+    Arg<Tensor> input(t, 0, b);
+    return PyLong_FromVoidPtr(input.get().impl()->storage().get());
+  }
+};
 struct Over {
   static constexpr char name[] = "_over",
                         params[] =
@@ -318,7 +326,8 @@ PyObject* construct_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs)
 }
 
 bool add_factories(PyObject* module) {
-  if (!add_functions<TensorFunction, AsTensor, StorageBytes, Over, ToBytes, FromBytes, MakeSubclass>(module))
+  if (!add_functions<TensorFunction, AsTensor, StorageBytes, StorageKey, Over, ToBytes, FromBytes, MakeSubclass>(
+          module))
     return false;
   Ref f(PyObject_GetAttrString(module, "_make_subclass"));
   Ref bound(PyStaticMethod_New(f.get()));

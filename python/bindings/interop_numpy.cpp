@@ -196,6 +196,12 @@ PyObject* as_array(PyObject* tensor) {
   return PyObject_CallMethod(numpy.get(), "asarray", "O", view.get());
 }
 
+/// Raises for a tensor of the meta device, which has no values that an array could show.
+void check_has_data(const Tensor& t) {
+  VESTA_CHECK(t.device().type != DeviceType::meta, type,
+              "can't convert meta device type tensor to numpy: it has no data.");
+}
+
 struct Numpy {
   static constexpr char name[] = "numpy", params[] = "(bool force = false)",
                         doc[] =
@@ -208,6 +214,7 @@ struct Numpy {
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
     if (!self.requires_grad() && self.device().type == DeviceType::cpu) return as_array(b.slot[0]);
+    check_has_data(self);
     VESTA_CHECK(force || self.device().type == DeviceType::cpu, type, "numpy: expected a CPU tensor, got one on ",
                 self.device(), ". Use .cpu() first.");
     Ref plain(wrap(self.detach().to(Device())));
@@ -223,6 +230,7 @@ struct Array {
     VESTA_CHECK(!self.requires_grad() || !layer_state.grad_enabled, runtime,
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     if (self.dtype() == DType::bfloat16) type_error("Got unsupported ScalarType BFloat16");
+    check_has_data(self);
     Ref array(as_array(b.slot[0]));
     bool copy = b.slot[2] && b.slot[2] == Py_True;
     if (!array) return nullptr;

@@ -57,9 +57,10 @@ VESTA_METHOD(Nnz, "_nnz", "()", "The number of stored elements of a sparse tenso
 VESTA_METHOD(IsCoalesced, "is_coalesced", "()", "Whether every place of a sparse tensor occurs once, in order.") {
   return PyBool_FromLong(sparse_parts(self_of(b), "is_coalesced").coalesced);
 }
-VESTA_METHOD(DataPtr, "data_ptr", "()", "The address of the first element.") {
+VESTA_METHOD(DataPtr, "data_ptr", "()", "The address of the first element; 0 without memory.") {
   check_dense(self_of(b), "data_ptr");
-  return PyLong_FromVoidPtr(self_of(b).numel() ? self_of(b).data_ptr() : nullptr);
+  const bool memory = self_of(b).numel() && self_of(b).device().type != DeviceType::meta;
+  return PyLong_FromVoidPtr(memory ? self_of(b).data_ptr() : nullptr);
 }
 VESTA_METHOD(StorageOffset, "storage_offset", "()", "Where the first element lies in the memory, in elements.") {
   return PyLong_FromLongLong(self_of(b).storage_offset());
@@ -83,9 +84,9 @@ VESTA_METHOD(IsSigned, "is_signed", "()", "Whether the dtype has negative values
 VESTA_METHOD(IsInference, "is_inference", "()", "Whether it was made in inference mode.") {
   return PyBool_FromLong(self_of(b).impl()->inference);
 }
-VESTA_METHOD(GetDevice, "get_device", "()", "The number of the CUDA device, -1 for the CPU.") {
+VESTA_METHOD(GetDevice, "get_device", "()", "The number of the CUDA device, -1 for the others.") {
   Device d = self_of(b).device();
-  return PyLong_FromLong(d.type == DeviceType::cpu ? -1 : d.index);
+  return PyLong_FromLong(d.type == DeviceType::cpu || d.type == DeviceType::meta ? -1 : d.index);
 }
 VESTA_METHOD(IsSetTo, "is_set_to", "(const Tensor& tensor)", "Whether both have the same memory and geometry.") {
   Arg<Tensor> other(t, 1, b);
@@ -154,6 +155,7 @@ PyObject* nbytes(const Tensor& t) { return PyLong_FromLongLong(checked_mul(t.num
 PyObject* version(const Tensor& t) { return PyLong_FromUnsignedLong(t.version()); }
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cuda); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::cpu); }
+PyObject* is_meta(const Tensor& t) { return PyBool_FromLong(t.device().type == DeviceType::meta); }
 PyObject* layout(const Tensor& t) { return t.is_sparse() ? sparse_coo() : strided(); }
 PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.is_sparse()); }
 PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
@@ -185,7 +187,7 @@ PyGetSetDef properties[] = {
     {"is_cpu", property<is_cpu>, nullptr, "Whether it is on the CPU.", nullptr},
     {"is_sparse", property<is_sparse>, nullptr, "Whether the layout is vesta.sparse_coo.", nullptr},
     {"is_quantized", property<no>, nullptr, "Always False.", nullptr},
-    {"is_meta", property<no>, nullptr, "Always False.", nullptr},
+    {"is_meta", property<is_meta>, nullptr, "Whether it has a shape and no memory (device \"meta\").", nullptr},
     {"T", property<reversed>, nullptr, "All dimensions reversed.", nullptr},
     {"mT", property<matrix_transposed>, nullptr, "The last two dimensions swapped.", nullptr},
     {"H", property<adjoint>, nullptr, "The conjugate transpose of a matrix.", nullptr},

@@ -140,7 +140,7 @@ class _Complex:
 
 def _show(self: Tensor, *, tensor_contents: Any = None) -> str:
     prefix = "tensor("
-    text = prefix + ("[]" if self.numel() == 0 else _values(self.detach().cpu(), len(prefix)))
+    text = prefix + _values_or_less(self, len(prefix))
     width = len(text) - text.rfind("\n") + 1
     for fact in _facts(self):
         wraps = width + len(fact) + 2 > _options["linewidth"]
@@ -149,12 +149,18 @@ def _show(self: Tensor, *, tensor_contents: Any = None) -> str:
     return text + ")"
 
 
+def _values_or_less(t: Tensor, indent: int) -> str:
+    if t.is_meta:
+        return "..."
+    return "[]" if t.numel() == 0 else _values(t.detach().cpu(), indent)
+
+
 def _facts(t: Tensor) -> Iterator[str]:
     """Yields what the values do not tell."""
     if t.device.type != "cpu":
         yield f"device='{t.device}'"
-    empty, standard = t.numel() == 0, _C.get_default_dtype()
-    if (empty and t.dim() != 1) or (not empty and _options["edgeitems"] == 0):
+    empty, standard = t.numel() == 0 or t.is_meta, _C.get_default_dtype()
+    if t.is_meta or (empty and t.dim() != 1) or (not empty and _options["edgeitems"] == 0):
         yield f"size={tuple(t.shape)}"
     plain = (_C.int64, _C.bool, _C.complex128 if standard == _C.float64 else _C.complex64)
     if t.dtype != standard and (empty or t.dtype not in plain):

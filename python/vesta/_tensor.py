@@ -58,6 +58,12 @@ def _rebuild_sparse(cls: type, parts: tuple[Any, ...], requires_grad: bool, stat
     return _finish(cls, _C._private._sparse_coo(*parts), requires_grad, state)
 
 
+def _rebuild_meta(cls: type, geometry: tuple[Any, ...], requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    """Makes a tensor without memory from its pickled parts."""
+    dtype, size, stride = geometry
+    return _finish(cls, _C._ops.empty_strided(size, stride, dtype=dtype, device="meta"), requires_grad, state)
+
+
 def _finish(cls: type, made: Tensor, requires_grad: bool, state: dict[str, Any]) -> Tensor:
     """Gives a new tensor its class, its flag and its attributes."""
     if cls is not Tensor:
@@ -87,6 +93,8 @@ def __reduce_ex__(self: Tensor, protocol: int) -> tuple[Any, ...]:
     if self.is_sparse:  # the result of an operation is pickled without its history, as a leaf that requires grad
         parts = (self._indices(), self._values(), tuple(self.shape), self.is_coalesced())
         return _rebuild_sparse, (type(self), parts, self.requires_grad, dict(self.__dict__))
+    if self.is_meta:
+        return _rebuild_meta, (type(self), _geometry(self)[:3], self.requires_grad, dict(self.__dict__))
     host = self.detach().cpu()
     whole = _C._storage_bytes(host)
     storage = _storages.get(whole.data_ptr())
@@ -116,7 +124,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return made
     whole = _C._storage_bytes(self)
-    key = ("vesta storage", whole.data_ptr())  # tensors that share memory share its copy
+    key = ("vesta storage", whole.data_ptr() or _C._storage_key(self))  # tensors that share memory share its copy
     if key not in memo:
         memo[key] = whole.clone()
     made = _finish(type(self), _C._over(memo[key], *_geometry(self)), self.requires_grad, {})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import vesta
-from vesta import Tensor, nn
+from vesta import _C, Tensor, nn
 from vesta.nn.modules import hooks
 from vesta.nn.parameter import is_lazy
 from vesta.utils import _pytree as pytree
@@ -66,6 +66,11 @@ def _arguments(input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def _tensors(value: Any) -> list[Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, Tensor)]
+
+
+def _place(t: Tensor) -> Any:
+    """Returns where a tensor begins: its address, on the meta device the storage and the offset."""
+    return t.data_ptr() or (_C._storage_key(t), t.storage_offset())
 
 
 def _nbytes(t: Tensor) -> int:
@@ -152,9 +157,9 @@ class _Watch:
             self.uncounted.add(row.kind)
         if formula or not row.has_parts:
             taken = {
-                t.data_ptr() for t in [*_tensors(list(inputs.values())), *module._parameters.values()] if _dense(t)
+                _place(t) for t in [*_tensors(list(inputs.values())), *module._parameters.values()] if _dense(t)
             }
-            found = {t.data_ptr(): _nbytes(t) for t in _tensors(output) if _dense(t)}
+            found = {_place(t): _nbytes(t) for t in _tensors(output) if _dense(t)}
             row.activation_bytes = sum(size for place, size in found.items() if place not in taken)
         if self.stack:
             around, outer = self.stack[-1]

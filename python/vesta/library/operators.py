@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import vesta
-from vesta import Tensor
+from vesta import _C, Tensor
 from vesta.autograd import Function
 
 from .schema import OpSchema
@@ -38,7 +38,7 @@ class Operator:
     def kernel_for(self, device: str) -> Callable[..., Any]:
         """Returns the kernel of a device. NotImplementedError: there is none."""
         kernel = None if device in self.disabled else self.kernels.get(device)
-        kernel = kernel or self.kernels.get(None)
+        kernel = kernel or (self.fake if device == "meta" else None) or self.kernels.get(None)
         if kernel is None:
             has = ", ".join(sorted(str(d) for d in self.kernels)) or "none"
             raise NotImplementedError(
@@ -75,9 +75,9 @@ class Operator:
         """Runs a kernel without recording and checks that its results are its own."""
         with vesta.no_grad():
             result = kernel(*values, **named)
-        given = {t.untyped_storage().data_ptr() for t in _tensors([*values, *named.values()]) if t.numel()}
+        given = {_place(t) for t in _tensors([*values, *named.values()]) if t.numel()}
         for made in _tensors([result]):
-            if made.numel() and made.untyped_storage().data_ptr() in given:
+            if made.numel() and _place(made) in given:
                 raise RuntimeError(
                     f"{self.qualified}: expected results with memory of their own, got one that is an argument or "
                     "shares its memory. Return a clone."
@@ -130,6 +130,11 @@ class Operator:
         node = type(title, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
         result = node.apply(*flat)
         return list(result) if layout[-1] and self.schema.returns_list else result
+
+
+def _place(t: Tensor) -> int:
+    """Returns what tensors over the same memory have in common; on the meta device there is no address."""
+    return t.untyped_storage().data_ptr() or _C._storage_key(t)
 
 
 def _tensors(values: Any) -> list[Tensor]:

@@ -158,7 +158,7 @@ def trunc_normal_(
 
     with vesta.no_grad():
         values, accepted = draw()
-        while not bool(accepted.all()):
+        while not tensor.is_meta and not bool(accepted.all()):
             again, inside = draw()
             values = vesta.where(accepted, values, again)
             accepted = accepted | inside

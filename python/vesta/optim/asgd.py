@@ -65,8 +65,9 @@ class ASGD(FusedOptimizer):
         check("alpha", alpha, alpha >= 0.0)
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
-        lr = vesta.tensor(number(group["lr"]), dtype=vesta.float32)
-        return {"eta": lr, "mu": vesta.ones((), dtype=vesta.float32), **super()._begin(group, param)}
+        eta = vesta.tensor(number(group["lr"]), dtype=vesta.float32, device="cpu")
+        mu = vesta.ones((), dtype=vesta.float32, device="cpu")
+        return {"eta": eta, "mu": mu, **super()._begin(group, param)}
 
     def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
         names = ("lambd", "alpha", "t0", "weight_decay")

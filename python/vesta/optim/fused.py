@@ -37,14 +37,14 @@ class FusedOptimizer(Optimizer):
         for param in params:
             state = self.state[param]
             if "step" not in state:
-                state["step"] = vesta.zeros((), dtype=vesta.float32)
+                state["step"] = vesta.zeros((), dtype=vesta.float32, device="cpu")
                 for name, value in self._begin(group, param).items():
                     state[name] = value
             elif not isinstance(state["step"], Tensor):  # checkpoints once had a plain number here
-                state["step"] = vesta.tensor(float(state["step"]), dtype=vesta.float32)
+                state["step"] = vesta.tensor(float(state["step"]), dtype=vesta.float32, device="cpu")
             for name in self._scalars:
                 if not isinstance(state[name], Tensor):
-                    state[name] = vesta.tensor(float(state[name]), dtype=vesta.float32)
+                    state[name] = vesta.tensor(float(state[name]), dtype=vesta.float32, device="cpu")
         names = (*self._shaped_like_param, *self._scalars, "step")
         return tuple([self.state[param][name] for param in params] for name in names)
 

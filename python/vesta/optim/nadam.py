@@ -66,7 +66,7 @@ class NAdam(FusedOptimizer):
         check("momentum_decay", momentum_decay, momentum_decay >= 0.0)
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
-        return {"mu_product": vesta.ones((), dtype=vesta.float32), **super()._begin(group, param)}
+        return {"mu_product": vesta.ones((), dtype=vesta.float32, device="cpu"), **super()._begin(group, param)}
 
     def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
         beta1, beta2 = group["betas"]

@@ -53,7 +53,8 @@ class Storages:
         """Returns the reference to a storage. RuntimeError: tensors of two dtypes have it."""
         from .locations import location_tag
 
-        address = (storage.data_ptr(), storage.device) if storage.nbytes() else object()
+        place = storage.data_ptr() or _C._storage_key(storage._bytes)  # a storage on the meta device has no address
+        address = (place, storage.device) if storage.nbytes() else object()
         if self._dtypes.setdefault(address, dtype) != dtype:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         key = self._keys.get(address)

@@ -157,6 +157,9 @@ def embedding_bag(
 
 def _bounds(offsets: Tensor, total: int, include_last_offset: bool) -> list[int]:
     """Returns where each bag begins, and where the last one ends."""
+    if offsets.is_meta:  # without values: bags of any sizes
+        bags = offsets.numel() - include_last_offset
+        return [total * bag // bags for bag in range(bags)] + [total] if bags > 0 else [0]
     bounds = [int(offset) for offset in offsets.tolist()]
     if not include_last_offset:
         bounds.append(total)

@@ -472,7 +472,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = vesta.full_like(input, float(var))
-    elif bool((var < 0).any()):
+    elif not var.is_meta and bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:

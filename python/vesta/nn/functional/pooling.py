@@ -693,7 +693,7 @@ def _scattered(op: str, input: Tensor, indices: Tensor, sizes: list[int], dims: 
     for size in sizes:
         plane *= size
     flat, places = input.flatten(0, -dims - 1).flatten(1), indices.flatten(0, -dims - 1).flatten(1)
-    if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < plane:
+    if places.numel() and not places.is_meta and not 0 <= int(places.min()) <= int(places.max()) < plane:
         raise RuntimeError(f"{op}: expected indices in [0, {plane}), got some outside (indices). Check output_size.")
     # Windows that overlap may name a place several times: all of them hold the same value.
     planes = vesta.zeros((flat.size(0), plane), dtype=input.dtype, device=input.device)

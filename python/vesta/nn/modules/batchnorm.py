@@ -117,7 +117,7 @@ class _BatchNorm(_NormBase):
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # a plain average over all batches
-                momentum = 1.0 / float(self.num_batches_tracked)
+                momentum = 1.0 if self.num_batches_tracked.is_meta else 1.0 / float(self.num_batches_tracked)
         return momentum
 
     def forward(self, input: Tensor) -> Tensor:

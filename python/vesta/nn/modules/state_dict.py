@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -81,6 +82,7 @@ class _Copy(NamedTuple):
         try:
             with vesta.no_grad():
                 if not self.assign:
+                    self._warn_of_meta()
                     self.target.copy_(self.source)
                 elif not isinstance(self.target, Parameter):
                     setattr(self.module, self.name, self.source)
@@ -95,6 +97,16 @@ class _Copy(NamedTuple):
                 f'While {action} the parameter named "{self.key}", whose dimensions in the model are '
                 f"{self.target.size()} and whose dimensions in the checkpoint are {self.source.size()}, "
                 f"an exception occurred : {error.args}."
+            )
+
+
+    def _warn_of_meta(self) -> None:
+        if self.target.is_meta and not self.source.is_meta:
+            warnings.warn(
+                f"for {self.key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+                "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
+                "dictionary to their corresponding key in the module instead of copying them in place?)",
+                stacklevel=2,
             )
 
 

@@ -46,6 +46,8 @@ def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, s
     expect("Transformer", "mask", mask, (Tensor, type(None)), "Tensor or None")
     if is_causal is not None or mask is None:
         return is_causal is True
+    if mask.is_meta:  # it has no values to compare: it may be any
+        return False
     sz = size if size is not None else mask.size(-2)
     if mask.dtype == vesta.bool:
         causal = vesta.triu(vesta.ones(sz, sz, dtype=vesta.bool, device=mask.device), diagonal=1)

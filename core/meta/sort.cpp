@@ -1,0 +1,31 @@
+// Sorts: shapes.
+#include <vesta/core/ops/sort.h>
+
+#include <vesta/core/meta/register.h>
+#include <vesta/core/meta/result.h>
+#include <vesta/core/ops/scan.h>
+
+namespace vesta::meta {
+namespace {
+
+TensorPair sort(const Tensor& input, MaybeBool, int64_t dim, bool) {
+  order_plan(input, dim, "sort");
+  return {like(input), like(input, DType::int64)};
+}
+
+Tensor places_by_rank(const Tensor& input, int64_t, int64_t count, int64_t dim, bool) {
+  order_plan(input, dim, "_places_by_rank");
+  return result(with_size(input, wrap_dim(dim, input.dim(), "_places_by_rank"), count), DType::int64);
+}
+
+Tensor searchsorted(const Tensor&, const Tensor& values, bool) { return like(values, DType::int64); }
+
+}  // namespace
+
+void register_sort() {
+  ops::sort_stable.set_kernel(DeviceType::meta, sort);
+  ops::_places_by_rank.set_kernel(DeviceType::meta, places_by_rank);
+  ops::_searchsorted.set_kernel(DeviceType::meta, searchsorted);
+}
+
+}  // namespace vesta::meta

@@ -1,0 +1,26 @@
+// Checks that the kernels of every device make. They stand apart from the topics' headers, which nearly everything
+// includes.
+#pragma once
+#include <vesta/core/tensor.h>
+
+namespace vesta {
+
+/// Returns whether a tensor has values to look at. One on the meta device has none: checks of values leave it out.
+inline bool has_values(const Tensor& t) { return t.device().type != DeviceType::meta; }
+
+/// Checks bernoulli_: a probability, a real dtype.
+VESTA_API void check_bernoulli_(const Tensor& t, double p);
+/// Checks the dtype of bernoulli's probabilities.
+VESTA_API void check_bernoulli(const Tensor& p);
+/// Checks native_dropout: a probability, a floating-point dtype.
+VESTA_API void check_native_dropout(const Tensor& input, double p);
+/// Checks an embedding: a matrix, integer indices, which are returned as contiguous int64.
+VESTA_API Tensor check_embedding(const Tensor& weight, const Tensor& indices);
+/// Checks the size of the result's last dimension of _fft_c2r against the input's dimension `dim`.
+VESTA_API void check_fft_c2r(const Tensor& input, int64_t dim, int64_t last_dim_size);
+/// Checks argmax or argmin over all elements: there must be one.
+VESTA_API void check_place_of_all(const Tensor& input, const char* op);
+/// Checks linalg.eigh's triangle: 'L' or 'U', in either case.
+VESTA_API void check_uplo(Text uplo, const char* op);
+
+}  // namespace vesta
