@@ -5,7 +5,7 @@
 #     make demo       train a small convolutional network on handwritten digits, then evaluate its checkpoint from C++
 #     make test       every test of C++ and Python, and lint; ends with "N passed, N failed, N skipped"
 #     make sanitize   the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#     make threads    pairs of calls from two threads under ThreadSanitizer
+#     make threads    the C++ tests and pairs of calls from two threads under ThreadSanitizer
 #     make campaign   the long tests: sanitizers over everything, then tests marked `campaign`
 #     make format     format every source file; `make lint` only checks
 BUILD ?= build
@@ -46,7 +46,7 @@ sanitize: .venv/.installed-test
 	@$(PYTHON) .ci/test --build build-sanitize --sanitize
 
 threads: .venv/.installed-test
-	@$(MAKE) --no-print-directory build BUILD=build-thread TARGET="_C vesta_tests_threads" \
+	@$(MAKE) --no-print-directory build BUILD=build-thread TARGET="_C vesta_tests vesta_tests_threads" \
 	  CMAKE_ARGS="-DVESTA_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo"
 	@$(PYTHON) .ci/test --build build-thread --threads
 

@@ -58,7 +58,7 @@ def adamax(p, g, t, s, lr, betas=(0.9, 0.999), eps=1e-8):
 @stepped
 def nadam(p, g, t, s, lr, betas=(0.9, 0.999), eps=1e-8, momentum_decay=4e-3):
     mu, after = (betas[0] * (1 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (t, t + 1))
-    s["product"] = s.get("product", 1.0) * mu
+    s["product"] = float(np.float32(s.get("product", 1.0)) * np.float32(mu))  # kept in float32, as in PyTorch
     first, second = mean(s, "first", g, betas[0]), mean(s, "second", g * g, betas[1])
     step = after * first / (1 - s["product"] * after) + (1 - mu) * g / (1 - s["product"])
     return p - lr * step / (np.sqrt(second / (1 - betas[1] ** t)) + eps)
@@ -78,7 +78,7 @@ def radam(p, g, t, s, lr, betas=(0.9, 0.999), eps=1e-8):
 
 @stepped
 def asgd(p, g, t, s, lr, lambd=1e-4, alpha=0.75, t0=1e6):
-    eta = lr if t == 1 else lr / (1 + lambd * lr * (t - 1)) ** alpha
+    eta = float(np.float32(lr / (1 + lambd * lr * (t - 1)) ** alpha))  # kept in float32, as in PyTorch
     return p * (1 - lambd * eta) - eta * g
 
 

@@ -10,7 +10,8 @@
 namespace vesta::autograd::rules {
 namespace {
 
-/// Computes a step on tensors, one parameter at a time, and writes the results in place.
+/// Computes a step on tensors, one parameter at a time, and writes the results in place. Formulas get copies: what they
+/// save must not be what is written.
 template <StepKind kind, class Step, class... A>
 void recorded_step(A... a) {
   constexpr size_t states = Step::states.size();
@@ -19,8 +20,8 @@ void recorded_step(A... a) {
   for (const Tensor& p : lists.params) check_inplace(p, requires_grad(p), op);
   for (size_t i = 0; i < lists.params.size(); ++i) {
     const CountedStep<Step> counted = count_step(lists, step, i);
-    Tensor p = lists.params[i], s[states];
-    for (size_t k = 0; k < states; ++k) s[k] = lists.used[k] ? lists.states[k][i] : p;  // unused: any tensor
+    Tensor p = lists.params[i].clone(), s[states];
+    for (size_t k = 0; k < states; ++k) s[k] = lists.used[k] ? lists.states[k][i].clone() : p;  // unused: any tensor
     [&, &step = step]<size_t... k>(std::index_sequence<k...>) {
       step.update(p, lists.grads[i], s[k]..., counted.numbers);
     }(std::make_index_sequence<states>());

@@ -248,9 +248,12 @@ class Optimizer(StateDictMixin):
             with vesta.enable_grad():
                 loss = closure()
         recording = _C.is_grad_enabled()
-        _C.set_grad_enabled(bool(self.defaults.get("differentiable")))  # recorded, gradients flow through the step
+        recorded = bool(self.defaults.get("differentiable"))  # gradients flow through the step
+        _C.set_grad_enabled(recorded)
         try:
             for group in self.param_groups:
+                if recorded:
+                    _check_recorded(group)
                 self._update(group)
         finally:
             _C.set_grad_enabled(recording)
@@ -408,11 +411,14 @@ def refuse(name: str, given: Any) -> None:
 
 def number(value: Any) -> float:
     """Returns a hyperparameter, which may be a 0-d tensor, as a Python number."""
-    if not isinstance(value, Tensor):
-        return value
-    if value.requires_grad and _C.is_grad_enabled():
-        raise NotImplementedError(
-            "optimizer: expected a hyperparameter that requires no gradient, since a step is not differentiated by its "
-            "numbers. Use .detach()."
-        )
-    return value.item()
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def _check_recorded(group: dict[str, Any]) -> None:
+    """Refuses numbers that want a gradient in a step that is recorded: it would end at them silently."""
+    for name, value in group.items():
+        if isinstance(value, Tensor) and value.requires_grad:
+            raise NotImplementedError(
+                f"optimizer: expected {name} without a gradient, got a tensor that requires one ({name}). A recorded "
+                "step is differentiated by parameters, gradients and states only. Use .detach()."
+            )
