@@ -136,7 +136,7 @@ def __deepcopy__(self: Tensor, memo: dict[Any, Any]) -> Tensor:
 
 
 def __format__(self: Tensor, spec: str) -> str:
-    if self.dim() == 0:
+    if self.dim() == 0 and not self.is_meta:
         return format(self.item(), spec)
     return object.__format__(self, spec)
 

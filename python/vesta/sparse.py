@@ -110,7 +110,9 @@ def _zeros(size: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool) 
 
 
 def _check_range(where: Tensor, shape: tuple[int, ...]) -> None:
-    """Raises RuntimeError for an index that is negative or too large."""
+    """Raises RuntimeError for an index that is negative or too large; on the meta device there are no values."""
+    if where.is_meta:
+        return
     if any(n < 0 for n in shape):
         raise RuntimeError(f"sparse_coo_tensor: expected sizes >= 0, got {list(shape)}.")
     if where.size(0) > len(shape):

@@ -112,6 +112,18 @@ def test_numbers_and_0d_cpu_tensors_join() -> None:
     assert (x + vesta.tensor(2.0)).shape == (3,) and (2 / x).is_meta and (x > 1).dtype == vesta.bool
 
 
+def test_formatting_shows_no_values() -> None:
+    assert f"{meta(2).sum()}" == "tensor(..., device='meta', size=())"
+    with pytest.raises(TypeError, match="unsupported format string"):
+        f"{meta(2).sum():.2f}"
+
+
+def test_sparse_tensors_have_shapes() -> None:
+    x = vesta.sparse_coo_tensor(meta(2, 5, dtype=vesta.int64), meta(5), (3, 4))
+    assert x.is_sparse and x.is_meta and x.shape == (3, 4)
+    assert (x @ meta(4, 2)).shape == (3, 2) and x.to_dense().shape == (3, 4)
+
+
 def test_writes_are_counted_and_checked() -> None:
     x = meta(3, 4)
     for write in (
@@ -149,13 +161,13 @@ def test_random_ops_take_no_numbers() -> None:
 
 def test_memory_does_not_grow() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
+    started = time.process_time()
     x = vesta.zeros(HUGE, HUGE, device="meta", requires_grad=True)
     y = nn.functional.softmax(x @ x.t(), -1).sort(-1)[0].cumsum(0)
     loss = nn.functional.interpolate(y[None, None], scale_factor=2).std()
     loss.backward()
     assert x.grad is not None and x.grad.shape == x.shape and x.grad.untyped_storage().nbytes() == 4 * HUGE**2
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
 
 
@@ -352,8 +364,8 @@ def test_map_location_meta(tmp_path: Path) -> None:
 def test_a_summary_needs_no_memory() -> None:
     with vesta.device("meta"):
         model = nn.Sequential(nn.Linear(HUGE, HUGE), nn.ReLU())
-    text = str(vesta.summary(model, meta(2, HUGE))) if hasattr(vesta, "summary") else ""
-    assert not text or "1,000,001,000,000" in text.replace("_", ",")
+    text = str(vesta.summary(model, meta(2, HUGE)))
+    assert "1,000,001,000,000" in text and "Activations: 15.3 MiB" in text
 
 
 def test_a_custom_operator_runs_its_fake_function() -> None:

@@ -156,9 +156,7 @@ class _Watch:
         elif any(p is not None for p in module._parameters.values()) and not self.known(module):
             self.uncounted.add(row.kind)
         if formula or not row.has_parts:
-            taken = {
-                _place(t) for t in [*_tensors(list(inputs.values())), *module._parameters.values()] if _dense(t)
-            }
+            taken = {_place(t) for t in [*_tensors(list(inputs.values())), *module._parameters.values()] if _dense(t)}
             found = {_place(t): _nbytes(t) for t in _tensors(output) if _dense(t)}
             row.activation_bytes = sum(size for place, size in found.items() if place not in taken)
         if self.stack:

@@ -272,7 +272,7 @@ def register_fake(
 ) -> Any:
     """Gives an operator a function that makes results of the right shapes and dtypes; also a decorator.
 
-    Vesta runs operators at once and has no use for it but ``opcheck``, which compares it with the kernel.
+    It is the operator's kernel on the meta device; ``opcheck`` compares it with the others.
     """
     operator = _declared(op)
     return _decorator(lambda given: setattr(operator, "fake", given) if operator else None, func)

@@ -99,7 +99,6 @@ class _Copy(NamedTuple):
                 f"an exception occurred : {error.args}."
             )
 
-
     def _warn_of_meta(self) -> None:
         if self.target.is_meta and not self.source.is_meta:
             warnings.warn(
