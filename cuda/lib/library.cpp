@@ -61,8 +61,7 @@ int version_of_folder(const std::string& name) { return name.rfind("cu1", 0) == 
 std::vector<const char*> files_of(const LibraryNames& names, int major) {
   std::vector<const char*> files = names.files;
   const std::string ending = fmt::format(".so.{}", major);
-  std::stable_partition(files.begin(), files.end(),
-                        [&](std::string_view file) { return file.ends_with(ending); });
+  std::stable_partition(files.begin(), files.end(), [&](std::string_view file) { return file.ends_with(ending); });
   return files;
 }
 

@@ -44,8 +44,9 @@ class VESTA_API Library {
 
 /// Lists the folders that are searched, in order (without the loader's own).
 VESTA_API std::vector<std::string> library_folders();
-/// Lists the folders of Python's packages nvidia-* below `packages` (site-packages), in the order of search. Packages of
-/// CUDA 12 and 13 may stand side by side: the folder of CUDA's version `major` comes first, that of another one last.
+/// Lists the folders of Python's packages nvidia-* below `packages` (site-packages), in the order of search. Packages
+/// of CUDA 12 and 13 may stand side by side: the folder of CUDA's version `major` comes first, that of another one
+/// last.
 VESTA_API std::vector<std::string> package_folders(const std::string& packages, int major);
 
 /// Warns that a library is not used, once per text.
