@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include <vesta/core/base/warning.h>
 #include <vesta/cuda/runtime.h>
@@ -50,20 +51,39 @@ fs::path own_folder() {
   return fs::weakly_canonical(info.dli_fname, ignored).parent_path();
 }
 
-/// Adds the folders of Python's packages nvidia-* below `packages`.
-void add_packages(std::vector<std::string>& to, const fs::path& packages) {
-  std::error_code ignored;
-  std::vector<std::string> found;
-  for (const auto& package : fs::directory_iterator(packages / "nvidia", ignored)) {
-    if (fs::is_directory(package.path() / "lib", ignored)) found.push_back((package.path() / "lib").string());
-  }
-  std::sort(found.rbegin(), found.rend());  // cu13 before cu12
-  to.insert(to.end(), found.begin(), found.end());
+/// Returns the runtime's major version: 13 for CUDA 13.0.
+int runtime_major() { return rt::version() / 1000; }
+
+/// Returns the version in the name of a folder of Python's packages: 13 for cu13; 0 where the name has none.
+int version_of_folder(const std::string& name) { return name.rfind("cu1", 0) == 0 ? std::atoi(name.c_str() + 2) : 0; }
+
+/// Returns the names of a library's files, that of CUDA's version `major` first.
+std::vector<const char*> files_of(const LibraryNames& names, int major) {
+  std::vector<const char*> files = names.files;
+  const std::string ending = fmt::format(".so.{}", major);
+  std::stable_partition(files.begin(), files.end(), [&](std::string_view file) { return file.ends_with(ending); });
+  return files;
 }
 
 bool is_emulated() { return std::string_view(rt::implementation()) != "CUDA"; }
 
 }  // namespace
+
+std::vector<std::string> package_folders(const std::string& packages, int major) {
+  std::error_code ignored;
+  std::vector<std::pair<int, std::string>> found;  // with their rank
+  for (const auto& package : fs::directory_iterator(fs::path(packages) / "nvidia", ignored)) {
+    if (!fs::is_directory(package.path() / "lib", ignored)) continue;
+    // cu13 holds libraries of CUDA 13; those of CUDA 12 have a folder each: cublas, cudnn
+    const int version = version_of_folder(package.path().filename().string());
+    const int rank = version == 0 ? 1 : version == major ? 0 : 2;
+    found.emplace_back(rank, (package.path() / "lib").string());
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> folders;
+  for (auto& [rank, folder] : found) folders.push_back(std::move(folder));
+  return folders;
+}
 
 std::vector<std::string> library_folders() {
   std::vector<std::string> to = split(environment("VESTA_CUDA_LIB_DIR"), ':');
@@ -73,17 +93,21 @@ std::vector<std::string> library_folders() {
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const std::string home = environment(name); !home.empty()) to.push_back(home + "/lib64");
   }
+  const auto add_packages = [&to](const fs::path& packages) {
+    for (std::string& folder : package_folders(packages.string(), runtime_major())) to.push_back(std::move(folder));
+  };
   // this library lies somewhere below site-packages, or in a build tree beside an environment
-  for (fs::path p = own; p.has_relative_path(); p = p.parent_path()) add_packages(to, p);
+  for (fs::path p = own; p.has_relative_path(); p = p.parent_path()) add_packages(p);
   std::error_code ignored;
   for (const auto& python : fs::directory_iterator(environment("VIRTUAL_ENV") + "/lib", ignored)) {
-    add_packages(to, python.path() / "site-packages");
+    add_packages(python.path() / "site-packages");
   }
   to.push_back("/usr/local/cuda/lib64");
   return to;
 }
 
 Library::Library(const LibraryNames& names) : names_(names) {
+  names_.files = files_of(names, runtime_major());
   if (!is_wanted(names.key)) {
     problem_ =
         fmt::format("{} is left out by VESTA_CUDA_LIBRARIES={}.", names.title, environment("VESTA_CUDA_LIBRARIES"));
@@ -91,7 +115,7 @@ Library::Library(const LibraryNames& names) : names_(names) {
   }
   std::vector<std::string> folders = library_folders();
   if (!is_emulated()) {
-    for (const char* file : names.files) {
+    for (const char* file : names_.files) {
       if (open_file(file, RTLD_NOLOAD)) return;
     }
   }
@@ -99,7 +123,7 @@ Library::Library(const LibraryNames& names) : names_(names) {
     if (open_in(folder)) return;
   }
   if (!is_emulated()) {
-    for (const char* file : names.files) {
+    for (const char* file : names_.files) {
       if (open_file(file, 0)) return;
     }
   }

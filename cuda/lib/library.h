@@ -7,7 +7,8 @@
 
 namespace vesta::cuda {
 
-/// The names of a library: for people, for VESTA_CUDA_LIBRARIES, and the file names to try, newest first.
+/// The names of a library: for people, for VESTA_CUDA_LIBRARIES, and the file names to try, newest first. One that
+/// ends in the major version of the CUDA runtime is tried before the others.
 struct LibraryNames {
   const char* title;
   const char* key;
@@ -43,6 +44,10 @@ class VESTA_API Library {
 
 /// Lists the folders that are searched, in order (without the loader's own).
 VESTA_API std::vector<std::string> library_folders();
+/// Lists the folders of Python's packages nvidia-* below `packages` (site-packages), in the order of search. Packages
+/// of CUDA 12 and 13 may stand side by side: the folder of CUDA's version `major` comes first, that of another one
+/// last.
+VESTA_API std::vector<std::string> package_folders(const std::string& packages, int major);
 
 /// Warns that a library is not used, once per text.
 void warn_once(const std::string& text);

@@ -59,6 +59,7 @@ def _open_optional_libraries() -> None:
     """Opens the libraries that the first operation which needs them would open."""
     with contextlib.suppress(RuntimeError):
         vesta.linalg.qr(vesta.ones(1, 1))
+    vesta.distributed.is_gloo_available()
     if vesta.cuda.is_available():
         with contextlib.suppress(RuntimeError):
             vesta.backends.cudnn.version()

@@ -7,6 +7,7 @@ and, while an error is on its way up, the name of the layer it came from. State 
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -296,7 +297,8 @@ class Module(HooksMixin, StateDictMixin):
         self.__dict__[table] = Registry(self, entries)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        # names are interned, as pickle itself does: each is written once when the module is saved again
+        self.__dict__.update({sys.intern(name): value for name, value in state.items()})
         for table in _HOOK_TABLES:
             self.__dict__.setdefault(table, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
