@@ -13,6 +13,7 @@
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/scan.h>
 #include <vesta/core/ops/sort_key.h>
+#include <vesta/core/ops/ties.h>
 
 namespace vesta::cpu {
 namespace {
@@ -148,6 +149,107 @@ Tensor places_by_rank_kernel(const Tensor& input, int64_t first, int64_t count, 
   return places;
 }
 
+// ---- Note [Which of equals] (core/ops/ties.h) ----
+
+/// Puts the k best of n entries first, best first, as std::partial_sort does; `entry(i)` makes the i-th.
+template <class E, class Make>
+void partial_sort(E* e, int64_t k, int64_t n, const Make& entry) {
+  const auto before = [](const E& a, const E& b) { return a.key < b.key; };
+  for (int64_t i = 0; i < k; ++i) e[i] = entry(i);
+  std::make_heap(e, e + k, before);
+  for (int64_t i = k; i < n; ++i) {
+    e[k] = entry(i);
+    if (before(e[k], *e)) std::pop_heap(e, e + k + 1, before);  // it takes the root's place and sinks
+  }
+  std::sort_heap(e, e + k, before);
+}
+
+/// Puts the entry of rank k at its place: quickselect, the pivot the middle of three (Numerical Recipes, 8.5).
+template <class E>
+void quick_select(E* e, int64_t n, int64_t k) {
+  const auto order = [&](int64_t i, int64_t j) {
+    if (e[i].key > e[j].key) std::swap(e[i], e[j]);
+  };
+  int64_t low = 0, high = n - 1;
+  while (low + 1 < high) {
+    std::swap(e[low + (high - low) / 2], e[low + 1]);
+    order(low + 1, high), order(low, high), order(low + 1, low);
+    const auto pivot = e[low].key;
+    int64_t i = low + 1, j = high;
+    while (true) {
+      do ++i;
+      while (pivot > e[i].key);
+      do --j;
+      while (e[j].key > pivot);
+      if (j < i) break;
+      std::swap(e[i], e[j]);
+    }
+    std::swap(e[low], e[j]);
+    if (j <= k) low = i;
+    if (j >= k) high = j - 1;
+  }
+  if (low + 1 == high) order(low, high);
+}
+
+/// How elements of a line are put in order.
+enum class Ties { sort, topk, topk_unsorted, kthvalue };
+Ties ties_of(Text name) {
+  constexpr std::pair<const char*, Ties> names[] = {
+      {"sort", Ties::sort}, {"topk", Ties::topk}, {"topk_unsorted", Ties::topk_unsorted}, {"kthvalue", Ties::kthvalue}};
+  for (const auto& [known, ties] : names) {
+    if (name == known) return ties;
+  }
+  fail(Cause::value, "_places_with_ties: expected a way to choose of equals, got '", name, "' (ties).");
+}
+
+/// Puts the entries of ranks [first, first + count) at their places.
+template <class E, class Make>
+void select_entries(E* e, int64_t n, int64_t first, int64_t count, Ties ties, const Make& entry) {
+  const auto before = [](const E& a, const E& b) { return a.key < b.key; };
+  const bool top = ties == Ties::topk || ties == Ties::topk_unsorted;
+  if (top && count * 64 <= n) return partial_sort(e, count, n, entry);
+  for (int64_t i = 0; i < n; ++i) e[i] = entry(i);
+  if (ties == Ties::sort) return std::sort(e, e + n, before);
+  if (ties == Ties::kthvalue) return quick_select(e, n, first);
+  std::nth_element(e, e + count - 1, e + n, before);
+  if (ties == Ties::topk) std::sort(e, e + count - 1, before);
+}
+
+template <class T>
+void select_places_with_ties(const ScanPlan& plan, int64_t first, int64_t count, bool largest, Ties ties,
+                             int64_t* places) {
+  using E = Entry<SortKey<T>, uint64_t>;
+  const T* const x = plan.input.data_ptr<T>();
+  const int64_t n = plan.length, next = plan.inner;
+  const auto flip = SortKey<T>(largest ? -1 : 0);
+  parallel_for(plan.outer * plan.inner, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    ScratchArray<E> scratch(Scratch::operand_a, size_t(n));
+    E* const e = scratch.data();
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t at = line / next * n * next + line % next, to = line / next * count * next + line % next;
+      select_entries(e, n, first, count, ties,
+                     [&](int64_t i) { return E{SortKey<T>(sort_key(x[at + i * next]) ^ flip), uint64_t(i)}; });
+      for (int64_t i = 0; i < count; ++i) places[to + i * next] = int64_t(e[first + i].place);
+    }
+  });
+}
+
+Tensor places_with_ties_kernel(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest,
+                               Text ties) {
+  const ScanPlan plan = order_plan(input, dim, "_places_with_ties");
+  const Ties way = ties_of(ties);
+  VESTA_CHECK(first >= 0 && count >= 0 && first + count <= plan.length, runtime,
+              "_places_with_ties: expected ranks of ", plan.length, " elements, got ", count, " from ", first, ".");
+  Dims sizes(input.sizes());
+  if (!sizes.empty()) sizes[size_t(wrap_dim(dim, input.dim(), "_places_with_ties"))] = count;
+  Tensor places = empty_tensor(sizes, DType::int64);
+  if (places.numel() == 0) return places;
+  visit<kReals | kBool>(input.dtype(), [&]<class T>() {
+    select_places_with_ties<T>(plan, first, count, largest, way, places.data_ptr<int64_t>());
+  });
+  return places;
+}
+
 /// Returns how many elements of an ascending line are < v, or <= v (right); NaN is the largest.
 template <class T>
 int64_t rank_in(const T* line, int64_t n, T v, bool right) {
@@ -181,6 +283,7 @@ Tensor searchsorted_kernel(const Tensor& lines, const Tensor& values, bool right
 void register_sort() {
   ops::sort_stable.set_kernel(DeviceType::cpu, sort_kernel);
   ops::_places_by_rank.set_kernel(DeviceType::cpu, places_by_rank_kernel);
+  ops::_places_with_ties.set_kernel(DeviceType::cpu, places_with_ties_kernel);
   ops::_searchsorted.set_kernel(DeviceType::cpu, searchsorted_kernel);
 }
 

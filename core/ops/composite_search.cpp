@@ -12,6 +12,7 @@
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
 #include <vesta/core/ops/sort.h>
+#include <vesta/core/ops/ties.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -55,7 +56,7 @@ TensorPair mode_composite(const Tensor& input, int64_t dim, bool keepdim) {
   Tensor at;
   {
     NoGrad off;  // in a sorted line, an element's number in its run of equals is its place less that of the run's first
-    const auto [sorted, order] = sort(input, MaybeBool(true), d, false);
+    const Tensor order = _places_with_ties(input, 0, n, d, false, "sort"), sorted = gather(input, d, order);
     Dims shape(size_t(input.dim() - d), 1);
     shape[0] = n;
     const Tensor places = expand(reshape(arange(0, n, 1, DType::int64, input.device()), shape), sorted.sizes());

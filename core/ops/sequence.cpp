@@ -322,56 +322,6 @@ VESTA_RECURRENT(rnn_tanh, Kind::tanh)
 VESTA_RECURRENT(rnn_relu, Kind::relu)
 #undef VESTA_RECURRENT
 
-// ---- Attention ----
-
-// Vaswani et al. 2017. A query that may see nothing gets zeros.
-Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor& key, const Tensor& value,
-                                              MaybeTensor attn_mask, double dropout_p, bool is_causal,
-                                              MaybeDouble scale, bool enable_gqa) {
-  constexpr const char* op = "scaled_dot_product_attention";
-  VESTA_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, runtime, op, ": Expected query, key, and value ",
-              "to all be at least 2 dimensional, but got ", query.sizes(), ", ", key.sizes(), " and ", value.sizes(),
-              ".");
-  VESTA_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), runtime, op, ": Expected query, key, ",
-              "and value to have the same dtype, but got query.dtype: ", query.dtype(), ", key.dtype: ", key.dtype(),
-              ", and value.dtype: ", value.dtype(), " instead.");
-  VESTA_CHECK(!is_causal || !attn_mask.defined(), runtime, op,
-              ": Explicit attn_mask should not be set when is_causal=True");
-  VESTA_CHECK(dropout_p >= 0 && dropout_p <= 1, runtime, op, ": expected a dropout_p in [0, 1], got ", dropout_p, ".");
-  check_floating(query, op);
-  // The CPU has no products of 16-bit floats that are faster than those of float32.
-  const DType dtype = query.dtype(), wide = query.device().type == DeviceType::cpu ? compute_type(dtype) : dtype;
-  const Tensor q = query.to(wide);
-  Tensor k = key.to(wide), v = value.to(wide);
-  if (enable_gqa) {
-    VESTA_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3 && key.size(-3) > 0 && value.size(-3) > 0 &&
-                    query.size(-3) % key.size(-3) == 0 && query.size(-3) % value.size(-3) == 0,
-                runtime, op, ": Number of heads in key and value must divide the number of heads in query, got ",
-                query.sizes(), ", ", key.sizes(), " and ", value.sizes(), ".");
-    k = repeat_interleave(k, query.size(-3) / key.size(-3), -3);
-    v = repeat_interleave(v, query.size(-3) / value.size(-3), -3);
-  }
-  const int64_t rows = query.size(-2), columns = k.size(-2);
-  const double factor = scale ? *scale : 1 / std::sqrt(double(std::max<int64_t>(query.size(-1), 1)));
-  Tensor scores = matmul(mul(q, factor), transpose(k, -2, -1));
-  Tensor mask = attn_mask;
-  if (is_causal) mask = tril(ones({rows, columns}, DType::bool_, query.device()));
-  if (mask.defined()) {
-    VESTA_CHECK(mask.dtype() == DType::bool_ || mask.dtype() == query.dtype() || mask.dtype() == DType::float32,
-                runtime, op, ": Expected attn_mask dtype to be bool or float or to match query dtype, but got ",
-                "attn_mask.dtype: ", mask.dtype(), " and query.dtype: ", query.dtype(), " instead.");
-    constexpr double kNever = -std::numeric_limits<double>::infinity();
-    scores = mask.dtype() == DType::bool_ ? where(mask, scores, kNever) : add(scores, mask.to(wide));
-  }
-  Tensor weights = softmax(scores, -1);
-  if (attn_mask.defined() && columns > 0) {
-    const Tensor blind = eq(amax(scores.detach(), -1, true), -std::numeric_limits<double>::infinity());
-    weights = where(blind, 0.0, weights);
-  }
-  if (dropout_p > 0) weights = _dropout(weights, dropout_p, true);
-  return matmul(weights, v).to(dtype);
-}
-
 Tensor bilinear_composite(const Tensor& input1, const Tensor& input2, const Tensor& weight, MaybeTensor bias) {
   constexpr const char* op = "bilinear";
   VESTA_CHECK(!is_bool(input1.dtype()), not_implemented, op, ": expected a number dtype, got bool (input1).");

@@ -8,15 +8,18 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/sort.h>
+#include <vesta/core/ops/docs/ties.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/ties.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
 
 VESTA_DEFINE_OPS(VESTA_OPS_SORT)
+VESTA_DEFINE_OPS(VESTA_OPS_TIES)
 
 Tensor argsort_composite(const Tensor& x, int64_t dim, bool descending) {
   check_real(x, "argsort");
@@ -33,30 +36,35 @@ Tensor _places_by_rank_composite(const Tensor& input, int64_t first, int64_t cou
   return input.dim() == 0 ? order : contiguous(narrow(order, dim, first, count));
 }
 
+Tensor _places_with_ties_composite(const Tensor& input, int64_t first, int64_t count, int64_t dim, bool largest, Text) {
+  return _places_by_rank(input, first, count, dim, largest);
+}
+
 namespace {
 
-/// Returns the elements of ranks first, first + 1, ... along d, and their indices.
-TensorPair at_ranks(const Tensor& input, int64_t first, int64_t count, int64_t d, bool largest) {
+/// Returns the elements of ranks first, first + 1, ... along d, and their indices; `ties`: ties.h.
+TensorPair at_ranks(const Tensor& input, int64_t first, int64_t count, int64_t d, bool largest, Text ties) {
   if (input.dim() == 0) return {clone(input), zeros(IntList(), DType::int64, input.device())};
-  const Tensor places = _places_by_rank(input, first, count, d, largest);
+  const Tensor places = ties == "stable" ? _places_by_rank(input, first, count, d, largest)
+                                         : _places_with_ties(input, first, count, d, largest, ties);
   return {gather(input, d, places), places};
 }
 
 }  // namespace
 
-TensorPair topk_composite(const Tensor& input, int64_t k, int64_t dim, bool largest, bool) {
+TensorPair topk_composite(const Tensor& input, int64_t k, int64_t dim, bool largest, bool sorted) {
   check_real(input, "topk");
   const int64_t d = wrap_dim(dim, input.dim(), "topk"), n = input.dim() ? input.size(d) : 1;
   VESTA_CHECK(k >= 0 && k <= n, runtime, "topk: selected index k out of range: expected k in [0, ", n, "], got ", k,
               ".");
-  return at_ranks(input, 0, k, d, largest);
+  return at_ranks(input, 0, k, d, largest, sorted ? "topk" : "topk_unsorted");
 }
 
 namespace {
 
 /// Returns the k-th element, from 0, of a sorted line and its index, without the dimension unless it is kept.
-TensorPair at_rank(const Tensor& input, int64_t k, int64_t d, bool keepdim) {
-  const auto [values, places] = at_ranks(input, k, 1, d, false);
+TensorPair at_rank(const Tensor& input, int64_t k, int64_t d, bool keepdim, Text ties) {
+  const auto [values, places] = at_ranks(input, k, 1, d, false, ties);
   if (keepdim || input.dim() == 0) return {values, places};
   return {squeeze(values, d), squeeze(places, d)};
 }
@@ -68,14 +76,14 @@ TensorPair kthvalue_composite(const Tensor& input, int64_t k, int64_t dim, bool 
   const int64_t d = wrap_dim(dim, input.dim(), "kthvalue"), n = input.dim() ? input.size(d) : 1;
   VESTA_CHECK(k >= 1 && k <= n, runtime, "kthvalue: selected number k out of range for dimension ", d,
               ": expected k in [1, ", n, "], got ", k, ".");
-  return at_rank(input, k - 1, d, keepdim);
+  return at_rank(input, k - 1, d, keepdim, "kthvalue");
 }
 
 TensorPair median_dim_composite(const Tensor& input, int64_t dim, bool keepdim) {
   check_real(input, "median");
   const int64_t d = wrap_dim(dim, input.dim(), "median"), n = input.dim() ? input.size(d) : 1;
   VESTA_CHECK(n > 0, index, "median: Expected reduction dim ", d, " to have non-zero size.");
-  TensorPair middle = at_rank(input, (n - 1) / 2, d, keepdim);
+  TensorPair middle = at_rank(input, (n - 1) / 2, d, keepdim, "stable");
   if (!is_float(input.dtype()) || input.dim() == 0) return middle;
   Tensor first;  // of the NaNs in a line; the middle value where there is none
   {

@@ -97,6 +97,14 @@ def test_bessel_functions_of_large_numbers() -> None:
         assert getattr(vesta.special, name)(numbers(0)).item() == -math.inf
 
 
+@pytest.mark.differs
+def test_bessel_functions_between_4_and_9() -> None:
+    x = np.linspace(4, 9.2, 200)
+    for name, f in (("j0", special.j0), ("j1", special.j1), ("y0", special.y0), ("y1", special.y1)):
+        got = getattr(vesta.special, f"bessel_{name}")(vesta.from_numpy(x)).numpy()
+        np.testing.assert_allclose(got, f(x), rtol=0, atol=1e-14)
+
+
 def test_airy_function_where_its_series_meet() -> None:
     x = np.array([-1e3, -30.0, -4.0 - 1e-9, -4.0, 2.0, 2.0 + 1e-9, 9.0, 60.0])
     np.testing.assert_allclose(

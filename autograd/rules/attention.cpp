@@ -1,0 +1,46 @@
+// Attention by blocks. Of y = P v with P = softmax(q k^T scale): dv = P^T g, dP = g v^T, dS = P (dP - sum(dP P)),
+// dq = dS k scale, dk = dS^T q scale. A block of P is computed again, so that none is saved.
+#include <vesta/autograd/record.h>
+#include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/attention.h>
+#include <vesta/core/ops/ops.h>
+
+namespace vesta::autograd::rules {
+namespace {
+
+struct AttentionRule {
+  Saved query, key, value, mask;
+  AttentionPlan plan;  // without its mask
+  static AttentionRule save(const Tensor&, const Tensor& query, const Tensor& key, const Tensor& value,
+                            MaybeTensor mask, double dropout_p, int64_t seed, bool is_causal, double scale, Needs) {
+    return {Saved(query),
+            Saved(key),
+            Saved(value),
+            mask.defined() ? Saved(*mask) : Saved(),
+            {Tensor(), dropout_p, seed, is_causal, scale}};
+  }
+  Grads<3> operator()(const Tensor& g, Needs needs) const {
+    const Tensor q = query(), k = key(), v = value();
+    AttentionPlan p = plan;
+    p.mask = mask();
+    const Tensor dq = zeros_like(q), dk = zeros_like(k), dv = zeros_like(v);
+    size_t i = 0;
+    for (const AttentionBlock& b : p.blocks(q, k)) {
+      const Tensor gb = b.of_queries(g), weights = p.weights(b, q, k), kept = p.kept(i++, weights);
+      if (needs[2]) b.of_keys(dv).add_(matmul((kept.defined() ? weights * kept : weights).mT(), gb));
+      if (!needs[0] && !needs[1]) continue;
+      Tensor of_weights = matmul(gb, b.of_keys(v).mT());
+      if (kept.defined()) of_weights = of_weights * kept;
+      const Tensor of_scores = _softmax_backward(of_weights, weights, -1, false) * Scalar(p.scale);
+      if (needs[0]) b.of_queries(dq).add_(matmul(of_scores, b.of_keys(k)));
+      if (needs[1]) b.of_keys(dk).add_(matmul(of_scores.mT(), b.of_queries(q)));
+    }
+    return {needs[0] ? dq : Tensor(), needs[1] ? dk : Tensor(), needs[2] ? dv : Tensor()};
+  }
+};
+
+}  // namespace
+
+void register_attention() { record<ops::_attention, AttentionRule>(); }
+
+}  // namespace vesta::autograd::rules

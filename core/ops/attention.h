@@ -1,0 +1,35 @@
+// Attention by blocks: what the op's body and its gradient share.
+#pragma once
+#include <vector>
+
+#include <vesta/core/ops/generate.h>
+#include <vesta/core/ops/lists/attention.h>
+
+namespace vesta {
+
+VESTA_DECLARE_OPS(VESTA_OPS_ATTENTION)
+
+/// A block of the matrix of scores: some rows (queries) of some heads, and the columns (keys) that they may see.
+struct AttentionBlock {
+  int64_t head, heads, row, rows, columns;
+  /// Returns the block's part of a tensor [heads, queries, *], and of one [heads, keys, *].
+  VESTA_API Tensor of_queries(const Tensor& t) const;
+  VESTA_API Tensor of_keys(const Tensor& t) const;
+};
+
+/// The operands of `_attention` that say what a query sees. The weights of a block can be had again at any time.
+struct AttentionPlan {
+  Tensor mask;  // [*, queries, keys], or undefined
+  double dropout_p = 0;
+  int64_t seed = 0;  // of dropout
+  bool is_causal = false;
+  double scale = 1;
+  /// Returns the blocks of all scores. Their sizes follow from the shapes alone.
+  VESTA_API std::vector<AttentionBlock> blocks(const Tensor& query, const Tensor& key) const;
+  /// Returns the weights of a block, [heads, rows, columns], before dropout.
+  VESTA_API Tensor weights(const AttentionBlock& block, const Tensor& query, const Tensor& key) const;
+  /// Returns what dropout multiplies the weights of block number `i` by; undefined without dropout.
+  VESTA_API Tensor kept(size_t i, const Tensor& weights) const;
+};
+
+}  // namespace vesta

@@ -1,0 +1,7 @@
+// The op list of choices among equals. It is no topic: nobody calls its op by name. See README.md.
+#pragma once
+
+// clang-format off
+#define VESTA_OPS_TIES(OP)                                                                                             \
+  OP(METHOD, Tensor, _places_with_ties, (int64_t first, int64_t count, int64_t dim, bool largest, Text ties),          \
+     (first, count, dim, largest, ties), composite, hidden, no_gradient)

@@ -1,0 +1,157 @@
+"""scaled_dot_product_attention of long sequences: computed by blocks, in memory linear in the length."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import vesta
+from sanitized import SANITIZED
+from vesta.nn.functional import scaled_dot_product_attention
+
+LENGTH = 1100  # with 2 heads: more scores than are computed whole, and no multiple of a block's rows
+
+
+def operands(*, heads: int = 2, keys: int = LENGTH, grad: bool = False) -> list[vesta.Tensor]:
+    vesta.manual_seed(0)
+    shapes = (1, 2, LENGTH, 4), (1, heads, keys, 4), (1, heads, keys, 3)
+    return [vesta.randn(*s, dtype=vesta.float64, requires_grad=grad) for s in shapes]
+
+
+def reference(q: Any, k: Any, v: Any, mask: Any = None) -> vesta.Tensor:
+    scores = q @ k.mT / 2
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e30) if mask.dtype == vesta.bool else scores + mask
+    return scores.softmax(-1) @ v
+
+
+def causal() -> vesta.Tensor:
+    return vesta.ones(LENGTH, LENGTH, dtype=vesta.bool).tril()
+
+
+CASES: dict[str, tuple[dict[str, Any], Any]] = {
+    "plain": ({}, None),
+    "causal": ({"is_causal": True}, causal),
+    "bool mask": ({"attn_mask": lambda: causal().flip(1) | causal()}, lambda: causal().flip(1) | causal()),
+    "mask of each head": (
+        {"attn_mask": lambda: vesta.stack([causal(), causal().flip(0) | causal()])},
+        lambda: vesta.stack([causal(), causal().flip(0) | causal()]),
+    ),
+    "number mask": (
+        {"attn_mask": lambda: vesta.arange(LENGTH, dtype=vesta.float64).cos()},
+        lambda: vesta.arange(LENGTH, dtype=vesta.float64).cos(),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_blocks_compute_what_the_formula_says(case: str) -> None:
+    options, mask = CASES[case]
+    options = {name: value() if callable(value) else value for name, value in options.items()}
+    q, k, v = operands(grad=True)
+    got = scaled_dot_product_attention(q, k, v, **options)
+    want = reference(q, k, v, mask() if mask else None)
+    vesta.testing.assert_close(got, want)
+    g = vesta.randn_like(want)
+    grads = [vesta.autograd.grad(y, [q, k, v], g) for y in (got, want)]
+    for a, b in zip(*grads):
+        vesta.testing.assert_close(a, b)
+
+
+def test_grouped_heads_and_other_lengths() -> None:
+    q, k, v = operands(heads=1, keys=900)
+    got = scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    vesta.testing.assert_close(got, reference(q, k, v))
+    got = scaled_dot_product_attention(q, k[0, 0], v[0, 0])  # one for all heads
+    vesta.testing.assert_close(got, reference(q, k, v))
+
+
+def test_second_derivatives() -> None:
+    q, k, v = operands(grad=True)
+    second = []
+    for y in (scaled_dot_product_attention(q, k, v, is_causal=True), reference(q, k, v, causal())):
+        first = vesta.autograd.grad(y.square().sum(), [q, k, v], create_graph=True)
+        second.append(vesta.autograd.grad(sum(t.square().sum() for t in first), [q, k, v]))
+    for a, b in zip(*second):
+        vesta.testing.assert_close(a, b)
+
+
+def test_dropout_is_drawn_once_for_forward_and_backward() -> None:
+    q, k, v = operands(grad=True)
+    vesta.manual_seed(3)
+    y = scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+    vesta.manual_seed(3)
+    assert vesta.equal(y, scaled_dot_product_attention(q, k, v, dropout_p=0.5))
+    assert not vesta.equal(y, scaled_dot_product_attention(q, k, v, dropout_p=0.5))
+    # y is linear in v, so that y(v) is the product of v with the gradient of the same draw.
+    (of_v,) = vesta.autograd.grad(y.sum(), [v], retain_graph=True)
+    vesta.testing.assert_close((of_v * v).sum(), y.sum())
+    # Differences along one direction of q, with the draw held.
+    step = vesta.randn_like(q) * 1e-5
+    (of_q,) = vesta.autograd.grad(y.sum(), [q])
+    ends = []
+    for sign in (1, -1):
+        vesta.manual_seed(3)
+        ends.append(scaled_dot_product_attention(q + sign * step, k, v, dropout_p=0.5).sum())
+    vesta.testing.assert_close((of_q * step).sum(), (ends[0] - ends[1]) / 2, rtol=1e-5, atol=1e-9)
+    kept = scaled_dot_product_attention(q, k, vesta.ones_like(v), dropout_p=0.5)
+    assert abs(float(kept.mean()) - 1) < 0.01
+    assert (scaled_dot_product_attention(q, k, v, dropout_p=1.0) == 0).all()
+
+
+def test_bits_do_not_depend_on_threads() -> None:
+    q, k, v = operands(grad=True)
+    results, before = [], vesta.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            vesta.set_num_threads(threads)
+            vesta.manual_seed(1)
+            y = scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=0.1)
+            results.append([y, *vesta.autograd.grad(y.sum(), [q, k, v])])
+    finally:
+        vesta.set_num_threads(before)
+    for other in results[1:]:
+        assert all(vesta.equal(a, b) for a, b in zip(results[0], other))
+
+
+@pytest.mark.parametrize("length", [4, LENGTH])
+@pytest.mark.parametrize("kind", ["bool", "number"])
+def test_a_query_that_sees_nothing_has_no_gradient(length: int, kind: str) -> None:
+    vesta.manual_seed(0)
+    q, k, v = (vesta.randn(1, length, 4, requires_grad=True) for _ in range(3))
+    mask = vesta.ones(length, length, dtype=vesta.bool)
+    mask[1] = False
+    seen = mask if kind == "bool" else vesta.zeros(length, length).masked_fill(~mask, -vesta.inf)
+    y = scaled_dot_product_attention(q, k, v, seen)
+    assert (y[0, 1] == 0).all()
+    of_q, of_k, of_v = vesta.autograd.grad(y.sum(), [q, k, v])
+    assert (of_q[0, 1] == 0).all() and not any(t.isnan().any() for t in (of_q, of_k, of_v))
+
+
+MEASURE = """
+import resource, sys, vesta
+from vesta.nn.functional import scaled_dot_product_attention
+mode, length = sys.argv[1], 3072
+shapes = (1, 8, length, 16), (1, 2 if mode == "groups" else 8, length, 16)
+q, k = (vesta.randn(*s, requires_grad=True) for s in shapes)
+options = {
+    "causal": lambda: dict(is_causal=True),
+    "mask": lambda: dict(attn_mask=vesta.ones(length, length, dtype=vesta.bool).tril()),
+    "groups": lambda: dict(enable_gqa=True),
+    "dropout": lambda: dict(dropout_p=0.1),
+}[mode]()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+y = scaled_dot_product_attention(q, k, k, **options)
+y.sum().backward()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's memory is its own")
+@pytest.mark.parametrize("mode", ["causal", "mask", "groups", "dropout"])
+def test_memory_does_not_grow_with_the_square_of_the_length(mode: str) -> None:
+    """The scores of 8 heads of 3,072 queries and keys would be 288 MiB."""
+    out = subprocess.run([sys.executable, "-c", MEASURE, mode], capture_output=True, text=True, check=True).stdout
+    assert int(out) < 96, out

@@ -1,0 +1,142 @@
+"""Which of equal values an index names: PyTorch's choice on the CPU, where that is a plain algorithm's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import vesta
+
+#: PyTorch 2.15's answers; the first six indices of topk. Keys: the call, the length of the line, and its arguments.
+RECORDED: dict[tuple[Any, ...], Any] = {
+    ("topk", 8, 1, True, True): [5],
+    ("topk", 8, 1, True, False): [5],
+    ("topk", 8, 1, False, True): [0],
+    ("topk", 8, 1, False, False): [0],
+    ("kthvalue", 8, 1): 0,
+    ("kthvalue", 8, 8): 5,
+    ("topk", 8, 3, True, True): [5, 6, 3],
+    ("topk", 8, 3, True, False): [5, 6, 3],
+    ("topk", 8, 3, False, True): [0, 4, 7],
+    ("topk", 8, 3, False, False): [0, 4, 7],
+    ("kthvalue", 8, 3): 7,
+    ("kthvalue", 8, 6): 3,
+    ("topk", 8, 4, True, True): [5, 6, 3, 2],
+    ("topk", 8, 4, True, False): [3, 5, 6, 2],
+    ("topk", 8, 4, False, True): [0, 4, 7, 1],
+    ("topk", 8, 4, False, False): [4, 7, 0, 1],
+    ("kthvalue", 8, 4): 1,
+    ("kthvalue", 8, 5): 2,
+    ("mode", 8): 7,
+    ("median", 8): 1,
+    ("max", 8): 5,
+    ("min", 8): 0,
+    ("topk", 40, 1, True, True): [27],
+    ("topk", 40, 1, True, False): [27],
+    ("topk", 40, 1, False, True): [0],
+    ("topk", 40, 1, False, False): [0],
+    ("kthvalue", 40, 1): 33,
+    ("kthvalue", 40, 40): 39,
+    ("topk", 40, 3, True, True): [27, 6, 5],
+    ("topk", 40, 3, True, False): [27, 6, 5],
+    ("topk", 40, 3, False, True): [0, 11, 33],
+    ("topk", 40, 3, False, False): [0, 11, 33],
+    ("kthvalue", 40, 3): 11,
+    ("kthvalue", 40, 38): 27,
+    ("topk", 40, 20, True, True): [39, 38, 17, 16, 5, 6],
+    ("topk", 40, 20, True, False): [20, 39, 38, 3, 36, 5],
+    ("topk", 40, 20, False, True): [0, 22, 11, 33, 15, 29],
+    ("topk", 40, 20, False, False): [21, 0, 37, 22, 4, 18],
+    ("kthvalue", 40, 20): 24,
+    ("kthvalue", 40, 21): 31,
+    ("mode", 40): 17,
+    ("median", 40): 9,
+    ("max", 40): 5,
+    ("min", 40): 0,
+    ("topk", 300, 1, True, True): [5],
+    ("topk", 300, 1, True, False): [5],
+    ("topk", 300, 1, False, True): [0],
+    ("topk", 300, 1, False, False): [0],
+    ("kthvalue", 300, 1): 22,
+    ("kthvalue", 300, 300): 149,
+    ("topk", 300, 3, True, True): [16, 6, 5],
+    ("topk", 300, 3, True, False): [16, 6, 5],
+    ("topk", 300, 3, False, True): [22, 11, 0],
+    ("topk", 300, 3, False, False): [22, 11, 0],
+    ("kthvalue", 300, 3): 198,
+    ("kthvalue", 300, 298): 236,
+    ("topk", 300, 150, True, True): [93, 280, 104, 236, 215, 39],
+    ("topk", 300, 150, True, False): [185, 184, 182, 3, 181, 5],
+    ("topk", 300, 150, False, True): [242, 88, 22, 264, 165, 121],
+    ("topk", 300, 150, False, False): [1, 0, 298, 297, 4, 296],
+    ("kthvalue", 300, 150): 207,
+    ("kthvalue", 300, 151): 284,
+    ("mode", 300): 56,
+    ("median", 300): 68,
+    ("max", 300): 5,
+    ("min", 300): 0,
+}
+
+
+def line(n: int) -> vesta.Tensor:
+    """Returns n numbers of which many are equal."""
+    places = vesta.arange(n)
+    return places * places * 31 % 11 % 7
+
+
+@pytest.mark.parametrize("dtype", [vesta.int64, vesta.float32, vesta.uint8], ids=str)
+@pytest.mark.parametrize("name", ["topk", "kthvalue", "mode", "median", "max", "min"])
+def test_indices_of_equals_are_pytorchs(name: str, dtype: vesta.dtype) -> None:
+    checked = 0
+    for (op, n, *arguments), want in RECORDED.items():
+        if op != name:
+            continue
+        x = line(n).to(dtype)
+        if op == "topk":
+            k, largest, in_order = arguments
+            got = vesta.topk(x, k, largest=largest, sorted=in_order).indices[:6].tolist()
+        elif op == "kthvalue":
+            got = int(vesta.kthvalue(x, *arguments).indices)
+        else:
+            got = int(getattr(vesta, op)(x, 0).indices)
+        assert got == want, (op, n, arguments)
+        checked += 1
+    assert checked >= 3
+
+
+@pytest.mark.parametrize("dtype", [vesta.bool, vesta.uint8, vesta.bfloat16, vesta.float64], ids=str)
+def test_values_are_those_at_the_indices_and_indices_differ(dtype: vesta.dtype) -> None:
+    for n in (1, 7, 90, 1000):
+        x = (line(n) % 5).to(dtype)
+        in_order = x.sort(descending=True).values
+        for k in {1, n // 2, n} - {0}:
+            for in_line in (True, False):
+                values, indices = x.topk(k, sorted=in_line)
+                assert vesta.equal(values, x[indices]) and len(set(indices.tolist())) == k
+                got = values if in_line else values.sort(descending=True).values
+                assert vesta.equal(got, in_order[:k])
+            value, index = x.kthvalue(k)
+            assert value == x[index] == in_order[n - k]
+        assert (x == x.mode().values).sum() == max((x == v).sum() for v in x.unique())
+        assert x.mode().values == x[x.mode().indices]
+
+
+def test_the_choice_does_not_depend_on_threads_or_on_other_lines() -> None:
+    x = line(300)
+    lines = x.expand(64, 300).contiguous()
+    before = vesta.get_num_threads()
+    try:
+        for threads in (1, 3):
+            vesta.set_num_threads(threads)
+            for call in (lambda t: t.topk(40), lambda t: t.kthvalue(150), lambda t: t.mode()):
+                assert (call(lines).indices == call(x).indices).all()
+                assert vesta.equal(call(lines.T.contiguous().T).indices, call(lines).indices)
+    finally:
+        vesta.set_num_threads(before)
+
+
+@pytest.mark.differs
+def test_a_sort_is_stable_even_if_nobody_asked() -> None:
+    x = line(300)
+    assert vesta.equal(x.sort().indices, x.sort(stable=True).indices)
+    assert vesta.equal(x.argsort(descending=True), x.argsort(descending=True, stable=True))
