@@ -5,6 +5,7 @@
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/autograd/rules/tensor_math.h>
 #include <vesta/core/ops/optim.h>
+#include <vesta/core/ops/optim_call.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {

@@ -1,5 +1,6 @@
 // Fused optimizer steps over lists of tensors: one parallel region for all of them.
 #include <vesta/core/ops/optim.h>
+#include <vesta/core/ops/optim_call.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +19,8 @@ namespace {
 OptimKernels optim[kNumDTypes];
 
 constexpr int64_t kGrain = 16384;  // elements that a thread takes at a time
-constexpr int64_t kLine = 64;  // elements to which a tensor's place among all is rounded up: pieces begin at whole vectors
+constexpr int64_t kLine =
+    64;  // elements to which a tensor's place among all is rounded up: pieces begin at whole vectors
 
 /// A parameter in the loop over all: its memory, its kernel, and where its elements stand among those of all.
 struct Run {
@@ -31,7 +33,8 @@ struct Run {
 
 /// Runs the elements [begin, end) of all tensors, laid one after the other.
 void run_piece(const std::vector<Run>& runs, const void* numbers, int num_states, int64_t begin, int64_t end) {
-  auto run = std::upper_bound(runs.begin(), runs.end(), begin, [](int64_t at, const Run& r) { return at < r.begin; }) - 1;
+  auto run =
+      std::upper_bound(runs.begin(), runs.end(), begin, [](int64_t at, const Run& r) { return at < r.begin; }) - 1;
   for (; run != runs.end() && run->begin < end; ++run) {
     const int64_t from = std::max<int64_t>(begin - run->begin, 0), to = std::min(end - run->begin, run->numel);
     if (from >= to) continue;  // between tensors

@@ -1,5 +1,6 @@
 // Fused optimizer steps: checks, the counts of steps, and that of versions.
 #include <vesta/core/ops/optim.h>
+#include <vesta/core/ops/optim_call.h>
 
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>

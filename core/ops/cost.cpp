@@ -166,7 +166,7 @@ const std::unordered_map<std::string_view, Entry>& table() {
 #define VESTA_STEP_COST(op, Step) {#op, {&optimizer_step}},
       VESTA_OPTIMIZER_STEPS(VESTA_STEP_COST)
 #undef VESTA_STEP_COST
-      {"_fft_c2c", {&fft}},
+          {"_fft_c2c", {&fft}},
       {"_fft_r2c", {&fft}},
       {"_fft_c2r", {&fft}},
   };

@@ -2,6 +2,7 @@
 
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/optim.h>
+#include <vesta/core/ops/optim_call.h>
 
 #include <algorithm>
 

@@ -1,104 +1,10 @@
-// Fused optimizer steps: what all devices check and prepare. The formulas are structs (optim_step.h); a kernel is made
-// from a struct by `step_call`, which sorts the arguments of its op.
+// Fused optimizer steps: one op for each optimizer. Formulas: optim_step.h; what devices share: optim_call.h.
 #pragma once
-#include <tuple>
-#include <utility>
-#include <vector>
-
 #include <vesta/core/ops/generate.h>
 #include <vesta/core/ops/lists/optim.h>
-#include <vesta/core/ops/optim_step.h>
 
 namespace vesta {
 
 VESTA_DECLARE_OPS(VESTA_OPS_OPTIM)
-
-/// The lists of a fused step, which one its op may be.
-struct StepLists {
-  const char* op;
-  TensorList params, grads;
-  TensorList states[kMaxStates], scalars[kMaxScalars], steps;
-  const char *state_names[kMaxStates], *scalar_names[kMaxScalars];
-  bool used[kMaxStates];  // states that these numbers read and write
-  int num_states, num_scalars;
-  bool counts;
-
-  /// Checks lengths, shapes, dtypes, and that what is written is dense memory that may be written.
-  VESTA_API void check() const;
-  /// Raises the versions of what a step has written.
-  VESTA_API void bump() const;
-};
-
-/// Sorts the arguments of a fused step into its lists, which are checked, and its numbers.
-template <class Step, class... A>
-std::pair<StepLists, Step> step_call(const char* op, const A&... a) {
-  constexpr size_t states = Step::states.size(), scalars = Step::scalars.size();
-  constexpr size_t lists = 2 + states + scalars + (Step::counts ? 1 : 0);
-  static_assert(states <= kMaxStates && scalars <= kMaxScalars && sizeof(typename Step::Counted) <= 8 * kMaxCounted);
-  const std::tuple<const A&...> all(a...);
-  StepLists l{};
-  l.op = op, l.num_states = states, l.num_scalars = scalars, l.counts = Step::counts;
-  l.params = std::get<0>(all), l.grads = std::get<1>(all);
-  [&]<size_t... i>(std::index_sequence<i...>) {
-    ((l.states[i] = std::get<2 + i>(all), l.state_names[i] = Step::states[i]), ...);
-  }(std::make_index_sequence<states>());
-  [&]<size_t... i>(std::index_sequence<i...>) {
-    ((l.scalars[i] = std::get<2 + states + i>(all), l.scalar_names[i] = Step::scalars[i]), ...);
-  }(std::make_index_sequence<scalars>());
-  if constexpr (Step::counts) l.steps = std::get<lists - 1>(all);
-  const Step step = [&]<size_t... i>(std::index_sequence<i...>) {
-    return Step{std::get<lists + i>(all)...};
-  }(std::make_index_sequence<sizeof...(A) - lists>());
-  for (size_t i = 0; i < states; ++i) l.used[i] = step.uses(int(i));
-  l.check();
-  return {l, step};
-}
-
-/// What a step makes of the number and the scalars of one parameter.
-template <class Step>
-struct CountedStep {
-  typename Step::Counted numbers;
-  float n = 0, scalars[kMaxScalars] = {};
-};
-
-/// Returns a number of a parameter's state, 0 on the meta device; Error(device) for one that lies on another device.
-VESTA_API float number_in(const Tensor& t, const char* op);
-/// Writes it where it lies on the CPU.
-VESTA_API void set_number(const Tensor& t, float value);
-
-/// Computes the next step of parameter i, whose number and scalars lie on the CPU; writes nothing.
-template <class Step>
-CountedStep<Step> count_step(const StepLists& l, const Step& step, size_t i) {
-  CountedStep<Step> r;
-  for (int k = 0; k < l.num_scalars; ++k) r.scalars[k] = number_in(l.scalars[k][i], l.op);
-  if (l.counts) r.n = number_in(l.steps[i], l.op) + 1;
-  r.numbers = step.count(double(r.n), r.scalars);
-  return r;
-}
-
-/// Writes the number and the scalars of parameter i, where they lie on the CPU.
-template <class Step>
-void keep_count(const StepLists& l, size_t i, const CountedStep<Step>& counted) {
-  for (int k = 0; k < l.num_scalars; ++k) set_number(l.scalars[k][i], counted.scalars[k]);
-  if (l.counts) set_number(l.steps[i], counted.n);
-}
-
-/// The memory of a step's tensors, a parameter and what belongs to it in one dense order. A tensor in another order, or
-/// with holes, is copied.
-class InOrder {
- public:
-  explicit InOrder(const char* op) : op_(op) {}
-  /// Returns the memory of a gradient in the order of its parameter.
-  VESTA_API const char* read(const Tensor& t, const Tensor& param);
-  /// Returns the memory of a parameter or a state; what is written there is copied back by finish().
-  VESTA_API char* write(const Tensor& t, const Tensor& param);
-  VESTA_API void finish();
-
- private:
-  Tensor copy_of(const Tensor& t, const Tensor& param) const;
-  const char* op_;
-  std::vector<Tensor> kept_;
-  std::vector<std::pair<Tensor, Tensor>> changed_;  // a tensor and its copy
-};
 
 }  // namespace vesta

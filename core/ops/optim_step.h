@@ -215,8 +215,7 @@ struct NAdamStep {
   VESTA_HD Counted count(double n, float* product) const {
     const double mu = momentum(n), next = momentum(n + 1);
     *product = *product * float(mu);
-    return {lr * (1 - mu) / (1 - double(*product)), lr * next / (1 - double(*product) * next),
-            1 - math::pow(beta2, n)};
+    return {lr * (1 - mu) / (1 - double(*product)), lr * next / (1 - double(*product) * next), 1 - math::pow(beta2, n)};
   }
   template <class V>
   VESTA_HD VESTA_INLINE void update(V& p, V g, V& mean, V& square, const Counted& c) const {

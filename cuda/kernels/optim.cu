@@ -1,6 +1,6 @@
 // A block takes 4096 elements of one entry and finds the entry by its own number. The formulas are the CPU's
-// (core/ops/optim_step.h), and this file is compiled with -fmad=false: each sum and product is rounded by itself, so that
-// both devices train to the same bits.
+// (core/ops/optim_step.h), and this file is compiled with -fmad=false: each sum and product is rounded by itself, so
+// that both devices train to the same bits.
 #include <vesta/cuda/kernels/optim.h>
 
 #include <utility>
@@ -80,9 +80,8 @@ VESTA_DEVICE void for_packs(const OptimEntry& e, F f) {
 
 /// Updates element k of a pack by the step's formula.
 template <class Step, class C, size_t... s>
-VESTA_DEVICE void update(const Step& step, int k, C (&x)[kPack], const C (&d)[kPack],
-                         C (&states)[sizeof...(s)][kPack], const typename Step::Counted& counted,
-                         std::index_sequence<s...>) {
+VESTA_DEVICE void update(const Step& step, int k, C (&x)[kPack], const C (&d)[kPack], C (&states)[sizeof...(s)][kPack],
+                         const typename Step::Counted& counted, std::index_sequence<s...>) {
   step.update(x[k], d[k], states[s][k]..., counted);
 }
 

@@ -1,5 +1,6 @@
 // Fused optimizer steps on the device: parameters are grouped by device and dtype, with one launch per few hundred.
 #include <vesta/core/ops/optim.h>
+#include <vesta/core/ops/optim_call.h>
 
 #include <cstring>
 #include <vector>
@@ -48,8 +49,8 @@ void check_devices(const StepLists& l) {
   for (size_t i = 0; i < l.steps.size(); ++i) {
     const Device d = l.steps[i].device();
     VESTA_CHECK(d.type == DeviceType::cpu || (d == l.params[i].device() && l.num_scalars == 0), device, l.op,
-                ": expected state_steps[", i, "] on the CPU", l.num_scalars ? "" : " or with the parameter", ", got ", d,
-                ".");
+                ": expected state_steps[", i, "] on the CPU", l.num_scalars ? "" : " or with the parameter", ", got ",
+                d, ".");
   }
 }
 

@@ -1,4 +1,5 @@
-// Optimizer steps and the unscaling of gradients over runs of elements. The formulas are those of core/ops/optim_step.h.
+// Optimizer steps and the unscaling of gradients over runs of elements. The formulas are those of
+// core/ops/optim_step.h.
 #include <vesta/core/cpu/optim_kernels.h>
 
 #include <cstring>

@@ -1,7 +1,7 @@
 """The base of optimizers whose step is one fused operation over lists of tensors.
 
-Such an optimizer is its constructor's signature, the names of its states, and ``_numbers``, which gives the operation its
-numbers. The formula is a struct in ``core/ops/optim_step.h``.
+Such an optimizer is its constructor's signature, the names of its states, and ``_numbers``, which gives the operation
+its numbers. The formula is a struct in ``core/ops/optim_step.h``.
 """
 
 from __future__ import annotations

@@ -80,10 +80,10 @@ class StateDictMixin:
         """Restores a state that ``state_dict`` returned; checks all of it first, and changes nothing if anything is
         wrong.
 
-        Where both optimizers were made of ``named_parameters()`` with the same names, state goes to the parameter of its
-        name, in whatever order they stand; else it goes by place.
+        Where both optimizers were made of ``named_parameters()`` with the same names, state goes to the parameter of
+        its name, in whatever order they stand; else it goes by place.
 
-        Tensors are copied, and cast to the dtype and device of their parameter (``step`` and other numbers keep their own).
+        Tensors are copied, and cast to the dtype and device of their parameter; ``step`` and other numbers are not.
 
         Raises:
             ValueError: groups, numbers of parameters, names or shapes do not match.
