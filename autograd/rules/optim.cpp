@@ -1,6 +1,8 @@
 // Fused optimizer steps that are recorded: the formula of the step on tensors, so that gradients flow through it
 // (`differentiable=True`). Without recording, under no_grad, the kernels run. The unscaling before a step is no part of
 // the tape.
+#include <vector>
+
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/autograd/rules/tensor_math.h>
@@ -19,18 +21,21 @@ void recorded_step(A... a) {
   constexpr const char* op = step_name(kind);
   const auto [lists, step] = step_call<Step>(op, a...);
   for (const Tensor& p : lists.params) check_inplace(p, requires_grad(p), op);
+  std::vector<CountedStep<Step>> counted;
+  for (size_t i = 0; i < lists.params.size(); ++i) counted.push_back(count_step(lists, step, i));
   for (size_t i = 0; i < lists.params.size(); ++i) {
-    const CountedStep<Step> counted = count_step(lists, step, i);
     Tensor p = lists.params[i].clone(), s[states];
     for (size_t k = 0; k < states; ++k) s[k] = lists.used[k] ? lists.states[k][i].clone() : p;  // unused: any tensor
     [&, &step = step]<size_t... k>(std::index_sequence<k...>) {
-      step.update(p, lists.grads[i], s[k]..., counted.numbers);
+      step.update(p, lists.grads[i], s[k]..., counted[i].numbers);
     }(std::make_index_sequence<states>());
     for (size_t k = 0; k < states; ++k) {
       if (lists.used[k]) lists.states[k][i].copy_(s[k]);
     }
     lists.params[i].copy_(p);
-    keep_count(lists, i, counted);
+    keep_count(lists, i, counted[i]);
+    for (int k = 0; k < lists.num_scalars; ++k) lists.scalars[k][i].impl()->bump(op);
+    if (lists.counts) lists.steps[i].impl()->bump(op);
   }
 }
 

@@ -44,9 +44,9 @@ void run_piece(const std::vector<Run>& runs, const void* numbers, int num_states
   }
 }
 
-template <StepKind kind, class Step, class... A>
-void step_kernel(A... a) {
-  const auto [lists, step] = step_call<Step>(step_name(kind), a...);
+/// Steps parameters that do not lie over one another, in one loop.
+template <StepKind kind, class Step>
+void run_lists(const StepLists& lists, const Step& step) {
   const size_t n = lists.params.size();
   std::vector<Run> runs(n);
   std::vector<CountedStep<Step>> counted(n);
@@ -65,12 +65,17 @@ void step_kernel(A... a) {
     r.begin = total, r.numel = p.numel(), r.item = int(itemsize(p.dtype()));
     total += (r.numel + kLine - 1) / kLine * kLine;
   }
-  parallel_for(total, kGrain, [&, &step = step, &lists = lists](int64_t begin, int64_t end) {
-    run_piece(runs, &step, lists.num_states, begin, end);
-  });
+  parallel_for(total, kGrain,
+               [&](int64_t begin, int64_t end) { run_piece(runs, &step, lists.num_states, begin, end); });
   memory.finish();
   for (size_t i = 0; i < n; ++i) keep_count(lists, i, counted[i]);
   lists.bump();
+}
+
+template <StepKind kind, class Step, class... A>
+void step_kernel(A... a) {
+  const auto [lists, step] = step_call<Step>(step_name(kind), a...);
+  for_independent(lists, [&step = step](const StepLists& some) { run_lists<kind>(some, step); });
 }
 
 template <StepKind kind, class Step, class... A>

@@ -11,12 +11,7 @@ namespace {
 template <StepKind kind, class Step, class... A>
 void step_kernel(A... a) {
   const auto [lists, step] = step_call<Step>(step_name(kind), a...);
-  for (size_t i = 0; i < lists.params.size(); ++i) {
-    const Device d = lists.params[i].device();
-    VESTA_CHECK(d.type == DeviceType::meta, device, lists.op,
-                ": expected a parameter, its gradient and its state on one device, got ", d, " and meta (params[", i,
-                "]). Move one with .to().");
-  }
+  lists.check_devices(DeviceType::meta);
   for (size_t i = 0; i < lists.params.size(); ++i) keep_count(lists, i, count_step(lists, step, i));
   lists.bump();
 }

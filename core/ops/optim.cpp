@@ -5,6 +5,8 @@
 #include <vesta/core/ops/optim_call.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <vesta/core/ops/pointwise.h>
 
@@ -39,16 +41,16 @@ void check_params(TensorList params, const char* op) {
 void check_numbers(TensorList params, TensorList list, const char* op, const char* name) {
   VESTA_CHECK(list.size() == params.size(), value, op, ": expected as many ", name, " as params, got ", list.size(),
               " and ", params.size(), ".");
-  for (const Tensor& s : list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Tensor& s = list[i];
     VESTA_CHECK(s.defined() && s.numel() == 1 && s.dtype() == DType::float32, value, op, ": expected ", name,
                 " of one float32 element each.");
+    VESTA_CHECK(s.device().type != DeviceType::meta || params[i].device().type == DeviceType::meta, device, op,
+                ": expected ", name, "[", i, "] with a value, got a meta tensor.");
     check_writable(s, op);
   }
 }
 
-}  // namespace
-
-namespace {
 bool in_order(const Tensor& t, const Tensor& param) {
   return param.impl()->dense() && std::ranges::equal(t.strides(), param.strides());
 }
@@ -87,6 +89,46 @@ void StepLists::check() const {
   }
   for (int i = 0; i < num_scalars; ++i) check_numbers(params, scalars[i], op, scalar_names[i]);
   if (counts) check_numbers(params, steps, op, "state_steps");
+}
+
+void StepLists::check_devices(DeviceType type) const {
+  const auto check = [&](TensorList list) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Device d = params[i].device(), other = list[i].device();
+      VESTA_CHECK(d == other && d.type == type, device, op,
+                  ": expected a parameter, its gradient and its state on one ", type == DeviceType::cuda ? "CUDA " : "",
+                  "device, got ", d, " and ", other, " (params[", i, "]). Move one with .to().");
+    }
+  };
+  check(grads);
+  for (int k = 0; k < num_states; ++k) {
+    if (used[k]) check(states[k]);
+  }
+}
+
+bool StepLists::overlap() const {
+  std::vector<std::pair<const char*, const char*>> ranges;
+  for (const Tensor& p : params) {
+    if (p.numel() == 0 || p.impl()->storage()->use_count() == 1) continue;  // nobody else has this memory
+    int64_t last = 0;
+    for (int64_t d = 0; d < p.dim(); ++d) last += (p.sizes()[size_t(d)] - 1) * p.strides()[size_t(d)];
+    const char* data = p.impl()->data();
+    ranges.emplace_back(data, data + (last + 1) * itemsize(p.dtype()));
+  }
+  std::ranges::sort(ranges);
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first < ranges[i - 1].second) return true;
+  }
+  return false;
+}
+
+StepLists StepLists::part(size_t i) const {
+  const auto one = [i](TensorList l) { return l.empty() ? l : TensorList(l.subspan(i, 1)); };
+  StepLists r = *this;
+  r.params = one(params), r.grads = one(grads), r.steps = one(steps);
+  for (TensorList& l : r.states) l = one(l);
+  for (TensorList& l : r.scalars) l = one(l);
+  return r;
 }
 
 float number_in(const Tensor& t, const char* op) {

@@ -2,6 +2,7 @@
 // is made from a struct by `step_call`, which sorts the arguments of its op.
 #pragma once
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,22 @@ struct StepLists {
 
   /// Checks lengths, shapes, dtypes, and that what is written is dense memory that may be written.
   VESTA_API void check() const;
+  /// Raises unless each parameter, its gradient and its used states lie on one device of this type.
+  VESTA_API void check_devices(DeviceType type) const;
+  /// Tells whether parameters lie over one another: they are then stepped one after the other, as each sees the last.
+  VESTA_API bool overlap() const;
+  /// Returns the lists of parameter i alone.
+  VESTA_API StepLists part(size_t i) const;
   /// Raises the versions of what a step has written.
   VESTA_API void bump() const;
 };
+
+/// Calls run(lists) once for all parameters, or once for each where they lie over one another.
+template <class F>
+void for_independent(const StepLists& l, F run) {
+  if (!l.overlap()) return run(l);
+  for (size_t i = 0; i < l.params.size(); ++i) run(l.part(i));
+}
 
 /// Sorts the arguments of a fused step into its lists, which are checked, and its numbers.
 template <class Step, class... A>
@@ -33,6 +47,7 @@ std::pair<StepLists, Step> step_call(const char* op, const A&... a) {
   constexpr size_t states = Step::states.size(), scalars = Step::scalars.size();
   constexpr size_t lists = 2 + states + scalars + (Step::counts ? 1 : 0);
   static_assert(states <= kMaxStates && scalars <= kMaxScalars && sizeof(typename Step::Counted) <= 8 * kMaxCounted);
+  static_assert(std::is_trivially_copyable_v<Step> && alignof(typename Step::Counted) <= 8);  // kernels get copies
   const std::tuple<const A&...> all(a...);
   StepLists l{};
   l.op = op, l.num_states = states, l.num_scalars = scalars, l.counts = Step::counts;

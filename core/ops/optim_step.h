@@ -37,9 +37,10 @@ VESTA_HD VESTA_INLINE V direction(V p, V g, bool maximize, double weight_decay) 
   if (weight_decay != 0) g = g + p * lit<V>(weight_decay);
   return g;
 }
-/// Moves a running mean: mean + (x - mean) * (1 - beta), as PyTorch's lerp_ has it.
+/// Moves a running mean from the nearer end, as PyTorch's lerp_ does: nothing cancels.
 template <class V>
 VESTA_HD VESTA_INLINE V lerp(V mean, V x, double beta) {
+  if (beta <= 0.5) return x - (x - mean) * lit<V>(beta);
   return mean + (x - mean) * lit<V>(1 - beta);
 }
 /// Moves a running mean of squares: square * beta + x * x * (1 - beta).

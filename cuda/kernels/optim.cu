@@ -121,6 +121,7 @@ VESTA_KERNEL void counts_kernel(VESTA_CONSTANT_ARGUMENT StepCounts c, Step step)
 template <class Step, int capacity>
 void run_entries(const char* name, void (*kernel)(Entries<Step, capacity>), const OptimEntry* entries, int n,
                  const Step& step, StreamHandle stream) {
+  static_assert(sizeof(Entries<Step, capacity>) <= 32764);  // what a kernel's arguments may take
   Entries<Step, capacity> a;
   a.step = step, a.n = n;
   uint64_t blocks = 0;

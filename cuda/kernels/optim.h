@@ -17,6 +17,7 @@ struct OptimEntry {
   int64_t numel = 0;
   uint32_t first_block = 0;  // set by the launch
 };
+static_assert(sizeof(OptimEntry) == 88);
 inline constexpr int kOptimEntries = 352;  // of one launch: 31 KB of a kernel's arguments
 
 /// Queues a step over n entries, n <= kOptimEntries; `numbers` is the step's struct.

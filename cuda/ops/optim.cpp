@@ -31,21 +31,9 @@ Group& group_of(std::vector<Group>& groups, const Tensor& p) {
   return groups.back();
 }
 
-/// Raises unless every parameter, its gradient and its used states lie on one CUDA device, and its number of steps
-/// there or on the CPU.
+/// Raises unless all lies on CUDA devices, and each number of steps there or on the CPU.
 void check_devices(const StepLists& l) {
-  const auto check = [&](TensorList list) {
-    for (size_t i = 0; i < list.size(); ++i) {
-      const Device d = l.params[i].device(), other = list[i].device();
-      VESTA_CHECK(d == other && d.type == DeviceType::cuda, device, l.op,
-                  ": expected a parameter, its gradient and its state on one CUDA device, got ", d, " and ", other,
-                  " (params[", i, "]). Move one with .to().");
-    }
-  };
-  check(l.grads);
-  for (int k = 0; k < l.num_states; ++k) {
-    if (l.used[k]) check(l.states[k]);
-  }
+  l.check_devices(DeviceType::cuda);
   for (size_t i = 0; i < l.steps.size(); ++i) {
     const Device d = l.steps[i].device();
     VESTA_CHECK(d.type == DeviceType::cpu || (d == l.params[i].device() && l.num_scalars == 0), device, l.op,
@@ -69,10 +57,9 @@ void count_on_device(Group& g, StepKind kind, const void* numbers, StreamHandle 
   g.kept.push_back(counted);
 }
 
-template <StepKind kind, class Step, class... A>
-void step_kernel(A... a) {
-  const auto [lists, step] = step_call<Step>(step_name(kind), a...);
-  check_devices(lists);
+/// Queues the steps of parameters that do not lie over one another.
+template <StepKind kind, class Step>
+void run_lists(const StepLists& lists, const Step& step) {
   const size_t n = lists.params.size();
   std::vector<Group> groups;
   std::vector<CountedStep<Step>> counted(n);
@@ -104,6 +91,13 @@ void step_kernel(A... a) {
   memory.finish();
   for (size_t i = 0; i < n; ++i) keep_count(lists, i, counted[i]);  // everything is queued: it counts
   lists.bump();
+}
+
+template <StepKind kind, class Step, class... A>
+void step_kernel(A... a) {
+  const auto [lists, step] = step_call<Step>(step_name(kind), a...);
+  check_devices(lists);
+  for_independent(lists, [&step = step](const StepLists& some) { run_lists<kind>(some, step); });
 }
 
 template <StepKind kind, class Step, class... A>

@@ -109,6 +109,11 @@ nn::StateDict Optimizer::state_dict() const {
   return r;
 }
 
+namespace {
+/// States of one float32 number for each parameter, which stay on the CPU.
+constexpr std::string_view kNumbers[] = {"step", "mu_product", "eta", "mu"};
+}  // namespace
+
 void Optimizer::load_state_dict(const nn::StateDict& given) {
   const NoGrad off;
   const std::vector<const Slot*> all = slots();
@@ -128,8 +133,8 @@ void Optimizer::load_state_dict(const nn::StateDict& given) {
       VESTA_CHECK(t.dim() == 0 || std::ranges::equal(t.sizes(), p.sizes()), value,
                   "load_state_dict: expected a state of the parameter's shape ", p.sizes(), ", got ", t.sizes(), " (",
                   key, ").");
-      const bool counts = t.dim() == 0 && p.dim() != 0;  // steps stay as they are
-      states[i][name] = (counts || name == "step" ? t.to(DType::float32) : t.to(p.dtype()).to(p.device())).clone();
+      const bool number = std::ranges::count(kNumbers, name) != 0 || (t.dim() == 0 && p.dim() != 0);
+      states[i][name] = (number ? t.to(DType::float32).cpu() : t.to(p.dtype()).to(p.device())).clone();
       fits = true;
     }
     for (size_t g = 0; g < options.size() && !fits; ++g) {

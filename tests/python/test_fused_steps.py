@@ -142,6 +142,68 @@ def test_numbers_of_the_state_keep_their_dtype(name: str) -> None:
     assert len(numbers) >= 2 and all(value.dtype == vesta.float32 for value in numbers.values())
 
 
+@pytest.mark.parametrize("columns", [slice(None), slice(None, None, 2)], ids=["dense", "strided"])
+def test_parameters_over_one_another_are_stepped_in_turn(columns: slice) -> None:
+    shared = vesta.zeros(64, 1024)
+    params = [nn.Parameter(shared[:, columns]) for _ in range(2)]
+    for p in params:
+        p.grad = vesta.ones_like(p)
+    optim.SGD(params, lr=1.0).step()
+    assert shared[:, columns].eq(-2).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("NAdam", "mu_product"), ("ASGD", "eta"), ("Adam", "step"), ("RMSprop", "step")]
+)
+@pytest.mark.parametrize("dtype", [vesta.float64, vesta.bfloat16, vesta.int64])
+def test_numbers_of_other_dtypes_are_loaded(name: str, key: str, dtype: Any) -> None:
+    p = nn.Parameter(vesta.ones(3))
+    p.grad = vesta.ones_like(p)
+    optimizer = getattr(optim, name)([p])
+    optimizer.step()
+    saved = optimizer.state_dict()
+    saved["state"][0][key] = saved["state"][0][key].to(dtype)
+    optimizer.load_state_dict(saved)
+    optimizer.step()
+    assert optimizer.state[p][key].dtype == vesta.float32
+
+
+def test_small_gradients_after_large_ones_are_kept() -> None:
+    """A mean with beta 0 is the gradient itself."""
+    p = nn.Parameter(vesta.zeros(1))
+    optimizer = optim.Adam([p], betas=(0.0, 0.9))
+    for value in (1e8, 1.0):
+        p.grad = vesta.tensor([value])
+        optimizer.step()
+    assert optimizer.state[p]["exp_avg"].item() == 1.0
+
+
+def test_recorded_steps_count_versions_of_numbers() -> None:
+    p = vesta.ones(2, requires_grad=True).clone()
+    optimizer = optim.NAdam([p], differentiable=True)
+    p.grad = vesta.ones(2)
+    optimizer.step()
+    assert [optimizer.state[p][name]._version for name in ("step", "mu_product")] == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["Adam", "NAdam", "RMSprop"])
+def test_state_that_lacks_something_is_completed(name: str) -> None:
+    p = nn.Parameter(vesta.ones(2))
+    p.grad = vesta.ones(2)
+    optimizer = getattr(optim, name)([p])
+    optimizer.step()
+    kept = next(iter(optimizer._shaped_like_param))
+    state = optimizer.state_dict()
+    for key in [key for key in state["state"][0] if key != kept]:
+        del state["state"][0][key]
+    optimizer.load_state_dict(state)
+    before = optimizer.state[p][kept].clone()
+    assert before.abs().sum() > 0
+    p.grad = vesta.zeros(2)
+    optimizer.step()
+    assert optimizer.state[p][kept].abs().sum() > 0 and optimizer.state[p]["step"].item() == 1
+
+
 def trained(model: nn.Module, optimizer: optim.Optimizer) -> None:
     vesta.manual_seed(5)
     model(vesta.randn(4, 3)).square().sum().backward()
@@ -161,6 +223,25 @@ def test_state_goes_to_the_parameter_of_its_name() -> None:
     for p in model.parameters():
         assert vesta.equal(other.state[p]["exp_avg"], optimizer.state[p]["exp_avg"])
     assert other.param_groups[0]["param_names"][0] == "1.bias"
+
+
+def test_state_goes_to_its_name_in_another_group() -> None:
+    a, b = nn.Parameter(vesta.ones(2)), nn.Parameter(vesta.ones(2))
+    a.grad, b.grad = vesta.full((2,), 1.0), vesta.full((2,), -5.0)
+    optimizer = optim.Adam([{"params": [("a", a)]}, {"params": [("b", b)]}])
+    optimizer.step()
+    other = optim.Adam([{"params": [("b", b)]}, {"params": [("a", a)]}])
+    other.load_state_dict(optimizer.state_dict())
+    assert vesta.equal(other.state[a]["exp_avg"], optimizer.state[a]["exp_avg"])
+
+
+def test_names_that_are_too_few_are_refused() -> None:
+    a, b = nn.Parameter(vesta.ones(2)), nn.Parameter(vesta.ones(2))
+    optimizer = optim.Adam([("a", a), ("b", b)])
+    saved = optimizer.state_dict()
+    saved["param_groups"][0]["param_names"] = ["a"]
+    with pytest.raises(ValueError, match="a name for each of 2 parameters, got 1"):
+        optimizer.load_state_dict(saved)
 
 
 def test_other_names_are_matched_by_place_with_a_warning() -> None:

@@ -76,12 +76,12 @@ class Adagrad(FusedOptimizer):
 
     def _update_sparse(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
         sums, steps = bucket.states
+        if group["weight_decay"] != 0 and any(grad.is_sparse for grad in grads):
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         for param, grad, total, step in zip(bucket.params, grads, sums, steps):
             if not grad.is_sparse:
                 self._fused(group, _Bucket([0], [param], ([total], [step]), False), [grad])
                 continue
-            if group["weight_decay"] != 0:
-                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             step.add_(1)
             grad = (-grad if group["maximize"] else grad).coalesce()
             total.add_(grad.square())

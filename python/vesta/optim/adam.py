@@ -9,6 +9,7 @@ import vesta
 from vesta import _C, Tensor
 from vesta._arguments import checked, expect
 from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number, refuse
+from vesta.optim.state_dict import number_tensor
 
 __all__ = ["Adam"]
 
@@ -94,9 +95,8 @@ class Adam(Optimizer):
         for param in params:
             state = self.state[param]
             if "step" not in state:
-                state["step"] = vesta.zeros((), dtype=vesta.float32)
-            elif not isinstance(state["step"], Tensor):  # checkpoints once had a plain number here
-                state["step"] = vesta.tensor(float(state["step"]), dtype=vesta.float32)
+                state["step"] = vesta.zeros((), dtype=vesta.float32, device="cpu")
+            state["step"] = number_tensor(state["step"])
             for name in names:
                 if name not in state:
                     state[name] = vesta.zeros_like(param).detach()

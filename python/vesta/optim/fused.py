@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import vesta
 from vesta import Tensor
 from vesta.optim.optimizer import Optimizer, _Bucket
+from vesta.optim.state_dict import number_tensor
 
 __all__ = ["FusedOptimizer"]
 
@@ -38,13 +39,11 @@ class FusedOptimizer(Optimizer):
             state = self.state[param]
             if "step" not in state:
                 state["step"] = vesta.zeros((), dtype=vesta.float32, device="cpu")
+            if any(name not in state for name in (*self._shaped_like_param, *self._scalars)):
                 for name, value in self._begin(group, param).items():
-                    state[name] = value
-            elif not isinstance(state["step"], Tensor):  # checkpoints once had a plain number here
-                state["step"] = vesta.tensor(float(state["step"]), dtype=vesta.float32, device="cpu")
-            for name in self._scalars:
-                if not isinstance(state[name], Tensor):
-                    state[name] = vesta.tensor(float(state[name]), dtype=vesta.float32, device="cpu")
+                    state.setdefault(name, value)
+            for name in ("step", *self._scalars):
+                state[name] = number_tensor(state[name])
         names = (*self._shaped_like_param, *self._scalars, "step")
         return tuple([self.state[param][name] for param in params] for name in names)
 

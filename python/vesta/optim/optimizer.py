@@ -279,6 +279,9 @@ class Optimizer(StateDictMixin):
             chosen = grads if whole else [grads[i] for i in bucket.places]
             parts = bucket
             if bucket.params[0].is_complex():  # the formulas are those of real and imaginary parts
+                if any(grad.is_sparse for grad in chosen):
+                    self._update_sparse(group, bucket, chosen)
+                    continue
                 parts, chosen = _real(bucket), [vesta.view_as_real(grad) for grad in chosen]
             try:
                 self._fused(group, parts, chosen)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
+import vesta
 from vesta import Tensor
 from vesta.optim.state import State
 from vesta.utils.hooks import RemovableHandle
@@ -81,9 +82,9 @@ class StateDictMixin:
         wrong.
 
         Where both optimizers were made of ``named_parameters()`` with the same names, state goes to the parameter of
-        its name, in whatever order they stand; else it goes by place.
+        its name, in whatever order and group they stand; else it goes by place. Options go by group.
 
-        Tensors are copied, and cast to the dtype and device of their parameter; ``step`` and other numbers are not.
+        Tensors are copied, and cast to the dtype and device of their parameter; ``step`` and other numbers are float32 on the CPU.
 
         Raises:
             ValueError: groups, numbers of parameters, names or shapes do not match.
@@ -100,11 +101,7 @@ class StateDictMixin:
             state_dict = state_dict if changed is None else changed
         saved_groups = state_dict["param_groups"]
         self._check_groups(saved_groups)
-        params = {
-            number: param
-            for i, (saved, own) in enumerate(zip(saved_groups, self.param_groups))
-            for number, param in zip(saved["params"], self._in_order_of(saved, own, i))
-        }
+        params = self._matched(saved_groups)
         self._check_state(state_dict["state"], params)
         state = {
             params.get(key, key): _loaded(value, params.get(key), keep=("step", *self._scalars))
@@ -136,22 +133,32 @@ class StateDictMixin:
                     f"{len(saved['params'])} instead of {len(own['params'])} in group {i}"
                 )
 
-    def _in_order_of(self, saved: Mapping[str, Any], own: Mapping[str, Any], i: int) -> list[Tensor]:
-        """Returns the parameters of group i in the order of the saved ones: by their names, if both have the same."""
-        params, names, own_names = own["params"], saved.get("param_names"), own.get("param_names")
-        if not names or not own_names or list(names) == list(own_names):
-            return list(params)
-        if set(names) == set(own_names):
+    def _matched(self, saved_groups: list[Mapping[str, Any]]) -> dict[Any, Tensor]:
+        """Returns the parameter of each saved number: that of its name, if both sides have the same names."""
+        numbers = [number for saved in saved_groups for number in saved["params"]]
+        params = [param for own in self.param_groups for param in own["params"]]
+        if not all("param_names" in group for group in (*saved_groups, *self.param_groups)):
+            return dict(zip(numbers, params))
+        names = [name for saved in saved_groups for name in saved["param_names"]]
+        own_names = [name for own in self.param_groups for name in own["param_names"]]
+        if len(names) != len(numbers):
+            raise ValueError(
+                f"{type(self).__name__}.load_state_dict: expected a name for each of {len(numbers)} parameters, got "
+                f"{len(names)} (param_names)."
+            )
+        if names == own_names:
+            return dict(zip(numbers, params))
+        if set(names) == set(own_names) and len(set(names)) == len(names):
             by_name = dict(zip(own_names, params))
-            return [by_name[name] for name in names]
+            return {number: by_name[name] for number, name in zip(numbers, names)}
         saved_name, own_name = next(pair for pair in zip(names, own_names) if pair[0] != pair[1])
         warnings.warn(
-            f"{type(self).__name__}.load_state_dict: the names of group {i} differ, first {saved_name!r} (saved) and "
-            f"{own_name!r}; state is matched by place, as in PyTorch. Rename one if the order differs too.",
+            f"{type(self).__name__}.load_state_dict: the names differ, first {saved_name!r} (saved) and {own_name!r}; "
+            "state is matched by place, as in PyTorch. Rename one if the order differs too.",
             UserWarning,
             stacklevel=3,
         )
-        return list(params)
+        return dict(zip(numbers, params))
 
     def _check_state(self, saved_state: Mapping[Any, Any], params: dict[Any, Tensor]) -> None:
         for number, entries in saved_state.items():
@@ -183,7 +190,9 @@ class StateDictMixin:
 def _loaded(value: Any, param: Tensor | None, key: str | None = None, *, keep: tuple[str, ...]) -> Any:
     """Copies a value of a state dict; its tensors get the parameter's device and dtype, unless ``keep`` names them."""
     if isinstance(value, Tensor):
-        if key in keep or param is None:
+        if key in keep and value.dim() == 0:
+            return number_tensor(value.detach()).clone()
+        if param is None:
             return value.detach().clone()
         dtype = param.dtype if param.is_floating_point() or param.is_complex() else value.dtype
         return value.detach().to(device=param.device, dtype=dtype).clone()
@@ -192,6 +201,18 @@ def _loaded(value: Any, param: Tensor | None, key: str | None = None, *, keep: t
     if isinstance(value, (list, tuple)):
         return type(value)(_loaded(entry, param, key, keep=keep) for entry in value)
     return value
+
+
+def number_tensor(value: Any) -> Tensor:
+    """Returns a number of a parameter's state as the fused operations want it: one float32 element on the CPU.
+
+    Checkpoints of other versions, of PyTorch and of other devices have plain numbers, other dtypes and places.
+    """
+    if not isinstance(value, Tensor):
+        return vesta.tensor(float(value), dtype=vesta.float32, device="cpu")
+    if value.dtype == vesta.float32 or value.is_meta:
+        return value if value.is_meta or value.device.type == "cpu" else value.cpu()
+    return value.to(device="cpu", dtype=vesta.float32)
 
 
 def _copied(group: Mapping[str, Any]) -> dict[str, Any]:
