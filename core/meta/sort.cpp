@@ -4,6 +4,7 @@
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
 #include <vesta/core/ops/scan.h>
+#include <vesta/core/ops/ties.h>
 
 namespace vesta::meta {
 namespace {

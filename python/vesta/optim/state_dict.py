@@ -84,7 +84,8 @@ class StateDictMixin:
         Where both optimizers were made of ``named_parameters()`` with the same names, state goes to the parameter of
         its name, in whatever order and group they stand; else it goes by place. Options go by group.
 
-        Tensors are copied, and cast to the dtype and device of their parameter; ``step`` and other numbers are float32 on the CPU.
+        Tensors are copied, and cast to the dtype and device of their parameter; ``step`` and other numbers become
+        float32 on the CPU.
 
         Raises:
             ValueError: groups, numbers of parameters, names or shapes do not match.
