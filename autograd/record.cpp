@@ -113,7 +113,8 @@ class PointwiseNode final : public Node {
     int count = 1;
     bool fused = !GradMode::enabled() && !g.is_complex() && !g.is_sparse();
     const Tensor* whole = nullptr;  // a second result that is no float: it goes into the formula as one
-    for (int k = 0; k < info.inputs + info.values + info.slopes - 1; ++k) {
+    const int all = info.inputs + info.values + info.slopes - 1;
+    for (int k = 0; k < all; ++k) {
       if ((info.uses[i] >> k & 1) == 0) continue;
       if (k > info.inputs && !is_differentiable(saved[k].dtype())) whole = &saved[k];
       operands[count++] = &saved[k];

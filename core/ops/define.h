@@ -37,6 +37,9 @@ constexpr PointwiseInfo describe(const Schema& schema) {
   using P = typename A::Params;
   constexpr int inputs = A::inputs;
   static_assert(inputs + values_of<D>() <= kMaxInputs, "what a gradient can save");
+  if constexpr (requires { D::check; }) {
+    static_assert(!std::is_same_v<P, Parameters<bool>>, "pointwise() would take a 1 for an alpha that needs no check");
+  }
   PointwiseInfo info;
   info.schema = &schema, info.name = schema.name;
   info.inputs = inputs, info.params = P::size;
