@@ -1,6 +1,9 @@
 // Recording of pointwise ops: one function and one node type for all of them.
 #include <vesta/autograd/record.h>
 
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/view.h>
+
 namespace vesta::autograd::recording {
 namespace {
 
@@ -15,6 +18,12 @@ Tensor formula_operand(const Tensor& x, const Tensor& g) {
   return x.dtype() == computes ? clone(x) : x.to(computes);
 }
 
+/// Returns the part of an incoming gradient that belongs to the real or the imaginary part of a complex result.
+Tensor part_of(const Tensor& g, bool imaginary) {
+  if (!imaginary) return real(g);
+  return g.is_complex() ? imag(g) : zeros_like(g);
+}
+
 /// The node of a pointwise op. What is saved follows from the struct's signatures (PointwiseInfo::uses).
 class PointwiseNode final : public Node {
  public:
@@ -27,7 +36,11 @@ class PointwiseNode final : public Node {
     set_num_edges(info.inputs);
   }
   bool uses_input(int k) const { return (uses_ >> k & 1) != 0; }
-  bool uses_result() const { return (uses_ >> rule_->info->inputs & 1) != 0; }
+  /// Tells whether a gradient uses a result, or a part of it.
+  bool uses_result(int which) const {
+    const int first = rule_->info->inputs + which;
+    return uses_input(first) || (parts() && uses_input(first + 1));
+  }
   void save(int k, Saved s) {
     saved_[k] = std::move(s);
     keeps_state_ = true;
@@ -40,12 +53,12 @@ class PointwiseNode final : public Node {
 
   GradList apply(GradList grads, Needs needs) override {
     const PointwiseInfo& info = *rule_->info;
-    Tensor g = std::move(grads[0]);
     GradList result(info.inputs);
-    Tensor saved[kMaxInputs];
+    Tensor saved[1 + kMaxInputs];
     for (int k = 0; k <= info.inputs; ++k) {
       if (uses_input(k)) saved[k] = saved_[k]();
     }
+    Tensor g = info.values == 1 ? std::move(grads[0]) : unpack_values(grads, saved);
     int last = info.inputs - 1;
     while (last >= 0 && !wants(last, needs)) --last;
     for (int i = 0; i <= last; ++i) {
@@ -63,6 +76,30 @@ class PointwiseNode final : public Node {
   }
 
  private:
+  /// Tells whether the two values of the formula are the parts of one complex result.
+  bool parts() const { return rule_->info->result == Result::complex; }
+
+  /// Adds to what is saved the second value of the formula and its gradient; returns that of the first. A gradient that
+  /// did not come is zero.
+  Tensor unpack_values(GradList& grads, Tensor* saved) const {
+    const int first = rule_->info->inputs;
+    Tensor& second = saved[first + 2];
+    if (parts()) {
+      if (uses_result(0)) {
+        const Tensor z = uses_input(first) ? saved[first] : saved_[first]();
+        saved[first] = real(z), saved[first + 1] = imag(z);
+      }
+      second = part_of(grads[0], true);
+      return part_of(grads[0], false);
+    }
+    if (uses_input(first + 1)) saved[first + 1] = saved_[first + 1]();
+    if (rule_->info->slopes == 1) return std::move(grads[0]);
+    grads.grow(2);
+    const Tensor& given = grads[0].defined() ? grads[0] : grads[1];
+    second = grads[1].defined() ? grads[1] : zeros_like(given);
+    return grads[0].defined() ? grads[0] : zeros_like(given);
+  }
+
   bool wants(int i, Needs needs) const { return (wanted_ >> i & 1) != 0 && needs[size_t(i)]; }
   bool passes(int i, const double* params) const {
     const PointwiseInfo& info = *rule_->info;
@@ -75,8 +112,11 @@ class PointwiseNode final : public Node {
     const Tensor* operands[1 + kMaxInputs] = {&g};
     int count = 1;
     bool fused = !GradMode::enabled() && !g.is_complex() && !g.is_sparse();
-    for (int k = 0; k <= info.inputs; ++k) {
+    const Tensor* whole = nullptr;  // a second result that is no float: it goes into the formula as one
+    const int all = info.inputs + info.values + info.slopes - 1;
+    for (int k = 0; k < all; ++k) {
       if ((info.uses[i] >> k & 1) == 0) continue;
+      if (k > info.inputs && !is_differentiable(saved[k].dtype())) whole = &saved[k];
       operands[count++] = &saved[k];
       fused = fused && !saved[k].is_complex() && !saved[k].is_sparse();
     }
@@ -86,7 +126,10 @@ class PointwiseNode final : public Node {
     }
     // In ops, 16-bit floats would be rounded after every step of the formula; the engine casts the gradient back.
     Tensor used[kMaxInputs];
-    for (int k = 1; k < count; ++k) used[k - 1] = formula_operand(*operands[k], g);
+    for (int k = 1; k < count; ++k) {
+      if (operands[k] == whole) used[k - 1] = whole->to(compute_type(g.dtype()));
+      else used[k - 1] = formula_operand(*operands[k], g);
+    }
     return rule_->formula[i](widened(g), used, params_);
   }
 
@@ -120,7 +163,7 @@ Tensor call_inplace(const PointwiseRule& rule, const Tensor* const* in, const do
   }
   run_below(rule, in, params, out);
   if (!node) return self;
-  if (node->uses_result()) node->save(info.inputs, Saved::result(self));
+  if (node->uses_result(0)) node->save(info.inputs, Saved::result(self));
   node->link(in);
   node->set_input_meta(0, 1, self);
   rebase_history(self, std::move(node));
@@ -149,11 +192,37 @@ Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const 
   for (int k = 0; k < info.inputs; ++k) {
     if (node->uses_input(k)) node->save(k, Saved(*in[k]));
   }
-  if (node->uses_result()) node->save(info.inputs, Saved::result(result));
+  if (node->uses_result(0)) node->save(info.inputs, Saved::result(result));
   node->link(in);
   node->set_input_meta(0, 1, result);
   set_history(result, std::move(owner));
   return result;
+}
+
+TensorPair call_pointwise_pair(const PointwiseRule& rule, const Tensor* const* in, const double* params) {
+  const PointwiseInfo& info = *rule.info;
+  uint8_t wanted = 0;
+  for (int i = 0; i < info.inputs; ++i) wanted |= uint8_t(requires_grad(*in[i]) << i);
+  TensorPair results = [&] {
+    Below autograd(Layer::autograd);
+    return pointwise_pair(info, in, params);
+  }();
+  auto& [first, second] = results;
+  if (!wanted || !is_differentiable(first.dtype())) return results;
+  NodePtr owner(new PointwiseNode(rule, params, wanted));
+  auto& node = static_cast<PointwiseNode&>(*owner);
+  for (int k = 0; k < info.inputs; ++k) {
+    if (node.uses_input(k)) node.save(k, Saved(*in[k]));
+  }
+  if (node.uses_result(0)) node.save(info.inputs, Saved::result(first, 0));
+  // A second result without a gradient has no history to get back.
+  if (node.uses_result(1)) node.save(info.inputs + 1, info.slopes == 2 ? Saved::result(second, 1) : Saved(second));
+  node.link(in);
+  node.set_input_meta(0, 2, first);
+  node.set_input_meta(1, 2, second);
+  if (info.slopes == 2) set_history(second, owner, 1);
+  set_history(first, std::move(owner), 0);
+  return results;
 }
 
 }  // namespace vesta::autograd::recording

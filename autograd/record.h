@@ -225,24 +225,18 @@ struct PointwiseRule {
 /// Records and runs a call of any pointwise op. The autograd slot of each such op holds a thin function that calls
 /// this.
 VESTA_API Tensor call_pointwise(const PointwiseRule& rule, const Tensor* const* in, const double* params, Out out);
+/// The same for an op with two results.
+VESTA_API TensorPair call_pointwise_pair(const PointwiseRule& rule, const Tensor* const* in, const double* params);
 
 template <auto& op>
 PointwiseRule pointwise_rule;
 
 template <auto& op, class R, class... A>
 R pointwise_slot(A... a) {
-  const Tensor* in[3] = {};
-  double params[kMaxParams] = {};
-  Out out;
-  size_t i = 0, p = 0;
-  auto see = [&](const auto& v) {
-    using V = std::remove_cvref_t<decltype(v)>;
-    if constexpr (std::is_same_v<V, Tensor>) in[i++] = &v;
-    else if constexpr (std::is_same_v<V, double>) params[p++] = v;
-    else out = v;
-  };
-  (see(a), ...);
-  return call_pointwise(pointwise_rule<op>, in, params, out);
+  PointwiseArguments call;
+  (call.see(a), ...);
+  if constexpr (std::is_same_v<R, Tensor>) return call_pointwise(pointwise_rule<op>, call.in, call.params, call.out);
+  else return call_pointwise_pair(pointwise_rule<op>, call.in, call.params);
 }
 
 /// Calls a pointwise op with its operands and parameters in order.
@@ -250,8 +244,8 @@ template <auto& op, class R, class... A>
 R call_again(const Tensor* const* in, const double* params, Out out) {
   auto next = [&]<class V>() -> V {
     if constexpr (std::is_same_v<std::remove_cvref_t<V>, Tensor>) return **in++;
-    else if constexpr (std::is_same_v<V, double>) return *params++;
-    else return out;
+    else if constexpr (std::is_same_v<V, Out>) return out;
+    else return traits::Packed<V>::read(std::exchange(params, params + traits::Packed<V>::size));
   };
   std::tuple<A...> arguments { next.template operator()<A>()... };  // in order, in braces
   return std::apply(op, arguments);
@@ -259,7 +253,7 @@ R call_again(const Tensor* const* in, const double* params, Out out) {
 
 template <auto& op, class R, class... A>
 void install_pointwise(Op<R(A...)>& o) {
-  pointwise_rule<op>.call = &call_again<op, R, A...>;
+  if constexpr (std::is_same_v<R, Tensor>) pointwise_rule<op>.call = &call_again<op, R, A...>;
   o.set_layer(Layer::autograd, &pointwise_slot<op, R, A...>);
 }
 
@@ -294,7 +288,7 @@ void record_pointwise() {
     recording::PointwiseRule& rule = recording::pointwise_rule<op>;
     rule.info = &op.info;
     auto one = [&]<int i>() {
-      using G = traits::Gradient<Struct, A::inputs, A::params, i>;
+      using G = traits::Gradient<Struct, A::inputs, typename A::Params, i>;
       if constexpr (i < A::inputs && G::exists && !G::is_pass) {
         rule.formula[i] = [](const Tensor& g, const Tensor* used, const double* params) -> Tensor {
           return G::template call<Tensor>(g, used, params);

@@ -327,6 +327,26 @@ def _(lib):
     return _backward(lib, lambda x: layer(x)[0], lib.rand(32, 64, 128))
 
 
+# ---- optimizers ----
+
+
+def _adam(lib, count, size):
+    parameters = [lib.rand(size).requires_grad_() for _ in range(count)]
+    for p in parameters:
+        p.grad = lib.rand(size)
+    return lib.optim.Adam(parameters, lr=1e-3, fused=True).step
+
+
+@case("optimizers", "Adam, fused, 400 tensors of 64 elements")
+def _(lib):
+    return _adam(lib, 400, 64)
+
+
+@case("optimizers", "Adam, fused, 25 million elements")
+def _(lib):
+    return _adam(lib, 10, 2_500_000)
+
+
 # ---- training steps ----
 
 

@@ -22,15 +22,12 @@ namespace vesta {
 class Generator;
 struct Index;  // one subscript: see core/index.h
 using MaybeDType = std::optional<DType>;
-using MaybeInt = std::optional<int64_t>;
 using MaybeScalar = std::optional<Scalar>;
 using MaybeDevice = std::optional<Device>;
 using MaybeText = std::optional<std::string_view>;
 using TensorPair = std::tuple<Tensor, Tensor>;
 using TensorTriple = std::tuple<Tensor, Tensor, Tensor>;
 using TensorVector = std::vector<Tensor>;
-using MaybeDouble = std::optional<double>;
-using MaybeBool = std::optional<bool>;
 using TensorOrTensors = std::variant<Tensor, TensorVector>;
 using Text = std::string_view;
 }  // namespace vesta

@@ -40,13 +40,19 @@ PointwiseLaunch launch_of(const PointwisePlan& p) {
   l.name = p.op;
   l.stream = current_stream(p.device.index).handle();
   l.numel = p.numel, l.inputs = p.inputs;
-  l.out = p.out.data;
+  l.out = p.out.data, l.second = p.second;
   for (int i = 0; i < p.inputs; ++i) {
     if (p.in[i].immediate) std::memcpy(l.in[i].value, p.in[i].data, size_t(itemsize(p.in[i].dtype)));
     else l.in[i].data = p.in[i].data;
   }
   if (p.params) std::memcpy(l.params, p.params, sizeof l.params);
   return l;
+}
+
+/// Moves a launch's results on by `bytes` of the first.
+void advance(const PointwisePlan& p, PointwiseLaunch& l, int64_t bytes) {
+  l.out += bytes;
+  if (l.second) l.second += bytes / itemsize(p.out.dtype) * itemsize(p.second_dtype);
 }
 
 /// Queues dimensions [0, ndim) of a plan; the pointers of `l` account for the outer ones.
@@ -67,7 +73,8 @@ void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKer
       PointwiseLaunch part = l;
       part.numel = part.sizes[0] = std::min(kMaxElements, p.sizes[0] - at);
       part.ndim = 1;
-      part.out += at * p.out.strides[0], part.out_strides[0] = p.out.strides[0];
+      advance(p, part, at * p.out.strides[0]);
+      part.out_strides[0] = p.out.strides[0];
       for (int i = 0; i < p.inputs; ++i) {
         if (!l.in[i].data) continue;
         part.in[i].data += at * p.in[i].strides[0], part.in[i].strides[0] = p.in[i].strides[0];
@@ -79,7 +86,7 @@ void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKer
   const int last = ndim - 1;
   for (int64_t k = 0; k < p.sizes[last]; ++k) {
     PointwiseLaunch part = l;
-    part.out += k * p.out.strides[last];
+    advance(p, part, k * p.out.strides[last]);
     for (int i = 0; i < p.inputs; ++i) {
       if (l.in[i].data) part.in[i].data += k * p.in[i].strides[last];
     }

@@ -36,12 +36,8 @@ def private(name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: getattr(vesta._C._private, name)(*args, **kwargs)
 
 
-def round(x: Any, decimals: int) -> Any:
-    return vesta.round(x, decimals=decimals)
-
-
-def polygamma(x: Any, n: int) -> Any:
-    return vesta.polygamma(n, x)
+def polygamma(x: Any, n: int, **out: Any) -> Any:
+    return vesta.polygamma(n, x, **out)
 
 
 def view_as_complex(x: Any) -> Any:
@@ -66,10 +62,6 @@ def hermitian(x: Any) -> Any:
 
 def cholesky(x: Any, upper: bool = False) -> Any:
     return vesta.linalg.cholesky(hermitian(x), upper=upper)
-
-
-def mantissa(x: Any) -> Any:
-    return vesta.frexp(x).mantissa
 
 
 def lu_unpacked(a: Any) -> Any:

@@ -27,6 +27,8 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
     ),
     "polygamma": (
         Bad(lambda v: v.polygamma(-1, v.ones(2)), RuntimeError, "-1"),
+        Bad(lambda v: v.ones(2).polygamma_(-1), RuntimeError, "-1"),
+        Bad(lambda v: v.polygamma(1.0, v.ones(2)), TypeError, "int"),
     ),
     "mvlgamma": (
         Bad(lambda v: v.mvlgamma(v.ones(2), 0), RuntimeError, "p has to be"),
@@ -34,7 +36,23 @@ ERRORS: dict[str, tuple[Bad, ...]] = {
     "imag": (
         Bad(lambda v: v.imag(v.ones(2)), RuntimeError, "float32"),
     ),
+    "round": (
+        Bad(lambda v: v.round(v.ones(2).int(), decimals=1), NotImplementedError, "int32"),
+    ),
+    "frexp": (
+        Bad(lambda v: v.frexp(v.ones(2).int()), RuntimeError, "int32"),
+        Bad(lambda v: v.frexp(v.ones(2), out=(v.empty(2), v.empty(2).long())), RuntimeError, "int64"),
+        Bad(lambda v: v.frexp(v.ones(2), out=(v.empty(2).double(), v.empty(2).int())), RuntimeError, "float64"),
+        Bad(lambda v: v.frexp(v.ones(2), out=v.empty(2)), TypeError, "tuple"),
+    ),
+    "polar": (
+        Bad(lambda v: v.polar(v.ones(2), v.ones(2).double()), RuntimeError, "float64"),
+        Bad(lambda v: v.polar(v.ones(2).half(), v.ones(2).half()), NotImplementedError, "float16"),
+        Bad(lambda v: v.polar(v.ones(2), v.ones(2), out=v.empty(2, dtype=v.complex128)), RuntimeError, "complex128"),
+    ),
     "complex": (
+        Bad(lambda v: v.complex(v.ones(2).int(), v.ones(2)), RuntimeError, "int32"),
+        Bad(lambda v: v.complex(v.ones(2).half(), v.ones(2).half()), NotImplementedError, "float16"),
         Bad(lambda v: v.complex(v.ones(2), v.ones(2).double()), RuntimeError, "float64"),
         Bad(lambda v: v.complex(v.ones(2), v.ones(3)), RuntimeError, "complex"),
     ),

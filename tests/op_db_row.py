@@ -85,6 +85,7 @@ RESULT_RULES: dict[str, Callable[[str], str]] = {
     "real": lambda d: REAL_OF.get(d, d),
     "bool": lambda d: "bool",
     "int64": lambda d: "int64",
+    "int32": lambda d: "int32",
     "sum": lambda d: d if DTYPES[d].bits else "int64",
     "wide": lambda d: "float64",
     "double": lambda d: "complex128" if DTYPES[d].family == "c" else "float64",
@@ -259,19 +260,26 @@ def unary(
     *,
     kinks: tuple = (),
     params: tuple[Sample, ...] = (Sample(()),),
+    float_params: tuple[Sample, ...] = (),
     dtypes: str = "uihfc",
     result: Any = "float",
     **more: Any,
 ) -> Row:
-    """Makes a row for a pointwise op of one tensor; ``params`` are further arguments, ``kinks`` have no slope."""
+    """Makes a row for a pointwise op of one tensor.
+
+    ``params`` are further arguments, ``float_params`` those of float32 and float64 only; ``kinks`` have no slope.
+    """
+
+    def given(make: Maker) -> tuple[Sample, ...]:
+        return params + (float_params if make.dtype.family == "f" else ())
 
     def samples(make: Maker) -> Iterator[Sample]:
         for shape in POINTWISE_SHAPES:
-            for args, kwargs in params if shape == (17,) else params[:1]:
+            for args, kwargs in given(make) if shape == (17,) else params[:1]:
                 yield call(make(*shape, low=domain[0], high=domain[1]), *args, **kwargs)
 
     def grad_samples(make: Maker) -> Iterator[Sample]:
-        for args, kwargs in params:
+        for args, kwargs in given(make):
             for shape in GRAD_SHAPES:
                 yield call(make(*shape, low=domain[0], high=domain[1], avoid=kinks), *args, **kwargs)
 

@@ -45,6 +45,7 @@ class Driver {
   explicit Driver(const PointwisePlan& plan) : p_(plan), loop_(reinterpret_cast<Loop>(plan.kernel)) {
     int64_t widest = std::max(itemsize(p_.result), itemsize(p_.compute));
     chunk_ = kBuffer / widest;
+    if (p_.second) VESTA_ASSERT(p_.result == p_.out.dtype && is_linear(p_, p_.out));
     out_ready_ = p_.result == p_.out.dtype;
     out_linear_ = out_ready_ && is_linear(p_, p_.out);
     write_ = conversions[int(p_.result)][int(p_.out.dtype)];
@@ -89,11 +90,14 @@ class Driver {
     read_repeated_[i](value, 0, buffer, repeated_item_[i], 128 / repeated_item_[i]);
     args.in[i] = buffer, args.step[i] = 0;
   }
+  /// Returns where the second result of element number `i` is written.
+  char* second_at(int64_t i) const { return p_.second ? p_.second + i * itemsize(p_.second_dtype) : nullptr; }
   void linear(LoopArgs& args, int64_t begin, int64_t end) const {
     for (int i = 0; i < p_.inputs; ++i) {
       if (linear_[i]) args.in[i] = p_.in[i].data + begin * item_[i];
     }
     args.out = p_.out.data + begin * itemsize(p_.out.dtype);
+    args.second = second_at(begin);
     args.n = end - begin;
     loop_(args);
   }
@@ -116,6 +120,7 @@ class Driver {
     int64_t stride = row_stride(p_, p_.out);
     bool direct = out_ready_ && (p_.ndim == 0 || stride == itemsize(p_.out.dtype));
     args.out = direct ? to : buffers[0];
+    args.second = second_at(w.offset[0] / itemsize(p_.out.dtype));
     loop_(args);
     if (!direct) write_(buffers[0], itemsize(p_.result), to, stride, args.n);
     w.step(args.n);
@@ -127,6 +132,7 @@ class Driver {
       else if (!constant_[i]) args.in[i] = buffers[1 + i];
     }
     args.out = out_linear_ ? p_.out.data + begin * itemsize(p_.out.dtype) : buffers[0];
+    args.second = second_at(begin);
     Walker start = w;
     for (int64_t done = 0; done < args.n;) {
       int64_t n = std::min(args.n - done, w.left_in_row());

@@ -22,6 +22,66 @@ VESTA_INLINE void store_result(Mask<C> m, char* out, int64_t at, int64_t n) {
   m.store(reinterpret_cast<bool*>(out) + at, n);
 }
 
+/// Two vectors that are the parts of complex numbers.
+template <class C>
+struct Parts {
+  Vec<C> re, im;
+};
+template <class T, class C>
+VESTA_INLINE void store_result(const Parts<C>& v, char* out, int64_t at, int64_t n) {
+  constexpr int N = Vec<C>::N;
+  C* p = reinterpret_cast<C*>(out) + 2 * at;
+  // the numbers in turn: lane i of the real parts, then lane i of the imaginary ones
+  auto half = [&]<int... I>(int first, std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    return first == 0 ? Vec<C>(__builtin_shufflevector(v.re.raw, v.im.raw, (I / 2 + I % 2 * N)...))
+                      : Vec<C>(__builtin_shufflevector(v.re.raw, v.im.raw, (N / 2 + I / 2 + I % 2 * N)...));
+  };
+  constexpr std::make_integer_sequence<int, N> lanes{};
+  const Vec<C> low = half(0, lanes), high = half(1, lanes);
+  if (n == N) {
+    low.store(p), high.store(p + N);
+  } else {
+    C both[2 * N];
+    low.store(both), high.store(both + N);
+    for (int64_t i = 0; i < 2 * n; ++i) p[i] = both[i];
+  }
+}
+
+/// The two results of a formula, A and B, the second of which is written to `to` as elements of S.
+template <class S, class A, class B>
+struct Results {
+  A first;
+  B second;
+  char* to;
+};
+template <class T, class S, class A, class B>
+VESTA_INLINE void store_result(const Results<S, A, B>& v, char* out, int64_t at, int64_t n) {
+  store_result<T>(v.first, out, at, n);
+  store_result<S>(v.second, v.to, at, n);
+}
+
+/// Says how the values of struct D's formula are stored.
+template <class D, class T, class V>
+VESTA_INLINE auto stored(const V& value, [[maybe_unused]] char* second) {
+  if constexpr (traits::has_two_results<D>()) {
+    return Results<traits::Second<D, T>, decltype(value.first), decltype(value.second)>{value.first, value.second,
+                                                                                        second};
+  } else if constexpr (traits::result_of<D>() == Result::complex) {
+    return Parts<compute_t<T>>{value.first, value.second};
+  } else {
+    return value;
+  }
+}
+
+/// A copy of an op's parameters: a loop that reads them where the op wrote them would read them again after each store.
+template <class P>
+struct OwnParameters {
+  double at[P::size ? P::size : 1];
+  VESTA_INLINE explicit OwnParameters(const double* from) {
+    for (int i = 0; i < P::size; ++i) at[i] = from[i];
+  }
+};
+
 /// Reads n <= N elements; a repeated operand is a whole vector of one value of C.
 template <class T, class C>
 VESTA_INLINE Vec<C> load_operand(const T* p, bool repeated, int64_t n) {
@@ -57,6 +117,12 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   if (i < n) at(i, n - i);
 }
 
+template <class S, class A, class B>
+VESTA_INLINE void put(const Results<S, A, B>& r, char* out, int64_t i) {
+  reinterpret_cast<A*>(out)[i] = r.first;
+  reinterpret_cast<S*>(r.to)[i] = S(r.second);
+}
+
 /// Runs `formula(T...)` element by element; for integers the compiler vectorises it.
 template <class T, int operands, class First, class F>
 VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
@@ -67,8 +133,13 @@ VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
         return reinterpret_cast<const E*>(a.in[k])[i * step(int(k))];
       };
       using R = decltype(formula(element.template operator()<K>(0)...));
-      R* out = reinterpret_cast<R*>(a.out);
-      for (int64_t i = 0; i < a.n; ++i) out[i] = formula(element.template operator()<K>(i)...);
+      if constexpr (requires(R r) { r.to; }) {
+        auto store = [&](const auto& r, int64_t i) __attribute__((always_inline)) { put(r, a.out, i); };
+        for (int64_t i = 0; i < a.n; ++i) store(formula(element.template operator()<K>(i)...), i);
+      } else {
+        R* out = reinterpret_cast<R*>(a.out);
+        for (int64_t i = 0; i < a.n; ++i) out[i] = formula(element.template operator()<K>(i)...);
+      }
     }(std::make_index_sequence<operands>{});
   };
   bool plain = true;
@@ -77,33 +148,38 @@ VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
   else run([&](int k) { return a.step[k]; });
 }
 
-template <class D, class T, int inputs, int params>
+template <class D, class T, int inputs, class P>
 struct ForwardLoop {
   static void run(const LoopArgs& a) {
+    [[maybe_unused]] const OwnParameters<P> own(a.params);
+    [[maybe_unused]] char* second = nullptr;
+    if constexpr (traits::has_two_results<D>()) second = a.second;
     if constexpr (traits::mask_first<D>()) {
       scalar_loop<T, inputs, bool>(
           a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
     } else if constexpr (is_float(dtype_of<T>)) {
-      vector_loop<T, inputs>(
-          a, [&](auto... v) __attribute__((always_inline)) { return traits::forward<D, params>(a.params, v...); });
+      vector_loop<T, inputs>(a, [&](auto... v) __attribute__((always_inline)) {
+        return stored<D, T>(traits::forward<D, P>(own.at, v...), second);
+      });
     } else {
       scalar_loop<T, inputs, T>(a, [&](auto... v) __attribute__((always_inline)) {
-        auto r = traits::forward<D, params>(a.params, v...);
+        auto r = traits::forward<D, P>(own.at, v...);
         if constexpr (traits::result_of<D>() == Result::boolean) return bool(r);  // & and | of bools are int
-        else return r;
+        else return stored<D, T>(r, second);
       });
     }
   }
 };
 
-template <class D, class T, int inputs, int params, int i>
+template <class D, class T, int inputs, class P, int i>
 struct GradientLoop {
-  using G = traits::Gradient<D, inputs, params, i>;
+  using G = traits::Gradient<D, inputs, P, i>;
   static void run(const LoopArgs& a) {
+    [[maybe_unused]] const OwnParameters<P> own(a.params);
     vector_loop<T, G::operands>(a, [&](auto g, auto... used) __attribute__((always_inline)) {
       using V = decltype(g);
       V list[sizeof...(used) + 1] = {used..., g};
-      return G::template call<V>(g, list, a.params);
+      return G::template call<V>(g, list, own.at);
     });
   }
 };
@@ -111,16 +187,17 @@ struct GradientLoop {
 /// Enters the loops of struct D, which A counts the operands of, into its op's table.
 template <class D, class A>
 void enter(PointwiseLoops& to) {
+  using P = typename A::Params;
   auto& kernels = to.at;
   auto forward = [&]<DType d>() {
     if constexpr (D::accepts.has(d)) {
-      kernels[0][int(d)] = (&ForwardLoop<D, type_of<d>, A::inputs, A::params>::run);
+      kernels[0][int(d)] = (&ForwardLoop<D, type_of<d>, A::inputs, P>::run);
     }
   };
   auto gradient = [&]<DType d, int i>() {
-    using G = traits::Gradient<D, A::inputs, A::params, i>;
+    using G = traits::Gradient<D, A::inputs, P, i>;
     if constexpr (is_float(d) && D::accepts.has(d) && G::exists && !G::is_pass && !traits::mask_first<D>()) {
-      kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, A::params, i>::run);
+      kernels[1 + i][int(d)] = (&GradientLoop<D, type_of<d>, A::inputs, P, i>::run);
     }
   };
   auto one = [&]<DType d>() {
@@ -142,6 +219,7 @@ void enter(PointwiseLoops& to) {
     struct Signature { static void call params; };                          \
     enter<def::Struct, traits::Arity<decltype(Signature::call)>>(to[at++]); \
   }
+#define VESTA_LOOPS_POINTWISE_PAIR(...) VESTA_LOOPS_POINTWISE(__VA_ARGS__)
 #define VESTA_LOOPS_OP(...)
 #define VESTA_LOOPS_TWIN(...)
 #define VESTA_LOOPS_COPIED(...)

@@ -423,6 +423,22 @@ template <class T>
 VESTA_INLINE Vec<T> fmin(Vec<T> a, Vec<T> b) {
   return select((a <= b) | (b != b), a, b);
 }
+/// Splits x = mantissa * 2^exponent with 1/2 <= |mantissa| < 1, exactly. 0, infinities and NaN are their own mantissas,
+/// with exponent 0.
+template <class T>
+VESTA_INLINE Vec<T> frexp(Vec<T> x, Vec<T>& exponent) {
+  using Bits = typename Vec<T>::Bits;
+  constexpr bool single = sizeof(T) == 4;
+  constexpr IntOf<T> fraction_bits = single ? 23 : 52, bias = single ? 126 : 1022, field_mask = single ? 0xff : 0x7ff;
+  const Mask<T> small = abs(x) < Vec<T>(T(single ? 0x1p-126 : 0x1p-1022));  // lifted into the range of normal numbers
+  const Bits bits = select(small, x * Vec<T>(T(0x1p64)), x).bits();
+  const Bits field = (bits >> fraction_bits) & field_mask;
+  const Vec<T> half = Vec<T>::from_bits((bits & ~(field_mask << fraction_bits)) | (bias << fraction_bits));
+  const Vec<T> zero(T(0)), power(__builtin_convertvector(field - bias, typename Vec<T>::Raw));
+  const Mask<T> splits = isfinite(x) & (x != zero);
+  exponent = select(splits, power - select(small, Vec<T>(T(64)), zero), zero);
+  return select(splits, half, x);
+}
 /// Returns the number next to a towards b, lane by lane.
 template <class T>
 VESTA_INLINE Vec<T> nextafter(Vec<T> a, Vec<T> b) {

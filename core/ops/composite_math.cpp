@@ -24,12 +24,6 @@ namespace vesta {
 
 // ---- special functions ----
 
-Tensor polygamma_composite(const Tensor& input, int64_t n) {
-  VESTA_CHECK(n >= 0, runtime, "polygamma: expected n >= 0, got ", n, " (n).");
-  VESTA_CHECK(n < (1 << 30), runtime, "polygamma: expected n below 2^30, got ", n, " (n).");
-  return n == 0 ? digamma(input) : _polygamma(input, double(n));
-}
-
 Tensor mvlgamma_composite(const Tensor& input, int64_t p) {
   VESTA_CHECK(p >= 1, runtime, "mvlgamma: p has to be greater than or equal to 1, got ", p, ".");
   VESTA_CHECK(p <= 1 << 20, runtime, "mvlgamma: expected p of at most 2^20, got ", p, " (p).");
@@ -40,31 +34,6 @@ Tensor mvlgamma_composite(const Tensor& input, int64_t p) {
     r = i == 0 ? part : add(r, part);
   }
   return p == 1 ? r : add(r, wrapped(0.25 * double(p) * double(p - 1) * std::log(std::acos(-1.0))));
-}
-
-Tensor logit_composite(const Tensor& input, MaybeDouble eps) { return _logit(input, eps.value_or(-1)); }
-
-TensorPair frexp_composite(const Tensor& input) {
-  VESTA_CHECK(is_float(input.dtype()), runtime, "frexp: only supports floating-point dtypes, got ", input.dtype(), ".");
-  const bool wide = input.dtype() == DType::float64;
-  const int64_t bias = wide ? 1022 : 126, mantissa_bits = wide ? 52 : 23, mask = wide ? 0x7ff : 0xff, lift = 64;
-  const DType bits = wide ? DType::int64 : DType::int32;
-  const Tensor x = input.to(compute_type(input.dtype()));
-  Tensor exponent, factor;
-  {
-    NoGrad off;
-    // Numbers below the normal ones are lifted into their range first.
-    const Tensor small = lt(abs(x), wrapped(wide ? 0x1p-1022 : 0x1p-126));
-    const Tensor normal = where(small, mul(x, wrapped(0x1p64)), x);
-    const Tensor field = bitwise_and(bitwise_right_shift(view(contiguous(normal), bits), mantissa_bits), mask);
-    const Tensor known = logical_and(isfinite(x), ne(x, 0));
-    exponent = where(known, sub(sub(field, bias), where(small, lift, wrapped(int64_t(0)))), wrapped(int64_t(0)));
-    exponent = exponent.to(DType::int32);
-    factor = floor_divide(neg(exponent), 2);  // 2^-exponent in two steps, each of which is a number
-  }
-  const auto power = [&](const Tensor& e) { return exp2(e.to(x.dtype())); };
-  const Tensor mantissa = mul(mul(x, power(factor)), power(sub(neg(exponent), factor)));
-  return {mantissa.to(input.dtype()), exponent};
 }
 
 Tensor nan_to_num_composite(const Tensor& input, MaybeDouble nan, MaybeDouble posinf, MaybeDouble neginf) {
@@ -107,27 +76,6 @@ Tensor imag_composite(const Tensor& input) {
   VESTA_CHECK(input.is_complex(), runtime, "imag: is not implemented for tensors with non-complex dtypes, got ",
               input.dtype(), ".");
   return select(view_as_real(input), -1, 1);
-}
-
-namespace {
-
-void check_parts(const Tensor& a, const Tensor& b, const char* op, const char* first, const char* second) {
-  VESTA_CHECK((a.dtype() == DType::float32 || a.dtype() == DType::float64) && a.dtype() == b.dtype(), runtime, op,
-              ": expected two tensors of dtype float32, or of float64, got ", a.dtype(), " (", first, ") and ",
-              b.dtype(), " (", second, ").");
-}
-
-}  // namespace
-
-Tensor complex_composite(const Tensor& re, const Tensor& im) {
-  check_parts(re, im, "complex", "real", "imag");
-  const Dims shape = broadcast_shapes(re.sizes(), im.sizes(), "complex");
-  return view_as_complex(stack({expand(re, shape), expand(im, shape)}, -1));
-}
-
-Tensor polar_composite(const Tensor& size, const Tensor& angle) {
-  check_parts(size, angle, "polar", "abs", "angle");
-  return complex(mul(size, cos(angle)), mul(size, sin(angle)));
 }
 
 Tensor isreal_composite(const Tensor& input) {

@@ -17,27 +17,49 @@
 namespace vesta {
 
 namespace traits {
-/// Returns the run-time record of struct D.
-template <class D, int inputs, int params>
+/// Calls `f(first..., parameters...)`.
+template <class P, class F, class... First, size_t... I>
+auto with_parameters(std::index_sequence<I...>, [[maybe_unused]] const double* p, F f, First... first) {
+  return f(first..., P::template read<I>(p)...);
+}
+template <class D, class P>
+void check(const Tensor* const* in, const double* p) {
+  with_parameters<P>(typename P::Indices{}, p, D::check, in);
+}
+template <class D, class P>
+bool passes_b(const double* p) {
+  return with_parameters<P>(typename P::Indices{}, p, D::passes_b);
+}
+
+/// Returns the run-time record of struct D, whose op has the signature that A reads.
+template <class D, class A>
 constexpr PointwiseInfo describe(const Schema& schema) {
+  using P = typename A::Params;
+  constexpr int inputs = A::inputs;
+  static_assert(inputs + values_of<D>() <= kMaxInputs, "what a gradient can save");
+  if constexpr (requires { D::check; }) {
+    static_assert(!std::is_same_v<P, Parameters<bool>>, "pointwise() would take a 1 for an alpha that needs no check");
+  }
   PointwiseInfo info;
   info.schema = &schema, info.name = schema.name;
-  info.inputs = inputs, info.params = params;
+  info.inputs = inputs, info.params = P::size;
   info.accepts = D::accepts;
-  info.result = result_of<D>();
+  info.result = result_of<D>(), info.second = second_of<D>();
+  info.two_results = has_two_results<D>(), info.values = values_of<D>(), info.slopes = slopes_of<D>();
   info.integers_to_float = integers_to_float<D>();
   if constexpr (requires { D::bool_to_int64; }) info.bool_to_int64 = D::bool_to_int64;
   if constexpr (requires { D::rounds_numbers; }) info.rounds_numbers = D::rounds_numbers;
   info.mask_first = mask_first<D>();
-  if constexpr (requires { D::check; }) info.check = D::check;
+  if constexpr (requires { D::check; }) info.check = &check<D, P>;
   auto gradient = [&]<int i>() {
-    using G = Gradient<D, inputs, params, i>;
+    using G = Gradient<D, inputs, P, i>;
+    static_assert(G::operands <= kMaxInputs, "what a kernel can read");
     static_assert(!is_differentiable_op<D>() || G::exists || (mask_first<D>() && i == 0),
                   "a pointwise struct has a gradient for each input, or says differentiable = false");
     info.pass[i] = G::is_pass;
     info.uses[i] = G::mask;
   };
-  if constexpr (requires { D::passes_b; }) info.pass_if[1] = D::passes_b;
+  if constexpr (requires { D::passes_b; }) info.pass_if[1] = &passes_b<D, P>;
   if constexpr (is_differentiable_op<D>()) {
     gradient.template operator()<0>();
     if constexpr (inputs > 1) gradient.template operator()<1>();
@@ -51,20 +73,22 @@ namespace ops {
 
 /// The kernel of every pointwise op on every device: promotion, broadcasting and memory are the same everywhere, and
 /// the device only runs the plan.
-template <auto& op, class... A>
-Tensor run_pointwise(A... a) {
+template <auto& op, class R, class... A>
+R run_pointwise(A... a) {
+  // Not PointwiseArguments, whose counters would be kept in memory: every small op pays for this function.
   const Tensor* in[3] = {};
   double params[kMaxParams] = {};
-  Out out;
+  [[maybe_unused]] Out out;
   size_t i = 0, p = 0;
   auto see = [&](auto&& v) {
     using V = std::remove_cvref_t<decltype(v)>;
     if constexpr (std::is_same_v<V, Tensor>) in[i++] = &v;
-    else if constexpr (std::is_same_v<V, double>) params[p++] = v;
-    else out = v;
+    else if constexpr (std::is_same_v<V, Out>) out = v;
+    else traits::Packed<V>::write(v, params + std::exchange(p, p + traits::Packed<V>::size));
   };
   (see(a), ...);
-  return pointwise(op.info, in, params, out);
+  if constexpr (std::is_same_v<R, Tensor>) return pointwise(op.info, in, params, out);
+  else return pointwise_pair(op.info, in, params);
 }
 
 /// The functional twin of an in-place op: the op on a copy of its first operand.
@@ -87,7 +111,7 @@ Tensor run_and_copy(const Tensor& input, A... a) {
 // Functions of an op's type: these find R(A...) of an object and give the instance above.
 template <auto& op, class R, class... A>
 constexpr auto pointwise_kernel(const Op<R(A...)>*) {
-  return &run_pointwise<op, A...>;
+  return &run_pointwise<op, R, A...>;
 }
 template <auto& inplace, class... A>
 constexpr auto twin(const Op<Tensor(const Tensor&, A...)>*) {
@@ -133,6 +157,12 @@ constexpr auto body_of(auto address) {
                     (Schema{.name = #name_, .parameters = VESTA_STRING(params), .doc = ::vesta::def::Struct::doc,      \
                             .pointwise = true, .differentiable = traits::is_differentiable_op<def::Struct>()})         \
                         __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_SCHEMA_POINTWISE_PAIR(name_, Struct, params, args, ...)                                                  \
+  VESTA_SCHEMA_MADE(name_,                                                                                             \
+                    (Schema{.name = #name_, .parameters = VESTA_STRING(params), .result = "TensorPair",                \
+                            .doc = ::vesta::def::Struct::doc, .pointwise = true,                                       \
+                            .differentiable = traits::is_differentiable_op<def::Struct>(), .any_device = true})        \
+                        __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_SCHEMA_OP(R, object, name, overload, params, args, ...)                                                  \
   VESTA_SCHEMA_MADE(object, VESTA_SCHEMA_BASE(R, name, overload, params) __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_SCHEMA_TWIN(...) VESTA_SCHEMA_OP(__VA_ARGS__)
@@ -146,6 +176,7 @@ constexpr auto body_of(auto address) {
 // ---- OBJECT_composite: declared for every line, defined for composites ----
 #define VESTA_BODY(kind, ...) VESTA_LINE_##kind(VESTA_BODY, __VA_ARGS__)
 #define VESTA_BODY_POINTWISE(...)
+#define VESTA_BODY_POINTWISE_PAIR(...)
 #define VESTA_BODY_OP(R, object, ...) ops::Signature<decltype(ops::sig::object::call)> object##_composite;
 #define VESTA_BODY_TWIN(...)
 #define VESTA_BODY_COPIED(...)
@@ -159,9 +190,9 @@ constexpr auto body_of(auto address) {
 #define VESTA_DEFINE_POINTWISE(name, Struct, ...)                                                                      \
   constinit PointwiseOp<Signature<decltype(sig::name::call)>> name(                                                    \
       schemas::name,                                                                                                   \
-      traits::describe<def::Struct, traits::Arity<Signature<decltype(sig::name::call)>>::inputs,                       \
-                       traits::Arity<Signature<decltype(sig::name::call)>>::params>(schemas::name),                    \
+      traits::describe<def::Struct, traits::Arity<Signature<decltype(sig::name::call)>>>(schemas::name),               \
       pointwise_kernel<name>(&name), casts_of<name, schemas::name>(&name), profiled<name>(&name));
+#define VESTA_DEFINE_POINTWISE_PAIR(...) VESTA_DEFINE_POINTWISE(__VA_ARGS__)
 #define VESTA_DEFINE_OBJECT(object, body)                                      \
   constinit Op<Signature<decltype(sig::object::call)>> object(                 \
       schemas::object, body, casts_of<object, schemas::object>(&object), profiled<object>(&object));

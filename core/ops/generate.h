@@ -48,6 +48,8 @@ struct Invoke;
 #define VESTA_SIGNATURE(kind, ...) VESTA_LINE_##kind(VESTA_SIGNATURE, __VA_ARGS__)
 #define VESTA_SIGNATURE_POINTWISE(name, Struct, params, args, ...)                                                     \
   struct name { static Tensor call(VESTA_UNPAREN params, Out out = {}); };
+#define VESTA_SIGNATURE_POINTWISE_PAIR(name, Struct, params, ...)                                                      \
+  struct name { static TensorPair call params; };
 #define VESTA_SIGNATURE_OP(R, object, name, overload, params, args, ...)                                               \
   struct object { static R call params; };
 #define VESTA_SIGNATURE_TWIN(...) VESTA_SIGNATURE_OP(__VA_ARGS__)
@@ -69,6 +71,13 @@ struct Invoke;
     static void inplace(const Tensor& self, const auto&... a) {                                                        \
       ops::name(self, a..., Out{&self, Out::inplace});                                                                 \
     }                                                                                                                  \
+  };
+#define VESTA_OBJECT_POINTWISE_PAIR(name, ...)                                                                         \
+  extern VESTA_API constinit PointwiseOp<Signature<decltype(sig::name::call)>> name;                                   \
+  namespace tag { struct name; }                                                                                       \
+  template <>                                                                                                          \
+  struct Invoke<tag::name> {                                                                                           \
+    static TensorPair run(const auto&... a) { return ops::name(a...); }                                                \
   };
 #define VESTA_OBJECT_OP(R, object, ...)                                                                                \
   extern VESTA_API constinit Op<Signature<decltype(sig::object::call)>> object;                                        \
@@ -93,6 +102,8 @@ struct Invoke;
     ops::name(VESTA_UNPAREN args, Out{&out, Out::given});                                                              \
     return out;                                                                                                        \
   }
+#define VESTA_FUNCTION_POINTWISE_PAIR(name, Struct, params, args, ...)                                                 \
+  inline TensorPair name params { return ops::name args; }
 #define VESTA_FUNCTION_OP(R, object, name, overload, params, args, ...)                                                \
   inline R name params { return ops::object args; }
 #define VESTA_FUNCTION_TWIN(...) VESTA_FUNCTION_OP(__VA_ARGS__)

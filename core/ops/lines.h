@@ -2,6 +2,7 @@
 //
 //   #define G(kind, ...) VESTA_LINE_##kind(G, __VA_ARGS__)
 //   #define G_POINTWISE(name, Struct, params, args, properties...)
+//   #define G_POINTWISE_PAIR(...)  as POINTWISE, for a struct with two results
 //   #define G_OP(R, object, name, overload, params, args, properties...)
 //   #define G_TWIN(...)         as OP: the functional twin of an in-place op, without a kernel of its own
 //   #define G_COPIED(source, ...)  as OP, behind the op's object: the in-place twin of an op, without a kernel
@@ -23,6 +24,9 @@
                 method __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_POINTWISE_FUNCTION(G, name, Struct, params, args, ...)                                              \
   G##_POINTWISE(name, Struct, params, args __VA_OPT__(, ) __VA_ARGS__)
+#define VESTA_LINE_POINTWISE_PAIR(G, name, Struct, params, args, ...)                                                  \
+  G##_POINTWISE_PAIR(name, Struct, (const Tensor& input VESTA_COMMA params), (input VESTA_COMMA args),                 \
+                     method __VA_OPT__(, ) __VA_ARGS__)
 #define VESTA_LINE_METHOD(G, R, name, params, args, ...)                                                               \
   G##_OP(R, name, name, "", (const Tensor& input VESTA_COMMA params), (input VESTA_COMMA args), method __VA_OPT__(, )  \
              __VA_ARGS__)

@@ -86,6 +86,7 @@ namespace adl_call {
 VESTA_MATH_UNARY(VESTA_MATH_POISON)
 VESTA_MATH_BINARY(VESTA_MATH_POISON)
 void select() = delete;
+void frexp() = delete;
 #undef VESTA_MATH_POISON
 
 inline namespace VESTA_ISA_NS {
@@ -104,6 +105,10 @@ VESTA_MATH_BINARY(VESTA_MATH_CALL2)
 template <class M, class V>
 VESTA_HD VESTA_INLINE auto call_select(const M& mask, const V& a, const V& b) {
   return select(mask, a, b);
+}
+template <class V>
+VESTA_HD VESTA_INLINE V call_frexp(const V& x, V& exponent) {
+  return frexp(x, exponent);
 }
 #undef VESTA_MATH_CALL1
 #undef VESTA_MATH_CALL2
@@ -260,6 +265,23 @@ VESTA_HD VESTA_INLINE T minimum(T a, T b) {
 template <Real T>
 VESTA_HD VESTA_INLINE T conj(T x) {
   return x;
+}
+
+/// Splits x = mantissa * 2^exponent with 1/2 <= |mantissa| < 1, exactly. 0, infinities and NaN are their own mantissas,
+/// with exponent 0.
+template <Real T>
+VESTA_HD VESTA_INLINE T frexp(T x, T& exponent) {
+  int power = 0;
+  T mantissa;
+  if constexpr (sizeof(T) == 4) mantissa = ::frexpf(x, &power);
+  else mantissa = ::frexp(x, &power);
+  exponent = static_cast<T>(isfinite(x) ? power : 0);
+  return isfinite(x) ? mantissa : x;
+}
+template <class V>
+  requires(!Scalar<V>)
+VESTA_HD VESTA_INLINE V frexp(const V& x, V& exponent) {
+  return adl_call::call_frexp(x, exponent);
 }
 
 // ---- integers and bool ----------------------------------------------------------------------------------------------

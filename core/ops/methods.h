@@ -8,6 +8,7 @@ namespace ops {
 // A tag per object, and the calls that the methods are written with; defined in <vesta/core/ops/ops.h>.
 #define VESTA_TAG(kind, ...) VESTA_LINE_##kind(VESTA_TAG, __VA_ARGS__)
 #define VESTA_TAG_POINTWISE(name, ...) struct name;
+#define VESTA_TAG_POINTWISE_PAIR(name, ...) struct name;
 #define VESTA_TAG_OP(R, object, ...) struct object;
 #define VESTA_TAG_TWIN(R, object, ...) struct object;
 #define VESTA_TAG_COPIED(source, R, object, ...) struct object;
@@ -34,6 +35,8 @@ void call_inplace(const A&... a);
     ops::call_inplace<ops::tag::name>(*this VESTA_COMMA args);                                                         \
     return *this;                                                                                                      \
   }
+#define VESTA_METHOD_OF_POINTWISE_PAIR(name, Struct, params, args, ...)                                                \
+  VESTA_METHOD_OF_METHOD(TensorPair, name, params, args)
 #define VESTA_METHOD_OF_METHOD(R, name, params, args, ...)                                                             \
   R name params const { return ops::call<ops::tag::name, R>(*this VESTA_COMMA args); }
 #define VESTA_METHOD_OF_METHOD_AS(R, name, overload, params, args, ...)                                                \

@@ -40,9 +40,12 @@ std::string accepted(DTypeSet s) {
 }
 
 DType result_dtype(const PointwiseInfo& info, DType compute) {
+  if (info.result == Result::same) [[likely]]
+    return compute;
   switch (info.result) {
     case Result::boolean: return DType::bool_;
     case Result::real: return real_type(compute);
+    case Result::complex: return complex_type(compute);
     default: return compute;
   }
 }
@@ -109,6 +112,7 @@ class Call {
   Tensor in_[kMaxInputs];
   bool typed_[kMaxInputs] = {};  // keeps its own dtype (a mask)
   bool rounds_numbers_ = false;
+  bool exact_out_ = false;  // out must have the result's dtype
   Device device_;
   Dims shape_;
 
@@ -132,8 +136,13 @@ class Call {
     }
   }
   Tensor run(AnyKernel kernel, DType compute, DType result, const double* params, Out out);
+  TensorPair run_pair(AnyKernel kernel, DType compute, DType first, DType second, const double* params);
 
  private:
+  struct Immediates;
+  void read_immediates(DType compute, Immediates& values);
+  void queue(const Tensor& to, const Tensor* second, Immediates& values, AnyKernel kernel, DType compute, DType result,
+             const double* params);
   Tensor destination(DType result, Out out);
   Tensor fresh(DType result);
 };
@@ -159,6 +168,8 @@ Tensor Call::destination(DType result, Out out) {
   const Tensor& t = *out.tensor;
   VESTA_CHECK(can_cast(result, t.dtype()), type, op_, ": result type ", result,
               " can't be cast to the desired output type ", t.dtype(), ".");
+  VESTA_CHECK(!exact_out_ || result == t.dtype(), runtime, op_, ": Expected out tensor to have dtype ", result,
+              ", but got ", t.dtype(), " instead.");
   VESTA_CHECK(t.device() == device_ || t.dim() == 0, device, op_, ": expected out on ", device_, ", got ", t.device(),
               ".");
   check_writable(t, op_);
@@ -184,29 +195,54 @@ Tensor Call::destination(DType result, Out out) {
   return t;
 }
 
-Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* params, Out out) {
-  alignas(16) char immediates[kMaxInputs][16];
-  bool immediate[kMaxInputs] = {};
-  for (int i = 0; i < inputs_; ++i) {  // values of 0-d operands are read before the destination is touched
+/// The values of 0-d operands, which are read before the destination is touched.
+struct Call::Immediates {
+  alignas(16) char value[kMaxInputs][16];
+  bool is[kMaxInputs] = {};
+};
+
+void Call::read_immediates(DType compute, Immediates& values) {
+  for (int i = 0; i < inputs_; ++i) {
     if (in_[i].dim() != 0 || in_[i].device().type != DeviceType::cpu || typed_[i]) continue;
     if (shape_.empty() && device_.type == DeviceType::cpu && in_[i].dtype() == compute) continue;
-    if (typed_[0]) convert_scalar(in_[i], compute, !in_[i].impl()->wrapped_number, op_, immediates[i]);
-    else compute_scalar(in_[i], compute, rounds_numbers_, op_, immediates[i]);
-    immediate[i] = true;
+    if (typed_[0]) convert_scalar(in_[i], compute, !in_[i].impl()->wrapped_number, op_, values.value[i]);
+    else compute_scalar(in_[i], compute, rounds_numbers_, op_, values.value[i]);
+    values.is[i] = true;
   }
-  Tensor to = destination(result, out);
+}
+
+void Call::queue(const Tensor& to, const Tensor* second, Immediates& values, AnyKernel kernel, DType compute,
+                 DType result, const double* params) {
   PlanBuilder plan(shape_, device_);
   plan.set_out(to);
   for (int i = 0; i < inputs_; ++i) {
-    if (immediate[i]) plan.add_immediate(immediates[i], typed_[0] ? compute : compute_type(compute));
+    if (values.is[i]) plan.add_immediate(values.value[i], typed_[0] ? compute : compute_type(compute));
     else plan.add_input(in_[i]);
   }
   PointwisePlan& p = plan.finish();
   p.op = op_;
   p.kernel = kernel, p.compute = compute, p.result = result, p.mask_first = typed_[0], p.params = params;
+  if (second) p.second = second->impl()->data(), p.second_dtype = second->dtype();
   if (p.numel) backend(device_.type).run(p);
+}
+
+Tensor Call::run(AnyKernel kernel, DType compute, DType result, const double* params, Out out) {
+  Immediates values;
+  read_immediates(compute, values);
+  Tensor to = destination(result, out);
+  queue(to, nullptr, values, kernel, compute, result, params);
   if (out.kind != Out::fresh) to.impl()->bump(op_);
   return to;
+}
+
+/// Runs a kernel with two results, which get the same strides. Neither is one of out=: one would be written before the
+/// other is refused.
+TensorPair Call::run_pair(AnyKernel kernel, DType compute, DType first, DType second, const double* params) {
+  Immediates values;
+  read_immediates(compute, values);
+  Tensor a = fresh(first), b = empty_tensor_strided(shape_, a.strides(), second, device_);
+  queue(a, &b, values, kernel, compute, first, params);
+  return {std::move(a), std::move(b)};
 }
 
 DType dtype_of_numbers(const Tensor* const* in, int count) {
@@ -215,11 +251,18 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
   return d;
 }
 
-[[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
-  Call call(info.name, info.inputs);
-  call.rounds_numbers_ = info.rounds_numbers;
+/// What is decided about a call before its result is allocated.
+struct Decided {
+  DType compute;
+  bool numbers;  // nothing but Python numbers
+  AnyKernel kernel;
+};
+
+/// Finds dtype, device, shape and kernel, and makes all checks.
+Decided decide(Call& call, const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
+  call.rounds_numbers_ = info.rounds_numbers, call.exact_out_ = info.schema->exact_out;
   Promotion promotion;
-  bool numbers = !info.mask_first;  // nothing but Python numbers
+  bool numbers = !info.mask_first;
   for (int i = 0; i < info.inputs; ++i) {
     VESTA_CHECK(in[i]->defined(), type, info.name, ": expected a tensor, got None (",
                 parameters_of(info.schema->parameters)[size_t(i)].name, ").");
@@ -260,8 +303,14 @@ DType dtype_of_numbers(const Tensor* const* in, int count) {
   if (info.check) info.check(in, params);
   AnyKernel kernel = info.kernels[int(call.device_.type)][0][int(compute)];
   VESTA_CHECK(kernel, not_implemented, info.name, ": no kernel for ", compute, " on ", call.device_, " in this build.");
-  Tensor r = call.run(kernel, compute, result_dtype(info, compute), params, out);
-  if (numbers && out.kind == Out::fresh && r.dtype() != DType::bool_) r.impl()->wrapped_number = true;
+  return {compute, numbers, kernel};
+}
+
+[[gnu::noinline]] Tensor general(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out) {
+  Call call(info.name, info.inputs);
+  const Decided d = decide(call, info, in, params, out);
+  Tensor r = call.run(d.kernel, d.compute, result_dtype(info, d.compute), params, out);
+  if (d.numbers && out.kind == Out::fresh && r.dtype() != DType::bool_) r.impl()->wrapped_number = true;
   return r;
 }
 
@@ -359,6 +408,15 @@ Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const doubl
   loop(args);
   a->bump(info.name);
   return *out.tensor;
+}
+
+TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* const* in, const double* params) {
+  Call call(info.name, info.inputs);
+  const Decided d = decide(call, info, in, params, {});
+  const DType second = info.second == Result::int32     ? DType::int32
+                       : info.second == Result::boolean ? DType::bool_
+                                                        : d.compute;
+  return call.run_pair(d.kernel, d.compute, result_dtype(info, d.compute), second, params);
 }
 
 namespace {

@@ -2,7 +2,7 @@
 // device: the record an op is described by at run time, and the plan its kernels get.
 #pragma once
 #include <vesta/core/dispatch/op.h>
-#include <vesta/core/ops/pointwise_struct.h>
+#include <vesta/core/ops/pointwise_traits.h>
 
 namespace vesta {
 
@@ -18,6 +18,7 @@ struct LoopArgs {
   int64_t step[kMaxInputs];  // 1 or 0
   int64_t n;
   const double* params;
+  char* second;  // of an op with two results: where the second is written, at the places of the first
 };
 /// A CPU kernel of a pointwise op. Other devices keep their own function type behind the same pointer.
 using Loop = void (*)(const LoopArgs&);
@@ -32,15 +33,21 @@ struct PointwiseInfo {
   const Schema* schema = nullptr;
   const char* name = "";  // the schema's
   uint8_t inputs = 1;
-  uint8_t params = 0;
+  uint8_t params = 0;  // doubles that hold the parameters
   DTypeSet accepts;
   Result result = Result::same;
+  Result second = Result::same;  // of the second of two results
+  bool two_results = false;
+  uint8_t values = 1;  // of the formula: 2 for two results, and for the parts of a complex one
+  uint8_t slopes = 1;  // incoming gradients that a gradient takes: one per value that has one
   bool integers_to_float = false;  // integer inputs compute in the default float type
   bool bool_to_int64 = false;  // bool inputs compute in int64
   bool rounds_numbers = false;  // numbers are rounded to the elements' type: comparisons and choices
   bool mask_first = false;  // input 0 is a bool mask that takes no part in promotion (where)
   bool pass[3] = {};  // the gradient of input i is g
-  uint8_t uses[3] = {};  // bit k: the gradient of input i uses input k; bit `inputs`: uses the result
+  // Bit k: the gradient of input i uses input k. Bits from `inputs` on: it uses that value of the formula. Bit `inputs
+  // + values`: it uses the second incoming gradient.
+  uint8_t uses[3] = {};
   void (*check)(const Tensor* const* in, const double* params) = nullptr;  // refuses what the shapes cannot show
   AnyKernel kernels[kNumDeviceTypes][4][kNumDTypes] = {};
   bool (*pass_if[3])(const double* params) = {};  // the gradient of input i is g for these parameters: b's in a + 1 * b
@@ -55,6 +62,21 @@ struct PointwiseOp : Op<Signature> {
                         Profiled profiled = {})
       : Op<Signature>(s, nullptr, casts, profiled), info(i) {
     this->set_kernel(kernel);
+  }
+};
+
+/// The arguments of a call of any pointwise op, apart by kind.
+struct PointwiseArguments {
+  const Tensor* in[3] = {};
+  double params[kMaxParams] = {};
+  Out out;
+  int inputs = 0, used = 0;
+  void see(const Tensor& t) { in[inputs++] = &t; }
+  void see(const Out& o) { out = o; }
+  template <class P>
+  void see(const P& parameter) {
+    traits::Packed<P>::write(parameter, params + used);
+    used += traits::Packed<P>::size;
   }
 };
 
@@ -79,12 +101,16 @@ struct PointwisePlan {
   int inputs = 0;
   Operand in[kMaxInputs];
   const double* params = nullptr;
+  char* second = nullptr;  // of two results, the second: its elements lie as those of `out`, which is dense
+  DType second_dtype = DType::float32;
   /// Returns the dtype of an operand that is one value everywhere.
   DType number_type() const { return mask_first ? compute : compute_type(compute); }
 };
 
 /// Runs an op: promotes, broadcasts, allocates (or checks `out`), plans, and calls the device's kernel.
 VESTA_API Tensor pointwise(const PointwiseInfo& info, const Tensor* const* in, const double* params, Out out);
+/// Runs an op with two results.
+VESTA_API TensorPair pointwise_pair(const PointwiseInfo& info, const Tensor* const* in, const double* params);
 /// Runs the fused gradient of input `i`: operands are g and what the gradient uses, in order. Where the device has no
 /// fused kernel for the dtype, returns an undefined tensor.
 VESTA_API Tensor pointwise_gradient(const PointwiseInfo& info, int i, const Tensor* const* operands, int count,

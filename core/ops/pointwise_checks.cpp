@@ -3,6 +3,8 @@
 #include <vesta/core/ops/compare.h>
 #include <vesta/core/ops/pointwise/activation.h>
 #include <vesta/core/ops/pointwise/numbers.h>
+#include <vesta/core/ops/pointwise/special.h>
+#include <vesta/core/ops/pointwise/trigonometric.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/reduce.h>
 
@@ -12,7 +14,7 @@
 namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 
-void check_integer_divisor(const Tensor* const* in, const double*) {
+void check_integer_divisor(const Tensor* const* in) {
   static constexpr char kMessage[] =
       "division: expected a divisor without zeros for integers, got one with a zero (other). ZeroDivisionError.";
   const Tensor& divisor = *in[1];
@@ -27,15 +29,15 @@ void check_integer_divisor(const Tensor* const* in, const double*) {
   else backend(divisor.device().type).raise_later(static_cast<const bool*>(zero.data_ptr()), kMessage, zero.device());
 }
 
-void check_integer_alpha(const Tensor* const* in, const double* params) {
-  if (params[0] == 1) return;
+void check_integer_alpha(const Tensor* const* in, double alpha) {
+  if (alpha == 1) return;
   Promotion types;
   types.see(*in[0]);
   types.see(*in[1]);
-  if (!is_differentiable(types.result())) check_factor(types.result(), params[0], "add, sub", "alpha");
+  if (!is_differentiable(types.result())) check_factor(types.result(), alpha, "add, sub", "alpha");
 }
 
-void check_integer_exponent(const Tensor* const* in, const double*) {
+void check_integer_exponent(const Tensor* const* in) {
   const Tensor& exponent = *in[1];
   if (!exponent.impl()->wrapped_number || !is_integral(in[0]->dtype()) || exponent.dtype() != DType::int64) return;
   VESTA_CHECK(exponent.item<int64_t>() >= 0, runtime,
@@ -43,21 +45,21 @@ void check_integer_exponent(const Tensor* const* in, const double*) {
   visit<kIntegers>(in[0]->dtype(), [&]<class T>() { (void)exponent.item().to<T>("pow"); });  // never wraps around
 }
 
-void check_integer_value(const Tensor* const* in, const double* params) {
-  if (params[0] == 1) return;
+void check_integer_value(const Tensor* const* in, double value) {
+  if (value == 1) return;
   Promotion types;
   for (int i = 0; i < 3; ++i) types.see(*in[i]);
-  if (!is_differentiable(types.result())) check_factor(types.result(), params[0], "addcmul", "value");
+  if (!is_differentiable(types.result())) check_factor(types.result(), value, "addcmul", "value");
 }
 
-void check_celu_alpha(const Tensor* const*, const double* params) {
-  VESTA_CHECK(params[0] != 0, runtime, "celu: expected an alpha that is not 0, got 0 (alpha). ZeroDivisionError.");
+void check_celu_alpha(const Tensor* const*, double alpha) {
+  VESTA_CHECK(alpha != 0, runtime, "celu: expected an alpha that is not 0, got 0 (alpha). ZeroDivisionError.");
 }
 
-void check_integer_bounds(const Tensor* const* in, const double* params) {
+void check_integer_bounds(const Tensor* const* in, double min_val, double max_val) {
   const DType d = in[0]->dtype();
   if (!is_integral(d)) return;
-  const int64_t low = Scalar(params[0]).to<int64_t>("hardtanh"), high = Scalar(params[1]).to<int64_t>("hardtanh");
+  const int64_t low = Scalar(min_val).to<int64_t>("hardtanh"), high = Scalar(max_val).to<int64_t>("hardtanh");
   visit<kIntegers>(d, [&]<class T>() {
     VESTA_CHECK(std::cmp_less_equal(low, std::numeric_limits<T>::max()), runtime, "hardtanh: min_val ", low,
                 " is outside the representable range of ", d, ".");
@@ -66,16 +68,31 @@ void check_integer_bounds(const Tensor* const* in, const double* params) {
   });
 }
 
-void check_integer_threshold(const Tensor* const* in, const double* params) {
+void check_integer_threshold(const Tensor* const* in, double threshold, double value) {
   if (!is_integral(in[0]->dtype())) return;
   visit<kIntegers>(in[0]->dtype(), [&]<class T>() {
-    for (int i = 0; i < 2; ++i) (void)Scalar(params[i]).to<T>("threshold");
+    for (double v : {threshold, value}) (void)Scalar(v).to<T>("threshold");
   });
 }
 
-void check_softshrink_lambd(const Tensor* const*, const double* params) {
-  VESTA_CHECK(params[0] >= 0, runtime, "softshrink: lambda must be greater or equal to 0, but found to be ", params[0],
-              ".");
+void check_softshrink_lambd(const Tensor* const*, double lambd) {
+  VESTA_CHECK(lambd >= 0, runtime, "softshrink: lambda must be greater or equal to 0, but found to be ", lambd, ".");
+}
+
+void check_round_decimals(const Tensor* const* in, int64_t decimals) {
+  const DType d = in[0]->dtype();
+  VESTA_CHECK(decimals == 0 || is_float(d), type, "round: expected a floating-point dtype with decimals, got ", d, ".");
+}
+
+void check_polygamma_order(const Tensor* const*, int64_t n) {
+  VESTA_CHECK(n >= 0, runtime, "polygamma: expected n >= 0, got ", n, " (n).");
+  VESTA_CHECK(n < (1 << 30), runtime, "polygamma: expected n below 2^30, got ", n, " (n).");
+}
+
+void check_parts(const Tensor* const* in) {
+  VESTA_CHECK(in[0]->dtype() == in[1]->dtype(), runtime,
+              "complex, polar: expected two tensors of one dtype, float32 or float64, got ", in[0]->dtype(), " and ",
+              in[1]->dtype(), ". Convert one with .to().");
 }
 
 }  // namespace VESTA_ISA_NS

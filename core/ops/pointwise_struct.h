@@ -11,9 +11,12 @@
 //     template <class T> VESTA_HD static T backward(T g, Unused, T y) { return g * conj(y); }
 //   };
 //   struct LeakyRelu { ... forward(V x, double slope);  backward(T g, T x, Unused, double slope); }   // parametrised
+//   struct Logit { ... forward(V x, Maybe<double> eps);  ... }          // with a parameter that may be missing
 //   struct Mul { ... forward(V a, V b);  backward_a(T g, Unused, T b, Unused);  backward_b(T g, T a, Unused, Unused); }
 //   struct Add { ... static constexpr Pass backward_a{}; ... }          // the gradient is g itself
-//   struct Add { ... static bool passes_b(const double* params) ... }   // b's is, for these parameters
+//   struct Add { ... static bool passes_b(double alpha) ... }   // b's is, for these parameters
+//   struct Frexp { ... static constexpr auto second = Result::int32;  Both<V> forward(V x); }         // two results
+//   struct Polar { ... static constexpr auto result = Result::complex;  Both<V> forward(V abs, V angle); }
 //   struct Lt { static constexpr auto result = Result::boolean; static constexpr bool differentiable = false; ... }
 // clang-format on
 //
@@ -31,10 +34,27 @@ struct Unused {};
 struct Pass {
   static constexpr bool pass_tag = true;
 };
-/// The dtype of a pointwise result: the dtype computed in, bool, or the real type of a complex one.
-enum class Result : uint8_t { same, boolean, real };
+/// The dtype of a pointwise result: the dtype computed in, bool, the real type of a complex one, the complex type of a
+/// real one, or int32.
+enum class Result : uint8_t { same, boolean, real, complex, int32 };
+
+/// The two values of a formula: its results, or the real and the imaginary part of a complex one.
+template <class A, class B = A>
+struct Both {
+  A first;
+  B second;
+};
+/// A parameter of a formula that may be missing: what a MaybeDouble of the op list is there.
+template <class T>
+struct Maybe {
+  bool given;
+  T value;
+  VESTA_HD VESTA_INLINE explicit operator bool() const { return given; }
+  VESTA_HD VESTA_INLINE T value_or(T other) const { return given ? value : other; }
+  operator std::optional<T>() const { return given ? std::optional<T>(value) : std::nullopt; }
+};
 
 inline constexpr int kMaxInputs = 4;  // operands of a kernel: of the op, or g and what its gradient uses
-inline constexpr int kMaxParams = 4;
+inline constexpr int kMaxParams = 4;  // doubles that hold the parameters of an op; one that may be missing takes two
 
 }  // namespace vesta

@@ -23,13 +23,13 @@ void check_dtype(const char* op, const Tensor& x) {
 }
 Tensor evaluated(const char* op, Function which, const Tensor& x) {
   check_dtype(op, x);
-  return _special_function(x, double(which));
+  return _special_function(x, int64_t(which));
 }
 Tensor evaluated(const char* op, Polynomials family, const Tensor& x, const Tensor& n) {
   check_dtype(op, x);
   check_dtype(op, n);
   broadcast_shapes(x.sizes(), n.sizes(), op);
-  return _orthogonal_polynomial(x, n, double(family), 0);
+  return _orthogonal_polynomial(x, n, int64_t(family), 0);
 }
 /// Returns 2 x - 1, of integers as floats.
 Tensor shifted(const char* op, const Tensor& x) {

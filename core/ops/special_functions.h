@@ -45,11 +45,11 @@ void _zeta_slope() = delete;
 void _igamma_slope() = delete;
 inline namespace VESTA_ISA_NS {
 template <class V>
-VESTA_HD VESTA_INLINE auto call_special_function(const V& x, double which) {
+VESTA_HD VESTA_INLINE auto call_special_function(const V& x, int64_t which) {
   return _special_function(x, which);
 }
 template <class V>
-VESTA_HD VESTA_INLINE auto call_orthogonal_polynomial(const V& x, const V& n, double family, double order) {
+VESTA_HD VESTA_INLINE auto call_orthogonal_polynomial(const V& x, const V& n, int64_t family, int64_t order) {
   return _orthogonal_polynomial(x, n, family, order);
 }
 template <class V>
@@ -379,7 +379,7 @@ VESTA_OUT_OF_LINE double special_function(SpecialFunction which, double x) {
 template <class V>
 VESTA_HD VESTA_INLINE V special_function(SpecialFunction which, const V& x) {
   if constexpr (Numeric<V>) return lane_by_lane([which](double v) { return special_function(which, v); }, x);
-  else return adl_call::call_special_function(x, double(which));
+  else return adl_call::call_special_function(x, int64_t(which));
 }
 
 // ---- orthogonal polynomials -----------------------------------------------------------------------------------------
@@ -444,7 +444,7 @@ template <class V>
 VESTA_HD VESTA_INLINE V orthogonal_polynomial(Polynomials family, const V& x, const V& n, int order) {
   if constexpr (Numeric<V>)
     return lane_by_lane([=](double v, double degree) { return polynomial_of_degree(family, degree, v, order); }, x, n);
-  else return adl_call::call_orthogonal_polynomial(x, n, double(family), double(order));
+  else return adl_call::call_orthogonal_polynomial(x, n, int64_t(family), order);
 }
 
 // ---- Hurwitz's zeta function ----------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ inline namespace VESTA_ISA_NS {
 VESTA_MATH_SPECIAL(VESTA_MATH_CALL1)
 #undef VESTA_MATH_CALL1
 template <class V>
-VESTA_HD VESTA_INLINE auto call_polygamma(double n, const V& x) {
+VESTA_HD VESTA_INLINE auto call_polygamma(int64_t n, const V& x) {
   return polygamma(n, x);
 }
 }  // namespace VESTA_ISA_NS
@@ -48,7 +48,7 @@ VESTA_MATH_SPECIAL(VESTA_MATH_FORWARD1)
 #undef VESTA_MATH_SPECIAL
 template <class V>
   requires(!Numeric<V>)
-VESTA_HD VESTA_INLINE auto polygamma(double n, const V& x) {
+VESTA_HD VESTA_INLINE auto polygamma(int64_t n, const V& x) {
   return adl_call::call_polygamma(n, x);
 }
 
@@ -219,7 +219,7 @@ VESTA_OUT_OF_LINE double hurwitz_zeta(double s, double q) {
 /// Stegun, 6.4.10).
 template <class V>
   requires Numeric<V>
-VESTA_HD VESTA_INLINE V polygamma(double order, V x) {
+VESTA_HD VESTA_INLINE V polygamma(int64_t order, V x) {
   const int n = int(order);
   double factorial = n % 2 == 0 ? -1 : 1;
   for (int k = 2; k <= n && k <= 171; ++k) factorial *= k;

@@ -16,6 +16,8 @@ struct Convert {
   using In = From;
   using C = From;
   using Result_ = To;
+  static constexpr bool pair = false;
+  using Widest = From;
   VESTA_HD VESTA_INLINE static To call(const From* v, bool, const double*) { return convert<To>(v[0]); }
 };
 

@@ -18,9 +18,11 @@ struct alignas(N * sizeof(T)) Pack {
   T v[N];
 };
 /// The number of elements per thread of the contiguous kernel: 16 bytes of the widest type that is loaded or stored.
-template <class T>
+template <class... T>
 constexpr int pack_size() {
-  return sizeof(T) >= 16 ? 1 : int(16 / sizeof(T));
+  size_t widest = 1;
+  ((widest = sizeof(T) > widest ? sizeof(T) : widest), ...);
+  return widest >= 16 ? 1 : int(16 / widest);
 }
 
 /// The kernel's form of a launch: 32-bit sizes, prepared divisors.
@@ -31,6 +33,7 @@ struct LinearArgs {
   alignas(16) char value[inputs][16];
   double params[kMaxParams];
   uint32_t n;
+  char* second;  // of two results, the second: its elements lie as those of `out`
 };
 template <int inputs>
 struct StridedArgs {
@@ -42,7 +45,7 @@ struct StridedArgs {
 };
 
 /// How an op reads and computes: forward of struct D. It gives the result of one element from the loaded ones.
-template <class D, class T, int inputs_, int params>
+template <class D, class T, int inputs_, class P>
 struct Forward {
   static constexpr int inputs = inputs_;
   static constexpr bool mask = traits::mask_first<D>();
@@ -51,27 +54,33 @@ struct Forward {
   template <size_t... K>
   VESTA_HD VESTA_INLINE static auto expanded(std::index_sequence<K...>, const C* v, bool m, const double* p) {
     if constexpr (mask) return D::forward(m, v[K + 1]...);
-    else return traits::forward<D, params>(p, v[K]...);
+    else return traits::forward<D, P>(p, v[K]...);
   }
   VESTA_HD VESTA_INLINE static auto call(const C* v, bool m, const double* p) {
     return expanded(std::make_index_sequence<mask ? inputs - 1 : inputs>{}, v, m, p);
   }
   using Value = decltype(call(nullptr, false, nullptr));
-  // the type written: bool for predicates, the real type of a complex op, else T
-  using Result_ =
-      std::conditional_t<traits::result_of<D>() == Result::boolean, bool,
-                         std::conditional_t<traits::result_of<D>() == Result::real && is_complex_type<T>, Value, T>>;
+  // the type written: bool for predicates, the real type of a complex op, the complex type of parts, else T
+  static constexpr auto result = traits::result_of<D>();
+  using Result_ = std::conditional_t<result == Result::boolean, bool,
+                                     std::conditional_t<result == Result::real && is_complex_type<T>, Value,
+                                                        std::conditional_t<result == Result::complex, Complex<C>, T>>>;
+  static constexpr bool pair = traits::has_two_results<D>();
+  using Second = traits::Second<D, T>;
+  using Widest = std::conditional_t<pair, Second, Result_>;  // that is stored
 };
 
 /// The gradient of input i of struct D: the operands are g and the operands it uses.
-template <class D, class T, int op_inputs, int params, int i>
+template <class D, class T, int op_inputs, class P, int i>
 struct Backward {
-  using G = traits::Gradient<D, op_inputs, params, i>;
+  using G = traits::Gradient<D, op_inputs, P, i>;
   static constexpr int inputs = G::operands;
   static constexpr bool mask = false;
   using In = T;
   using C = compute_of<T>;
   using Result_ = T;
+  static constexpr bool pair = false;
+  using Widest = T;
   VESTA_HD VESTA_INLINE static C call(const C* v, bool, const double* p) { return G::template call<C>(v[0], v + 1, p); }
 };
 
@@ -92,6 +101,17 @@ VESTA_HD VESTA_INLINE void load_value(const char* p, typename F::C* v, bool& m) 
   else v[k] = *reinterpret_cast<const typename F::C*>(p);
 }
 
+/// Makes the result that is written of a formula's value: a complex number of its parts.
+template <class F, class V>
+VESTA_HD VESTA_INLINE typename F::Result_ result_from(const V& value) {
+  return convert<typename F::Result_>(value);
+}
+template <class F, class A, class B>
+VESTA_HD VESTA_INLINE typename F::Result_ result_from(const Both<A, B>& value) {
+  if constexpr (F::pair) return convert<typename F::Result_>(value.first);
+  else return typename F::Result_(value.first, value.second);
+}
+
 template <class F, int N, size_t... K>
 VESTA_DEVICE void linear_pack(std::index_sequence<K...>, const LinearArgs<F::inputs>& a, uint32_t first) {
   typename F::C v[N][F::inputs];
@@ -107,7 +127,17 @@ VESTA_DEVICE void linear_pack(std::index_sequence<K...>, const LinearArgs<F::inp
   };
   (fetch.template operator()<int(K)>(), ...);
   Pack<typename F::Result_, N> r;
-  for (int j = 0; j < N; ++j) r.v[j] = convert<typename F::Result_>(F::call(v[j], m[j], a.params));
+  if constexpr (F::pair) {
+    using S = typename F::Second;
+    Pack<S, N> second;
+    for (int j = 0; j < N; ++j) {
+      const auto value = F::call(v[j], m[j], a.params);
+      r.v[j] = result_from<F>(value), second.v[j] = convert<S>(value.second);
+    }
+    *reinterpret_cast<Pack<S, N>*>(a.second + size_t(first) * sizeof(S)) = second;
+  } else {
+    for (int j = 0; j < N; ++j) r.v[j] = result_from<F>(F::call(v[j], m[j], a.params));
+  }
   *reinterpret_cast<Pack<typename F::Result_, N>*>(a.out + size_t(first) * sizeof(typename F::Result_)) = r;
 }
 
@@ -145,8 +175,12 @@ VESTA_DEVICE void strided_one(std::index_sequence<K...>, const StridedArgs<F::in
     else load_value<F, k>(a.base.value[k], v, m);
   };
   (load.template operator()<int(K)>(), ...);
-  *reinterpret_cast<typename F::Result_*>(a.base.out + out) =
-      convert<typename F::Result_>(F::call(v, m, a.base.params));
+  const auto value = F::call(v, m, a.base.params);
+  *reinterpret_cast<typename F::Result_*>(a.base.out + out) = result_from<F>(value);
+  if constexpr (F::pair) {
+    using S = typename F::Second;
+    reinterpret_cast<S*>(a.base.second)[out / int64_t(sizeof(typename F::Result_))] = convert<S>(value.second);
+  }
 }
 
 /// Runs over any strides: a thread takes four elements, a block apart.
@@ -163,7 +197,7 @@ VESTA_KERNEL void strided_kernel(StridedArgs<F::inputs> a) {
 template <int inputs>
 LinearArgs<inputs> linear_args(const PointwiseLaunch& l) {
   LinearArgs<inputs> a;
-  a.out = l.out, a.n = uint32_t(l.numel);
+  a.out = l.out, a.n = uint32_t(l.numel), a.second = l.second;
   for (int k = 0; k < inputs; ++k) {
     a.in[k] = l.in[k].data;
     std::memcpy(a.value[k], l.in[k].value, 16);
@@ -180,6 +214,7 @@ bool is_linear(const PointwiseLaunch& l) {
     return reinterpret_cast<uintptr_t>(p) % 16 == 0;
   };
   if (!dense(l.out, l.out_strides, sizeof(typename F::Result_))) return false;
+  if (F::pair && reinterpret_cast<uintptr_t>(l.second) % 16 != 0) return false;
   for (int k = 0; k < F::inputs; ++k) {
     const int64_t item = F::mask && k == 0 ? 1 : int64_t(sizeof(typename F::In));
     if (l.in[k].data && !dense(l.in[k].data, l.in[k].strides, item)) return false;
@@ -191,7 +226,7 @@ bool is_linear(const PointwiseLaunch& l) {
 template <class F>
 void run_loop(const PointwiseLaunch& l) {
   if (is_linear<F>(l)) {
-    constexpr int N = pack_size<typename F::In>();
+    constexpr int N = pack_size<typename F::In, typename F::Widest>();
     launch_independent(l.name, linear_kernel<F, N>, linear_shape(uint64_t((l.numel + N - 1) / N), kThreads, l.stream),
                        linear_args<F::inputs>(l));
     return;
@@ -208,18 +243,18 @@ void run_loop(const PointwiseLaunch& l) {
 }
 
 /// Registers the kernels of struct D for the dtypes of `part`.
-template <DTypeSet part, class D, int inputs, int params>
+template <DTypeSet part, class D, int inputs, class P>
 void enter(PointwiseKernels& k) {
   auto one = [&]<DType d>() {
     if constexpr (D::accepts.has(d) && part.has(d)) {
       using T = device_t<d>;
-      k.at[0][int(d)] = &run_loop<Forward<D, T, inputs, params>>;
+      k.at[0][int(d)] = &run_loop<Forward<D, T, inputs, P>>;
       constexpr bool floating = (kFloats | kComplexes).has(d);
       if constexpr (floating && traits::is_differentiable_op<D>() && !traits::mask_first<D>()) {
         auto gradient = [&]<int i>() {
-          using G = traits::Gradient<D, inputs, params, i>;
+          using G = traits::Gradient<D, inputs, P, i>;
           if constexpr (kFloats.has(d) && G::exists && !G::is_pass) {
-            k.at[1 + i][int(d)] = &run_loop<Backward<D, T, inputs, params, i>>;
+            k.at[1 + i][int(d)] = &run_loop<Backward<D, T, inputs, P, i>>;
           }
         };
         gradient.template operator()<0>();
@@ -235,7 +270,7 @@ void enter(PointwiseKernels& k) {
 
 }  // namespace vesta::cuda
 
-/// Counts the parameters of a line of the op list, written as a lambda's parameter list (nvcc takes its defaults
+/// Reads the parameters of a line of the op list, written as a lambda's parameter list (nvcc takes its defaults
 /// there).
 template <class L, class R, class... A>
 struct vesta::traits::Arity<R (L::*)(A...) const> : vesta::traits::Arity<R(A...)> {};
@@ -247,8 +282,9 @@ namespace vesta::cuda {
   {                                                             \
     [[maybe_unused]] auto signature = [] parameters {};         \
     using Counts = traits::Arity<decltype(&decltype(signature)::operator())>; \
-    enter<part, def::Struct, Counts::inputs, Counts::params>(to[at++]); \
+    enter<part, def::Struct, Counts::inputs, typename Counts::Params>(to[at++]); \
   }
+#define VESTA_ENTER_POINTWISE_PAIR(...) VESTA_ENTER_POINTWISE(__VA_ARGS__)
 #define VESTA_ENTER_OP(...)
 #define VESTA_ENTER_TWIN(...)
 #define VESTA_ENTER_COPIED(...)

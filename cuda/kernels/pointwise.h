@@ -25,6 +25,7 @@ struct PointwiseLaunch {
     int64_t strides[kLaunchDims] = {};  // bytes
   } in[kMaxInputs];
   double params[kMaxParams] = {};
+  char* second = nullptr;  // of two results, the second: its elements lie as those of `out`
 };
 
 /// A compiled pointwise kernel, which queues a run.

@@ -144,6 +144,9 @@ Tensor EmbeddingBag::forward(const Tensor& input, MaybeTensor offsets, MaybeTens
       const Tensor begins = offsets->to(DType::int64).to(Device()).contiguous();
       bounds.assign(begins.data_ptr<int64_t>(), begins.data_ptr<int64_t>() + begins.numel());
     } else {  // bags of any sizes
+      VESTA_CHECK(!has_values(input), device,
+                  "EmbeddingBag: expected all tensors on one device, got offsets on meta and ", "input on ",
+                  input.device(), ".");
       for (int64_t i = 0, n = offsets->numel(); i < n; ++i) bounds.push_back(input.numel() * i / n);
     }
     if (!options.include_last_offset) bounds.push_back(input.numel());

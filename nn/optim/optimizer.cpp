@@ -134,7 +134,8 @@ void Optimizer::load_state_dict(const nn::StateDict& given) {
                   "load_state_dict: expected a state of the parameter's shape ", p.sizes(), ", got ", t.sizes(), " (",
                   key, ").");
       const bool number = std::ranges::count(kNumbers, name) != 0 || (t.dim() == 0 && p.dim() != 0);
-      states[i][name] = (number ? t.to(DType::float32).to(Device(DeviceType::cpu)) : t.to(p.dtype()).to(p.device())).clone();
+      states[i][name] =
+          (number ? t.to(DType::float32).to(Device(DeviceType::cpu)) : t.to(p.dtype()).to(p.device())).clone();
       fits = true;
     }
     for (size_t g = 0; g < options.size() && !fits; ++g) {

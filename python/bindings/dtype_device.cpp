@@ -98,6 +98,8 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       long i = PyLong_AsLong(index);
       if (i == -1 && PyErr_Occurred()) throw_current();
       VESTA_CHECK(i >= 0 && i <= 127, runtime, "device: expected an index of 0 to 127, got ", int64_t(i), ".");
+      VESTA_CHECK(i == 0 || d.type != DeviceType::meta, runtime, "device: expected meta without an index, got ", i,
+                  ". There is one meta device.");
       d.index = int8_t(i), has_index = true;
     }
     return make_device(d, has_index);

@@ -131,6 +131,7 @@ constexpr Thin thin_of() {
     binder.add<Tag>(*ops::object.schema, thin_of<ops::object>()); \
   }
 #define VESTA_BIND_POINTWISE(name, ...) VESTA_BIND_OBJECT(name)
+#define VESTA_BIND_POINTWISE_PAIR(name, ...) VESTA_BIND_OBJECT(name)
 #define VESTA_BIND_OP(R, object, ...) VESTA_BIND_OBJECT(object)
 #define VESTA_BIND_TWIN(R, object, ...) VESTA_BIND_OBJECT(object)
 #define VESTA_BIND_COPIED(source, R, object, ...) VESTA_BIND_OBJECT(object)

@@ -50,7 +50,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     if any(n < 0 for n in sizes):
         raise ValueError(f"unravel_index: 'shape' cannot have negative values, but got {tuple(sizes)}")
     numel = math.prod(sizes)
-    if indices.numel() and not bool(((indices >= -numel) & (indices < numel)).all()):
+    if indices.numel() and not indices.is_meta and not bool(((indices >= -numel) & (indices < numel)).all()):
         raise ValueError(f"unravel_index: indices must be within the {numel} elements of shape {tuple(sizes)}")
     rest = _ops.where(indices < 0, indices + numel, indices)
     found = []

@@ -263,9 +263,10 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
             raise TypeError(f"nonzero_static: expected int, got {type(value).__name__} ({name}).")
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}.")
-    found = _C._ops.nonzero(input.detach())[:size]
-    made = found.new_full((size, input.dim()), fill_value)
-    made[: found.shape[0]] = found
+    made = _C._ops.full((size, input.dim()), fill_value, dtype=_C.int64, device=input.device)
+    if not input.is_meta:
+        found = _C._ops.nonzero(input.detach())[:size]
+        made[: found.shape[0]] = found
     if out is None:
         return made
     from ._native_functions import _written

@@ -264,6 +264,8 @@ def share_memory_(self: Tensor) -> Tensor:
         for part in (self._indices(), self._values()):
             share_memory_(part)
         return self
+    if self.is_meta:
+        raise NotImplementedError("share_memory_: expected a tensor with memory, got a meta tensor.")
     if self.device.type == "cpu":
         _C._shared.share(self)
     return self
@@ -303,7 +305,7 @@ def is_nonzero(self: Tensor) -> bool:
 def is_shared(self: Tensor) -> bool:
     """Returns whether the memory under the tensor is shared memory; always True on a GPU."""
     _functions._expect_tensor("is_shared", self)
-    return self.device.type != "cpu" or _C._shared.is_shared(self)
+    return self.is_cuda or (self.device.type == "cpu" and _C._shared.is_shared(self))
 
 
 def _with_data(tensor: Tensor, data: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import vesta
 
@@ -67,3 +69,33 @@ def test_angle_and_polar() -> None:
     z = vesta.polar(vesta.tensor([2.0, 1.0]), vesta.tensor([0.5, -3.0]))
     assert vesta.allclose(z.angle(), vesta.tensor([0.5, -3.0]))
     assert vesta.angle(vesta.tensor([1, -1])).tolist() == vesta.tensor([0.0, 3.1415927]).tolist()
+
+
+def test_polar_of_infinities() -> None:
+    z = vesta.polar(vesta.tensor([math.inf, 1.0, 0.0]), vesta.tensor([0.0, math.inf, 3.0]))
+    parts = [(w.real, w.imag) for w in z.tolist()]
+    assert parts[0][0] == math.inf and math.isnan(parts[0][1])  # inf * 0
+    assert all(math.isnan(part) for part in parts[1])
+    assert parts[2] == (0, 0)
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_gradients_of_complex_numbers_made_of_parts(record: bool) -> None:
+    """The real part of a gradient goes to the real operand; layouts of both may differ, and a gradient may be real."""
+    a = vesta.rand(3, 4, dtype=vesta.float64).t().requires_grad_()
+    b = vesta.rand(4, 1, dtype=vesta.float64).requires_grad_()
+    z = vesta.complex(a, b)
+    assert z.dtype == vesta.complex128 and z.shape == (4, 3)
+    g = vesta.complex(vesta.rand(4, 3).double(), vesta.rand(4, 3).double())
+    got = vesta.autograd.grad(z, (a, b), g, create_graph=record)
+    assert got[0].tolist() == g.real.tolist() and vesta.allclose(got[1], g.imag.sum(1, keepdim=True))
+    w = vesta.polar(a, b)
+    size, angle = vesta.autograd.grad(w.abs().square().sum(), (a, b), create_graph=record)  # a square, whatever b
+    assert vesta.allclose(size, 2 * a) and vesta.allclose(angle, vesta.zeros_like(b), atol=1e-12)
+    assert vesta.autograd.grad(vesta.polar(a, b).imag.sum(), a)[0].tolist() == vesta.sin(b).expand(4, 3).tolist()
+
+
+def test_complex_writes_over_its_parts() -> None:
+    z = vesta.tensor([1 + 2j, 3 - 4j, 5j])
+    assert vesta.complex(z.imag, z.real, out=z) is z
+    assert z.tolist() == [2 + 1j, -4 + 3j, 5 + 0j]

@@ -378,3 +378,59 @@ def test_a_custom_operator_runs_its_fake_function() -> None:
         return vesta.empty_like(x)
 
     assert twice(meta(3)).is_meta
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "NAdam", "ASGD"])
+def test_a_default_device_does_not_stop_a_step(name: str) -> None:
+    """The numbers of an optimizer's state lie on the CPU, whatever the default device is."""
+    p = nn.Parameter(vesta.ones(3))
+    p.grad = vesta.ones(3)
+    vesta.set_default_device("meta")
+    try:
+        getattr(vesta.optim, name)([p], lr=0.1).step()
+    finally:
+        vesta.set_default_device(None)
+    assert p.lt(1).all()
+
+
+def test_steps_want_all_of_a_parameter_on_meta() -> None:
+    p = nn.Parameter(vesta.ones(3, device="meta"))
+    step = vesta.zeros(())
+    with pytest.raises(RuntimeError, match="one device"):
+        vesta._C._fused_adagrad_([p.detach()], [vesta.ones(3)], [vesta.zeros(3)], [step], 0.1, 0.0, 0.0, 1e-8, False)
+    with pytest.raises(RuntimeError, match="meta"):
+        vesta._C._fused_sgd_([p.detach()], [vesta.ones(3)], [], 0.0, 0.0, 0.5, 0.0, False, False, True)
+
+
+def test_indices_and_values_without_elements_do_not_touch_others() -> None:
+    x, places, value = vesta.zeros(4, 3), vesta.zeros(2, dtype=vesta.int64, device="meta"), vesta.ones(3, device="meta")
+    with pytest.raises(RuntimeError, match="got a meta tensor"):
+        x[places]
+    with pytest.raises(RuntimeError, match="got a meta tensor"):
+        x[places] = 5.0
+    with pytest.raises(RuntimeError, match="meta"):
+        x[vesta.tensor([1])] = value
+    assert x.eq(0).all() and x._version == 0
+    meta = vesta.zeros(4, 3, device="meta")
+    assert meta[vesta.tensor([1, 2])].shape == (2, 3)  # indices may lie on the CPU, as in PyTorch
+    with pytest.raises(RuntimeError, match="values on the meta device"):
+        meta[places] = vesta.ones(2, 3)
+
+
+def test_bags_of_meta_offsets_are_no_bags_of_others() -> None:
+    rows, weight = vesta.tensor([0, 1, 1]), vesta.rand(3, 2)
+    with pytest.raises(RuntimeError, match="offsets on meta"):
+        nn.functional.embedding_bag(rows, weight, vesta.tensor([0, 1], device="meta"))
+
+
+def test_functions_that_know_their_shape() -> None:
+    x = vesta.ones(3, 4, device="meta")
+    assert vesta.nonzero_static(x, size=3).shape == (3, 2)
+    assert [t.shape for t in vesta.unravel_index(vesta.ones(5, dtype=vesta.int64, device="meta"), (3, 4))] == [(5,)] * 2
+    rows = vesta.ones(2, 2, dtype=vesta.int64, device="meta")
+    assert nn.functional.embedding(rows, x, max_norm=1.0).shape == (2, 2, 4)
+    assert not x.is_shared()
+    with pytest.raises(NotImplementedError, match="share_memory_"):
+        x.share_memory_()
+    with pytest.raises(RuntimeError, match="one meta device"):
+        vesta.device("meta", 5)

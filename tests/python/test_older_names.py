@@ -183,6 +183,34 @@ def test_frexp_of_numbers_below_the_normal_ones():
     assert small.grad.tolist() == [0.0, 0.25]
 
 
+@pytest.mark.parametrize("dtype", [vesta.float16, vesta.bfloat16, vesta.float32, vesta.float64])
+def test_frexp_is_exact(dtype):
+    """The results are those of C, in every layout; the slope is 2 ** -exponent where that is no number, too."""
+    x = (vesta.randn(50, 70) * vesta.randn(50, 70).mul(8).exp()).to(dtype)
+    x[0, :4] = vesta.tensor([float("inf"), float("-inf"), float("nan"), -0.0]).to(dtype)
+    for layout in (x, x.t(), x[:, ::3], x[3:4].expand(5, 70)):
+        mantissa, exponent = vesta.frexp(layout)
+        want = np.frexp(layout.double().numpy())
+        assert mantissa.dtype == dtype and exponent.dtype == vesta.int32
+        assert mantissa.stride() == exponent.stride()
+        np.testing.assert_array_equal(mantissa.double().numpy(), want[0])
+        np.testing.assert_array_equal(exponent.numpy(), want[1])
+    assert np.signbit(vesta.frexp(x)[0][0, 3].item())
+    outs = vesta.empty(0, dtype=dtype), vesta.empty(70, 50, dtype=vesta.int32).t()
+    got = vesta.frexp(x, out=outs)
+    assert got.mantissa is outs[0] and got.exponent is outs[1] and outs[0].shape == (50, 70)
+    assert outs[1].tolist() == vesta.frexp(x).exponent.tolist()
+
+
+def test_slope_of_frexp():
+    largest = vesta.finfo(vesta.float64).max
+    x = vesta.tensor([largest, 0.75, -6.0, 0.0, 2.0**-1000], dtype=vesta.float64).requires_grad_()
+    (slope,) = vesta.autograd.grad(vesta.frexp(x).mantissa.sum(), x, create_graph=True)
+    assert slope.tolist() == [2.0**-1024, 1.0, 0.125, 1.0, 2.0**999]
+    assert vesta.autograd.grad(vesta.frexp(x)[0].sum(), x)[0].tolist() == slope.tolist()
+    assert not vesta.frexp(x).exponent.requires_grad
+
+
 def test_view_as_another_dtype():
     x = vesta.tensor([[1.0, -2.0], [0.5, 4.0]])
     bits = x.view(vesta.int32)

@@ -101,9 +101,9 @@ def test_extremes(row: Row, dtype: str, device: str) -> None:
         for start in range(0, operands[0].size, size):
             part = Sample((*(o[start : start + size] for o in operands), *rest), first.kwargs)
             args, kwargs = check.materialize(part, dtype, device)
-            got, want = check.results(function(*args, **kwargs)), check.results(check.expected(row, part, dtype))
-            for number, (tensor, array) in enumerate(zip(got, want)):
-                check.assert_close(tensor, array, row.result_dtype(dtype, number), row, f"{part.args}")
+            both = zip(check.results(function(*args, **kwargs)), check.results(check.expected(row, part, dtype)))
+            for n, (got, want) in enumerate(both):
+                check.assert_close(got, want, row.result_dtype(dtype, n), row, f"{part.args}")
 
 
 @pytest.mark.parametrize("row, dtype", pairs(COMPARED, Row.refuses))

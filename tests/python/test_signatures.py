@@ -29,6 +29,8 @@ ALLOWED = {
     "mm": OUT_DTYPE,
     "var": UNBIASED,
     "std": UNBIASED,
+    "round": "one form, with decimals=0, for PyTorch's two",
+    "round_": "one form, as round",
     "nonzero": "two forms, with as_tuple and without; together they take PyTorch's calls",
     "native_dropout": "train is a bool; PyTorch's None means True",
     "nn.functional.normalize": "dim may be several dimensions",

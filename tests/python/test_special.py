@@ -64,6 +64,40 @@ def test_polygamma_of_negative_numbers() -> None:
         vesta.polygamma(-1, x)
 
 
+def test_polygamma_of_order_0_is_digamma() -> None:
+    x = numbers(0.5, -1.5, 30.0).requires_grad_()
+    assert vesta.polygamma(0, x).tolist() == vesta.digamma(x).tolist()
+    vesta.polygamma(0, x).sum().backward()
+    assert x.grad.tolist() == vesta.polygamma(1, x.detach()).tolist()
+    y = x.detach().clone()
+    assert y.polygamma_(2) is y and y.tolist() == x.polygamma(2).tolist()
+    assert vesta.polygamma(1, vesta.tensor([1, 2])).dtype == vesta.float32
+    with pytest.raises(RuntimeError, match="2\\^30"):
+        vesta.polygamma(2**40, x)
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_logit_outside_of_its_domain(record: bool) -> None:
+    """Values and slopes are PyTorch's: NaN outside of [0, 1] without eps, or with a negative one; else the ends."""
+    inf, nan = math.inf, math.nan
+    at = (-0.5, 0.0, 0.5, 1.0, 1.5, nan)
+    free, free_slope = [nan, -inf, 0, inf, nan, nan], [nan, inf, 4, inf, nan, nan]
+    end = math.log(9)
+    for eps, value, slope in (
+        (None, free, free_slope),
+        (-0.1, free, free_slope),
+        (0.0, [-inf, -inf, 0, inf, inf, nan], [0, inf, 4, inf, 0, nan]),
+        (0.1, [-end, -end, 0, end, end, nan], [0, 0, 4, 0, 0, nan]),
+        (0.7, [*[math.log(7 / 3)] * 3, *[-math.log(7 / 3)] * 2, nan], [0, 0, 0, 0, 0, nan]),
+    ):
+        x = numbers(*at).requires_grad_()
+        y = vesta.logit(x, eps)
+        np.testing.assert_allclose(y.detach().numpy(), value, rtol=1e-14)
+        (got,) = vesta.autograd.grad(y.sum(), x, create_graph=record)
+        np.testing.assert_allclose(got.detach().numpy(), slope, rtol=1e-14)
+        assert x.detach().clone().logit_(eps).tolist()[2] == y.tolist()[2]
+
+
 def test_digamma_at_poles() -> None:
     values = vesta.digamma(numbers(0.0, -0.0, -1.0, math.inf)).tolist()
     assert values[0] == -math.inf and values[1] == math.inf and math.isnan(values[2]) and values[3] == math.inf

@@ -7,10 +7,6 @@ inline constexpr char nan_to_num[] =
     "nan_to_num(input, nan=None, posinf=None, neginf=None): x, with nan (0) in the place of NaN, and posinf and "
     "neginf (the largest and the smallest number of the dtype) in that of infinities.";
 inline constexpr char nan_to_num_[] = "nan_to_num_(nan=None, posinf=None, neginf=None): nan_to_num in place.";
-inline constexpr char frexp[] =
-    "frexp(input): a named tuple (mantissa, exponent), x = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1, "
-    "exponent of int32; of 0, infinities and NaN the mantissa is x and the exponent 0. Error: a dtype that is not "
-    "floating-point.";
 inline constexpr char positive[] = "positive(input): the tensor itself. Error: a bool tensor.";
 inline constexpr char float_power[] =
     "float_power(input, exponent): x ** y computed in float64 (complex128 if either is complex), elementwise with "

@@ -18,7 +18,6 @@
   OP(POINTWISE, xlog1py, Xlog1py, (const Operand& other), (other), in_special, no_method, out)                         \
   OP(FORM, Tensor, xlog1py, Scalar_Tensor, (Scalar self, const Tensor& other), (self, other),                          \
    xlog1py(wrapped(self), other), in_special, out)                                                                     \
-  OP(POINTWISE, _logit, Logit, (double eps), (eps), hidden)                                                            \
-  OP(METHOD_INPLACE, Tensor, logit, (MaybeDouble eps = {}), (eps), composite, out)                                     \
+  OP(POINTWISE, logit, Logit, (MaybeDouble eps = {}), (eps), inplace, out)                                             \
   OP(POINTWISE_FUNCTION, _binary_cross_entropy, BinaryCrossEntropy,                                                    \
      (const Tensor& input, const Tensor& target), (input, target), hidden)

@@ -3,13 +3,7 @@
 
 // clang-format off
 #define VESTA_OPS_NUMBERS(OP)                                                                                          \
-  OP(POINTWISE, round, Round, (), (), inplace, out)                                                                    \
-  OP(POINTWISE, _round_decimals, RoundDecimals, (double decimals), (decimals), hidden)                                 \
-  OP(FORM_METHOD, Tensor, round, decimals, (Kw<int64_t> decimals), (decimals),                                         \
-   decimals == 0 ? round(input) : _round_decimals(input, double(decimals)), out)                                       \
-  OP(FORM_INPLACE, round, decimals, (Kw<int64_t> decimals), (decimals),                                                \
-   decimals == 0 ? ops::round(input, Out{&input, Out::inplace})                                                        \
-                 : ops::_round_decimals(input, double(decimals), Out{&input, Out::inplace}))                           \
+  OP(POINTWISE, round, Round, (Kw<int64_t> decimals = 0), (decimals), inplace, out)                                    \
   OP(POINTWISE, trunc, Trunc, (), (), inplace, out)                                                                    \
   OP(POINTWISE, frac, Frac, (), (), inplace, out)                                                                      \
   OP(POINTWISE, _nan_to_num, NanToNum, (double nan, double posinf, double neginf), (nan, posinf, neginf), hidden)      \
@@ -20,7 +14,7 @@
   OP(POINTWISE, fmin, Fmin, (const Tensor& other), (other), out)                                                       \
   OP(POINTWISE, copysign, Copysign, (const Operand& other), (other), inplace, out)                                     \
   OP(POINTWISE, nextafter, NextAfter, (const Tensor& other), (other), inplace, out)                                    \
-  OP(METHOD, TensorPair, frexp, (), (), composite, out, fields("mantissa", "exponent"))                                \
+  OP(POINTWISE_PAIR, frexp, Frexp, (), (), exact_out, fields("mantissa", "exponent"))                                  \
   OP(POINTWISE, heaviside, Heaviside, (const Tensor& values), (values), inplace, out)                                  \
   OP(POINTWISE, lerp, Lerp, (const Tensor& end, const Operand& weight), (end, weight), inplace, out)                   \
   OP(POINTWISE, addcmul, Addcmul, (const Tensor& tensor1, const Tensor& tensor2, Kw<RealScalar> value = 1),            \

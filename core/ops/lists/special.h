@@ -5,8 +5,7 @@
 #define VESTA_OPS_SPECIAL(OP)                                                                                          \
   OP(POINTWISE, lgamma, Lgamma, (), (), inplace, out)                                                                  \
   OP(POINTWISE, digamma, Digamma, (), (), inplace, out)                                                                \
-  OP(POINTWISE, _polygamma, Polygamma, (double n), (n), hidden)                                                        \
-  OP(METHOD_INPLACE, Tensor, polygamma, (int64_t n), (n), composite, tensor_only)                                      \
+  OP(POINTWISE, polygamma, Polygamma, (int64_t n), (n), inplace, tensor_only)                                          \
   OP(FORM, Tensor, polygamma, n, (int64_t n, const Tensor& input), (n, input), polygamma(input, n), out)               \
   OP(METHOD_INPLACE, Tensor, mvlgamma, (int64_t p), (p), composite, out)                                               \
   OP(POINTWISE, erfinv, Erfinv, (), (), inplace, out, casts(none, float32))                                            \
@@ -18,8 +17,8 @@
   OP(POINTWISE, i1, I1, (), (), in_special, no_method, out)                                                            \
   OP(POINTWISE, i1e, I1e, (), (), in_special, no_method, out)                                                          \
   OP(POINTWISE, entr, Entr, (), (), in_special, no_method, out)                                                        \
-  OP(POINTWISE, _special_function, SpecialFunction, (double which), (which), hidden)                                   \
-  OP(POINTWISE, _orthogonal_polynomial, OrthogonalPolynomial, (const Operand& n, double family, double order),         \
+  OP(POINTWISE, _special_function, SpecialFunction, (int64_t which), (which), hidden)                                  \
+  OP(POINTWISE, _orthogonal_polynomial, OrthogonalPolynomial, (const Operand& n, int64_t family, int64_t order),       \
      (n, family, order), hidden)                                                                                       \
   OP(POINTWISE, _zeta_slope, ZetaSlope, (const Tensor& other), (other), hidden)                                        \
   OP(POINTWISE, _igamma_slope, IgammaSlope, (const Tensor& other), (other), hidden)                                    \

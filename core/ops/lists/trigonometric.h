@@ -22,8 +22,8 @@
   OP(POINTWISE, hypot, Hypot, (const Tensor& other), (other), inplace, out)                                            \
   OP(POINTWISE, _angle, Angle, (), (), hidden)                                                                         \
   OP(METHOD, Tensor, angle, (), (), composite, out)                                                                    \
-  OP(FUNCTION, Tensor, complex, (const Tensor& real, const Tensor& imag), (real, imag), composite, exact_out)          \
-  OP(FUNCTION, Tensor, polar, (const Tensor& abs, const Tensor& angle), (abs, angle), composite, exact_out)            \
+  OP(POINTWISE_FUNCTION, complex, MakeComplex, (const Tensor& real, const Tensor& imag), (real, imag), exact_out)      \
+  OP(POINTWISE_FUNCTION, polar, Polar, (const Tensor& abs, const Tensor& angle), (abs, angle), exact_out)              \
   OP(ALIAS, arctan2, atan2)                                                                                            \
   OP(ALIAS, arcsin, asin)                                                                                              \
   OP(ALIAS, arccos, acos)                                                                                              \

@@ -125,7 +125,7 @@ struct Elu {
 };
 
 /// Raises where alpha is 0.
-VESTA_API void check_celu_alpha(const Tensor* const* in, const double* params);
+VESTA_API void check_celu_alpha(const Tensor* const* in, double alpha);
 
 // Barron, "Continuously differentiable exponential linear units", 2017.
 struct Celu {
@@ -186,7 +186,7 @@ struct Mish {
 };
 
 /// Refuses bounds that no integer of the input's dtype meets, and those that are no int64.
-VESTA_API void check_integer_bounds(const Tensor* const* in, const double* params);
+VESTA_API void check_integer_bounds(const Tensor* const* in, double low, double high);
 
 struct Hardtanh {
   static constexpr auto doc =
@@ -239,7 +239,7 @@ struct Hardsigmoid {
 };
 
 /// Raises where lambd is negative.
-VESTA_API void check_softshrink_lambd(const Tensor* const* in, const double* params);
+VESTA_API void check_softshrink_lambd(const Tensor* const* in, double lambd);
 
 struct Softshrink {
   static constexpr auto doc =
@@ -270,7 +270,7 @@ struct Hardshrink {
 };
 
 /// Refuses numbers that the integers of the input's dtype do not hold.
-VESTA_API void check_integer_threshold(const Tensor* const* in, const double* params);
+VESTA_API void check_integer_threshold(const Tensor* const* in, double threshold, double value);
 
 struct Threshold {
   static constexpr auto doc = "threshold(input, threshold, value): x for x > threshold, else value, elementwise.";

@@ -111,7 +111,7 @@ struct ConjPhysical {
 };
 
 /// Raises where alpha is no integer, or none of the dtype, and the operands are integers.
-VESTA_API void check_integer_alpha(const Tensor* const* in, const double* params);
+VESTA_API void check_integer_alpha(const Tensor* const* in, double alpha);
 
 struct Add {
   static constexpr auto doc = "add(input, other, alpha=1): x + alpha * y, elementwise with broadcasting.";
@@ -122,7 +122,7 @@ struct Add {
   template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double alpha) {
     return g * lit<T>(alpha);
   }
-  static bool passes_b(const double* params) { return params[0] == 1; }
+  static bool passes_b(double alpha) { return alpha == 1; }
 };
 
 struct Sub {
@@ -165,7 +165,7 @@ struct Step {
 };
 
 /// Raises for an integer division whose divisor has a zero.
-VESTA_API void check_integer_divisor(const Tensor* const* in, const double* params);
+VESTA_API void check_integer_divisor(const Tensor* const* in);
 
 struct FloorDivide : Step {
   static constexpr auto doc = "floor_divide(input, other): floor(x / y), elementwise with broadcasting.";
@@ -192,7 +192,7 @@ struct Remainder {
 };
 
 /// Raises for integers to a negative integer power.
-VESTA_API void check_integer_exponent(const Tensor* const* in, const double* params);
+VESTA_API void check_integer_exponent(const Tensor* const* in);
 
 struct Pow {
   static constexpr auto doc = "pow(input, exponent): x ** y, elementwise with broadcasting.";

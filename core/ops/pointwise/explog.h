@@ -123,21 +123,23 @@ struct Xlog1py {
 // log(z / (1 - z)); from 0.3 on by log1p of (2 z - 1) / (1 - z), which is exact near the zero at 1/2.
 struct Logit {
   static constexpr auto doc =
-      "_logit(input, eps): log(z / (1 - z)) of z = x limited to [eps, 1 - eps], of z = x for a negative eps.";
+      "logit(input, eps=None): log(z / (1 - z)), elementwise, of z = x limited to [eps, 1 - eps]; without eps, or with "
+      "a negative one, z = x, and the result is NaN outside of [0, 1].";
   static constexpr auto accepts = kFloats;
-  template <class V> VESTA_HD static V forward(V x, double eps) {
+  template <class V> VESTA_HD static V forward(V x, Maybe<double> eps) {
     V z = x;
-    if (eps >= 0) {  // the lower end first, as PyTorch has it: an eps above 1/2 makes it the larger one
-      const V high = lit<V>(1) - lit<V>(eps);
-      z = math::select(x < lit<V>(eps), lit<V>(eps), math::select(x > high, high, x));
+    if (eps.value_or(-1) >= 0) {  // the lower end first, as PyTorch has it: above 1/2, eps makes it the larger one
+      const V low = lit<V>(eps.value), high = lit<V>(1) - low;
+      z = math::select(x < low, low, math::select(x > high, high, x));
     }
     V rest = lit<V>(1) - z;
     V low = math::log(z / rest), high = math::log1p((z + z - lit<V>(1)) / rest);
     return math::select(z < lit<V>(0.3), low, high);
   }
-  template <class T> VESTA_HD static T backward(T g, T x, Unused, double eps) {
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, Maybe<double> eps) {
     T slope = g / (x * (lit<T>(1) - x));
-    double low = eps < 0 ? 0 : eps, outside = eps < 0 ? static_cast<double>(NAN) : 0;
+    const bool limits = eps.value_or(-1) >= 0;
+    double low = limits ? eps.value : 0, outside = limits ? 0 : static_cast<double>(NAN);
     return math::select(x < lit<T>(low), lit<T>(outside), math::select(x > lit<T>(1 - low), lit<T>(outside), slope));
   }
 };

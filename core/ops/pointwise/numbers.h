@@ -6,25 +6,27 @@ namespace vesta::def {
 inline namespace VESTA_ISA_NS {
 using math::lit;
 
-struct Round : Flat {
+/// Raises where decimals are asked of integers.
+VESTA_API void check_round_decimals(const Tensor* const* in, int64_t decimals);
+
+struct Round {
   static constexpr auto doc =
       "round(input, decimals=0): the nearest number with that many decimals (negative: tens, hundreds, ...), halves to "
-      "the even one.";
+      "the even one. Error: decimals of integers.";
   static constexpr auto accepts = kReals;
-  template <class V> VESTA_HD static V forward(V x) { return math::round(x); }
-};
-
-struct RoundDecimals {
-  static constexpr auto doc = "_round_decimals(input, decimals): the nearest number with that many decimals.";
-  static constexpr auto accepts = kFloats;
-  static constexpr bool integers_to_float = false;
-  template <class V> VESTA_HD static V forward(V x, double decimals) {
-    double power = 1;
-    for (int k = 0; k < int(math::abs(decimals)) && k < 400; ++k) power *= 10;
-    V factor = lit<V>(power);
-    return decimals < 0 ? math::round(x / factor) * factor : math::round(x * factor) / factor;
+  static constexpr auto check = &check_round_decimals;
+  template <class V> VESTA_HD static V forward(V x, int64_t decimals) {
+    if constexpr (std::is_integral_v<V>) {
+      return x;
+    } else {
+      if (decimals == 0) return math::round(x);
+      double power = 1;
+      for (int64_t k = 0; k < math::abs(decimals) && k < 400; ++k) power *= 10;
+      V factor = lit<V>(power);
+      return decimals < 0 ? math::round(x / factor) * factor : math::round(x * factor) / factor;
+    }
   }
-  template <class T> VESTA_HD static T backward(T g, Unused, Unused, double) {
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused, int64_t) {
     return math::select(g != g, lit<T>(0), lit<T>(0));
   }
 };
@@ -120,6 +122,25 @@ struct NextAfter {
   }
 };
 
+struct Frexp {
+  static constexpr auto doc =
+      "frexp(input): a named tuple (mantissa, exponent), x = mantissa * 2 ** exponent, 0.5 <= |mantissa| < 1, "
+      "elementwise; the exponent is int32. 0, infinities and NaN are their own mantissas, with exponent 0.";
+  static constexpr auto accepts = kFloats;
+  static constexpr bool integers_to_float = false;
+  static constexpr auto second = Result::int32;
+  template <class V> VESTA_HD static Both<V> forward(V x) {
+    V exponent;
+    V mantissa = math::frexp(x, exponent);
+    return {mantissa, exponent};
+  }
+  // g / 2^exponent in two steps: each power is a number, which 2^exponent is not for the largest x.
+  template <class T> VESTA_HD static T backward(T g, Unused, Unused, T exponent) {
+    T half = math::trunc(exponent * lit<T>(0.5));
+    return g / math::exp2(half) / math::exp2(T(exponent - half));
+  }
+};
+
 struct Heaviside {
   static constexpr auto doc = "heaviside(input, values): 0 for x < 0, values for x = 0, 1 for x > 0; broadcasting.";
   static constexpr auto accepts = kReals | kBool;
@@ -151,7 +172,7 @@ struct Lerp {
 };
 
 /// Raises where value is no integer, or none of the dtype, and the operands are integers.
-VESTA_API void check_integer_value(const Tensor* const* in, const double* params);
+VESTA_API void check_integer_value(const Tensor* const* in, double value);
 
 struct Addcmul {
   static constexpr auto doc =

@@ -23,11 +23,20 @@ struct Digamma {
   template <class T> VESTA_HD static T backward(T g, T x, Unused) { return g * math::polygamma(1, x); }
 };
 
+/// Raises for a negative order, and for one beyond 2^30.
+VESTA_API void check_polygamma_order(const Tensor* const* in, int64_t n);
+
 struct Polygamma {
-  static constexpr auto doc = "_polygamma(input, n): the n-th derivative of digamma for n >= 1, elementwise.";
+  static constexpr auto doc =
+      "polygamma(n, input): the n-th derivative of digamma, elementwise; digamma itself for n = 0. Error: a negative "
+      "n.";
   static constexpr auto accepts = kFloats;
-  template <class V> VESTA_HD static V forward(V x, double n) { return math::polygamma(n, x); }
-  template <class T> VESTA_HD static T backward(T g, T x, Unused, double n) { return g * math::polygamma(n + 1, x); }
+  static constexpr auto check = &check_polygamma_order;
+  template <class V> VESTA_HD static V forward(V x, int64_t n) {
+    if (n == 0) return math::digamma(x);
+    return math::polygamma(n, x);
+  }
+  template <class T> VESTA_HD static T backward(T g, T x, Unused, int64_t n) { return g * math::polygamma(n + 1, x); }
 };
 
 struct Erfinv {
@@ -136,7 +145,7 @@ struct SpecialFunction {
   static constexpr auto doc = "_special_function(input, which): a function of math::SpecialFunction, elementwise.";
   static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
   using Which = math::SpecialFunction;
-  template <class V> VESTA_HD static V forward(V x, double which) {
+  template <class V> VESTA_HD static V forward(V x, int64_t which) {
     return math::special_function(Which(int(which)), x);
   }
   template <class T> VESTA_HD static T slope(Which which, T x, T y) {
@@ -161,7 +170,7 @@ struct SpecialFunction {
     }
     return y;
   }
-  template <class T> VESTA_HD static T backward(T g, T x, T y, double which) {
+  template <class T> VESTA_HD static T backward(T g, T x, T y, int64_t which) {
     const Which function = Which(int(which));
     if constexpr (math::Numeric<T>)
       return g * math::lane_by_lane([=](double v, double w) { return slope_of_number(function, v, w); }, x, y);
@@ -177,14 +186,14 @@ struct OrthogonalPolynomial {
       "_orthogonal_polynomial(input, n, family, order): a derivative of the polynomial of degree n of a family of "
       "math::Polynomials, elementwise with broadcasting.";
   static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
-  template <class V> VESTA_HD static V forward(V x, V n, double family, double order) {
+  template <class V> VESTA_HD static V forward(V x, V n, int64_t family, int64_t order) {
     return math::orthogonal_polynomial(math::Polynomials(int(family)), x, n, int(order));
   }
-  template <class T> VESTA_HD static T backward_a(T g, T x, T n, Unused, double family, double order) {
+  template <class T> VESTA_HD static T backward_a(T g, T x, T n, Unused, int64_t family, int64_t order) {
     return g * math::orthogonal_polynomial(math::Polynomials(int(family)), x, n, int(order) + 1);
   }
   // A degree counts without its fraction: a step.
-  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, double, double) {
+  template <class T> VESTA_HD static T backward_b(T g, Unused, Unused, Unused, int64_t, int64_t) {
     return math::select(g != g, lit<T>(0), lit<T>(0));
   }
 };

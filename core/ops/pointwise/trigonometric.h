@@ -158,6 +158,40 @@ struct Angle {
   }
 };
 
+/// Raises where two real operands are not of one dtype.
+VESTA_API void check_parts(const Tensor* const* in);
+
+/// Complex numbers of real operands: the formulas have two values, a real and an imaginary part, and so has g.
+struct OfParts {
+  static constexpr auto accepts = set_of(DType::float32) | set_of(DType::float64);
+  static constexpr bool integers_to_float = false;
+  static constexpr auto result = Result::complex;
+  static constexpr auto check = &check_parts;
+};
+
+struct MakeComplex : OfParts {
+  static constexpr auto doc =
+      "complex(real, imag): a complex tensor of two real ones of one dtype, float32 or float64, with broadcasting.";
+  template <class V> VESTA_HD static Both<V> forward(V re, V im) { return {re, im}; }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused, Unused, Unused) { return g; }
+  template <class T> VESTA_HD static T backward_b(T, T g_im, Unused, Unused, Unused, Unused) { return g_im; }
+};
+
+struct Polar : OfParts {
+  static constexpr auto doc =
+      "polar(abs, angle): abs * cos(angle) + i abs * sin(angle), a complex tensor of two real ones of one dtype, "
+      "float32 or float64, with broadcasting.";
+  template <class V> VESTA_HD static Both<V> forward(V size, V angle) {
+    return {V(size * math::cos(angle)), V(size * math::sin(angle))};
+  }
+  template <class T> VESTA_HD static T backward_a(T g_re, T g_im, Unused, T angle, Unused, Unused) {
+    return g_re * math::cos(angle) + g_im * math::sin(angle);
+  }
+  template <class T> VESTA_HD static T backward_b(T g_re, T g_im, Unused, Unused, T re, T im) {
+    return g_im * re - g_re * im;
+  }
+};
+
 struct Hypot {
   static constexpr auto doc =
       "hypot(input, other): sqrt(x * x + y * y) without overflow on the way, elementwise with broadcasting.";

@@ -16,6 +16,7 @@ import vesta
 from vesta import Tensor
 from vesta._arguments import checked, expect
 from vesta.optim.optimizer import Optimizer, check, number, refuse
+from vesta.optim.state_dict import number_tensor
 
 __all__ = ["RuleOptimizer", "hyperparameters"]
 
@@ -99,12 +100,10 @@ class RuleOptimizer(Optimizer):
                 continue
             state = self.state[param]
             if "step" not in state:
-                state["step"] = vesta.zeros((), dtype=vesta.float32)
+                state["step"] = vesta.zeros((), dtype=vesta.float32, device="cpu")
                 for name, value in self._begin(group, param).items():
                     state[name] = value
-            elif not isinstance(state["step"], Tensor):  # checkpoints once had a plain number here
-                state["step"] = vesta.tensor(float(state["step"]), dtype=vesta.float32)
-            state["step"].add_(1)
+            state["step"] = number_tensor(state["step"]).add_(1)
             step = state["step"].item()
             if group["maximize"]:
                 grad = -grad

@@ -13,6 +13,8 @@ __all__ = ["embedding", "embedding_bag"]
 
 def _renorm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows that will be read to norm ``max_norm`` where theirs is larger, in place."""
+    if weight.is_meta:  # which rows are read is not known, nor are they
+        return
     with vesta.no_grad():
         table = weight.detach()
         rows = vesta.unique(input.reshape(-1))
@@ -151,6 +153,11 @@ def embedding_bag(
     padding = _padding_row("embedding_bag", padding_idx, weight)
     if max_norm is not None:
         _renorm(weight, input, max_norm, norm_type)
+    if offsets.is_meta and not (input.is_meta and weight.is_meta):
+        raise RuntimeError(
+            f"embedding_bag: expected all tensors on one device, got offsets on meta, input on {input.device} and "
+            f"weight on {weight.device}. Move them with .to()."
+        )
     bounds = _bounds(offsets, input.numel(), include_last_offset)
     return _bags(weight, input, bounds, mode, scale_grad_by_freq, sparse, per_sample_weights, padding)
 
@@ -189,7 +196,10 @@ def _bags(
     counted = vesta.ones_like(input, dtype=weight.dtype) if padding is None else (input != padding).to(weight.dtype)
     if mode == "max":
         return _largest(rows, counted, sizes)
-    bag = vesta.repeat_interleave(vesta.arange(len(sizes)), vesta.tensor(sizes, dtype=vesta.int64)).to(input.device)
+    repeats = vesta.tensor(sizes, dtype=vesta.int64, device="cpu")
+    bag = vesta.repeat_interleave(vesta.arange(len(sizes), device="cpu"), repeats, output_size=bounds[-1]).to(
+        input.device
+    )
     shares = counted if factors is None else counted * factors[: bounds[-1]]
     sums = weight.new_zeros((len(sizes), weight.size(1))).index_add(0, bag, rows * shares.unsqueeze(1))
     if mode == "sum":
