@@ -53,10 +53,10 @@ def test_pointwise(row: Row) -> None:
 
     def work():
         leaves = [operand.clone().requires_grad_(row.grad) for operand in operands]
-        result = function(*leaves, *sample.args[count:], **sample.kwargs)
+        results = check.results(function(*leaves, *sample.args[count:], **sample.kwargs))
         if row.grad:
-            result.backward(operands[0])
-        return [result, *(leaf.grad for leaf in leaves if row.grad)]
+            results[0].backward(operands[0].to(results[0].dtype))
+        return [*results, *(leaf.grad for leaf in leaves if row.grad)]
 
     same_for_all_threads(work)
 
