@@ -26,7 +26,7 @@ void recorded_step(A... a) {
   for (size_t i = 0; i < lists.params.size(); ++i) {
     Tensor p = lists.params[i].clone(), s[states];
     for (size_t k = 0; k < states; ++k) s[k] = lists.used[k] ? lists.states[k][i].clone() : p;  // unused: any tensor
-    [&, &step = step]<size_t... k>(std::index_sequence<k...>) {
+    [&, &step = step, &lists = lists]<size_t... k>(std::index_sequence<k...>) {
       step.update(p, lists.grads[i], s[k]..., counted[i].numbers);
     }(std::make_index_sequence<states>());
     for (size_t k = 0; k < states; ++k) {
