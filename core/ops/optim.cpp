@@ -23,7 +23,7 @@ void check_list(TensorList params, TensorList list, const char* op, const char* 
   for (size_t i = 0; i < list.size(); ++i) {
     const Tensor &p = params[i], &t = list[i];
     VESTA_CHECK(t.defined(), value, op, ": expected a tensor, got None (", name, "[", i, "]).");
-    VESTA_CHECK(std::ranges::equal(p.sizes(), t.sizes()) && p.dtype() == t.dtype(), value, op, ": expected ", name, "[",
+    VESTA_CHECK(same_numbers(p.sizes(), t.sizes()) && p.dtype() == t.dtype(), value, op, ": expected ", name, "[",
                 i, "] of shape ", p.sizes(), " and dtype ", p.dtype(), ", got ", t.sizes(), " and ", t.dtype(), ".");
   }
 }
@@ -50,10 +50,6 @@ void check_numbers(TensorList params, TensorList list, const char* op, const cha
     check_writable(s, op);
   }
 }
-
-bool in_order(const Tensor& t, const Tensor& param) {
-  return param.impl()->dense() && std::ranges::equal(t.strides(), param.strides());
-}
 }  // namespace
 
 Tensor InOrder::copy_of(const Tensor& t, const Tensor& param) const {
@@ -63,14 +59,12 @@ Tensor InOrder::copy_of(const Tensor& t, const Tensor& param) const {
   return r;
 }
 
-const char* InOrder::read(const Tensor& t, const Tensor& param) {
-  if (in_order(t, param)) return t.impl()->data();
+const char* InOrder::copied(const Tensor& t, const Tensor& param) {
   kept_.push_back(copy_of(t, param));
   return kept_.back().impl()->data();
 }
 
-char* InOrder::write(const Tensor& t, const Tensor& param) {
-  if (in_order(t, param)) return t.impl()->data();
+char* InOrder::copied_back(const Tensor& t, const Tensor& param) {
   changed_.emplace_back(t, copy_of(t, param));
   return changed_.back().second.impl()->data();
 }

@@ -1,6 +1,7 @@
 // Calls of fused optimizer steps: what all devices check and prepare. The formulas are structs (optim_step.h); a kernel
 // is made from a struct by `step_call`, which sorts the arguments of its op.
 #pragma once
+#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,15 @@
 #include <vesta/core/tensor.h>
 
 namespace vesta {
+
+/// Tells whether two short lists are equal, without a call.
+inline bool same_numbers(IntSpan a, IntSpan b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
 
 /// The lists of a fused step, which one its op may be.
 struct StepLists {
@@ -71,7 +81,7 @@ std::pair<StepLists, Step> step_call(const char* op, const A&... a) {
 template <class Step>
 struct CountedStep {
   typename Step::Counted numbers;
-  float n = 0, scalars[kMaxScalars] = {};
+  float n = std::numeric_limits<float>::quiet_NaN(), scalars[kMaxScalars] = {};  // before a step: equal to no number
 };
 
 /// Returns a number of a parameter's state, 0 on the meta device; Error(device) for one that lies on another device.
@@ -79,12 +89,15 @@ VESTA_API float number_in(const Tensor& t, const char* op);
 /// Writes it where it lies on the CPU.
 VESTA_API void set_number(const Tensor& t, float value);
 
-/// Computes the next step of parameter i, whose number and scalars lie on the CPU; writes nothing.
+/// Computes the next step of parameter i, whose number and scalars lie on the CPU; writes nothing. `last` is that of
+/// another parameter, which has the same result where the number is the same.
 template <class Step>
-CountedStep<Step> count_step(const StepLists& l, const Step& step, size_t i) {
+CountedStep<Step> count_step(const StepLists& l, const Step& step, size_t i, const CountedStep<Step>& last = {}) {
+  const float n = l.counts ? number_in(l.steps[i], l.op) + 1 : 0;
+  if (l.num_scalars == 0 && n == last.n) return last;
   CountedStep<Step> r;
+  r.n = n;
   for (int k = 0; k < l.num_scalars; ++k) r.scalars[k] = number_in(l.scalars[k][i], l.op);
-  if (l.counts) r.n = number_in(l.steps[i], l.op) + 1;
   r.numbers = step.count(double(r.n), r.scalars);
   return r;
 }
@@ -102,12 +115,21 @@ class InOrder {
  public:
   explicit InOrder(const char* op) : op_(op) {}
   /// Returns the memory of a gradient in the order of its parameter.
-  VESTA_API const char* read(const Tensor& t, const Tensor& param);
+  const char* read(const Tensor& t, const Tensor& param) {
+    return in_order(t, param) ? t.impl()->data() : copied(t, param);
+  }
   /// Returns the memory of a parameter or a state; what is written there is copied back by finish().
-  VESTA_API char* write(const Tensor& t, const Tensor& param);
+  char* write(const Tensor& t, const Tensor& param) {
+    return in_order(t, param) ? t.impl()->data() : copied_back(t, param);
+  }
   VESTA_API void finish();
 
  private:
+  static bool in_order(const Tensor& t, const Tensor& param) {
+    return param.impl()->dense() && same_numbers(t.strides(), param.strides());
+  }
+  VESTA_API const char* copied(const Tensor& t, const Tensor& param);
+  VESTA_API char* copied_back(const Tensor& t, const Tensor& param);
   Tensor copy_of(const Tensor& t, const Tensor& param) const;
   const char* op_;
   std::vector<Tensor> kept_;

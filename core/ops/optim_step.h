@@ -85,12 +85,14 @@ struct AdamStep {
   double lr, beta1, beta2, weight_decay, eps;
   bool amsgrad, maximize, decoupled;
 
+  /// Multiplied by the root of beta2's correction, which spares each element a division.
   struct Counted {
-    double step_size, root;
+    double step_size, eps;
   };
   bool uses(int state) const { return state < 2 || amsgrad; }
   VESTA_HD Counted count(double n, float*) const {
-    return {lr / (1 - math::pow(beta1, n)), math::sqrt(1 - math::pow(beta2, n))};
+    const double root = math::sqrt(1 - math::pow(beta2, n));
+    return {lr / (1 - math::pow(beta1, n)) * root, eps * root};
   }
   template <class V>
   VESTA_HD VESTA_INLINE void update(V& p, V g, V& mean, V& square, V& largest, const Counted& c) const {
@@ -101,7 +103,7 @@ struct AdamStep {
     square = step_detail::mean_square(square, g, beta2);
     V scale = square;
     if (amsgrad) scale = largest = math::maximum(largest, square);
-    p = p - lit<V>(c.step_size) * mean / (math::sqrt(scale) / lit<V>(c.root) + lit<V>(eps));
+    p = p - lit<V>(c.step_size) * mean / (math::sqrt(scale) + lit<V>(c.eps));
   }
 };
 

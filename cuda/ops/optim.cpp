@@ -77,7 +77,7 @@ void run_lists(const StepLists& lists, const Step& step) {
       group.counted.push_back(group.entries.size());
       group.steps.push_back(static_cast<float*>(lists.steps[i].data_ptr()));
     } else {
-      counted[i] = count_step(lists, step, i);
+      counted[i] = count_step(lists, step, i, counted[i > 0 ? i - 1 : 0]);
       std::memcpy(e.counted, &counted[i].numbers, sizeof counted[i].numbers);
     }
     group.entries.push_back(e);

@@ -236,6 +236,41 @@ struct QueueCallback {
     Py_RETURN_NONE;
   }
 };
+/// Tells whether the attribute `grad` of a type's objects is the one of Tensor.
+bool inherits_grad(PyTypeObject* type) {
+  if (type->tp_getattro != tensor_type->tp_getattro) return false;
+  Ref own(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "grad")));
+  Ref its(checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "grad")));
+  return own.get() == its.get();
+}
+struct GradsOf {
+  static constexpr char name[] = "_grads_of", params[] = "(object params, object known, object present)",
+                        doc[] = "The list of the params' gradients, and whether these are the known parameters, of "
+                                "which those with `present` have one.";
+  static PyObject* run(const Table& t, Bound& b) {
+    for (int i = 1; i < 3; ++i) {
+      if (!PyList_Check(b.slot[i])) wrong_type(t, i, "list", b.slot[i]);
+    }
+    Ref fast(checked(PySequence_Fast(b.slot[0], "expected a sequence of Tensors")));
+    PyObject *params = fast.get(), *known = b.slot[1], *present = b.slot[2];
+    Ref grads(checked(PyList_New(0)));
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(params);
+    bool same = n == PyList_GET_SIZE(known) && n == PyList_GET_SIZE(present);
+    PyTypeObject *last = tensor_type, *plain = tensor_type;  // the last type seen, and the last one that inherits
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(params); ++i) {
+      Ref param(new_ref(PySequence_Fast_GET_ITEM(params, i)));
+      if (Py_TYPE(param.get()) != last) {
+        last = Py_TYPE(param.get());
+        if (is_tensor(param.get()) && inherits_grad(last)) plain = last;
+      }
+      Ref g(checked(last == plain ? grad(unwrap(param.get())) : PyObject_GetAttrString(param.get(), "grad")));
+      same = same && i < PyList_GET_SIZE(known) && i < PyList_GET_SIZE(present) &&
+             PyList_GET_ITEM(known, i) == param.get() && (PyList_GET_ITEM(present, i) == Py_True) == (g.get() != Py_None);
+      if (PyList_Append(grads.get(), g.get()) < 0) throw_current();
+    }
+    return Py_BuildValue("(OO)", grads.get(), same ? Py_True : Py_False);
+  }
+};
 struct SetAnomaly {
   static constexpr char name[] = "set_anomaly_enabled", params[] = "(bool enabled, bool check_nan = true)",
                         doc[] = "Switches anomaly detection: errors of backward name the node; a NaN gradient raises.";
@@ -258,7 +293,7 @@ bool add_autograd(PyObject* module) {
   }
   return add_methods<RequiresGrad, RetainGrad, DetachInPlace, IsView, Backward>() &&
          add_functions<EngineBackward, EngineGrad, SetGradEnabled, IsGradEnabled, SetInference, IsInference,
-                       QueueCallback, SetAnomaly, IsAnomaly>(module) &&
+                       QueueCallback, GradsOf, SetAnomaly, IsAnomaly>(module) &&
          add_hooks(module) && add_nodes(module);
 }
 

@@ -24,9 +24,10 @@ void run(char* const* at, int64_t n, const void* numbers, const void* counted) {
   const T* g = reinterpret_cast<const T*>(at[1]);
   T* states[kStates];
   for (size_t k = 0; k < kStates; ++k) states[k] = reinterpret_cast<T*>(at[2 + k]);
-  each_vector<C>(n, [&](int64_t i, int64_t w) {
+  // Inlined by order, since a call for each vector would convert the step's numbers each time.
+  each_vector<C>(n, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
     Vec<C> x = load_row<C>(p + i, w), d = load_row<C>(g + i, w);
-    [&]<size_t... k>(std::index_sequence<k...>) {
+    [&]<size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
       Vec<C> s[kStates] = {(states[k] ? load_row<C>(states[k] + i, w) : Vec<C>(C(0)))...};
       step.update(x, d, s[k]..., c);
       ((states[k] ? store_row<C>(s[k], states[k] + i, w) : void()), ...);

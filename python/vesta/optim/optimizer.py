@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from operator import is_
 from typing import Any, TypeVar, Union, overload
 
 import vesta
@@ -89,6 +88,9 @@ class _Plan:
     ) -> None:
         self.params, self.present, self.options, self.version = params, present, options, version
         self.buckets = buckets
+
+
+_NO_PLAN = _Plan([], [], None, -1, [])  # fits no state
 
 
 class Optimizer(StateDictMixin):
@@ -263,17 +265,10 @@ class Optimizer(StateDictMixin):
     def _update(self, group: dict[str, Any]) -> None:
         """Updates one group: finds or makes its plan, and runs the fused operation on each of its buckets."""
         params = group["params"]
-        grads = [param.grad for param in params]
-        present = [grad is not None for grad in grads]
-        plan = self._plans.get(id(group))
-        if (
-            plan is None
-            or plan.version != self.state.version
-            or plan.present != present
-            or plan.options != self._options(group)
-            or not all(map(is_, params, plan.params))
-        ):
-            plan = self._plans[id(group)] = self._make_plan(group, params, present)
+        plan = self._plans.get(id(group), _NO_PLAN)
+        grads, same = _C._grads_of(params, plan.params, plan.present)
+        if not same or plan.version != self.state.version or plan.options != self._options(group):
+            plan = self._plans[id(group)] = self._make_plan(group, params, [grad is not None for grad in grads])
         for bucket in plan.buckets:
             whole = len(bucket.places) == len(grads)
             chosen = grads if whole else [grads[i] for i in bucket.places]
