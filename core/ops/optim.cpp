@@ -23,8 +23,8 @@ void check_list(TensorList params, TensorList list, const char* op, const char* 
   for (size_t i = 0; i < list.size(); ++i) {
     const Tensor &p = params[i], &t = list[i];
     VESTA_CHECK(t.defined(), value, op, ": expected a tensor, got None (", name, "[", i, "]).");
-    VESTA_CHECK(same_numbers(p.sizes(), t.sizes()) && p.dtype() == t.dtype(), value, op, ": expected ", name, "[",
-                i, "] of shape ", p.sizes(), " and dtype ", p.dtype(), ", got ", t.sizes(), " and ", t.dtype(), ".");
+    VESTA_CHECK(same_numbers(p.sizes(), t.sizes()) && p.dtype() == t.dtype(), value, op, ": expected ", name, "[", i,
+                "] of shape ", p.sizes(), " and dtype ", p.dtype(), ", got ", t.sizes(), " and ", t.dtype(), ".");
   }
 }
 

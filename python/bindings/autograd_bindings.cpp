@@ -245,8 +245,9 @@ bool inherits_grad(PyTypeObject* type) {
 }
 struct GradsOf {
   static constexpr char name[] = "_grads_of", params[] = "(object params, object known, object present)",
-                        doc[] = "The list of the params' gradients, and whether these are the known parameters, of "
-                                "which those with `present` have one.";
+                        doc[] =
+                            "The list of the params' gradients, and whether these are the known parameters, of "
+                            "which those with `present` have one.";
   static PyObject* run(const Table& t, Bound& b) {
     for (int i = 1; i < 3; ++i) {
       if (!PyList_Check(b.slot[i])) wrong_type(t, i, "list", b.slot[i]);
@@ -265,7 +266,8 @@ struct GradsOf {
       }
       Ref g(checked(last == plain ? grad(unwrap(param.get())) : PyObject_GetAttrString(param.get(), "grad")));
       same = same && i < PyList_GET_SIZE(known) && i < PyList_GET_SIZE(present) &&
-             PyList_GET_ITEM(known, i) == param.get() && (PyList_GET_ITEM(present, i) == Py_True) == (g.get() != Py_None);
+             PyList_GET_ITEM(known, i) == param.get() &&
+             (PyList_GET_ITEM(present, i) == Py_True) == (g.get() != Py_None);
       if (PyList_Append(grads.get(), g.get()) < 0) throw_current();
     }
     return Py_BuildValue("(OO)", grads.get(), same ? Py_True : Py_False);
