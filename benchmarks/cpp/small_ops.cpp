@@ -1,4 +1,5 @@
-// Times the smallest ops from C++, and serves callgrind: `small_ops add 1000` runs one op a fixed number of times.
+// Times the smallest ops and layers from C++, and serves callgrind: `small_ops add 1000` runs one op a fixed number of
+// times.
 //
 //   build/bin/small_ops                                         nanoseconds per op
 //   valgrind --tool=callgrind build/bin/small_ops add 20000     instructions: where the nanoseconds go
@@ -16,6 +17,8 @@ using namespace vesta;
 int main(int argc, char** argv) {
   Tensor a = rand({8}), b = rand({8}), m = rand({8, 8}), w = rand({8});
   w.set_requires_grad();
+  nn::Linear layer(8, 8);
+  nn::Sequential layers{nn::make<nn::Linear>(8, 8), nn::make<nn::ReLU>(), nn::make<nn::Linear>(8, 8)};
   std::vector<std::pair<std::string, std::function<void()>>> cases = {
       {"add", [&] { Tensor c = a + b; }},
       {"add_recorded", [&] { Tensor c = w + b; }},
@@ -27,6 +30,8 @@ int main(int argc, char** argv) {
       {"sum", [&] { Tensor c = a.sum(); }},
       {"matmul", [&] { Tensor c = m.matmul(m); }},
       {"zeros", [&] { Tensor c = zeros({8}); }},
+      {"layer", [&] { Tensor c = layer(a); }},
+      {"layers", [&] { Tensor c = layers(a); }},
       {"backward",
        [&] {
          w.set_grad({});
