@@ -76,6 +76,15 @@ def lu_unpacked(a: Any) -> Any:
     return vesta.lu_unpack(*vesta.linalg.lu_factor(a))[1:]
 
 
+def geqrf_product(x: Any) -> Any:
+    a, tau = vesta.geqrf(x)
+    return vesta.linalg.householder_product(a, tau) @ a.triu()
+
+
+def ldl_solve(a: Any, b: Any) -> Any:
+    return vesta.linalg.ldl_solve(*vesta.linalg.ldl_factor(a + a.mT), b)
+
+
 def lu_solve(a: Any, b: Any, adjoint: bool = False) -> Any:
     return vesta.linalg.lu_solve(*vesta.linalg.lu_factor(a), b, adjoint=adjoint)
 

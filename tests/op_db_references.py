@@ -31,6 +31,7 @@ from op_db_references_linalg import (  # noqa: F401 (one name for all references
     lu,
     matrix_exp,
     matrix_rank,
+    ormqr,
     qr,
     solve,
     solve_triangular,
@@ -455,6 +456,13 @@ def masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.nd
     made, places = x.copy(), np.broadcast_to(mask, x.shape)
     made[places] = source.reshape(-1)[: int(places.sum())]
     return made
+
+
+def as_strided_scatter(x: np.ndarray, src: np.ndarray, size: tuple, stride: tuple, offset: int = 0) -> np.ndarray:
+    y = x.copy().reshape(-1)
+    for at in np.ndindex(size):
+        y[offset + sum(i * s for i, s in zip(at, stride))] = src[at]
+    return y.reshape(x.shape)
 
 
 def select_scatter(x: np.ndarray, src: np.ndarray, dim: int, index: int) -> np.ndarray:

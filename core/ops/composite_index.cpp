@@ -197,6 +197,11 @@ Tensor copy_with(const Tensor& input, const Tensor& src, const char* op, View vi
 Tensor select_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {
   return copy_with(input, src, "select_scatter", [&](const Tensor& t) { return select(t, dim, index); });
 }
+Tensor as_strided_scatter_composite(const Tensor& input, const Tensor& src, IntList size, IntList stride,
+                                    MaybeInt storage_offset) {
+  return copy_with(input, src, "as_strided_scatter",
+                   [&](const Tensor& t) { return as_strided(t, size, stride, storage_offset); });
+}
 Tensor slice_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, MaybeInt start, MaybeInt end,
                                int64_t step) {
   return copy_with(input, src, "slice_scatter", [&](const Tensor& t) { return slice(t, dim, start, end, step); });

@@ -1,5 +1,6 @@
 // Ops of neural networks that are made of other ops: their gradients come from those.
 #include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/softmax.h>
@@ -22,6 +23,12 @@ Tensor _dropout_composite(const Tensor& input, double p, bool training) {
   VESTA_CHECK(p >= 0 && p <= 1, value, "dropout: dropout probability has to be between 0 and 1, but got ", p, ".");
   if (!training || p == 0 || input.numel() == 0) return input;
   return std::get<0>(native_dropout(input, p, true));
+}
+
+Tensor native_dropout_backward_composite(const Tensor& grad_output, const Tensor& mask, double scale) {
+  VESTA_CHECK(is_bool(mask.dtype()), runtime, "native_dropout_backward: Mask should be Bool Scalar Type, got ",
+              mask.dtype(), ".");
+  return mul(mul(grad_output, mask), scale);
 }
 
 }  // namespace vesta

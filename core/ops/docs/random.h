@@ -12,6 +12,9 @@ inline constexpr char random_[] =
     "bounds all non-negative ones of the dtype, or up to 2**digits for a floating type.";
 inline constexpr char bernoulli_[] = "bernoulli_(p=0.5, generator=None): fills with 1 with probability p, else 0.";
 inline constexpr char bernoulli[] = "bernoulli(generator=None): 1 with the probability that each element says, else 0.";
+inline constexpr char native_dropout_backward[] =
+    "native_dropout_backward(grad_output, mask, scale): grad_output * scale where mask (bool, of native_dropout), else "
+    "0.";
 inline constexpr char native_dropout[] =
     "native_dropout(input, p, train): (input / (1 - p) where kept, else 0; the bool mask of the kept). Each element "
     "is kept with probability 1 - p; all are where train is False.";
