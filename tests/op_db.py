@@ -385,6 +385,7 @@ OPS: list[Row] = [
     structured("masked_scatter", ref.masked_scatter, s.masked_scatter, grad_samples=s.without_empty(s.masked_scatter),
         ulp=0.5),
     structured("select_scatter", ref.select_scatter, s.select_scatter, ulp=0.5),
+    view("as_strided_scatter", ref.as_strided_scatter, s.as_strided_scatter, view=False, ulp=0.5),
     structured("slice_scatter", ref.slice_scatter, s.slice_scatter, ulp=0.5),
     structured("diagonal_scatter", ref.diagonal_scatter, s.diagonal_scatter, ulp=0.5),
     structured("one_hot", ref.one_hot, s.classes, dtypes="i", may="buihfc", result="int64", grad=False, where=F,
@@ -450,6 +451,13 @@ OPS: list[Row] = [
     structured("householder_product", ref.householder, s.reflectors, where="linalg", dtypes="fc", may="h", method=False,
         out=True, ulp=0, bitwise=False, repeats=False),
     structured("orgqr", ref.householder, s.reflectors, dtypes="fc", may="h", ulp=0, bitwise=False, repeats=False),
+    structured("geqrf", lambda x: x, s.regular(), fn=c.geqrf_product, dtypes="fc", method=False, grad=False, ulp=0,
+        norm=512, bitwise=False, repeats=False),
+    structured("ormqr", ref.ormqr, s.reflections, dtypes="fc", may="h", method=False, out=True, ulp=0, bitwise=False,
+        repeats=False),
+    structured("ldl_solve", lambda a, b: ref.solve(a + np.swapaxes(a, -1, -2), b), s.systems(call()), fn=c.ldl_solve,
+        dtypes="fc", may="buih", where="linalg", method=False, grad=False, ulp=0, norm=4096, bitwise=False,
+        repeats=False, covers=("linalg.ldl_solve", "linalg.ldl_factor", "linalg.ldl_factor_ex")),
     structured("lu_solve", lambda a, b, **k: ref.solve(a, b), s.systems(call(), call(adjoint=False)), fn=c.lu_solve,
         dtypes="fc", may="buih", where="linalg", method=False, ulp=0, norm=2048, bitwise=False, repeats=False),
     structured("lu_solve", lambda b, a: ref.solve(a, b), s.systems_last, fn=c.lu_solve_last, dtypes="fc", may="buih",
@@ -518,13 +526,14 @@ OPS: list[Row] = [
     structured("normalize", ref.normalize, s.normalize, dtypes="hfc", where=F, method=False, ulp=0, bitwise=False),
     structured("binary_cross_entropy_with_logits", ref.binary_cross_entropy, s.binary_cross_entropy, dtypes="hf",
         where=F, method=False, ulp=0, bitwise=False),
-    structured("_fused_sgd_", ref.sgd, s.optimizer({"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.1, "momentum":
+    structured("_fused_sgd_", optim.sgd, s.optimizer({"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.1, "momentum":
         0.9, "nesterov": True, "weight_decay": 0.01}, {"lr": 0.1, "momentum": 0.5, "dampening": 0.3, "maximize": True}),
         fn=c.optimize("SGD"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),
-    structured("_fused_adam_", ref.adam, s.optimizer({"lr": 0.1}, {"lr": 0.01, "betas": (0.8, 0.9), "eps": 1e-3}, {"lr":
-        0.1, "weight_decay": 0.1}, {"lr": 0.1, "weight_decay": 0.1, "decoupled": True}, {"lr": 0.1, "amsgrad": True,
-        "maximize": True}), fn=c.optimize("Adam"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),
-    structured("_fused_rmsprop_", ref.rmsprop, s.optimizer({"lr": 0.1}, {"lr": 0.01, "alpha": 0.9, "eps": 1e-3,
+    structured("_fused_adam_", optim.adam, s.optimizer({"lr": 0.1}, {"lr": 0.01, "betas": (0.8, 0.9), "eps": 1e-3},
+        {"lr": 0.1, "weight_decay": 0.1}, {"lr": 0.1, "weight_decay": 0.1, "decoupled": True},
+        {"lr": 0.1, "amsgrad": True, "maximize": True}), fn=c.optimize("Adam"), dtypes="f", may="hcbui",
+        grad=False, method=False, ulp=0),
+    structured("_fused_rmsprop_", optim.rmsprop, s.optimizer({"lr": 0.1}, {"lr": 0.01, "alpha": 0.9, "eps": 1e-3,
         "weight_decay": 0.1}, {"lr": 0.1, "momentum": 0.9, "maximize": True}, {"lr": 0.1, "centered": True, "eps":
         0.1}), fn=c.optimize("RMSprop"), dtypes="f", may="hcbui", grad=False, method=False, ulp=0),
     structured("_fused_adagrad_", optim.adagrad, s.optimizer({"lr": 0.1}, {"lr": 0.1, "lr_decay": 0.5, "weight_decay":

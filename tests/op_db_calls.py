@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import vesta
-from op_db_references import STEPS
+from op_db_references_optim import STEPS
 
 
 def on_clone(name: str) -> Callable[..., Any]:
@@ -66,6 +66,15 @@ def cholesky(x: Any, upper: bool = False) -> Any:
 
 def lu_unpacked(a: Any) -> Any:
     return vesta.lu_unpack(*vesta.linalg.lu_factor(a))[1:]
+
+
+def geqrf_product(x: Any) -> Any:
+    a, tau = vesta.geqrf(x)
+    return vesta.linalg.householder_product(a, tau) @ a.triu()
+
+
+def ldl_solve(a: Any, b: Any) -> Any:
+    return vesta.linalg.ldl_solve(*vesta.linalg.ldl_factor(a + a.mT), b)
 
 
 def lu_solve(a: Any, b: Any, adjoint: bool = False) -> Any:

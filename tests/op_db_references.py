@@ -31,6 +31,7 @@ from op_db_references_linalg import (  # noqa: F401 (one name for all references
     lu,
     matrix_exp,
     matrix_rank,
+    ormqr,
     qr,
     solve,
     solve_triangular,
@@ -457,6 +458,13 @@ def masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.nd
     return made
 
 
+def as_strided_scatter(x: np.ndarray, src: np.ndarray, size: tuple, stride: tuple, offset: int = 0) -> np.ndarray:
+    y = x.copy().reshape(-1)
+    for at in np.ndindex(size):
+        y[offset + sum(i * s for i, s in zip(at, stride))] = src[at]
+    return y.reshape(x.shape)
+
+
 def select_scatter(x: np.ndarray, src: np.ndarray, dim: int, index: int) -> np.ndarray:
     made = x.copy()
     np.moveaxis(made, dim, 0)[index] = src
@@ -598,90 +606,6 @@ def binary_cross_entropy(
 ) -> np.ndarray:
     losses = -(pos_weight * target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
     return reduced(losses if weight is None else losses * weight, 1.0, reduction)
-
-
-# ---- optimizers: three steps with the same gradient -------------------------------------------------------------
-
-STEPS = 3
-
-
-def sgd(
-    params: list,
-    grads: list,
-    lr: float,
-    momentum: float = 0.0,
-    dampening: float = 0.0,
-    weight_decay: float = 0.0,
-    nesterov: bool = False,
-    maximize: bool = False,
-) -> list[np.ndarray]:
-    """Steps as in Sutskever et al. 2013, in PyTorch's form: buffer = momentum * buffer + g, p -= lr * buffer."""
-    made = []
-    for p, gradient in zip(params, grads):
-        buffer = None
-        for _ in range(STEPS):
-            g = (-gradient if maximize else gradient) + weight_decay * p
-            if momentum:
-                buffer = g if buffer is None else momentum * buffer + (1 - dampening) * g
-                g = g + momentum * buffer if nesterov else buffer
-            p = p - lr * g
-        made.append(p)
-    return made
-
-
-def adam(
-    params: list,
-    grads: list,
-    lr: float,
-    betas: tuple = (0.9, 0.999),
-    eps: float = 1e-8,
-    weight_decay: float = 0.0,
-    amsgrad: bool = False,
-    maximize: bool = False,
-    decoupled: bool = False,
-) -> list[np.ndarray]:
-    """Steps as in Kingma and Ba 2015; ``decoupled`` decays the weights separately (Loshchilov and Hutter 2019)."""
-    made = []
-    for p, gradient in zip(params, grads):
-        first = second = largest = np.zeros_like(p)
-        for step in range(1, STEPS + 1):
-            g = -gradient if maximize else gradient
-            if decoupled:
-                p = p * (1 - lr * weight_decay)
-            else:
-                g = g + weight_decay * p
-            first = betas[0] * first + (1 - betas[0]) * g
-            second = betas[1] * second + (1 - betas[1]) * g * g
-            largest = np.maximum(largest, second)
-            root = np.sqrt((largest if amsgrad else second) / (1 - betas[1] ** step)) + eps
-            p = p - lr * first / (1 - betas[0] ** step) / root
-        made.append(p)
-    return made
-
-
-def rmsprop(
-    params: list,
-    grads: list,
-    lr: float,
-    alpha: float = 0.99,
-    eps: float = 1e-8,
-    weight_decay: float = 0.0,
-    momentum: float = 0.0,
-    centered: bool = False,
-    maximize: bool = False,
-) -> list[np.ndarray]:
-    """Steps as in Hinton's lecture 6e, 2012; ``centered`` subtracts the square of the mean gradient (Graves 2013)."""
-    made = []
-    for p, gradient in zip(params, grads):
-        square = mean = buffer = np.zeros_like(p)
-        for _ in range(STEPS):
-            g = (-gradient if maximize else gradient) + weight_decay * p
-            square = alpha * square + (1 - alpha) * g * g
-            mean = alpha * mean + (1 - alpha) * g
-            buffer = momentum * buffer + g / (np.sqrt(square - mean * mean if centered else square) + eps)
-            p = p - lr * buffer
-        made.append(p)
-    return made
 
 
 # ---- rearranging ------------------------------------------------------------------------------------------------

@@ -115,6 +115,13 @@ def triangular_solve(
     return np.linalg.solve(matrix, b), a
 
 
+def ormqr(v: np.ndarray, tau: np.ndarray, c: np.ndarray, left: bool = True, transpose: bool = False) -> np.ndarray:
+    more = np.zeros((*v.shape[:-1], v.shape[-2] - v.shape[-1]), v.dtype)
+    q = householder(np.concatenate([v, more], -1), tau)
+    q = np.swapaxes(q, -1, -2).conj() if transpose else q
+    return q @ c if left else c @ q
+
+
 def householder(v: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """The first columns of H_1 ... H_k, H_i = 1 - tau_i v_i v_i^H."""
     m, n = v.shape[-2:]

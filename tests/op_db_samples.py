@@ -18,6 +18,7 @@ from op_db_samples_linalg import (  # noqa: F401 (one name for all samples)
     qr,
     qr_grad,
     rectangles,
+    reflections,
     reflectors,
     regular,
     solve,
@@ -421,6 +422,11 @@ def select_scatter(make: Maker) -> Iterator[Sample]:
     yield call(make(3), make(), 0, 1)
     yield call(make(2, 3), make(2), -1, -1)
     yield call(make(2, 3, 4), make(2, 4), 1, 0)
+
+
+def as_strided_scatter(make: Maker) -> Iterator[Sample]:
+    yield call(make(6), make(2, 2), (2, 2), (3, 1), 1)
+    yield call(make(2, 3), make(2), (2,), (2,))
 
 
 def slice_scatter(make: Maker) -> Iterator[Sample]:

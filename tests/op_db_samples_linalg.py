@@ -140,6 +140,15 @@ def triangular_solve(make: Maker) -> Iterator[Sample]:
     yield call(make(2, 1), _regular(make, 2, 2)[::-1].copy(), unitriangular=True)
 
 
+def reflections(make: Maker) -> Iterator[Sample]:
+    """Columns of reflections, their factors, and a matrix to turn."""
+    draw = lambda *shape: make(*shape, low=-1, high=1)
+    yield call(draw(3, 3), draw(3), draw(3, 2))
+    yield call(draw(5, 3), draw(3), draw(5, 2), True, True)
+    yield call(draw(2, 4, 2), draw(2, 2), draw(2, 3, 4), False)
+    yield call(draw(2, 4, 2), draw(2, 2), draw(2, 3, 4), left=False, transpose=True)
+
+
 def reflectors(make: Maker) -> Iterator[Sample]:
     """Columns of reflections, and their factors."""
     for shape, k in (((3, 3), 3), ((5, 3), 2), ((2, 4, 2), 2)):

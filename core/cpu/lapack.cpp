@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <vesta/core/base/error.h>
@@ -22,9 +23,9 @@ struct Spelling {
 };
 constexpr Spelling kSpellings[] = {{"", "_"}, {"scipy_", "_"}, {"scipy_", "_64_"}, {"", "_64_"}, {"", "64_"}};
 /// The functions of all letters, and those of real and of complex numbers alone.
-constexpr const char* kNames[] = {"geqrf", "trsm", "potrf", "getrf", "gesdd", "geev"};
+constexpr const char* kNames[] = {"geqrf", "trsm", "potrf", "getrf", "gesdd", "geev", "sytrf", "sytrs"};
 constexpr const char* kRealNames[] = {"orgqr", "syevd"};
-constexpr const char* kComplexNames[] = {"ungqr", "heevd"};
+constexpr const char* kComplexNames[] = {"ungqr", "heevd", "hetrf", "hetrs"};
 
 /// An open library that has the functions; never closed, its threads would outlive it.
 struct Library {
@@ -42,7 +43,7 @@ bool is_complete(Library& library) {
     for (char letter : {'s', 'd', 'c', 'z'}) {
       const bool complex = letter == 'c' || letter == 'z';
       const auto has = [&](const char* name) { return library.find(letter + std::string(name)) != nullptr; };
-      const auto& own = complex ? kComplexNames : kRealNames;
+      const std::span<const char* const> own = complex ? std::span<const char* const>(kComplexNames) : kRealNames;
       if (!std::all_of(std::begin(kNames), std::end(kNames), has)) return false;
       if (!std::all_of(std::begin(own), std::end(own), has)) return false;
     }
@@ -99,14 +100,37 @@ constexpr char kLetter<std::complex<double>> = 'z';
 }  // namespace
 
 void read_integers(const LapackInt* from, int64_t count, int32_t* to) {
-  if (count == 0) return;
-  const bool wide = (uint64_t(from[0]) >> 32) == 0;
+  if (count > 0) read_integers(from, count, to, (uint64_t(from[0]) >> 32) == 0);
+}
+
+void read_integers(const LapackInt* from, int64_t count, int32_t* to, bool wide) {
   const auto* narrow = reinterpret_cast<const unsigned char*>(from);
   for (int64_t i = 0; i < count; ++i) {
     if (wide) to[i] = int32_t(from[i]);
     else std::memcpy(to + i, narrow + 4 * i, 4);
   }
 }
+
+void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide) {
+  if (wide) std::copy_n(from, count, to);
+  auto* narrow = reinterpret_cast<unsigned char*>(to);
+  for (int64_t i = 0; !wide && i < count; ++i) {
+    const auto value = int32_t(from[i]);
+    std::memcpy(narrow + 4 * i, &value, 4);
+  }
+}
+
+template <class T>
+bool has_wide_integers(const char* op) {
+  T one(1);
+  LapackInt n = 1, pivot = -1, info = 0;
+  lapack<T>(op).getrf(&n, &n, &one, &n, &pivot, &info);
+  return (uint64_t(pivot) >> 32) == 0;
+}
+template bool has_wide_integers<float>(const char* op);
+template bool has_wide_integers<double>(const char* op);
+template bool has_wide_integers<std::complex<float>>(const char* op);
+template bool has_wide_integers<std::complex<double>>(const char* op);
 
 template <class T>
 const Lapack<T>& lapack(const char* op) {
@@ -119,6 +143,8 @@ const Lapack<T>& lapack(const char* op) {
     set(f.geqrf, "geqrf");
     set(f.orgqr, std::is_floating_point_v<T> ? "orgqr" : "ungqr");
     set(f.trsm, "trsm");
+    set(f.sytrf, "sytrf");
+    set(f.sytrs, "sytrs");
     set(f.potrf, "potrf");
     set(f.getrf, "getrf");
     if constexpr (std::is_floating_point_v<T>) {
@@ -126,6 +152,8 @@ const Lapack<T>& lapack(const char* op) {
       set(f.gesdd, "gesdd");
       set(f.geev, "geev");
     } else {
+      set(f.hetrf, "hetrf");
+      set(f.hetrs, "hetrs");
       set(f.heevd, "heevd");
       set(f.gesdd_complex, "gesdd");
       set(f.geev_complex, "geev");

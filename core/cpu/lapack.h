@@ -24,6 +24,13 @@ inline int result_of(LapackInt info) { return int(static_cast<uint32_t>(info)); 
 /// Reads an array of `count` integers that LAPACK wrote, 32 or 64 bits each, into `to`. The array was filled with -1
 /// before, and its elements are positive: the upper half of the first 64 bits tells which.
 void read_integers(const LapackInt* from, int64_t count, int32_t* to);
+/// The same for integers that may be negative, written by a call that wrote 64 bits each if `wide`.
+void read_integers(const LapackInt* from, int64_t count, int32_t* to, bool wide);
+/// Writes `count` integers as 32 bits, or 64 if `wide`, for LAPACK to read; `to` has room for 64 each.
+void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide);
+/// Returns whether the library for T has 64-bit integers.
+template <class T>
+bool has_wide_integers(const char* op);
 
 /// The functions for matrices of T: float, double or a complex number of either. Matrices lie by columns, `ld` elements
 /// from column to column. The sizes at the end are the lengths of the texts, as Fortran's compilers pass them.
@@ -39,6 +46,15 @@ struct Lapack {
   /// Overwrites b [m, n] with the solution X of op(A) X = alpha b (side L) or X op(A) = alpha b (side R).
   void (*trsm)(const char* side, const char* uplo, const char* op, const char* diag, Int m, Int n, const T* alpha,
                const T* a, Int lda, T* b, Int ldb, size_t, size_t, size_t, size_t);
+  /// Overwrites one triangle of a symmetric a [n, n] with L and D of A = L D L^T; pivots [n], negative for blocks of 2.
+  void (*sytrf)(const char* uplo, Int n, T* a, Int lda, LapackInt* pivots, T* work, Int lwork, LapackInt* info, size_t);
+  /// Overwrites b [n, k] with the solution of A x = b, from sytrf.
+  void (*sytrs)(const char* uplo, Int n, Int k, const T* a, Int lda, const LapackInt* pivots, T* b, Int ldb,
+                LapackInt* info, size_t);
+  /// The same for a Hermitian matrix, A = L D L^H. Complex.
+  void (*hetrf)(const char* uplo, Int n, T* a, Int lda, LapackInt* pivots, T* work, Int lwork, LapackInt* info, size_t);
+  void (*hetrs)(const char* uplo, Int n, Int k, const T* a, Int lda, const LapackInt* pivots, T* b, Int ldb,
+                LapackInt* info, size_t);
   /// Overwrites one triangle of a [n, n] with its Cholesky factor; info > 0: the minor that is not positive.
   void (*potrf)(const char* uplo, Int n, T* a, Int lda, LapackInt* info, size_t);
   /// Overwrites a [m, n] with L and U; pivots [min(m, n)]; info > 0: the first zero on U's diagonal.

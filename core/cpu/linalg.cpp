@@ -8,6 +8,9 @@
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/linalg.h>
+#include <vesta/core/ops/shape.h>
+#include <vesta/core/ops/view.h>
+#include <vesta/core/shape.h>
 
 namespace vesta::cpu {
 namespace {
@@ -193,6 +196,97 @@ TensorTriple lu_factor_kernel(const Tensor& A, bool pivot, bool check_errors) {
   return {LU, pivots, info};
 }
 
+/// Decomposes matrices into reflections and R.
+TensorPair geqrf_kernel(const Tensor& A) {
+  constexpr const char* op = "geqrf";
+  const MatrixShape s = matrix_shape(A, op, "input", false);
+  check_sizes(s.rows, s.columns, op);
+  Tensor a = by_columns(A, s), tau = empty_vectors(s.batch, s.rank, A.dtype());
+  if (s.rank == 0) return {a, tau};
+  visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    const Lapack<T>& f = lapack<T>(op);
+    const LapackInt m = s.rows, n = s.columns;
+    LapackInt info = 0;
+    T none{};
+    Work<T> work;
+    work.reserve([&](T* w, const LapackInt* size) { f.geqrf(&m, &n, &none, &m, &none, w, size, &info); });
+    for (int64_t b = 0; b < s.count; ++b) {
+      f.geqrf(&m, &n, a.data_ptr<T>() + b * m * n, &m, tau.data_ptr<T>() + b * s.rank, work.memory.data(), &work.size,
+              &info);
+      check_result(info, op);
+    }
+  });
+  return {a, tau};
+}
+
+TensorTriple ldl_factor_kernel(const Tensor& A, bool hermitian, bool check_errors) {
+  constexpr const char* op = "linalg.ldl_factor_ex";
+  const MatrixShape s = matrix_shape(A, op, "input", true);
+  check_sizes(s.rows, s.columns, op);
+  Tensor LD = contiguous(tril(A)), pivots = empty_vectors(s.batch, s.rows, DType::int32);
+  LD = by_columns(LD, s);
+  Tensor info = empty_tensor(s.batch, DType::int32);
+  visit<kLapackTypes>(A.dtype(), [&]<class T>() {
+    const Lapack<T>& f = lapack<T>(op);
+    const bool wide = has_wide_integers<T>(op);
+    const auto factor = std::is_floating_point_v<T> || !hermitian ? f.sytrf : f.hetrf;
+    const LapackInt n = s.rows, ld = std::max<int64_t>(1, n);
+    LapackInt failed = 0;
+    T none{};
+    std::vector<LapackInt> places(size_t(n) + 1);
+    Work<T> work;
+    work.reserve([&](T* w, const LapackInt* size) { factor("L", &n, &none, &ld, places.data(), w, size, &failed, 1); });
+    for (int64_t b = 0; b < s.count; ++b) {
+      failed = 0;
+      if (n > 0) {
+        factor("L", &n, LD.data_ptr<T>() + b * n * n, &ld, places.data(), work.memory.data(), &work.size, &failed, 1);
+      }
+      const int status = result_of(failed);
+      VESTA_CHECK(status >= 0, runtime, op, ": LAPACK refused argument ", -status, ".");
+      read_integers(places.data(), n, pivots.data_ptr<int32_t>() + b * n, wide);
+      info.data_ptr<int32_t>()[b] = status;
+      if (status != 0 && check_errors) {
+        fail(Cause::linalg, op, ": D[", status, ",", status, "] is zero and using it on ldl_solve would result in a ",
+             "division by zero.");
+      }
+    }
+  });
+  return {LD, pivots, info};
+}
+
+Tensor ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
+  constexpr const char* op = "linalg.ldl_solve";
+  const MatrixShape s = ldl_solution(LD, pivots, B);
+  check_sizes(s.rows, s.columns, op);
+  Dims matrices(s.batch), places(s.batch), rights(s.batch);
+  matrices.push_back(s.rows), matrices.push_back(s.rows), places.push_back(s.rows);
+  rights.push_back(s.rows), rights.push_back(s.columns);
+  Tensor x = empty_by_columns(s.batch, s.rows, s.columns, B), a = empty_by_columns(s.batch, s.rows, s.rows, LD);
+  if (x.numel() == 0) return x;
+  copy_values(x, expand(B, rights));
+  copy_values(a, expand(LD, matrices));
+  const Tensor order = contiguous(expand(pivots.to(DType::int64), places));
+  visit<kLapackTypes>(LD.dtype(), [&]<class T>() {
+    const Lapack<T>& f = lapack<T>(op);
+    const bool wide = has_wide_integers<T>(op);
+    const auto solve = std::is_floating_point_v<T> || !hermitian ? f.sytrs : f.hetrs;
+    const LapackInt n = s.rows, k = s.columns;
+    std::vector<LapackInt> exchanges(size_t(n) + 1);
+    for (int64_t b = 0; b < s.count; ++b) {
+      const int64_t* p = order.data_ptr<int64_t>() + b * n;
+      for (int64_t i = 0; i < n; ++i) {
+        VESTA_CHECK(p[i] != 0 && p[i] >= -n && p[i] <= n, runtime, op, ": expected pivots between 1 and ", n,
+                    ", or their negatives, got ", p[i], ".");
+      }
+      write_integers(p, n, exchanges.data(), wide);
+      LapackInt info = 0;
+      solve("L", &n, &k, a.data_ptr<T>() + b * n * n, &n, exchanges.data(), x.data_ptr<T>() + b * n * k, &n, &info, 1);
+      check_result(info, op);
+    }
+  });
+  return x;
+}
+
 Tensor permutation_kernel(const Tensor& pivots, int64_t rows) {
   const Tensor exchanges = contiguous(pivots.to(DType::int64));
   const int64_t n = pivots.size(-1), count = n ? exchanges.numel() / n : 0;
@@ -370,6 +464,9 @@ TensorPair eig_kernel(const Tensor& A) {
 void register_linalg() {
   ops::linalg_cholesky_ex.set_kernel(DeviceType::cpu, cholesky_kernel);
   ops::linalg_lu_factor_ex.set_kernel(DeviceType::cpu, lu_factor_kernel);
+  ops::geqrf.set_kernel(DeviceType::cpu, geqrf_kernel);
+  ops::linalg_ldl_factor_ex.set_kernel(DeviceType::cpu, ldl_factor_kernel);
+  ops::linalg_ldl_solve.set_kernel(DeviceType::cpu, ldl_solve_kernel);
   ops::_pivots_to_permutation.set_kernel(DeviceType::cpu, permutation_kernel);
   ops::linalg_eigh.set_kernel(DeviceType::cpu, eigh_kernel);
   ops::linalg_eig.set_kernel(DeviceType::cpu, eig_kernel);

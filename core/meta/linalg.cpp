@@ -36,6 +36,22 @@ TensorTriple lu_factor(const Tensor& A, bool, bool) {
           result(s.batch, DType::int32)};
 }
 
+TensorPair geqrf(const Tensor& A) {
+  const MatrixShape s = matrix_shape(A, "geqrf", "input", false);
+  return {empty_by_columns(s.batch, s.rows, s.columns, A), with_last(s.batch, s.rank, A.dtype())};
+}
+
+TensorTriple ldl_factor(const Tensor& A, bool, bool) {
+  const MatrixShape s = matrix_shape(A, "linalg.ldl_factor_ex", "input", true);
+  return {empty_by_columns(s.batch, s.rows, s.columns, A), with_last(s.batch, s.rows, DType::int32),
+          result(s.batch, DType::int32)};
+}
+
+Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool) {
+  const MatrixShape s = ldl_solution(LD, pivots, B);
+  return empty_by_columns(s.batch, s.rows, s.columns, B);
+}
+
 Tensor permutation(const Tensor& pivots, int64_t rows) {
   return result(with_size(pivots, pivots.dim() - 1, rows), DType::int64);
 }
@@ -64,6 +80,9 @@ TensorPair eig(const Tensor& A) {
 void register_linalg() {
   ops::linalg_cholesky_ex.set_kernel(DeviceType::meta, cholesky);
   ops::linalg_lu_factor_ex.set_kernel(DeviceType::meta, lu_factor);
+  ops::geqrf.set_kernel(DeviceType::meta, geqrf);
+  ops::linalg_ldl_factor_ex.set_kernel(DeviceType::meta, ldl_factor);
+  ops::linalg_ldl_solve.set_kernel(DeviceType::meta, ldl_solve);
   ops::_pivots_to_permutation.set_kernel(DeviceType::meta, permutation);
   ops::linalg_eigh.set_kernel(DeviceType::meta, eigh);
   ops::linalg_eig.set_kernel(DeviceType::meta, eig);

@@ -184,14 +184,29 @@ Tensor masked_scatter_composite(const Tensor& input, const Tensor& mask, const T
 
 namespace {
 
+/// Writes src into `part`, a view of r, and returns r.
+Tensor with_part(const Tensor& r, const Tensor& part, const Tensor& src, const char* op) {
+  VESTA_CHECK(std::ranges::equal(part.sizes(), src.sizes()), runtime, op, ": expected src to have a size equal to the ",
+              "slice of self. src size = ", src.sizes(), ", slice size = ", part.sizes(), ".");
+  copy_(part, src);
+  return r;
+}
+
 /// Writes src into a view of a copy of input.
 template <class View>
 Tensor copy_with(const Tensor& input, const Tensor& src, const char* op, View view) {
   const Tensor r = clone(input);
-  const Tensor part = view(r);
-  VESTA_CHECK(std::ranges::equal(part.sizes(), src.sizes()), runtime, op, ": expected src to have a size equal to the ",
-              "slice of self. src size = ", src.sizes(), ", slice size = ", part.sizes(), ".");
-  copy_(part, src);
+  return with_part(r, view(r), src, op);
+}
+
+/// Copies input into memory of its own in which it lies as input does: the same strides and offset.
+Tensor clone_with_geometry(const Tensor& input) {
+  if (input.storage_offset() == 0 && input.impl()->dense()) return clone(input);
+  int64_t last = input.storage_offset();
+  for (int64_t i = 0; i < input.dim(); ++i) last += input.strides()[i] * std::max<int64_t>(0, input.size(i) - 1);
+  const Tensor memory = zeros({last + 1}, input.dtype(), input.device());
+  const Tensor r = as_strided(memory, input.sizes(), input.strides(), input.storage_offset());
+  copy_(r, input);
   return r;
 }
 
@@ -199,6 +214,11 @@ Tensor copy_with(const Tensor& input, const Tensor& src, const char* op, View vi
 
 Tensor select_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {
   return copy_with(input, src, "select_scatter", [&](const Tensor& t) { return select(t, dim, index); });
+}
+Tensor as_strided_scatter_composite(const Tensor& input, const Tensor& src, IntList size, IntList stride,
+                                    MaybeInt storage_offset) {
+  const Tensor r = clone_with_geometry(input);
+  return with_part(r, as_strided(r, size, stride, storage_offset), src, "as_strided_scatter");
 }
 Tensor slice_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, MaybeInt start, MaybeInt end,
                                int64_t step) {

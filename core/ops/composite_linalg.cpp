@@ -172,6 +172,32 @@ Tensor orgqr_composite(const Tensor& input, const Tensor& input2) {
   return linalg_householder_product(input, input2);
 }
 
+Tensor ormqr_composite(const Tensor& input, const Tensor& input2, const Tensor& input3, bool left, bool transpose_) {
+  constexpr const char* op = "ormqr";
+  check_matrices(input, op, "input");
+  check_matrices(input3, op, "input3");
+  check_floating_or_complex(input, op);
+  const int64_t m = input.size(-2), k = input.size(-1);
+  VESTA_CHECK(input3.size(left ? -2 : -1) == m, runtime, op, ": other.shape[", left ? -2 : -1,
+              "] must be equal to input.shape[-2], got ", input3.sizes(), " (input3) and ", input.sizes(), " (input).");
+  VESTA_CHECK(k <= m && input2.dim() == input.dim() - 1 && input2.size(-1) <= k, runtime, op,
+              ": expected reflections [*, m, k] and factors [*, at most k], k <= m, got ", input.sizes(), " and ",
+              input2.sizes(), ".");
+  VESTA_CHECK(input3.dtype() == input.dtype(), runtime, op, ": Expected input and other to have the same dtype, but ",
+              "input has ", input.dtype(), " and other has ", input3.dtype(), ".");
+  Dims missing(batch_sizes(input));
+  missing.push_back(m), missing.push_back(m - k);
+  const Tensor square = k == m ? input : cat({input, zeros(missing, input.dtype(), input.device())}, -1);
+  Tensor q = linalg_householder_product(square, input2);
+  if (transpose_) q = adjoint(q);
+  return left ? matmul(q, input3) : matmul(input3, q);
+}
+
+TensorPair linalg_ldl_factor_composite(const Tensor& input, bool hermitian) {
+  const auto [LD, pivots, info] = linalg_ldl_factor_ex(input, hermitian, true);
+  return {LD, pivots};
+}
+
 Tensor linalg_lu_solve_composite(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint_) {
   check_square(LU, "linalg.lu_solve", "LU");
   VESTA_CHECK(B.dim() >= 2 && B.size(left ? -2 : -1) == LU.size(-1), runtime,

@@ -1,5 +1,6 @@
 // Ops of neural networks that are made of other ops: their gradients come from those.
 #include <vesta/core/dispatch/autocast.h>
+#include <vesta/core/ops/arithmetic.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/random.h>
 #include <vesta/core/ops/softmax.h>

@@ -79,6 +79,25 @@ MatrixShape matrix_shape(const Tensor& A, const char* op, const char* argument, 
   return s;
 }
 
+MatrixShape ldl_solution(const Tensor& LD, const Tensor& pivots, const Tensor& B) {
+  constexpr const char* op = "linalg.ldl_solve";
+  const MatrixShape left = matrix_shape(LD, op, "LD", true);
+  MatrixShape s = matrix_shape(B, op, "B", false);
+  VESTA_CHECK(s.rows == left.rows, runtime, op, ": expected as many rows in B as in LD, got ", B.sizes(), " and ",
+              LD.sizes(), ".");
+  VESTA_CHECK(LD.dtype() == B.dtype(), runtime, op, ": expected LD and B of one dtype, got ", LD.dtype(), " and ",
+              B.dtype(), ".");
+  VESTA_CHECK(pivots.dtype() == DType::int32 || pivots.dtype() == DType::int64, runtime, op,
+              ": expected pivots of integers, got ", pivots.dtype(), ".");
+  Dims of_pivots(left.batch);
+  of_pivots.push_back(left.rows);
+  VESTA_CHECK(std::ranges::equal(pivots.sizes(), IntSpan(of_pivots)), runtime, op, ": expected pivots of shape ",
+              IntSpan(of_pivots), " for LD ", LD.sizes(), ", got ", pivots.sizes(), ".");
+  s.batch = broadcast_shapes(left.batch, s.batch, op);
+  s.count = numel_of(s.batch, op);
+  return s;
+}
+
 Tensor empty_by_columns(IntSpan batch, int64_t rows, int64_t columns, const Tensor& like) {
   Dims sizes(batch);
   sizes.push_back(columns);

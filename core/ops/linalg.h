@@ -43,6 +43,10 @@ struct MatrixShape {
 /// Checks the operand of a decomposition. Error(runtime): no matrices, or (square) not of equal sizes.
 VESTA_API MatrixShape matrix_shape(const Tensor& A, const char* op, const char* argument, bool square);
 
+/// Checks linalg.ldl_solve's operands: LD [*, n, n], pivots [*, n] of integers, B [*, n, k]. Returns the shape of the
+/// solution, with the batches of LD and B broadcast. Error(runtime): sizes or dtypes that do not fit.
+VESTA_API MatrixShape ldl_solution(const Tensor& LD, const Tensor& pivots, const Tensor& B);
+
 /// Makes uninitialised matrices [batch, rows, columns] whose columns are dense: LAPACK's order.
 VESTA_API Tensor empty_by_columns(IntSpan batch, int64_t rows, int64_t columns, const Tensor& like);
 

@@ -47,8 +47,8 @@ void register_ops() {
 
 void register_host() {
   register_ops<ops::linalg_cholesky_ex, ops::linalg_lu_factor_ex, ops::_pivots_to_permutation, ops::linalg_eigh,
-               ops::linalg_eig, ops::_linalg_svd, ops::linalg_qr, ops::linalg_solve_triangular, ops::_fft_r2c,
-               ops::_fft_c2r, ops::_fft_c2c>();
+               ops::geqrf, ops::linalg_ldl_factor_ex, ops::linalg_ldl_solve, ops::linalg_eig, ops::_linalg_svd,
+               ops::linalg_qr, ops::linalg_solve_triangular, ops::_fft_r2c, ops::_fft_c2r, ops::_fft_c2c>();
 }
 
 }  // namespace vesta::cuda

@@ -216,3 +216,45 @@ def test_gradients_of_a_factor_are_of_the_whole_matrix() -> None:
     gradient = vesta.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=vesta.float64)
     vesta.cholesky_inverse(L).backward(gradient)  # P = [[2, -1], [-1, 1]]
     assert L.grad.tolist() == [[-4.0, 4.0], [2.0, -2.0]]
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", [vesta.float64, vesta.complex128])
+def test_ldl_of_indefinite_matrices(dtype: vesta.dtype, hermitian: bool) -> None:
+    """Blocks of two have negative pivots; a batch of right sides takes one factor."""
+    half = vesta.randn(5, 5, dtype=dtype, generator=vesta.Generator().manual_seed(2))
+    A = half + (half.mH if hermitian else half.mT)
+    A.fill_diagonal_(0)
+    A[0, 1] = A[1, 0] = 100  # the first pivot is a block of two
+    LD, pivots, info = vesta.linalg.ldl_factor_ex(A, hermitian=hermitian)
+    assert info.item() == 0 and (pivots < 0).any()
+    B = vesta.randn(3, 5, 2, dtype=dtype)
+    x = vesta.linalg.ldl_solve(LD, pivots, B, hermitian=hermitian)
+    assert x.shape == (3, 5, 2) and vesta.allclose(A @ x, B)
+    assert vesta.allclose(vesta.linalg.ldl_solve(LD, pivots.long(), B, hermitian=hermitian), x)
+
+
+def test_ldl_refuses() -> None:
+    with pytest.raises(vesta.linalg.LinAlgError, match=r"D\[1,1\] is zero"):
+        vesta.linalg.ldl_factor_ex(vesta.zeros(2, 2), check_errors=True)
+    LD, pivots = vesta.linalg.ldl_factor(vesta.eye(2))
+    for bad in (vesta.tensor([0, 1]), vesta.tensor([1, -3]), vesta.tensor([2**32 + 1, 1])):
+        with pytest.raises(RuntimeError, match="linalg.ldl_solve: expected pivots between 1 and 2"):
+            vesta.linalg.ldl_solve(LD, bad, vesta.ones(2, 1))
+    with pytest.raises(RuntimeError, match="expected pivots of shape"):
+        vesta.linalg.ldl_solve(LD, pivots[:1], vesta.ones(2, 1))
+    with pytest.raises(RuntimeError, match="as many rows in B"):
+        vesta.linalg.ldl_solve(LD, pivots, vesta.ones(3, 1))
+
+
+def test_as_strided_scatter_lies_as_its_input() -> None:
+    """In a view the strides count in the view's memory, of which the result has a copy."""
+    columns = vesta.arange(12.0).reshape(3, 4)[:, ::2]
+    assert vesta.as_strided_scatter(columns, vesta.full((3,), -1.0), (3,), (4,)).tolist() == [
+        [-1, 2],
+        [-1, 6],
+        [-1, 10],
+    ]
+    rest = vesta.arange(5.0)[1:]
+    assert vesta.as_strided_scatter(rest, vesta.full((2,), -1.0), (2,), (2,)).tolist() == [-1, 2, -1, 4]
+    assert columns[0, 0] == 0 and rest[0] == 1

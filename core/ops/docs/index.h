@@ -80,6 +80,9 @@ inline constexpr char masked_scatter[] =
     "masked_scatter(input, mask, source): a copy with the first elements of source in the places where the bool "
     "mask, broadcast to input, is true. Error: too few elements in source, another dtype.";
 inline constexpr char masked_scatter_[] = "masked_scatter_(mask, source): masked_scatter in place.";
+inline constexpr char as_strided_scatter[] =
+    "as_strided_scatter(input, src, size, stride, storage_offset=None): a copy with src in the place of "
+    "as_strided(size, stride, storage_offset). Error: another shape than that part's.";
 inline constexpr char select_scatter[] =
     "select_scatter(input, src, dim, index): a copy with src in the place of select(dim, index). Error: another "
     "shape.";

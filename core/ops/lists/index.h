@@ -68,6 +68,9 @@
      (index, source, accumulate), composite)                                                                           \
   OP(METHOD_INPLACE, Tensor, masked_scatter, (const Tensor& mask, const Tensor& source), (mask, source), composite)    \
   OP(METHOD, Tensor, select_scatter, (const Tensor& src, int64_t dim, int64_t index), (src, dim, index), composite)    \
+  OP(METHOD, Tensor, as_strided_scatter,                                                                               \
+     (const Tensor& src, IntList size, IntList stride, MaybeInt storage_offset = {}),                                  \
+     (src, size, stride, storage_offset), composite)                                                                   \
   OP(METHOD, Tensor, slice_scatter,                                                                                    \
      (const Tensor& src, int64_t dim = 0, MaybeInt start = {}, MaybeInt end = {}, int64_t step = 1),                   \
      (src, dim, start, end, step), composite, out)                                                                     \
