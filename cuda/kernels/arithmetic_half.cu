@@ -3,5 +3,5 @@
 #include <vesta/cuda/kernels/loops.cuh>
 
 namespace vesta::cuda {
-VESTA_CUDA_TOPIC_PART(arithmetic_half, VESTA_OPS_ARITHMETIC, set_of(DType::float16) | set_of(DType::bfloat16))
+VESTA_CUDA_TOPIC_PART(arithmetic_half, VESTA_OPS_ARITHMETIC, kHalves)
 }  // namespace vesta::cuda

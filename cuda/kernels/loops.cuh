@@ -292,6 +292,10 @@ namespace vesta::cuda {
 #define VESTA_ENTER_FORM(...)
 #define VESTA_ENTER_PYTHON_FORM(...)
 #define VESTA_ENTER_ALIAS(...)
+/// The 16-bit floats, and all other types: the two files of a topic that one file would take too long for.
+inline constexpr DTypeSet kHalves = set_of(DType::float16) | set_of(DType::bfloat16);
+inline constexpr DTypeSet kAllButHalves =
+    kBool | kIntegers | set_of(DType::float32) | set_of(DType::float64) | kComplexes;
 /// Defines kernels_of_NAME(to), which fills `to` in the order of the topic's pointwise lines, for the dtypes of SET: a
 /// large topic is compiled in several files (no file may take nvcc over 30 s).
 #define VESTA_CUDA_TOPIC_PART(name, LIST, SET)   \

@@ -3,19 +3,13 @@
 // arguments from the fields of their options.
 #include "cpp_modules.h"
 
-#include <pybind11/stl.h>
-
-#include <vesta/nn/layers/list.h>
+#include <vesta/nn/layers/container.h>
 #include <vesta/nn/optim/optim.h>
 
-#include "errors.h"
-#include "type_caster.h"
+#include "cpp_options.h"
 
 namespace vesta::python {
 namespace {
-
-namespace py = pybind11;
-using ModulePtr = std::shared_ptr<nn::Module>;
 
 // ---- values ----
 
@@ -53,87 +47,6 @@ py::object object_of(const nn::Value& value) {
   });
 }
 
-// ---- options ----
-
-std::vector<int64_t> integers(py::handle given) {
-  if (py::isinstance<py::int_>(given)) return {given.cast<int64_t>()};
-  return given.cast<std::vector<int64_t>>();
-}
-template <class T>
-void read(T& field, py::handle given) {
-  field = given.cast<T>();
-}
-template <size_t n>
-void read(nn::Ints<n>& field, py::handle given) {
-  const std::vector<int64_t> all = integers(given);
-  VESTA_CHECK(all.size() == 1 || all.size() == n, value, "expected one integer or ", n, ", got ", all.size(), ".");
-  for (size_t i = 0; i < n; ++i) field.v[i] = all[all.size() == n ? i : 0];
-}
-template <size_t n>
-void read(nn::MaybeInts<n>& field, py::handle given) {
-  if (py::isinstance<py::int_>(given) || given.is_none()) {
-    field.v.fill(given.cast<MaybeInt>());
-  } else {
-    field.v = given.cast<std::array<MaybeInt, n>>();
-  }
-}
-template <size_t n>
-void read(nn::ConvPadding<n>& field, py::handle given) {
-  if (py::isinstance<py::str>(given)) field.word = given.cast<std::string>();
-  else read(field.amount, given);
-}
-void read(nn::Shape& field, py::handle given) { field.v = integers(given); }
-template <class T>
-void read(nn::PerDimension<T>& field, py::handle given) {
-  if (py::isinstance<py::sequence>(given)) field.v = given.cast<std::vector<T>>();
-  else field.v = {given.cast<T>()};
-}
-template <class T>
-void read(std::optional<T>& field, py::handle given) {
-  if (given.is_none()) field.reset();
-  else read(field.emplace(), given);
-}
-
-/// A field of an options struct: where it is, and what reads it. One reader serves all fields of a type.
-struct Field {
-  void* at;
-  void (*read)(void* at, py::handle given);
-};
-template <class T>
-void read_into(void* at, py::handle given) {
-  read(*static_cast<T*>(at), given);
-}
-
-/// Reads Python's arguments into fields, by place and by name.
-void read_arguments(const std::string& layer, std::string_view field_names, std::span<const Field> fields,
-                    const py::args& args, const py::kwargs& kwargs) {
-  const std::vector<std::string_view> names = nn::split_names(field_names);
-  VESTA_CHECK(args.size() <= names.size(), type, layer, ": expected at most ", names.size(), " arguments, got ",
-              args.size(), ".");
-  for (const auto& [name, value] : kwargs) {
-    const auto given = py::cast<std::string>(name);
-    VESTA_CHECK(std::ranges::find(names, given) != names.end(), type, layer, ": has no argument '", given, "'.");
-  }
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const py::str name{std::string(names[i])};
-    if (i < args.size()) fields[i].read(fields[i].at, args[i]);
-    else if (kwargs.contains(name)) fields[i].read(fields[i].at, kwargs[name]);
-  }
-}
-
-/// Makes options from Python's arguments.
-template <class Options>
-Options options_of(const std::string& layer, const py::args& args, const py::kwargs& kwargs) {
-  Options options{};
-  const auto fields = std::apply(
-      [](auto&... f) {
-        return std::array<Field, sizeof...(f)>{Field{&f, read_into<std::remove_reference_t<decltype(f)>>}...};
-      },
-      options.fields());
-  read_arguments(layer, Options::field_names, fields, args, kwargs);
-  return options;
-}
-
 // ---- modules ----
 
 py::dict named(const nn::Module::Named& list) {
@@ -167,22 +80,6 @@ void add_base(py::module_& m) {
             self.load_state_dict({state.begin(), state.end()}, strict);
           },
           py::arg("state_dict"), py::arg("strict") = true);
-}
-
-using MakeModule = ModulePtr (*)(const char* name, const py::args& args, const py::kwargs& kwargs);
-
-template <class L>
-ModulePtr make_layer(const char* name, const py::args& args, const py::kwargs& kwargs) {
-  if constexpr (std::same_as<typename L::Options, nn::NoOptions>) {
-    VESTA_CHECK(args.empty() && kwargs.empty(), type, name, ": expected no arguments, got some.");
-    return std::make_shared<L>();
-  } else {
-    return std::make_shared<L>(options_of<typename L::Options>(name, args, kwargs));
-  }
-}
-
-void add_layer(py::module_& m, const char* name, MakeModule make) {
-  m.def(name, [name, make](const py::args& args, const py::kwargs& kwargs) { return make(name, args, kwargs); });
 }
 
 // ---- optimizers ----
@@ -224,6 +121,31 @@ void add_container(py::module_& m, const char* name) {
 
 }  // namespace
 
+std::vector<int64_t> integers(py::handle given) {
+  if (py::isinstance<py::int_>(given)) return {given.cast<int64_t>()};
+  return given.cast<std::vector<int64_t>>();
+}
+
+void read_arguments(const std::string& layer, std::string_view field_names, std::span<const Field> fields,
+                    const py::args& args, const py::kwargs& kwargs) {
+  const std::vector<std::string_view> names = nn::split_names(field_names);
+  VESTA_CHECK(args.size() <= names.size(), type, layer, ": expected at most ", names.size(), " arguments, got ",
+              args.size(), ".");
+  for (const auto& [name, value] : kwargs) {
+    const auto given = py::cast<std::string>(name);
+    VESTA_CHECK(std::ranges::find(names, given) != names.end(), type, layer, ": has no argument '", given, "'.");
+  }
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const py::str name{std::string(names[i])};
+    if (i < args.size()) fields[i].read(fields[i].at, args[i]);
+    else if (kwargs.contains(name)) fields[i].read(fields[i].at, kwargs[name]);
+  }
+}
+
+void add_layer(py::module_& m, const char* name, MakeModule make) {
+  m.def(name, [name, make](const py::args& args, const py::kwargs& kwargs) { return make(name, args, kwargs); });
+}
+
 bool add_cpp_modules(PyObject* module) {
   return guarded(
       [&] {
@@ -238,9 +160,10 @@ bool add_cpp_modules(PyObject* module) {
           }
         });
         add_base(m);
-#define VESTA_ADD_LAYER(Name) add_layer(m, #Name, make_layer<nn::Name>);
-        VESTA_LAYERS(VESTA_ADD_LAYER)
-#undef VESTA_ADD_LAYER
+        add_elementwise_layers(m);
+        add_window_layers(m);
+        add_loss_layers(m);
+        add_sequence_layers(m);
         add_container<nn::Sequential>(m, "Sequential");
         add_optimizer_base(m);
 #define VESTA_ADD_OPTIMIZER(Name) add_optimizer(m, #Name, make_optimizer<optim::Name>);
