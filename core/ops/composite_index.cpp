@@ -62,7 +62,7 @@ Tensor scatter_reduce_composite(const Tensor& input, int64_t dim, const Tensor& 
     return _scatter_reduce(input, dim, index, src, reduce, include_self);
   }
   const Tensor start = include_self ? input : scatter(input, dim, index, wrapped(int64_t(0)));
-  const Tensor total = scatter_add(start, dim, index, src);
+  Tensor total = scatter_add(start, dim, index, src);
   if (reduce == "sum") return total;
   const DType counted = is_differentiable(input.dtype()) ? real_type(input.dtype()) : input.dtype();
   Tensor count;
@@ -205,7 +205,7 @@ Tensor clone_with_geometry(const Tensor& input) {
   int64_t last = input.storage_offset();
   for (int64_t i = 0; i < input.dim(); ++i) last += input.strides()[i] * std::max<int64_t>(0, input.size(i) - 1);
   const Tensor memory = zeros({last + 1}, input.dtype(), input.device());
-  const Tensor r = as_strided(memory, input.sizes(), input.strides(), input.storage_offset());
+  Tensor r = as_strided(memory, input.sizes(), input.strides(), input.storage_offset());
   copy_(r, input);
   return r;
 }
