@@ -28,13 +28,14 @@ struct VecF32 {
   static V broadcast(const T* p) { return _mm512_set1_ps(*p); }
   static V add(V a, V b) { return _mm512_add_ps(a, b); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
-  // The vector whose 128 bits number g are at `at(g)`.
+  // The vector whose 128 bits number g are at `at(g)`. A masked broadcast is a blend, which leaves the units that
+  // transpose alone; an insertion would be a shuffle.
   template <class At>
   static V load_lanes(const At& at) {
     V v = _mm512_castps128_ps512(_mm_loadu_ps(at(0)));
-    v = _mm512_insertf32x4(v, _mm_loadu_ps(at(1)), 1);
-    v = _mm512_insertf32x4(v, _mm_loadu_ps(at(2)), 2);
-    return _mm512_insertf32x4(v, _mm_loadu_ps(at(3)), 3);
+    v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(at(1)));
+    v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(at(2)));
+    return _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(at(3)));
   }
   // Transposes the 128 bits of one place of all vectors, as a square matrix.
   static void transpose_lanes(V (&v)[4]) {
@@ -65,9 +66,9 @@ struct VecF64 {
   template <class At>
   static V load_lanes(const At& at) {
     V v = _mm512_castpd128_pd512(_mm_loadu_pd(at(0)));
-    v = _mm512_insertf64x2(v, _mm_loadu_pd(at(1)), 1);
-    v = _mm512_insertf64x2(v, _mm_loadu_pd(at(2)), 2);
-    return _mm512_insertf64x2(v, _mm_loadu_pd(at(3)), 3);
+    v = _mm512_mask_broadcast_f64x2(v, 0x0c, _mm_loadu_pd(at(1)));
+    v = _mm512_mask_broadcast_f64x2(v, 0x30, _mm_loadu_pd(at(2)));
+    return _mm512_mask_broadcast_f64x2(v, 0xc0, _mm_loadu_pd(at(3)));
   }
   static void transpose_lanes(V (&v)[2]) {
     const V low = _mm512_unpacklo_pd(v[0], v[1]);
@@ -208,14 +209,25 @@ struct VecF64 {
 template <class X>
 constexpr int kLineDepth = 16 / static_cast<int>(sizeof(typename X::T));
 
-// Reads kLineDepth elements of each of kWidth lines, which start at at(0), at(1), ...; out[d] gets element d of every
-// line.
-template <class X, class At>
-inline void load_lines(const At& at, typename X::V (&out)[kLineDepth<X>]) {
+// The number of blocks read together: a line of the cache with AVX-512, half of one elsewhere.
+template <class X>
+constexpr int kLineBlocks = X::kWidth * sizeof(typename X::T) == 64 ? 4 : 2;
+
+// Reads kLineDepth elements of each of kWidth lines, kBlocks times side by side; the lines start at at(0), at(1), ...
+// out[b][d] gets element b * kLineDepth + d of every line. A line's elements are read one right after the other: lines
+// that lie a power of two apart share one set of the cache, which does not hold kWidth of them.
+template <class X, int kBlocks, class At>
+inline void load_lines(const At& at, typename X::V (&out)[kBlocks][kLineDepth<X>]) {
   constexpr int kDepth = kLineDepth<X>;
 #pragma GCC unroll 4
-  for (int d = 0; d < kDepth; ++d) out[d] = X::load_lanes([&](int lane) { return at(lane * kDepth + d); });
-  X::transpose_lanes(out);
+  for (int d = 0; d < kDepth; ++d) {
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) {
+      out[b][d] = X::load_lanes([&](int lane) { return at(lane * kDepth + d) + b * kDepth; });
+    }
+  }
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) X::transpose_lanes(out[b]);
 }
 
 // The starts of kWidth lines that lie `line` elements apart, advanced together. A pointer to each line of a first lane
@@ -233,8 +245,8 @@ struct EvenLines {
     const int at = l / kLineDepth<X>;
     return at == 3 ? p + lanes3 : p + at * lane;
   }
-  void advance() {
-    for (const T*& p : first) p += kLineDepth<X>;
+  void advance(int by) {
+    for (const T*& p : first) p += by;
   }
 };
 
@@ -291,17 +303,21 @@ void pack(std::int64_t lines, std::int64_t k_end, const typename X::T* in, std::
     const T* const group = in + l0 * line;
     int l = 0;
     if (kWhole && step == 1) {
-      constexpr int kDepth = kLineDepth<X>;
       for (; l + W <= count; l += W) {
         EvenLines<X> lines_at(group + l * line, line);
         T* to = out + l;
         std::int64_t k = 0;
-        for (; k + kDepth <= k_end; k += kDepth, lines_at.advance()) {
-          typename X::V v[kDepth];
-          load_lines<X>(lines_at, v);
-#pragma GCC unroll 4
-          for (int d = 0; d < kDepth; ++d, to += kGroup) X::store(to, v[d]);
-        }
+        const auto store_blocks = [&]<int kBlocks>() {
+          constexpr int kDepth = kLineDepth<X>, kSpan = kBlocks * kDepth;
+          for (; k + kSpan <= k_end; k += kSpan, lines_at.advance(kSpan)) {
+            typename X::V v[kBlocks][kDepth];
+            load_lines<X, kBlocks>(lines_at, v);
+#pragma GCC unroll 16
+            for (int d = 0; d < kSpan; ++d, to += kGroup) X::store(to, v[d / kDepth][d % kDepth]);
+          }
+        };
+        store_blocks.template operator()<kLineBlocks<X>>();
+        store_blocks.template operator()<1>();
         for (; k < k_end; ++k, to += kGroup) {
           for (int r = 0; r < W; ++r) to[r] = group[(l + r) * line + k];
         }

@@ -223,26 +223,36 @@ void thin_lines(const ThinBlock<typename X::T>& p) {
     alignas(64) T column[W];
     V total[kFew] = {};
     for (std::int64_t begin = 0; begin < p.k; begin += kBlockK) {
-      const std::int64_t end = p.k - begin < kBlockK ? p.k : begin + kBlockK, even = end - (end - begin) % kDepth;
+      const std::int64_t end = p.k - begin < kBlockK ? p.k : begin + kBlockK;
+      std::int64_t k = begin;
       V sum[kFew];
 #pragma GCC unroll 4
       for (int f = 0; f < kFew; ++f) sum[f] = X::zero();
-      const auto add = [&](V line, std::int64_t k) {
+      const auto add = [&](V line, std::int64_t at) {
 #pragma GCC unroll 4
-        for (int f = 0; f < kFew; ++f) sum[f] = X::fma(X::broadcast(p.vectors + k * kFew + f), line, sum[f]);
+        for (int f = 0; f < kFew; ++f) sum[f] = X::fma(X::broadcast(p.vectors + at * kFew + f), line, sum[f]);
       };
-      const auto add_lines = [&](const auto& lines, std::int64_t k) {
-        V v[kDepth];
-        load_lines<X>(lines, v);
-#pragma GCC unroll 4
-        for (int d = 0; d < kDepth; ++d) add(v[d], k + d);
+      const auto add_blocks = [&]<int kBlocks>(const auto& lines) {
+        V v[kBlocks][kDepth];
+        load_lines<X, kBlocks>(lines, v);
+#pragma GCC unroll 16
+        for (int d = 0; d < kBlocks * kDepth; ++d) add(v[d / kDepth][d % kDepth], k + d);
       };
-      if (count == W) {
-        for (std::int64_t k = begin; k < even; k += kDepth, even_lines.advance()) add_lines(even_lines, k);
-      } else {
-        for (std::int64_t k = begin; k < even; k += kDepth) add_lines([&](int l) { return starts[l] + k; }, k);
-      }
-      for (std::int64_t k = even; k < end; ++k) {
+      const auto add_all = [&]<int kBlocks>() {
+        constexpr int kSpan = kBlocks * kDepth;
+        if (count == W) {
+          for (; k + kSpan <= end; k += kSpan, even_lines.advance(kSpan)) {
+            add_blocks.template operator()<kBlocks>(even_lines);
+          }
+        } else {
+          for (; k + kSpan <= end; k += kSpan) {
+            add_blocks.template operator()<kBlocks>([&](int l) { return starts[l] + k; });
+          }
+        }
+      };
+      add_all.template operator()<kLineBlocks<X>>();
+      add_all.template operator()<1>();
+      for (; k < end; ++k) {
         for (int l = 0; l < W; ++l) column[l] = clamped(l)[k];
         add(X::load(column), k);
       }
