@@ -207,6 +207,7 @@ class Row:
     where: str = ""
     fn: Callable[..., Any] | None = None
     grad: bool = True
+    recorded: bool = False  # without grad: the op is recorded, and its backward refuses
     gradgrad: bool = True
     method: bool = True
     inplace: bool = False

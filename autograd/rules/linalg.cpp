@@ -66,6 +66,38 @@ struct SolveTriangularRule {
   }
 };
 
+// Factors whose derivative PyTorch does not have either: backward refuses, and names what has one.
+struct GeqrfRule {
+  static GeqrfRule save(const TensorPair&, const Tensor&, Needs) { return {}; }
+  Tensor operator()(const GradList&, Needs) const {
+    fail(Cause::not_implemented, "geqrf: its derivative is not implemented. Take linalg.qr, which has one.");
+  }
+};
+
+struct LdlFactorRule {
+  static LdlFactorRule save(const TensorTriple&, const Tensor&, bool, bool, Needs) { return {}; }
+  Tensor operator()(const GradList&, Needs) const {
+    fail(Cause::not_implemented, "linalg.ldl_factor: its derivative is not implemented. Take linalg.solve of the ",
+         "matrix, which has one.");
+  }
+};
+
+// A X = B: gB = A^-H gX, and A^H is A (Hermitian) or conj(A) (symmetric).
+struct LdlSolveRule {
+  Saved ld, pivots;
+  bool hermitian = false;
+  static LdlSolveRule save(const Tensor&, const Tensor& ld, const Tensor& pivots, const Tensor&, bool hermitian,
+                           Needs) {
+    return {Saved(ld), Saved(pivots), hermitian};
+  }
+  Grads<3> operator()(const Tensor& g, Needs needs) const {
+    VESTA_CHECK(!needs[0], not_implemented, "linalg.ldl_solve: its derivative by LD is not implemented. Take ",
+                "linalg.solve of the matrix, which has one.");
+    if (hermitian) return {Tensor{}, Tensor{}, linalg_ldl_solve(ld(), pivots(), g, true)};
+    return {Tensor{}, Tensor{}, conj(linalg_ldl_solve(ld(), pivots(), conj(g), false))};
+  }
+};
+
 /// Returns the gradient by a factor of A = L L^H (U^H U), for that of A, a Hermitian matrix.
 Tensor of_factor(const Tensor& of_a, const Tensor& factor, bool upper) {
   return upper ? matmul(factor, of_a) : matmul(of_a, factor);
@@ -283,6 +315,9 @@ struct SvdRule {
 void register_linalg() {
   record<ops::linalg_cholesky_ex, CholeskyRule>();
   record<ops::linalg_lu_factor_ex, LuFactorRule>();
+  record<ops::geqrf, GeqrfRule>();
+  record<ops::linalg_ldl_factor_ex, LdlFactorRule>();
+  record<ops::linalg_ldl_solve, LdlSolveRule>();
   record<ops::linalg_eigh, EighRule>();
   record<ops::linalg_eig, EigRule>();
   record<ops::_linalg_svd, SvdRule>();

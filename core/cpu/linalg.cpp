@@ -254,6 +254,20 @@ TensorTriple ldl_factor_kernel(const Tensor& A, bool hermitian, bool check_error
   return {LD, pivots, info};
 }
 
+/// Checks n pivots of linalg.ldl_factor, which LAPACK follows unseen: negative ones, of blocks of two rows, come in
+/// pairs.
+void check_ldl_pivots(const int64_t* pivots, int64_t n, const char* op) {
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = pivots[i];
+    VESTA_CHECK(at != 0 && at >= -n && at <= n, runtime, op, ": expected pivots between 1 and ", n,
+                ", or their negatives, got ", at, ".");
+    if (at > 0) continue;
+    VESTA_CHECK(i + 1 < n && pivots[i + 1] == at, runtime, op, ": expected negative pivots in equal pairs, as ",
+                "linalg.ldl_factor gives them, got ", at, " alone.");
+    ++i;
+  }
+}
+
 Tensor ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
   constexpr const char* op = "linalg.ldl_solve";
   const MatrixShape s = ldl_solution(LD, pivots, B);
@@ -274,10 +288,7 @@ Tensor ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B,
     std::vector<LapackInt> exchanges(size_t(n) + 1);
     for (int64_t b = 0; b < s.count; ++b) {
       const int64_t* p = order.data_ptr<int64_t>() + b * n;
-      for (int64_t i = 0; i < n; ++i) {
-        VESTA_CHECK(p[i] != 0 && p[i] >= -n && p[i] <= n, runtime, op, ": expected pivots between 1 and ", n,
-                    ", or their negatives, got ", p[i], ".");
-      }
+      check_ldl_pivots(p, n, op);
       write_integers(p, n, exchanges.data(), wide);
       LapackInt info = 0;
       solve("L", &n, &k, a.data_ptr<T>() + b * n * n, &n, exchanges.data(), x.data_ptr<T>() + b * n * k, &n, &info, 1);

@@ -71,7 +71,8 @@ Tensor by_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
                  bool is_causal, double factor) {
   Dims batch = broadcast_shapes(broadcast_shapes(batch_of(q), batch_of(k), kOp), batch_of(v), kOp);
   if (attn_mask.defined() && attn_mask.dim() > 2) batch = broadcast_shapes(batch, batch_of(attn_mask), kOp);
-  const auto flat = [&](const Tensor& t) { return reshape(with_batch(t, batch), {-1, t.size(-2), t.size(-1)}); };
+  const int64_t heads = numel_of(batch, kOp);
+  const auto flat = [&](const Tensor& t) { return reshape(with_batch(t, batch), {heads, t.size(-2), t.size(-1)}); };
   Tensor mask;
   if (attn_mask.defined()) {
     Dims sizes = batch;
@@ -108,6 +109,9 @@ Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor&
   VESTA_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), runtime, kOp, ": Expected query, key, ",
               "and value to have the same dtype, but got query.dtype: ", query.dtype(), ", key.dtype: ", key.dtype(),
               ", and value.dtype: ", value.dtype(), " instead.");
+  VESTA_CHECK(query.size(-1) == key.size(-1) && key.size(-2) == value.size(-2), runtime, kOp, ": expected query ",
+              "[*, L, E], key [*, S, E] and value [*, S, V], got ", query.sizes(), ", ", key.sizes(), " and ",
+              value.sizes(), ".");
   VESTA_CHECK(!is_causal || !attn_mask.defined(), runtime, kOp,
               ": Explicit attn_mask should not be set when is_causal=True");
   VESTA_CHECK(dropout_p >= 0 && dropout_p <= 1, runtime, kOp, ": expected a dropout_p in [0, 1], got ", dropout_p, ".");

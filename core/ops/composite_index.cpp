@@ -10,6 +10,7 @@
 #include <vesta/core/ops/kernel_checks.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
+#include <vesta/core/ops/strided_iter.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta {
@@ -199,14 +200,14 @@ Tensor copy_with(const Tensor& input, const Tensor& src, const char* op, View vi
   return with_part(r, view(r), src, op);
 }
 
-/// Copies input into memory of its own in which it lies as input does: the same strides and offset.
-Tensor clone_with_geometry(const Tensor& input) {
-  if (input.storage_offset() == 0 && input.impl()->dense()) return clone(input);
-  int64_t last = input.storage_offset();
-  for (int64_t i = 0; i < input.dim(); ++i) last += input.strides()[i] * std::max<int64_t>(0, input.size(i) - 1);
-  const Tensor memory = zeros({last + 1}, input.dtype(), input.device());
-  Tensor r = as_strided(memory, input.sizes(), input.strides(), input.storage_offset());
-  copy_(r, input);
+/// Copies input and all memory that it is a view of: the copy lies in its memory as input does. Where input shows an
+/// element several times, only what it shows.
+Tensor clone_with_memory(const Tensor& input) {
+  if (self_overlaps(input)) return clone(input);
+  const int64_t elements = int64_t(input.impl()->storage()->nbytes()) / itemsize(input.dtype());
+  const Tensor memory = clone(as_strided(input.detach(), {elements}, {1}, 0));
+  Tensor r = as_strided(memory, IntList(input.sizes()), IntList(input.strides()), input.storage_offset());
+  if (input.requires_grad()) copy_(r, input);
   return r;
 }
 
@@ -217,7 +218,7 @@ Tensor select_scatter_composite(const Tensor& input, const Tensor& src, int64_t 
 }
 Tensor as_strided_scatter_composite(const Tensor& input, const Tensor& src, IntList size, IntList stride,
                                     MaybeInt storage_offset) {
-  const Tensor r = clone_with_geometry(input);
+  const Tensor r = clone_with_memory(input);
   return with_part(r, as_strided(r, size, stride, storage_offset), src, "as_strided_scatter");
 }
 Tensor slice_scatter_composite(const Tensor& input, const Tensor& src, int64_t dim, MaybeInt start, MaybeInt end,

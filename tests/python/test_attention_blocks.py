@@ -155,3 +155,32 @@ def test_memory_does_not_grow_with_the_square_of_the_length(mode: str) -> None:
     """The scores of 8 heads of 3,072 queries and keys would be 288 MiB."""
     out = subprocess.run([sys.executable, "-c", MEASURE, mode], capture_output=True, text=True, check=True).stdout
     assert int(out) < 96, out
+
+
+@pytest.mark.parametrize("length", [64, 1500])
+def test_autocast_computes_below_itself(length: int) -> None:
+    """Operands are cast once; scores and weights stay in float32. A small product is as accurate as a large one."""
+    generator = vesta.Generator().manual_seed(0)
+    q, k, v = (vesta.randn(2, length, 16, generator=generator) * 4 for _ in range(3))
+    lower = [t.bfloat16() for t in (q, k, v)]
+    want = scaled_dot_product_attention(*(t.double() for t in lower))
+    for operands in ((q, k, v), lower, (q, k, v.bfloat16())):
+        with vesta.autocast("cpu", dtype=vesta.bfloat16):
+            got = scaled_dot_product_attention(*operands)
+        assert got.dtype == vesta.bfloat16
+        assert (got.double() - want).abs().max() < 0.05
+
+
+@pytest.mark.parametrize("length", [4, 1100])
+def test_values_of_no_width(length: int) -> None:
+    q = vesta.randn(1, length, 2)
+    assert scaled_dot_product_attention(q, q, vesta.randn(1, length, 0)).shape == (1, length, 0)
+
+
+@pytest.mark.parametrize("length", [2, 1500])
+def test_shapes_that_do_not_fit_are_named_as_they_came(length: int) -> None:
+    q = vesta.ones(1, 2, length, 2)
+    with pytest.raises(RuntimeError, match=rf"attention: expected query .* got \[1, 2, {length}, 2\]"):
+        scaled_dot_product_attention(q, vesta.ones(1, 2, length, 3), q)
+    with pytest.raises(RuntimeError, match=r"value \[\*, S, V\], got"):
+        scaled_dot_product_attention(q, q, q[:, :, 1:])

@@ -241,10 +241,47 @@ def test_ldl_refuses() -> None:
     for bad in (vesta.tensor([0, 1]), vesta.tensor([1, -3]), vesta.tensor([2**32 + 1, 1])):
         with pytest.raises(RuntimeError, match="linalg.ldl_solve: expected pivots between 1 and 2"):
             vesta.linalg.ldl_solve(LD, bad, vesta.ones(2, 1))
+    for alone in ([1, -2], [-1, 2], [-1, -2]):  # LAPACK would go past the end
+        with pytest.raises(RuntimeError, match="expected negative pivots in equal pairs"):
+            vesta.linalg.ldl_solve(LD, vesta.tensor(alone), vesta.ones(2, 1))
     with pytest.raises(RuntimeError, match="expected pivots of shape"):
         vesta.linalg.ldl_solve(LD, pivots[:1], vesta.ones(2, 1))
     with pytest.raises(RuntimeError, match="as many rows in B"):
         vesta.linalg.ldl_solve(LD, pivots, vesta.ones(3, 1))
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+def test_ldl_solve_has_a_gradient_by_its_right_side(hermitian: bool) -> None:
+    half = vesta.randn(3, 3, dtype=vesta.complex128)
+    A = half + (half.mH if hermitian else half.mT)
+    LD, pivots = vesta.linalg.ldl_factor(A, hermitian=hermitian)
+    B = vesta.randn(3, 2, dtype=vesta.complex128, requires_grad=True)
+    solve = lambda b: vesta.linalg.ldl_solve(LD.expand(2, 3, 3), pivots.expand(2, 3), b, hermitian=hermitian)
+    assert vesta.autograd.gradcheck(solve, (B,)) and vesta.autograd.gradgradcheck(solve, (B,))
+
+
+def test_factors_without_a_derivative_refuse_in_backward() -> None:
+    """Forward runs, as PyTorch's; a gradient is refused, not left out."""
+    A = vesta.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    for results, name in ((vesta.geqrf(A), "geqrf"), (vesta.linalg.ldl_factor(A), "linalg.ldl_factor")):
+        with pytest.raises(NotImplementedError, match=f"{name}: its derivative is not implemented. Take linalg"):
+            results[0].sum().backward()
+    LD = vesta.linalg.ldl_factor(A.detach())[0].requires_grad_()
+    with pytest.raises(NotImplementedError, match="linalg.ldl_solve: its derivative by LD"):
+        vesta.linalg.ldl_solve(LD, vesta.tensor([1, 2]), vesta.ones(2, 1)).sum().backward()
+
+
+def test_as_strided_scatter_writes_where_only_its_memory_is() -> None:
+    full = lambda n: vesta.ones(n)
+    assert vesta.as_strided_scatter(vesta.zeros(3, 4)[:, ::2], full(12), (12,), (1,)).tolist() == [[1, 1]] * 3
+    written = vesta.as_strided_scatter(vesta.zeros(4, 3)[:2], full(2), (2,), (1,), 8)
+    assert written.tolist() == [[0, 0, 0]] * 2
+    assert written.as_strided((12,), (1,), 0).tolist() == [0] * 8 + [1] * 2 + [0] * 2
+    shown = vesta.as_strided_scatter(vesta.zeros(3, 1).expand(3, 4), full(2), (2,), (1,))
+    assert shown.tolist() == [[1, 1, 0, 0], [0] * 4, [0] * 4]
+    parts = vesta.arange(12.0).reshape(3, 4)[:, :2]
+    around = vesta.as_strided_scatter(parts, full(2), (2,), (1,), 1).as_strided((8,), (1,), 0)
+    assert around.tolist() == [0, 1, 1, 3, 4, 5, 6, 7]
 
 
 def test_as_strided_scatter_lies_as_its_input() -> None:

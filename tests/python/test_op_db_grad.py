@@ -83,7 +83,7 @@ def test_who_records(row: Row) -> None:
     for number, tensor in enumerate(check.results(function(*args, **kwargs))):
         if tensor is args[0]:
             continue
-        recorded = row.grad and (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+        recorded = (row.grad or row.recorded) and (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
         assert tensor.requires_grad == recorded and (tensor.grad_fn is not None) == recorded, f"result {number}"
     with vesta.no_grad():
         for tensor in check.results(function(*args, **kwargs)):

@@ -48,19 +48,20 @@ inline constexpr char orgqr[] = "orgqr(input, input2): linalg.householder_produc
 inline constexpr char geqrf[] =
     "geqrf(input): a named tuple (a, tau): of input = Q R the matrix R in the upper triangle of a, below it the "
     "vectors of the reflections that make Q, and their factors: what linalg.householder_product, orgqr and ormqr take. "
-    "input [*, m, n], tau [*, min(m, n)]. It has no gradient; linalg.qr has one.";
+    "input [*, m, n], tau [*, min(m, n)]. Its derivative is not implemented; linalg.qr has one.";
 inline constexpr char ormqr[] =
     "ormqr(input, input2, input3, left=True, transpose=False): Q C, with left=False C Q; transpose: Q^H in the place "
     "of Q, the m x m matrix of the reflections input [*, m, k] with the factors input2 [*, k] (geqrf). C is input3.";
 inline constexpr char linalg_ldl_factor_ex[] =
     "linalg.ldl_factor_ex(input, *, hermitian=False, check_errors=False): a named tuple (LD, pivots, info): of a "
     "symmetric or (hermitian) Hermitian matrix [*, n, n] A = L D L^T or L D L^H, as LAPACK packs it: D has blocks of 1 "
-    "and 2 rows. Only the lower triangle is read. info > 0: the block of D that is singular. No gradient.";
+    "and 2 rows. Only the lower triangle is read. info > 0: the block of D that is singular. Its derivative "
+    "is not implemented; linalg.solve has one.";
 inline constexpr char linalg_ldl_factor[] =
     "linalg.ldl_factor(input, *, hermitian=False): (LD, pivots) of linalg.ldl_factor_ex; Error: D is singular.";
 inline constexpr char linalg_ldl_solve[] =
     "linalg.ldl_solve(LD, pivots, B, *, hermitian=False): the solution X of A X = B from linalg.ldl_factor(A): LD [*, "
-    "n, n], pivots [*, n], B [*, n, k]; their batches broadcast. No gradient.";
+    "n, n], pivots [*, n], B [*, n, k]; their batches broadcast. Differentiable by B.";
 inline constexpr char linalg_lu_solve[] =
     "linalg.lu_solve(LU, pivots, B, *, left=True, adjoint=False): X with A X = B, from linalg.lu_factor(A); X A = "
     "B if not left, A^H for A if adjoint.";

@@ -24,18 +24,18 @@
      (LU_data, LU_pivots, unpack_data, unpack_pivots), composite, out, fields("P", "L", "U"))                          \
   OP(IN, linalg, Tensor, householder_product, (const Tensor& input, const Tensor& tau), (input, tau), composite, out)  \
   OP(METHOD, Tensor, orgqr, (const Tensor& input2), (input2), composite, out)                                          \
-  OP(METHOD, TensorPair, geqrf, (), (), out, no_gradient, fields("a", "tau"))                                          \
+  OP(METHOD, TensorPair, geqrf, (), (), out, fields("a", "tau"))                                          \
   OP(METHOD, Tensor, ormqr,                                                                                            \
      (const Tensor& input2, const Tensor& input3, bool left = true, bool transpose = false),                           \
      (input2, input3, left, transpose), composite, out)                                                                \
   OP(IN, linalg, TensorTriple, ldl_factor_ex,                                                                          \
      (const Tensor& input, Kw<bool> hermitian = false, bool check_errors = false), (input, hermitian, check_errors),   \
-     out, no_gradient, fields("LD", "pivots", "info"))                                                                 \
+     out, fields("LD", "pivots", "info"))                                                                 \
   OP(IN, linalg, TensorPair, ldl_factor, (const Tensor& input, Kw<bool> hermitian = false), (input, hermitian),        \
-     composite, out, no_gradient, fields("LD", "pivots"))                                                              \
+     composite, out, fields("LD", "pivots"))                                                              \
   OP(IN, linalg, Tensor, ldl_solve,                                                                                    \
      (const Tensor& LD, const Tensor& pivots, const Tensor& B, Kw<bool> hermitian = false),                            \
-     (LD, pivots, B, hermitian), out, no_gradient)                                                                     \
+     (LD, pivots, B, hermitian), out)                                                                     \
   OP(FUNCTION, Tensor, _pivots_to_permutation, (const Tensor& pivots, int64_t rows), (pivots, rows), hidden,           \
      no_gradient)                                                                                                      \
   OP(IN, linalg, Tensor, lu_solve,                                                                                     \

@@ -54,7 +54,8 @@
   OP(FUNCTION, Tensor, scaled_dot_product_attention,                                                                   \
      (const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor attn_mask = {}, double dropout_p = 0,   \
       bool is_causal = false, Kw<MaybeDouble> scale = {}, bool enable_gqa = false),                                    \
-     (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa), composite, functional)                   \
+     (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa), composite, functional,                   \
+     casts(lower, lower))                                                                                              \
   OP(FUNCTION, Tensor, bilinear,                                                                                       \
      (const Tensor& input1, const Tensor& input2, const Tensor& weight, MaybeTensor bias = {}),                        \
      (input1, input2, weight, bias), composite)

@@ -144,9 +144,14 @@ struct Frexp {
 struct Heaviside {
   static constexpr auto doc = "heaviside(input, values): 0 for x < 0, values for x = 0, 1 for x > 0; broadcasting.";
   static constexpr auto accepts = kReals | kBool;
-  static constexpr bool differentiable = false;
   template <class V> VESTA_HD static V forward(V x, V values) {
     return math::select(x == lit<V>(0), values, math::select(x > lit<V>(0), lit<V>(1), lit<V>(0)));
+  }
+  template <class T> VESTA_HD static T backward_a(T g, Unused, Unused, Unused) {
+    return math::select(g != g, lit<T>(0), lit<T>(0));
+  }
+  template <class T> VESTA_HD static T backward_b(T g, T x, Unused, Unused) {
+    return math::select(x == lit<T>(0), g, lit<T>(0));
   }
 };
 
