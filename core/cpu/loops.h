@@ -92,8 +92,9 @@ VESTA_INLINE Vec<C> load_operand(const T* p, bool repeated, int64_t n) {
   return load_convert_partial<C, T>(p, n);
 }
 
-/// Runs `formula(Vec<C>...)` over vectors of elements stored as T.
-template <class T, int operands, class F>
+/// Runs `formula(Vec<C>...)` over vectors of elements stored as T. With `number_last`, a last operand that is repeated
+/// is read once, and what follows from it alone is computed once.
+template <class T, int operands, bool number_last = false, class F>
 VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   using C = compute_t<T>;
   constexpr int64_t N = Vec<C>::N;
@@ -106,15 +107,22 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
     in[k] = reinterpret_cast<const T*>(a.in[k]);
     advance[k] = N * a.step[k];
   }
-  auto at = [&](int64_t i, int64_t count) __attribute__((always_inline)) {
-    [&]<size_t... K>(std::index_sequence<K...>) __attribute__((always_inline)) {
-      store_result<T>(formula(load_operand<T, C>(in[K], advance[K] == 0, count)...), out, i, count);
+  auto loop = [&]<size_t... K>(std::index_sequence<K...>, auto... last) __attribute__((always_inline)) {
+    auto at = [&](int64_t i, int64_t count) __attribute__((always_inline)) {
+      store_result<T>(formula(load_operand<T, C>(in[K], advance[K] == 0, count)..., last...), out, i, count);
       ((in[K] += advance[K]), ...);
-    }(std::make_index_sequence<operands>{});
+    };
+    int64_t i = 0;
+    for (; i + N <= n; i += N) at(i, N);
+    if (i < n) at(i, n - i);
   };
-  int64_t i = 0;
-  for (; i + N <= n; i += N) at(i, N);
-  if (i < n) at(i, n - i);
+  if constexpr (number_last) {
+    if (advance[operands - 1] == 0) {
+      const Vec<C> number = load_operand<T, C>(in[operands - 1], true, N);
+      return loop(std::make_index_sequence<operands - 1>{}, number);
+    }
+  }
+  loop(std::make_index_sequence<operands>{});
 }
 
 template <class S, class A, class B>
@@ -148,6 +156,32 @@ VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
   else run([&](int k) { return a.step[k]; });
 }
 
+/// Chooses elements by a mask, as bits and without a branch, which a mask without order would mispredict.
+template <class T>
+VESTA_INLINE void select_loop(const LoopArgs& a) {
+  using Bits = std::conditional_t<
+      sizeof(T) == 1, uint8_t,
+      std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+  const uint8_t* const mask = reinterpret_cast<const uint8_t*>(a.in[0]);
+  const Bits* const x = reinterpret_cast<const Bits*>(a.in[1]);
+  const Bits* const y = reinterpret_cast<const Bits*>(a.in[2]);
+  Bits* const out = reinterpret_cast<Bits*>(a.out);
+  const int64_t n = a.n;
+  auto run = [&](auto of_x, auto of_y) __attribute__((always_inline)) {
+#pragma GCC ivdep  // the result lies apart from an operand, or is it
+    for (int64_t i = 0; i < n; ++i) {
+      const Bits chosen = Bits(-Bits(mask[i]));
+      out[i] = Bits((of_x(i) & chosen) | (of_y(i) & Bits(~chosen)));
+    }
+  };
+  auto all_of = [](const Bits* p) { return [p](int64_t i) __attribute__((always_inline)) { return p[i]; }; };
+  auto one_of = [](const Bits* p) { return [v = *p](int64_t) __attribute__((always_inline)) { return v; }; };
+  if (a.step[1] && a.step[2]) run(all_of(x), all_of(y));
+  else if (a.step[1]) run(all_of(x), one_of(y));
+  else if (a.step[2]) run(one_of(x), all_of(y));
+  else run(one_of(x), one_of(y));
+}
+
 template <class D, class T, int inputs, class P>
 struct ForwardLoop {
   static void run(const LoopArgs& a) {
@@ -155,10 +189,12 @@ struct ForwardLoop {
     [[maybe_unused]] char* second = nullptr;
     if constexpr (traits::has_two_results<D>()) second = a.second;
     if constexpr (traits::mask_first<D>()) {
+      static_assert(inputs == 3);
+      if (sizeof(T) <= 8 && a.step[0] == 1 && a.n > 0) return select_loop<T>(a);
       scalar_loop<T, inputs, bool>(
           a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
     } else if constexpr (is_float(dtype_of<T>)) {
-      vector_loop<T, inputs>(a, [&](auto... v) __attribute__((always_inline)) {
+      vector_loop<T, inputs, traits::number_last<D>()>(a, [&](auto... v) __attribute__((always_inline)) {
         return stored<D, T>(traits::forward<D, P>(own.at, v...), second);
       });
     } else {

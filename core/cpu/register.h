@@ -19,6 +19,7 @@ void register_conv();
 void register_norm();
 void register_pool();
 void register_resample();
+void register_flip();
 void register_indexing();
 void register_randoms();
 void register_sequence();
@@ -40,6 +41,7 @@ inline void register_all() {
   register_norm();
   register_pool();
   register_resample();
+  register_flip();
   register_indexing();
   register_randoms();
   register_sequence();

@@ -140,6 +140,11 @@ constexpr bool integers_to_float() {
   else return (D::accepts.bits & kIntegers.bits) == 0;
 }
 template <class D>
+constexpr bool number_last() {
+  if constexpr (requires { D::number_last; }) return D::number_last;
+  else return false;
+}
+template <class D>
 constexpr bool mask_first() {
   if constexpr (requires { D::mask_first; }) return D::mask_first;
   else return false;

@@ -203,8 +203,9 @@ namespace {
 
 /// Tells for each place [rows, columns] whether column - row is above the diagonal.
 Tensor above(int64_t rows, int64_t columns, int64_t diagonal, Device device) {
-  const Tensor i = unsqueeze(arange(0, rows, 1, DType::int64, device), 1);
-  return gt(sub(arange(0, columns, 1, DType::int64, device), i), diagonal);
+  const int64_t d = std::clamp(diagonal, -rows - 1, columns);  // a sum with it does not overflow
+  const Tensor last = unsqueeze(arange(d, d + rows, 1, DType::int64, device), 1);
+  return gt(arange(0, columns, 1, DType::int64, device), last);
 }
 
 void check_matrix(const Tensor& input, const char* op) {

@@ -27,18 +27,21 @@ namespace vesta::python {
 /// Translates exceptions of the library, and those that its hooks carry; pybind11 knows its own.
 inline void translate_for_pybind(std::exception_ptr in_flight);
 
-/// Returns the functions of the vesta that is imported. ImportError if it is another build.
+/// Returns the functions of the vesta that is imported. ImportError if it is another build. The caller holds the GIL,
+/// which guards `api`; a static's own guard would deadlock with it, because an import lets the GIL go.
 inline const ExtensionApi& extension_api() {
-  static const ExtensionApi* const api = [] {
-    auto* found = static_cast<const ExtensionApi*>(PyCapsule_Import(kExtensionApi, 0));
-    if (!found) throw pybind11::error_already_set();
-    if (std::strcmp(found->build, VESTA_BUILD_IDENTITY) != 0) {
-      throw pybind11::import_error(std::string("extension: it was compiled against Vesta ") + VESTA_BUILD_IDENTITY +
-                                   ", and this is " + found->build + ". Compile it again.");
-    }
+  static constinit const ExtensionApi* api = nullptr;
+  if (api) return *api;
+  auto* found = static_cast<const ExtensionApi*>(PyCapsule_Import(kExtensionApi, 0));
+  if (!found) throw pybind11::error_already_set();
+  if (std::strcmp(found->build, VESTA_BUILD_IDENTITY) != 0) {
+    throw pybind11::import_error(std::string("extension: it was compiled against Vesta ") + VESTA_BUILD_IDENTITY +
+                                 ", and this is " + found->build + ". Compile it again.");
+  }
+  if (!api) {  // else another thread came first
     pybind11::register_local_exception_translator(&translate_for_pybind);
-    return found;
-  }();
+    api = found;
+  }
   return *api;
 }
 

@@ -1,5 +1,6 @@
 // Conversions between any two dtypes, over any strides: copies, casts and gathers are built on them.
 #include <vesta/core/cpu/convert.h>
+#include <vesta/core/cpu/simd_convert.h>
 
 #include <cstring>
 #include <limits>
@@ -37,15 +38,39 @@ VESTA_INLINE To convert_value(From v) {
   }
 }
 
+/// Copies n bytes. Not memcpy: the string instruction that it takes copies a byte at a time, 12 times as slowly, where
+/// `to` lies less than 64 bytes behind `from` in another page (benchmarks/compare_torch.py, roll and writes to slices).
+/// From kFar on memcpy passes by the cache.
+void copy_bytes(char* to, const char* from, size_t n) {
+  typedef long long Line __attribute__((vector_size(64)));
+  typedef long long Unaligned __attribute__((vector_size(64), aligned(1), may_alias));
+  constexpr size_t kLine = sizeof(Line), kFar = 4 << 20;
+  size_t i = 0;
+  if (n < kFar) {
+    for (; i + 4 * kLine <= n; i += 4 * kLine) {
+      Line line[4];
+      for (size_t k = 0; k < 4; ++k) line[k] = *reinterpret_cast<const Unaligned*>(from + i + k * kLine);
+      for (size_t k = 0; k < 4; ++k) *reinterpret_cast<Unaligned*>(to + i + k * kLine) = line[k];
+    }
+  }
+  if (i < n) std::memcpy(to + i, from + i, n - i);
+}
+
 template <class To, class From>
 void convert_run(const char* from, int64_t from_stride, char* to, int64_t to_stride, int64_t n) {
   if (from_stride == int64_t(sizeof(From)) && to_stride == int64_t(sizeof(To))) {
     if constexpr (std::is_same_v<To, From>) {
-      std::memcpy(to, from, size_t(n) * sizeof(To));
+      copy_bytes(to, from, size_t(n) * sizeof(To));
     } else {
       auto* a = reinterpret_cast<const From*>(from);
       auto* b = reinterpret_cast<To*>(to);
-      for (int64_t i = 0; i < n; ++i) b[i] = convert_value<To>(a[i]);
+      int64_t i = 0;
+      if constexpr ((std::is_same_v<From, float> && std::is_same_v<To, Half>) ||
+                    (std::is_same_v<From, Half> && std::is_same_v<To, float>)) {
+        constexpr int64_t N = Vec<float>::N;
+        for (; i + N <= n; i += N) store_convert(load_convert<float, From>(a + i), b + i);
+      }
+      for (; i < n; ++i) b[i] = convert_value<To>(a[i]);
     }
     return;
   }

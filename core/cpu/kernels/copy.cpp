@@ -1,4 +1,4 @@
-// Fills, and transpositions of a matrix by tiles that stay in the first cache.
+// Fills, reversals, and transpositions of a matrix by tiles that stay in the first cache.
 #include <vesta/core/cpu/copy.h>
 
 #include <cstring>
@@ -20,6 +20,14 @@ void fill_items(char* to, const char* value, int64_t n) {
   std::memcpy(&v, value, sizeof v);
   T* p = reinterpret_cast<T*>(to);
   for (int64_t i = 0; i < n; ++i) p[i] = v;
+}
+
+template <class T>
+void reverse_items(char* to, const char* from, int64_t n) {
+  T* const p = reinterpret_cast<T*>(to);
+  const T* const q = reinterpret_cast<const T*>(from) + n - 1;
+#pragma GCC ivdep  // never the same memory
+  for (int64_t i = 0; i < n; ++i) p[i] = q[-i];
 }
 
 /// A square of N x N items, N to a vector of 16 bytes.
@@ -100,6 +108,16 @@ void fill(char* to, const char* value, int64_t item, int64_t n) {
     case 4: return fill_items<uint32_t>(to, value, n);
     case 8: return fill_items<uint64_t>(to, value, n);
     default: return fill_items<Wide>(to, value, n);
+  }
+}
+
+void reverse(char* to, const char* from, int64_t item, int64_t n) {
+  switch (item) {
+    case 1: return reverse_items<uint8_t>(to, from, n);
+    case 2: return reverse_items<uint16_t>(to, from, n);
+    case 4: return reverse_items<uint32_t>(to, from, n);
+    case 8: return reverse_items<uint64_t>(to, from, n);
+    default: return reverse_items<Wide>(to, from, n);
   }
 }
 

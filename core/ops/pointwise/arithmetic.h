@@ -198,6 +198,7 @@ struct Pow {
   static constexpr auto doc = "pow(input, exponent): x ** y, elementwise with broadcasting.";
   static constexpr auto accepts = kNumbers;
   static constexpr auto check = &check_integer_exponent;
+  static constexpr bool number_last = true;
   template <class V> VESTA_HD static V forward(V a, V b) {
     return math::select(b == lit<V>(1), a, math::pow(a, b));  // SLEEF's pow overflows at the largest double ** 1
   }
