@@ -118,7 +118,7 @@ class Adam(Optimizer):
             beta2=number(beta2),
             weight_decay=group["weight_decay"],
             eps=group["eps"],
-            amsgrad=group["amsgrad"],
-            maximize=group["maximize"],
-            decoupled=group["decoupled_weight_decay"],
+            amsgrad=bool(group["amsgrad"]),
+            maximize=bool(group["maximize"]),
+            decoupled=bool(group["decoupled_weight_decay"]),
         )

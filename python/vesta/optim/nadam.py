@@ -77,5 +77,5 @@ class NAdam(FusedOptimizer):
             "eps": group["eps"],
             "weight_decay": group["weight_decay"],
             "momentum_decay": group["momentum_decay"],
-            "decoupled": group["decoupled_weight_decay"],
+            "decoupled": bool(group["decoupled_weight_decay"]),
         }

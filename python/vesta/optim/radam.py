@@ -68,5 +68,5 @@ class RAdam(FusedOptimizer):
             "beta2": beta2,
             "eps": group["eps"],
             "weight_decay": group["weight_decay"],
-            "decoupled": group["decoupled_weight_decay"],
+            "decoupled": bool(group["decoupled_weight_decay"]),
         }

@@ -109,6 +109,6 @@ class RMSprop(Optimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             momentum=group["momentum"],
-            centered=group["centered"],
-            maximize=group["maximize"],
+            centered=bool(group["centered"]),
+            maximize=bool(group["maximize"]),
         )

@@ -113,7 +113,7 @@ class SGD(Optimizer):
             momentum=group["momentum"],
             lr=number(group["lr"]),
             dampening=group["dampening"],
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
+            nesterov=bool(group["nesterov"]),
+            maximize=bool(group["maximize"]),
             is_first_step=bucket.first,
         )

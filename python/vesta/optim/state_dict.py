@@ -10,7 +10,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta.optim.state import State
+from vesta.optim.state import State, as_state
 from vesta.utils.hooks import RemovableHandle
 
 __all__ = ["StateDictMixin"]
@@ -20,11 +20,19 @@ class StateDictMixin:
     """The part of ``Optimizer`` that saves and loads."""
 
     defaults: dict[str, Any]
-    state: State
     param_groups: list[dict[str, Any]]
-    _plans: dict[int, Any]
+    _state: State
     _shaped_like_param: tuple[str, ...] = ()  # names of state tensors that have their parameter's shape
     _scalars: tuple[str, ...] = ()  # names of state tensors of one float32 number, on the CPU
+
+    @property
+    def state(self) -> State:
+        """The state of each parameter. Another mapping that is assigned is copied into a ``State``."""
+        return self._state
+
+    @state.setter
+    def state(self, given: Any) -> None:
+        self._state = as_state(given, type(self).__name__)
 
     def _make_state_dict_hooks(self) -> None:
         self._optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
@@ -34,19 +42,19 @@ class StateDictMixin:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
         """Registers ``hook(optimizer)`` to run before ``state_dict``."""
-        return _store(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return store_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Registers ``hook(optimizer, state_dict)``, which may return another one."""
-        return _store(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return store_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Registers ``hook(optimizer, state_dict)`` to run before loading; it may return another one."""
-        return _store(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return store_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
         """Registers ``hook(optimizer)`` to run after loading."""
-        return _store(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return store_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns ``{"state": {number: {...}}, "param_groups": [...]}``; tensors share memory with the optimizer.
@@ -109,7 +117,6 @@ class StateDictMixin:
             for key, value in state_dict["state"].items()
         }
         groups = [self._merged(own, _copied(saved)) for own, saved in zip(self.param_groups, saved_groups)]
-        self._plans.clear()
         self.__setstate__({"state": State(state), "param_groups": groups})  # type: ignore[attr-defined]
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
@@ -221,7 +228,8 @@ def _copied(group: Mapping[str, Any]) -> dict[str, Any]:
     return {key: deepcopy(value) for key, value in group.items() if key != "params"}
 
 
-def _store(table: OrderedDict[int, Any], hook: Any, prepend: bool) -> RemovableHandle:
+def store_hook(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) -> RemovableHandle:
+    """Puts a hook into its table and returns the handle that takes it out."""
     handle = RemovableHandle(table)
     table[handle.id] = hook
     if prepend:
