@@ -143,6 +143,10 @@ class Optimizer(StateDictMixin):
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):  # a user's own step gets its hooks here
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+        check_options = getattr(vars(cls).get("__init__"), "check_options", None)
+        if check_options is not None:  # see hyperparameters
+            cls._check_options = check_options  # type: ignore[method-assign]
+            cls._numbers_known = True
 
     def _make_runtime(self) -> None:
         """Creates what is neither saved nor copied: hooks."""
@@ -190,6 +194,8 @@ class Optimizer(StateDictMixin):
             if default is required and name not in group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
+        if any(name in param_group for name in self.defaults):
+            self._check_options(group)
         if len({id(param) for param in group["params"]}) != len(group["params"]):
             _refuse_duplicates(
                 "optimizer contains a parameter group with duplicate parameters: a step would update them twice. "
@@ -352,6 +358,9 @@ class Optimizer(StateDictMixin):
     def _is_new(self, param: Tensor) -> bool:
         """Returns whether ``param`` was never updated, since some rules start differently."""
         return not self.state.get(param)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """Raises for options of a group that the constructor refuses; what it does not know is not checked."""
 
     def _options(self, group: dict[str, Any]) -> Any:
         """Returns the options of a group that decide which state its parameters have."""
