@@ -142,6 +142,10 @@ DAMAGE = {
     "group without params": (
         lambda d: d["param_groups"][0].pop("params"), WHERE + r"the key 'params', got the keys \['amsgrad', ",
     ),
+    "lists for numbers": (
+        lambda d: d["param_groups"][0].update(params=[[0], [1]]),
+        WHERE + r"numbers of parameters, got list \(param_groups\[0\]\['params'\]\)",
+    ),
     "number for params": (
         lambda d: d["param_groups"][0].update(params=3), WHERE + r"a list, got int \(param_groups\[0\]\['params'\]\)",
     ),

@@ -191,3 +191,23 @@ def test_a_parameter_of_another_shape_is_named(make) -> None:
     params[1].grad = vesta.ones(5)
     with pytest.raises(ValueError, match=rf"^{name}: expected \w+ of parameter 1 of group 0 with shape \[5\] on cpu,"):
         optimizer.step()
+
+
+def test_a_wrapper_without_a_constructor_of_its_own_steps() -> None:
+    """As programs write them: the groups and the state are those of the optimizer inside."""
+
+    class Wrapper(optim.Optimizer):
+        def __init__(self, inner: optim.Optimizer) -> None:
+            self.inner, self.defaults = inner, inner.defaults
+            self.param_groups, self.state = inner.param_groups, inner.state
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    param = parameter()
+    wrapper = Wrapper(optim.SGD([param], lr=0.5, momentum=0.9))
+    wrapper.step()
+    assert param.tolist() == [0.5] * 3
+    assert wrapper.state is wrapper.inner.state
+    wrapper.zero_grad()
+    assert param.grad is None

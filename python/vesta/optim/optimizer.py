@@ -112,6 +112,7 @@ class Optimizer(StateDictMixin):
     """
 
     _opt_called = False
+    _in_step = False  # whether hooks run around this step already
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         expect("Optimizer", "defaults", defaults, Mapping, "a dict")
@@ -431,6 +432,10 @@ def _run_with_hooks(
     """Runs ``step`` once between the hooks: a step that calls its base class's step is still one step."""
     if optimizer._in_step:
         return step(optimizer, *args, **kwargs)
+    if (
+        "_optimizer_step_pre_hooks" not in optimizer.__dict__
+    ):  # a wrapper of another optimizer, without its own __init__
+        optimizer._make_runtime()
     optimizer._in_step = True
     try:
         for hook in (*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from copy import deepcopy
 from numbers import Real
 from typing import Any, NoReturn
@@ -154,6 +154,9 @@ class StateDictMixin:
             for name in ("params", "param_names"):
                 if not isinstance(saved.get(name, []), (list, tuple)):
                     self._refuse(TypeError, "a list", saved[name], f"{where}['{name}']")
+            for number in saved["params"]:
+                if not isinstance(number, Hashable):
+                    self._refuse(TypeError, "numbers of parameters", number, f"{where}['params']")
             if len(saved["params"]) != len(own["params"]):
                 raise ValueError(
                     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
