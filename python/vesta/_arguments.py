@@ -95,6 +95,7 @@ def checked(function: F) -> F:
         for name, annotation in parameters.items()
     }
     names = list(rules)
+    constructs = function.__name__ == "__init__"
     last = len(names) - 1 if many is None else many  # the parameter that takes all further arguments
 
     @functools.wraps(function)
@@ -108,6 +109,71 @@ def checked(function: F) -> F:
             rule = rules.get(name)
             if rule and not isinstance(value, rule[0]):
                 expect(op, name, value, *rule)
-        return function(*args, **kwargs)
+        if not constructs:
+            return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            values = {**dict(zip(names, args)), **kwargs}
+            given = {name: (value, str(parameters.get(name))) for name, value in values.items()}
+            better = _blamed(error, args[0], given)
+            if better is None:
+                raise
+            raise better from None
 
     return call  # type: ignore[return-value]
+
+
+# ---- what an error inside a constructor says of its arguments ----
+
+_LARGEST = 2**63 - 1
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _wrong_size(text: str, value: Any) -> str | None:
+    """Returns what is wrong with a size that an allocation refused with ``text``."""
+    for part in _parts(value):
+        if "must be int, not bool" in text and isinstance(part, bool):
+            return "expected int, got bool"
+        if "element of type" in text and (isinstance(part, (str, bytes)) or not isinstance(part, Integral)):
+            return f"expected int, got {part!r}"
+        if isinstance(part, int) and "negative dimension" in text and part < 0:
+            return f"expected a size >= 0, got {part}"
+        if isinstance(part, int) and "fit 64 bits" in text and part > _LARGEST:
+            return f"expected a size that fits 64 bits, got {part}"
+    return None
+
+
+def _blamed(error: Any, made: Any, given: dict[str, tuple[Any, str]]) -> Exception | None:
+    """Returns an error that names the argument of a constructor which caused one inside it; None: it is not known.
+
+    Args:
+        made: the object, whose class of Vesta's the error names.
+        given: arguments and their annotations.
+    """
+    text = str(error)
+    found: list[tuple[str, str, Any]] = []
+    if hasattr(error, "blamed"):  # by a constructor inside this one, for a value that came from here
+        what, cause = error.blamed
+        found = [(name, what, v) for name, (v, _) in given.items() if type(v) is type(cause) and v is cause]
+    elif text.startswith("bool:"):
+        for name, (value, annotation) in given.items():
+            if isinstance(value, Tensor) and value.numel() != 1 and "Tensor" not in annotation:
+                what = f"expected {annotation}, got a tensor of {value.numel()} elements"
+                found.append((name, what, value))
+    elif text.startswith("empty"):
+        for name, (value, annotation) in given.items():
+            wrong = _wrong_size(text, value) if "int" in annotation.lower() else None
+            if wrong is not None:
+                found.append((name, wrong, value))
+    if not found:
+        return None
+    exact = [one for one in found if f"dimension {one[2]} " in text]  # rather than what has nothing to do with sizes
+    name, what, cause = (exact or found)[0]
+    op = next(cls.__name__ for cls in type(made).__mro__ if cls.__module__.startswith("vesta.") or cls is object)
+    better = type(error)(f"{op}: {what} ({name}).")
+    better.blamed = what, cause
+    return better

@@ -41,13 +41,13 @@ FUNCTIONS = ["same", "made", "kind", "added", "halves", "fail", "differentiated"
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("ours")
-    docs = {name: f'what "{name}"\ndoes' for name in FUNCTIONS}
+    docs = {name: f'what "{name}"\ndoes: é1 \\' for name in FUNCTIONS}
     return cpp_extension.load_inline("ours", OURS, functions=docs, extra_cflags=["-O0"], build_directory=folder)
 
 
 def test_values_pass_both_ways(ours: Any) -> None:
     x = vesta.nn.Parameter(vesta.ones(2))
-    assert ours.same(x) is x and 'what "same"\ndoes' in ours.same.__doc__
+    assert ours.same(x) is x and 'what "same"\ndoes: é1 \\' in ours.same.__doc__
     made = ours.made([2, 3], vesta.int32, "cpu")
     assert made.shape == (2, 3) and made.dtype == vesta.int32
     assert ours.kind(made) == (vesta.int32, vesta.device("cpu"))
@@ -143,6 +143,31 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit_tiny() {
     assert first is again and first.value == 1
     assert other is not first and other.value == 2 and first.value == 1
     assert load(2) is other and not list(tmp_path.glob("*_v*"))
+
+
+def test_an_extension_whose_building_was_killed_is_linked_again(tmp_path: Path, monkeypatch: Any) -> None:
+    """The objects are younger than the program then, and all commands are the same."""
+    source = tmp_path / "program.cpp"
+
+    def build(value: int) -> str:
+        source.write_text(f'#include <cstdio>\nint main() {{ std::printf("%d", {value}); }}\n')
+        program = cpp_extension.load("program", source, is_standalone=True, build_directory=str(tmp_path))
+        return subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
+    def killed(*_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    assert build(1) == "1"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(cpp_extension.jit._Build, "link", killed)
+        build(2)
+    assert build(2) == "2"
+
+
+def test_texts_become_strings_of_cpp() -> None:
+    """Each number has three digits: the digit that follows is one of the text."""
+    text = cpp_extension.jit._bindings({"f": 'é1 "\\\n'})
+    assert '"\\303\\2511 \\042\\134\\012"' in text
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:

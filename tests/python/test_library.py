@@ -69,6 +69,74 @@ def test_functions_without_a_schema(function: Callable[..., Any], words: str, na
         custom_op(name, function, mutates_args=())
 
 
+def test_numbers_come_as_what_the_schema_says(name: str) -> None:
+    np = pytest.importorskip("numpy")
+    seen = []
+
+    @custom_op(name, mutates_args=())
+    def f(x: Tensor, n: int, by: float, sizes: Sequence[int], flag: bool = False) -> Tensor:
+        seen.append((n, by, sizes, flag))
+        return x * 1
+
+    ones = (1, True, np.int32(1), np.bool_(True), np.array(1), vesta.tensor(1), vesta.tensor([1.0]))
+    for one in ones:
+        for by in (*ones, 1.0, np.float32(1), np.float64(1)):
+            f(vesta.ones(1), one, by, (one, 1), one)
+    assert len(seen) == 70
+    for n, by, sizes, flag in seen:
+        assert (type(n), type(by), type(sizes), type(sizes[0]), type(flag)) == (int, float, list, int, bool)
+        assert (n, by, sizes, flag) == (1, 1.0, [1, 1], True)
+
+
+def test_an_operator_without_results_runs_where_gradients_are_recorded(name: str) -> None:
+    @custom_op(name, mutates_args=("x",))
+    def add(x: Tensor, y: Tensor) -> None:
+        x.add_(y)
+
+    x, y = vesta.zeros(2), vesta.ones(2, requires_grad=True)
+    assert add(x, y) is None
+    assert x.tolist() == [1.0, 1.0]
+    assert not x.requires_grad
+    middle = y * 2
+    add(middle, vesta.ones(2))
+    middle.sum().backward()
+    assert middle.tolist() == [3.0, 3.0]
+    assert y.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_results_share_no_memory_with_each_other(name: str, grad: bool) -> None:
+    @custom_op(name, mutates_args=())
+    def twice(x: Tensor, view: bool) -> tuple[Tensor, Tensor]:
+        y = x + 1
+        return y, y.view(-1) if view else y
+
+    for view in (False, True):
+        with pytest.raises(RuntimeError, match=rf"^{name}: expected results with memory of their own, got two that"):
+            twice(vesta.ones(2, requires_grad=grad), view)
+
+
+def test_a_name_that_is_defined_again_is_replaced(name: str) -> None:
+    def make(factor: int):
+        @custom_op(name, mutates_args=())
+        def scaled(x: Tensor) -> Tensor:
+            return x * factor
+
+        scaled.register_autograd(lambda ctx, grad: grad * factor)
+        return scaled
+
+    first = make(2)
+    second = make(3)
+    namespace, short = name.split("::")
+    for scaled in (first, second, getattr(getattr(vesta.ops, namespace), short)):
+        x = vesta.ones(1, requires_grad=True)
+        y = scaled(x)
+        y.backward()
+        assert y.tolist() == x.grad.tolist() == [3.0]
+    with pytest.raises(RuntimeError, match="which is an operator already"):
+        vesta.library.define(name, "(Tensor x) -> Tensor")
+
+
 def test_a_call_checks_its_arguments(name: str) -> None:
     @custom_op(name, mutates_args=())
     def f(x: Tensor, n: int = 2, *, by: float = 1.0) -> Tensor:
@@ -80,7 +148,9 @@ def test_a_call_checks_its_arguments(name: str) -> None:
         (lambda: f(), "expected a value of type Tensor, got none"),
         (lambda: f(None), "expected Tensor, got NoneType"),
         (lambda: f(x, 1.5), "expected SymInt, got float"),
-        (lambda: f(x, True), "expected SymInt, got bool"),
+        (lambda: f(x, "2"), "expected SymInt, got str"),
+        (lambda: f(x, vesta.tensor(1.5)), "expected SymInt, got Tensor"),
+        (lambda: f(x, by=vesta.ones(2)), "expected float, got Tensor"),
         (lambda: f(x, 1, 2.0), "at most 2 positional"),
         (lambda: f(x, x=x), "several values"),
         (lambda: f(x, speed=1), "unexpected argument"),

@@ -30,6 +30,8 @@ NAN, INF = math.nan, math.inf
         (np.ones(2), np.ones(2), {}),
         (vesta.nn.Parameter(vesta.ones(2)), vesta.ones(2), {}),
         (vesta.ones(0), vesta.ones(0), {}),
+        (vesta.ones(2, device="meta"), vesta.zeros(2, device="meta"), {}),
+        ([vesta.ones(2, device="meta")], [vesta.ones(2)], {"check_device": False}),
     ],
 )
 def test_what_is_close(a: Any, b: Any, options: dict[str, Any]) -> None:
@@ -39,6 +41,8 @@ def test_what_is_close(a: Any, b: Any, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "options", "message"),
     [
+        (vesta.ones(2, device="meta"), vesta.ones(3, device="meta"), {}, "attribute 'shape' do not match"),
+        (vesta.ones(2, device="meta"), vesta.ones(2).long().to("meta"), {}, "attribute 'dtype' do not match"),
         (
             vesta.tensor([[1.0, 2.0], [3.0, 4.0]]),
             vesta.tensor([[1.0, 2.0], [3.0, 5.0]]),

@@ -338,11 +338,38 @@ def test_trees() -> None:
     assert pytree.tree_leaves([1, [2]], is_leaf=lambda x: x == [2]) == [1, [2]]
     paths, _ = pytree.tree_flatten_with_path({"a": [1, 2]})
     assert [(pytree.keystr(path), leaf) for path, leaf in paths] == [("['a'][0]", 1), ("['a'][1]", 2)]
+    assert pytree.keystr(pytree.tree_flatten_with_path({"a": [Pair(1, 2)]})[0][1][0]) == "['a'][0].b"
     assert pytree.tree_structure([1, 2]) == pytree.tree_structure(["a", "b"]) != pytree.tree_structure([1, [2]])
     with pytest.raises(ValueError, match="expected 2 leaves, got 1"):
         pytree.tree_unflatten([1], pytree.tree_structure([1, 2]))
     with pytest.raises(ValueError, match="trees of one structure"):
         pytree.tree_map(lambda x, y: x, [1], [1, 2])
+
+
+def test_a_tree_that_ends_early_stands_for_all_below() -> None:
+    spec = pytree.tree_structure([1, (2, {"a": 3})])
+    beginnings = (1, None, [1, 2], [1, (2, {"a": 3})], [1, (2, {"b": 3})], [1, 2, 3])
+    found = [pytree._broadcast_to_and_flatten(tree, spec) for tree in beginnings]
+    assert found == [[1, 1, 1], [None] * 3, [1, 2, 2], [1, 2, 3], None, None]
+
+
+def test_structures_of_trees_are_written_as_pytorch_does() -> None:
+    leaf = '{"type": null, "context": null, "children_spec": []}'
+    spec = pytree.tree_structure([{"a": 1}])
+    text = '[1, {"type": "builtins.list", "context": "null", "children_spec": [{"type": "builtins.dict", "context": '
+    text += f'"[\\"a\\"]", "children_spec": [{leaf}]}}]}}]'
+    assert pytree.treespec_dumps(spec) == text
+    ordered, counted = collections.OrderedDict(d=6), collections.defaultdict(int, e=(7, None))
+    for tree in (1, [1, (2,)], collections.deque([5], maxlen=2), ordered, counted, collections.defaultdict(None, a=1)):
+        spec = pytree.tree_structure(tree)
+        assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    for refused in (
+        lambda: pytree.treespec_dumps(pytree.tree_structure(Pair(1, 2))),
+        lambda: pytree.treespec_loads(text.replace("builtins.list", "other.Class")),
+        lambda: pytree.treespec_loads(pytree.treespec_dumps(pytree.tree_structure(counted)).replace('"int"', '"none"')),
+    ):
+        with pytest.raises(NotImplementedError):
+            refused()
 
 
 def test_a_class_can_become_a_node_of_trees() -> None:

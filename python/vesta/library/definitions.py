@@ -54,9 +54,14 @@ def _devices(what: str, types: Any) -> list[str | None]:
     return [vesta.device(device).type for device in listed]
 
 
-def _define(namespace: str, schema: OpSchema) -> Operator:
+def _define(namespace: str, schema: OpSchema, custom: bool = False) -> Operator:
     operator = Operator(namespace, schema)
-    if operator.qualified in defined:
+    operator.custom = custom
+    before = defined.get(operator.qualified)
+    if before is not None and before.custom and custom:  # such as a cell of a notebook that runs again
+        before.become(operator)
+        return before
+    if before is not None:
         raise RuntimeError(f"define: expected a new name, got {operator.qualified!r}, which is an operator already.")
     if namespace in OWN:
         raise ValueError(f"define: expected a namespace of your own, got {namespace!r}, which holds Vesta's functions.")
@@ -178,9 +183,11 @@ def custom_op(
         a ``CustomOpDef``: callable, with ``register_kernel``, ``register_autograd`` and so on.
 
     Raises:
-        ValueError: no such name, or annotations that no schema has. RuntimeError: an operator of this name exists.
+        ValueError: no such name, or annotations that no schema has.
+        RuntimeError: an operator of this name exists that ``custom_op`` has not made; one that it has made is replaced.
 
-    The function runs without recording; its results must not share memory with its arguments.
+    The function runs without recording; its results must not share memory with its arguments, nor with each
+    other.
 
     Example::
 
@@ -200,7 +207,7 @@ def custom_op(
             found = read_function(function, short, mutates_args)
         else:
             found = parse_schema(short + schema.strip())
-        operator = _define(namespace, found)
+        operator = _define(namespace, found, custom=True)
         for device in _devices("custom_op", device_types):
             operator.kernels[device] = function
         return CustomOpDef(operator, function)

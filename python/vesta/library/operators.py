@@ -30,6 +30,11 @@ class Operator:
         self.casts: dict[str, Any] = {}
         self.backward: Callable[..., Any] | None = None
         self.setup_context: Callable[..., Any] | None = None
+        self.custom = False  # whether custom_op made it: it may be made anew, and its results share no memory
+
+    def become(self, other: Operator) -> None:
+        """Takes over all that another operator is, for those that hold this one already."""
+        self.__dict__.update(vars(other))
 
     @property
     def qualified(self) -> str:
@@ -67,7 +72,8 @@ class Operator:
             return self.composite(*values, **named)
         kernel = self.kernel_for(device)
         everything = [*values, *named.values()]
-        if vesta.is_grad_enabled() and any(t.requires_grad for t in _tensors(everything)):
+        differentiable = any(kind.startswith("Tensor") for kind in self.schema.returns)
+        if differentiable and vesta.is_grad_enabled() and any(t.requires_grad for t in _tensors(everything)):
             return self.record(kernel, values, named)
         return self.compute(kernel, values, named)
 
@@ -76,12 +82,20 @@ class Operator:
         with vesta.no_grad():
             result = kernel(*values, **named)
         given = {_place(t) for t in _tensors([*values, *named.values()]) if t.numel()}
+        results: set[int] = set()
         for made in _tensors([result]):
             if made.numel() and _place(made) in given:
                 raise RuntimeError(
                     f"{self.qualified}: expected results with memory of their own, got one that is an argument or "
                     "shares its memory. Return a clone."
                 )
+            if self.custom and made.numel():
+                if _place(made) in results:
+                    raise RuntimeError(
+                        f"{self.qualified}: expected results with memory of their own, got two that are one tensor or "
+                        "share their memory. Return a clone."
+                    )
+                results.add(_place(made))
         return result
 
     def record(self, kernel: Callable[..., Any], values: list[Any], named: dict[str, Any]) -> Any:

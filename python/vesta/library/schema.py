@@ -8,6 +8,7 @@ import re
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import vesta
@@ -31,9 +32,9 @@ _TYPES: dict[Any, str] = {
 #: What an argument of a type may be.
 _ACCEPTED: dict[str, tuple[type, ...]] = {
     "Tensor": (Tensor,),
-    "SymInt": (int,),
+    "SymInt": (int,),  # these four by _number
     "int": (int,),
-    "float": (int, float),
+    "float": (float,),
     "bool": (bool,),
     "str": (str,),
     "complex": (int, float, complex),
@@ -42,6 +43,7 @@ _ACCEPTED: dict[str, tuple[type, ...]] = {
     "Device": (vesta.device, str),
     "Generator": (vesta.Generator,),
 }
+_NUMBER_OF: dict[str, type] = {"SymInt": int, "int": int, "float": float, "bool": bool}
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,12 @@ class Argument:
     def holds_tensors(self) -> bool:
         return self.type.startswith("Tensor")
 
-    def check(self, op: str, value: Any) -> None:
-        """Raises a TypeError unless ``value`` is of this argument's type."""
-        if not _fits(self.type, value):
-            raise TypeError(f"{op}: expected {self.type}, got {type(value).__name__} ({self.name}).")
+    def convert(self, op: str, value: Any) -> Any:
+        """Returns ``value`` as this argument's type. TypeError: it is of none that stands for it."""
+        try:
+            return _converted(self.type, value)
+        except _Unfit:
+            raise TypeError(f"{op}: expected {self.type}, got {type(value).__name__} ({self.name}).") from None
 
     def __str__(self) -> str:
         kind = re.sub("^Tensor", "Tensor(a!)", self.type) if self.is_mutated else self.type
@@ -73,15 +77,39 @@ class Argument:
         return f"{kind} {self.name}" + (f"={shown}" if self.has_default else "")
 
 
-def _fits(kind: str, value: Any) -> bool:
+class _Unfit(Exception):
+    """A value does not stand for an argument's type."""
+
+
+def _converted(kind: str, value: Any) -> Any:
+    """Returns a value as a schema's type; numbers may come as numbers of NumPy's, or as tensors of one element."""
     if kind.endswith("?"):
-        return value is None or _fits(kind[:-1], value)
+        return None if value is None else _converted(kind[:-1], value)
     if kind.endswith("[]"):
-        return isinstance(value, (list, tuple, vesta.Size)) and all(_fits(kind[:-2], item) for item in value)
-    accepted = _ACCEPTED[kind]
-    if isinstance(value, bool) and bool not in accepted:
-        return False
-    return isinstance(value, accepted) or (kind in ("SymInt", "int") and hasattr(value, "__index__"))
+        if not isinstance(value, (list, tuple, vesta.Size)):
+            raise _Unfit
+        return [_converted(kind[:-2], item) for item in value]
+    if kind in _NUMBER_OF:
+        return _number(kind, value)
+    if not isinstance(value, _ACCEPTED[kind]):
+        raise _Unfit
+    return value
+
+
+def _number(kind: str, value: Any) -> Any:
+    """Returns an int, a float or a bool of what is one, or holds one."""
+    wanted = _NUMBER_OF[kind]
+    if type(value) is wanted:
+        return value
+    held = value
+    if isinstance(value, Tensor) or type(value).__module__ == "numpy":
+        count = value.numel() if isinstance(value, Tensor) else value.size
+        held = value.item() if count == 1 else None
+    if not isinstance(held, Real) and not hasattr(held, "__index__"):
+        raise _Unfit
+    if wanted is int and not hasattr(held, "__index__") and not (held is not value and float(held).is_integer()):
+        raise _Unfit  # a fraction, or a float of Python's, as in PyTorch
+    return wanted(held)
 
 
 @dataclass(frozen=True)
@@ -107,7 +135,7 @@ class OpSchema:
             given[name] = value
         for argument in self.arguments:
             if argument.name in given:
-                argument.check(self.name, given[argument.name])
+                given[argument.name] = argument.convert(self.name, given[argument.name])
             elif argument.has_default:
                 given[argument.name] = argument.default
             else:

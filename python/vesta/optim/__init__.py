@@ -1,8 +1,6 @@
 """Optimizers and schedules of their learning rates: PyTorch's ``torch.optim``.
 
-The optimizers of most programs (``SGD``, ``Adam``, ``AdamW``, ``RMSprop``) have fused steps, the others are rules of
-tensor
-operations.
+Most have fused steps; ``Adafactor``, ``LBFGS``, ``Muon`` and ``SparseAdam`` are rules of tensor operations.
 """
 
 from __future__ import annotations

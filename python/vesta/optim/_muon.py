@@ -18,8 +18,7 @@ class Muon(RuleOptimizer):
     iterations.
 
     Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024. For matrices of hidden layers;
-    biases,
-    embeddings and the last layer are better left to ``AdamW``.
+    biases, embeddings and the last layer are better left to ``AdamW``.
 
     Args:
         params: matrices, (name, matrix) pairs, or dicts of them with their own options.

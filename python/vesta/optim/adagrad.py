@@ -25,9 +25,8 @@ class Adagrad(FusedOptimizer):
         weight_decay: strength of the L2 penalty.
         initial_accumulator_value: what s starts with.
         eps: keeps the divisor from zero.
-        fused: as ``foreach``.
         maximize: ascend instead of descending.
-        foreach, capturable: accepted for PyTorch's sake; the last raises if it is set.
+        foreach, fused: accepted for PyTorch's sake; the step is always fused.
         differentiable: record the step, so that gradients flow through it.
 
     Example::

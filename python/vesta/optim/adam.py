@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import vesta
 from vesta import _C, Tensor
-from vesta._arguments import checked, expect
-from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number, refuse
+from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, number
+from vesta.optim.rule import hyperparameters
 from vesta.optim.state_dict import number_tensor
 
 __all__ = ["Adam"]
@@ -44,7 +43,7 @@ class Adam(Optimizer):
 
     _shaped_like_param = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
-    @checked
+    @hyperparameters
     def __init__(
         self,
         params: ParamsT,
@@ -61,31 +60,7 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check("lr", lr, number(lr) >= 0.0, "learning rate")
-        check("eps", eps, eps >= 0.0, "epsilon value")
-        expect("Adam", "betas", betas, (tuple, list), "two numbers")
-        for beta in betas:
-            expect("Adam", "betas", beta, (Real, Tensor), "two numbers")
-        for i, beta in enumerate(betas):
-            check("beta", beta, 0.0 <= number(beta) < 1.0, f"beta parameter at index {i}")
-        check("weight_decay", weight_decay, weight_decay >= 0.0)
-        if differentiable and fused:
-            raise RuntimeError("`fused` does not support `differentiable`")
-        refuse("capturable", capturable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
+        """See the class."""
 
     def _options(self, group: dict[str, Any]) -> Any:
         return group["amsgrad"]
@@ -118,7 +93,7 @@ class Adam(Optimizer):
             beta2=number(beta2),
             weight_decay=group["weight_decay"],
             eps=group["eps"],
-            amsgrad=group["amsgrad"],
-            maximize=group["maximize"],
-            decoupled=group["decoupled_weight_decay"],
+            amsgrad=bool(group["amsgrad"]),
+            maximize=bool(group["maximize"]),
+            decoupled=bool(group["decoupled_weight_decay"]),
         )

@@ -58,7 +58,7 @@ class Adamax(FusedOptimizer):
         """See the class."""
 
     def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = map(number, group["betas"])
         return {
             "lr": number(group["lr"]),
             "beta1": beta1,

@@ -17,9 +17,8 @@ class ASGD(FusedOptimizer):
     """Averaged stochastic gradient descent: p -= eta * (lambd * p + g), and ``state[p]["ax"]`` is the mean of p from
     step t0 on.
 
-    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992; eta = lr / (1 + lambd * lr * t)
-    **
-    alpha as in Bottou's sgd.
+    Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992. As in Bottou's sgd,
+    eta = lr / (1 + lambd * lr * t) ** alpha.
 
     Args:
         params: tensors, (name, tensor) pairs, or dicts of them with their own options.

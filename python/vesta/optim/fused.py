@@ -49,4 +49,4 @@ class FusedOptimizer(Optimizer):
 
     def _fused(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
         numbers = self._numbers(group)  # the operation counts the steps itself
-        type(self)._operation(bucket.params, grads, *bucket.states, **numbers, maximize=group["maximize"])
+        type(self)._operation(bucket.params, grads, *bucket.states, **numbers, maximize=bool(group["maximize"]))

@@ -47,6 +47,8 @@ class LBFGS(Optimizer):
         True
     """
 
+    _numbers_known = True
+
     @checked
     def __init__(
         self,

@@ -14,11 +14,10 @@ __all__ = ["NAdam"]
 
 
 class NAdam(FusedOptimizer):
-    """Adam with Nesterov's momentum: p -= lr * (mu' * m / (1 - P mu') + (1 - mu) * g / (1 - P)) / (sqrt(v / (1 - beta2
-    ** t)) + eps).
+    """Adam with Nesterov's momentum: p -= lr * (mu' * m / (1 - P mu') + (1 - mu) * g / (1 - P)) / (sqrt(v') + eps).
 
-    mu = beta1 * (1 - 0.5 * 0.96 ** (t * momentum_decay)), mu' that of the next step, P the product of all mu up to now.
-    Dozat, "Incorporating Nesterov momentum into Adam", 2016.
+    v' = v / (1 - beta2 ** t), mu = beta1 * (1 - 0.5 * 0.96 ** (t * momentum_decay)), mu' that of the next step, P
+    the product of all mu up to now. Dozat, "Incorporating Nesterov momentum into Adam", 2016.
 
     Args:
         params: tensors, (name, tensor) pairs, or dicts of them with their own options.
@@ -69,7 +68,7 @@ class NAdam(FusedOptimizer):
         return {"mu_product": vesta.ones((), dtype=vesta.float32, device="cpu"), **super()._begin(group, param)}
 
     def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = map(number, group["betas"])
         return {
             "lr": number(group["lr"]),
             "beta1": beta1,
@@ -77,5 +76,5 @@ class NAdam(FusedOptimizer):
             "eps": group["eps"],
             "weight_decay": group["weight_decay"],
             "momentum_decay": group["momentum_decay"],
-            "decoupled": group["decoupled_weight_decay"],
+            "decoupled": bool(group["decoupled_weight_decay"]),
         }

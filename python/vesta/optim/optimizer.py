@@ -3,9 +3,9 @@
 Note [Plans]
 A fused step needs lists: parameters, gradients, moments. Collecting the moments through ``state[p]["exp_avg"]`` costs
 more in Python than the update of a small model, so each group keeps a plan: the lists as they were at the last step. A
-plan is used again while the group holds the same parameters (by identity), the same ones have a gradient, the options
-that decide about state are the same, and nobody wrote into ``state`` (which counts its writes). Gradients are collected
-every time.
+plan is used again while the group holds the same parameters (by identity), the same ones have a gradient, and the
+options that decide about state are the same. Gradients are collected every time. The plans lie in ``state``, which
+drops them when somebody writes into it: what was replaced there is freed at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vesta._arguments import expect
 from vesta.autograd.profiler import record_function
 from vesta.autograd.recording import running
 from vesta.optim.state import State
-from vesta.optim.state_dict import StateDictMixin
+from vesta.optim.state_dict import StateDictMixin, store_hook
 from vesta.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -43,29 +43,34 @@ _global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Registers ``hook(optimizer, args, kwargs)`` to run before every optimizer's step."""
-    return _store(_global_pre_hooks, hook)
+    return store_hook(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Registers ``hook(optimizer, args, kwargs)`` to run after every optimizer's step."""
-    return _store(_global_post_hooks, hook)
-
-
-def _store(table: OrderedDict[int, Any], hook: Any, prepend: bool = False) -> RemovableHandle:
-    handle = RemovableHandle(table)
-    table[handle.id] = hook
-    if prepend:
-        table.move_to_end(handle.id, last=False)
-    return handle
+    return store_hook(_global_post_hooks, hook)
 
 
 class _Bucket:
     """Parameters of one dtype and device that one call updates, with their state."""
 
-    __slots__ = ("first", "params", "places", "states")
+    __slots__ = ("device", "dtype", "first", "params", "places", "states")
 
-    def __init__(self, places: list[int], params: list[Tensor], states: tuple[list[Tensor], ...], first: bool) -> None:
+    def __init__(
+        self,
+        places: list[int],
+        params: list[Tensor],
+        states: tuple[list[Tensor], ...],
+        first: bool,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         self.places, self.params, self.states, self.first = places, params, states, first
+        self.device, self.dtype = device, dtype
+
+    def left(self, param: Tensor) -> bool:
+        """Returns whether one of the parameters is no longer what the bucket was made of."""
+        return bool(param.dtype != self.dtype or param.device != self.device)
 
 
 def _real(bucket: _Bucket) -> _Bucket:
@@ -81,16 +86,13 @@ def _real(bucket: _Bucket) -> _Bucket:
 class _Plan:
     """What a group's last step found, kept for the next one."""
 
-    __slots__ = ("buckets", "options", "params", "present", "version")
+    __slots__ = ("buckets", "options", "params", "present")
 
-    def __init__(
-        self, params: list[Tensor], present: list[bool], options: Any, version: int, buckets: list[_Bucket]
-    ) -> None:
-        self.params, self.present, self.options, self.version = params, present, options, version
-        self.buckets = buckets
+    def __init__(self, params: list[Tensor], present: list[bool], options: Any, buckets: list[_Bucket]) -> None:
+        self.params, self.present, self.options, self.buckets = params, present, options, buckets
 
 
-_NO_PLAN = _Plan([], [], None, -1, [])  # fits no state
+_NO_PLAN = _Plan([], [], None, [])
 
 
 class Optimizer(StateDictMixin):
@@ -110,11 +112,12 @@ class Optimizer(StateDictMixin):
     """
 
     _opt_called = False
+    _in_step = False  # whether hooks run around this step already
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         expect("Optimizer", "defaults", defaults, Mapping, "a dict")
         self.defaults = defaults
-        self.state: State = State()
+        self._state = State()
         self.param_groups: list[dict[str, Any]] = []
         self._make_runtime()
         if isinstance(params, Tensor):
@@ -141,21 +144,27 @@ class Optimizer(StateDictMixin):
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):  # a user's own step gets its hooks here
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+        check_options = getattr(vars(cls).get("__init__"), "check_options", None)
+        if check_options is not None:  # see hyperparameters
+            cls._check_options = check_options  # type: ignore[method-assign]
+            cls._numbers_known = True
 
     def _make_runtime(self) -> None:
-        """Creates what is neither saved nor copied: hooks and plans."""
+        """Creates what is neither saved nor copied: hooks."""
         self._optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._make_state_dict_hooks()
-        self._plans: dict[int, _Plan] = {}
         self._in_step = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "state" in state or "_state" not in self.__dict__:
+            self.state = state.pop("state", {})
         self.__dict__.update(state)
-        if "_plans" not in self.__dict__:
+        if "_in_step" not in self.__dict__:
             self._make_runtime()
         self.defaults = self.__dict__.setdefault("defaults", {})
 
@@ -186,6 +195,8 @@ class Optimizer(StateDictMixin):
             if default is required and name not in group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
+        if any(name in param_group for name in self.defaults):
+            self._check_options(group)
         if len({id(param) for param in group["params"]}) != len(group["params"]):
             _refuse_duplicates(
                 "optimizer contains a parameter group with duplicate parameters: a step would update them twice. "
@@ -214,8 +225,8 @@ class Optimizer(StateDictMixin):
                 if set_to_none:
                     param.grad = None
                 elif param.grad is not None:
-                    param.grad = param.grad.detach()
-                    param.grad.zero_()
+                    grad = param.grad  # it stays the same object, without its history
+                    (grad.requires_grad_(False) if grad.is_leaf else grad.detach_()).zero_()
 
     # ---- the step ----
 
@@ -257,6 +268,8 @@ class Optimizer(StateDictMixin):
                 if recorded:
                     _check_recorded(group)
                 self._update(group)
+            if len(self._state.plans) > len(self.param_groups):  # a group was removed
+                self._state.plans.clear()
         finally:
             _C.set_grad_enabled(recording)
         self._opt_called = True
@@ -264,49 +277,91 @@ class Optimizer(StateDictMixin):
 
     def _update(self, group: dict[str, Any]) -> None:
         """Updates one group: finds or makes its plan, and runs the fused operation on each of its buckets."""
-        params = group["params"]
-        plan = self._plans.get(id(group), _NO_PLAN)
+        params, plans = group["params"], self._state.plans
+        plan = plans.get(id(group), _NO_PLAN)
         grads, same = _C._grads_of(params, plan.params, plan.present)
-        if not same or plan.version != self.state.version or plan.options != self._options(group):
-            plan = self._plans[id(group)] = self._make_plan(group, params, [grad is not None for grad in grads])
-        for bucket in plan.buckets:
-            whole = len(bucket.places) == len(grads)
-            chosen = grads if whole else [grads[i] for i in bucket.places]
-            parts = bucket
-            if bucket.params[0].is_complex():  # the formulas are those of real and imaginary parts
-                if any(grad.is_sparse for grad in chosen):
-                    self._update_sparse(group, bucket, chosen)
-                    continue
-                parts, chosen = _real(bucket), [vesta.view_as_real(grad) for grad in chosen]
+        if plan is _NO_PLAN or not same or plan.options != self._options(group):
+            present = [grad is not None for grad in grads]
+            places = [i for i, there in enumerate(present) if there]
+            plan = _Plan(list(params), present, self._options(group), self._buckets(group, params, places))
+            plans[id(group)] = plan  # after what _buckets wrote into the state
+        for i, bucket in enumerate(plan.buckets):
             try:
-                self._fused(group, parts, chosen)
-            except NotImplementedError:  # before anything was changed
-                if not any(grad.is_sparse for grad in chosen):
+                self._update_bucket(group, bucket, grads)
+            except (RuntimeError, ValueError, TypeError):  # before anything of this bucket was changed
+                if not any(map(bucket.left, bucket.params)):
+                    for param in bucket.params:
+                        self._follow(param)  # it may know better what is wrong
                     raise
+                plans.pop(id(group), None)
+                places = sorted(place for other in plan.buckets[i:] for place in other.places)
+                for other in self._buckets(group, params, places):
+                    self._update_bucket(group, other, grads)
+                return
+
+    def _update_bucket(self, group: dict[str, Any], bucket: _Bucket, grads: list[Any]) -> None:
+        """Runs the fused operation on one bucket; ``grads`` are those of the whole group."""
+        chosen = grads if len(bucket.places) == len(grads) else [grads[i] for i in bucket.places]
+        parts = bucket
+        if bucket.params[0].is_complex():  # the formulas are those of real and imaginary parts
+            if any(grad.is_sparse for grad in chosen):
                 self._update_sparse(group, bucket, chosen)
-            bucket.first = False
+                bucket.first = False
+                return
+            parts, chosen = _real(bucket), [vesta.view_as_real(grad) for grad in chosen]
+        try:
+            self._fused(group, parts, chosen)
+        except NotImplementedError:  # before anything was changed
+            if not any(grad.is_sparse for grad in chosen):
+                raise
+            self._update_sparse(group, bucket, chosen)
+        bucket.first = False
 
     def _update_sparse(self, group: dict[str, Any], bucket: _Bucket, grads: list[Tensor]) -> None:
         """Updates one bucket with gradients of which some are sparse."""
         name = type(self).__name__
         raise RuntimeError(f"{name} does not support sparse gradients, please consider SparseAdam instead")
 
-    def _make_plan(self, group: dict[str, Any], params: list[Tensor], present: list[bool]) -> _Plan:
-        options = self._options(group)
-        places: dict[Any, list[int]] = {}
-        for i, param in enumerate(params):
-            if present[i]:
-                key = (str(param.device), param.dtype, self._is_new(param))
-                places.setdefault(key, []).append(i)
+    def _buckets(self, group: dict[str, Any], params: list[Tensor], places: list[int]) -> list[_Bucket]:
+        """Returns the parameters at some places of a group in buckets, whose state is created where it is missing."""
+        keys: dict[Any, list[int]] = {}
+        for i in places:
+            self._follow(params[i])
+            keys.setdefault((params[i].device, params[i].dtype, self._is_new(params[i])), []).append(i)
         buckets = []
-        for (_, _, first), where in places.items():
+        for (device, dtype, first), where in keys.items():
             chosen = [params[i] for i in where]
-            buckets.append(_Bucket(where, chosen, self._states(group, chosen), first))
-        return _Plan(list(params), present, options, self.state.version, buckets)
+            buckets.append(_Bucket(where, chosen, self._states(group, chosen), first, device, dtype))
+        return buckets
+
+    def _follow(self, param: Tensor) -> None:
+        """Converts a parameter's state to the dtype it got since the last step, as by ``module.double()``.
+
+        Raises:
+            ValueError: the state has another shape, or lies on another device.
+        """
+        entries = self._state.get(param)
+        if not entries:
+            return
+        for name in self._shaped_like_param:
+            value = entries.get(name)
+            if not isinstance(value, Tensor):
+                continue
+            if value.shape != param.shape or value.device != param.device:
+                raise ValueError(
+                    f"{type(self).__name__}: expected {name} of {self._name_of(param)} with shape {list(param.shape)} "
+                    f"on {param.device}, got {list(value.shape)} on {value.device} (state). Was the parameter replaced "
+                    "or moved after a step? Load the state_dict() of before, or delete its entry of optimizer.state."
+                )
+            if value.dtype != param.dtype and not (value.is_complex() and not param.is_complex()):
+                entries[name] = value.to(param.dtype)
 
     def _is_new(self, param: Tensor) -> bool:
         """Returns whether ``param`` was never updated, since some rules start differently."""
         return not self.state.get(param)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """Raises for options of a group that the constructor refuses; what it does not know is not checked."""
 
     def _options(self, group: dict[str, Any]) -> Any:
         """Returns the options of a group that decide which state its parameters have."""
@@ -322,11 +377,11 @@ class Optimizer(StateDictMixin):
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Registers ``hook(optimizer, args, kwargs)`` to run before ``step``; it may return new (args, kwargs)."""
-        return _store(self._optimizer_step_pre_hooks, hook)
+        return store_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
         """Registers ``hook(optimizer, args, kwargs)`` to run after ``step``."""
-        return _store(self._optimizer_step_post_hooks, hook)
+        return store_hook(self._optimizer_step_post_hooks, hook)
 
 
 _UNORDERED = (
@@ -377,6 +432,10 @@ def _run_with_hooks(
     """Runs ``step`` once between the hooks: a step that calls its base class's step is still one step."""
     if optimizer._in_step:
         return step(optimizer, *args, **kwargs)
+    if (
+        "_optimizer_step_pre_hooks" not in optimizer.__dict__
+    ):  # a wrapper of another optimizer, without its own __init__
+        optimizer._make_runtime()
     optimizer._in_step = True
     try:
         for hook in (*_global_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values()):

@@ -61,12 +61,12 @@ class RAdam(FusedOptimizer):
         """See the class."""
 
     def _numbers(self, group: dict[str, Any]) -> dict[str, Any]:
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = map(number, group["betas"])
         return {
             "lr": number(group["lr"]),
             "beta1": beta1,
             "beta2": beta2,
             "eps": group["eps"],
             "weight_decay": group["weight_decay"],
-            "decoupled": group["decoupled_weight_decay"],
+            "decoupled": bool(group["decoupled_weight_decay"]),
         }

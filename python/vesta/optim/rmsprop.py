@@ -6,8 +6,8 @@ from typing import Any
 
 import vesta
 from vesta import _C, Tensor
-from vesta._arguments import checked
-from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number, refuse
+from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number
+from vesta.optim.rule import hyperparameters
 from vesta.optim.state_dict import number_tensor
 
 __all__ = ["RMSprop"]
@@ -43,7 +43,7 @@ class RMSprop(Optimizer):
 
     _shaped_like_param = ("square_avg", "momentum_buffer", "grad_avg")
 
-    @checked
+    @hyperparameters
     def __init__(
         self,
         params: ParamsT,
@@ -58,25 +58,8 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check("lr", lr, number(lr) >= 0.0, "learning rate")
-        check("eps", eps, eps >= 0.0, "epsilon value")
         check("momentum", momentum, momentum >= 0.0)
-        check("weight_decay", weight_decay, weight_decay >= 0.0)
         check("alpha", alpha, alpha >= 0.0)
-        refuse("capturable", capturable)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
 
     def _options(self, group: dict[str, Any]) -> Any:
         return group["momentum"] > 0, group["centered"]
@@ -109,6 +92,6 @@ class RMSprop(Optimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             momentum=group["momentum"],
-            centered=group["centered"],
-            maximize=group["maximize"],
+            centered=bool(group["centered"]),
+            maximize=bool(group["maximize"]),
         )

@@ -19,8 +19,7 @@ class Rprop(FusedOptimizer):
     """Resilient backpropagation: each element has a step size of its own, and only the sign of its gradient counts.
 
     The size grows by etas[1] while the sign stays and shrinks by etas[0] when it changes, without a step then.
-    Riedmiller
-    and Braun, "A direct adaptive method for faster backpropagation learning", 1993.
+    Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning", 1993.
 
     Args:
         params: tensors, (name, tensor) pairs, or dicts of them with their own options.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, TypeVar, cast
 
@@ -23,42 +23,68 @@ __all__ = ["RuleOptimizer", "hyperparameters"]
 F = TypeVar("F", bound=Callable[..., None])
 
 
+def _check_tensors(op: str, given: dict[str, Any]) -> None:
+    """Checks options that are tensors, so that they can be compared with numbers."""
+    for name, value in given.items():
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if not isinstance(part, Tensor):
+                continue
+            if part.is_complex():
+                raise TypeError(f"{op}: expected a real number, got a tensor of dtype {part.dtype} ({name}).")
+            if part.numel() != 1:
+                raise ValueError(f"{op}: Tensor {name} must be 1-element, got shape {list(part.shape)} ({name}).")
+
+
 def _check_common(op: str, given: dict[str, Any]) -> None:
     """Checks what several optimizers have, with PyTorch's messages."""
     lr = given.get("lr", 0.0)
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
     check("lr", lr, number(lr) >= 0.0, "learning rate")
-    if "eps" in given and isinstance(given["eps"], Real):
-        check("eps", given["eps"], given["eps"] >= 0.0, "epsilon value")
+    if "eps" in given and isinstance(given["eps"], (Real, Tensor)):
+        check("eps", given["eps"], number(given["eps"]) >= 0.0, "epsilon value")
     if "betas" in given:
         expect(op, "betas", given["betas"], (tuple, list), "two numbers")
         if len(given["betas"]) != 2:
             raise ValueError(f"{op}: expected two numbers, got {len(given['betas'])} (betas).")
         for i, beta in enumerate(given["betas"]):
-            expect(op, "betas", beta, Real, "two numbers")
-            check("beta", beta, 0.0 <= beta < 1.0, f"beta parameter at index {i}")
+            expect(op, "betas", beta, (Real, Tensor), "two numbers")
+            check("beta", beta, 0.0 <= number(beta) < 1.0, f"beta parameter at index {i}")
     if "weight_decay" in given:
-        check("weight_decay", given["weight_decay"], given["weight_decay"] >= 0.0)
-    if given.get("differentiable") and given.get("fused"):
-        raise RuntimeError("`fused` does not support `differentiable`")
+        check("weight_decay", given["weight_decay"], number(given["weight_decay"]) >= 0.0)
+    if given.get("fused"):
+        if given.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if given.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
     refuse("capturable", given.get("capturable"))
 
 
 def hyperparameters(init: F) -> F:
-    """Makes a constructor whose arguments but ``params`` are the options of the groups; its body checks them."""
+    """Makes a constructor whose arguments but ``params`` are the options of the groups; its body checks them.
+
+    The same checks hold for the options of a group (``Optimizer._check_options``).
+    """
     signature = inspect.signature(init)
+    names = list(signature.parameters)[2:]
     run = checked(init)
 
-    @functools.wraps(init)
-    def call(self: RuleOptimizer, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        given = dict(list(bound.arguments.items())[2:])
-        run(*bound.args, **bound.kwargs)
+    def check_options(self: Optimizer, options: Mapping[str, Any]) -> None:
+        given = {name: options[name] for name in names if name in options}
+        _check_tensors(type(self).__name__, given)
+        run(self, (), **given)
         _check_common(type(self).__name__, given)
+
+    @functools.wraps(init)
+    def call(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
+        bound.apply_defaults()
+        given = {name: bound.arguments[name] for name in names}
+        check_options(self, given)
         Optimizer.__init__(self, bound.args[1], given)
 
+    call.check_options = check_options  # type: ignore[attr-defined]
     return cast(F, call)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import vesta
 from vesta import _C, Tensor
-from vesta._arguments import checked
 from vesta.optim.optimizer import Optimizer, ParamsT, _Bucket, check, number
+from vesta.optim.rule import hyperparameters
 
 __all__ = ["SGD"]
 
@@ -39,8 +39,9 @@ class SGD(Optimizer):
     """
 
     _shaped_like_param = ("momentum_buffer",)
+    _may_be_none = ("momentum_buffer",)
 
-    @checked
+    @hyperparameters
     def __init__(
         self,
         params: ParamsT,
@@ -55,25 +56,9 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check("lr", lr, number(lr) >= 0.0, "learning rate")
-        check("momentum", momentum, momentum >= 0.0)
-        check("weight_decay", weight_decay, number(weight_decay) >= 0.0)
-        if differentiable and fused:
-            raise RuntimeError("`fused` does not support `differentiable`")
+        check("momentum", momentum, number(momentum) >= 0.0)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
 
     def _options(self, group: dict[str, Any]) -> Any:
         return group["momentum"] != 0
@@ -113,7 +98,7 @@ class SGD(Optimizer):
             momentum=group["momentum"],
             lr=number(group["lr"]),
             dampening=group["dampening"],
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
+            nesterov=bool(group["nesterov"]),
+            maximize=bool(group["maximize"]),
             is_first_step=bucket.first,
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
-from vesta.optim.optimizer import ParamsT
+from vesta.optim.optimizer import ParamsT, number
 from vesta.optim.rule import RuleOptimizer, hyperparameters, zeros
 
 __all__ = ["SparseAdam"]
@@ -53,7 +53,16 @@ class SparseAdam(RuleOptimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        pass
+        """See the class."""
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds a group of dense parameters; raises for sparse ones."""
+        super().add_param_group(param_group)
+        sparse = [i for i, param in enumerate(self.param_groups[-1]["params"]) if param.is_sparse]
+        if sparse:
+            places = [[len(self.param_groups) - 1, i] for i in sparse]
+            self.param_groups.pop()
+            raise ValueError(f"Sparse params at indices {places}: SparseAdam requires dense parameter tensors")
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         return zeros(param, "exp_avg", "exp_avg_sq")
@@ -70,7 +79,7 @@ class SparseAdam(RuleOptimizer):
         if g.numel() == 0:
             return
         first, second = (state[name].sparse_mask(grad)._values() for name in ("exp_avg", "exp_avg_sq"))
-        beta1, beta2 = group["betas"]
+        beta1, beta2 = map(number, group["betas"])
         change, change_sq = (g - first) * (1 - beta1), (g * g - second) * (1 - beta2)
         state["exp_avg"].add_(_with(grad, change))
         state["exp_avg_sq"].add_(_with(grad, change_sq))

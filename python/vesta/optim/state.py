@@ -1,13 +1,14 @@
-"""An optimizer's state: a dict of dicts that counts how often it was written to."""
+"""An optimizer's state: a dict of dicts that holds what a step derived from it until somebody writes into it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["State"]
+__all__ = ["State", "as_state"]
 
 
-class _Counted(dict):
+class _Watched(dict):
     """A dict that tells ``_changed`` of every write, and pickles as a plain dict."""
 
     __slots__ = ()
@@ -16,8 +17,9 @@ class _Counted(dict):
         raise NotImplementedError
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        self._changed()
+        if self.get(key, self) is not value:  # else nothing that was derived is out of date
+            super().__setitem__(key, value)
+            self._changed()
 
     def __delitem__(self, key: Any) -> None:
         super().__delitem__(key)
@@ -54,7 +56,7 @@ class _Counted(dict):
         return self
 
 
-class _Entry(_Counted):
+class _Entry(_Watched):
     """The state of one parameter."""
 
     __slots__ = ("_owner",)
@@ -64,24 +66,28 @@ class _Entry(_Counted):
         self._owner = owner
 
     def _changed(self) -> None:
-        self._owner.version += 1
+        self._owner.plans.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (), None, None, iter(dict(self).items())
 
 
-class State(_Counted):
-    """A map from parameters to dicts; a missing one is created on access, as in PyTorch's defaultdict."""
+class State(_Watched):
+    """A map from parameters to dicts; a missing one is created on access, as in PyTorch's defaultdict.
 
-    __slots__ = ("version",)
+    ``plans`` belongs to the optimizer's step. A write empties it, so that it neither misleads a step nor keeps tensors
+    that were replaced.
+    """
+
+    __slots__ = ("plans",)
 
     def __init__(self, items: Any = ()) -> None:
         super().__init__()
-        self.version = 0
+        self.plans: dict[int, Any] = {}
         self.update(items)
 
     def _changed(self) -> None:
-        self.version += 1
+        self.plans.clear()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, _Entry(self, value) if isinstance(value, dict) else value)
@@ -92,3 +98,12 @@ class State(_Counted):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return State, (), None, None, iter(dict(self).items())
+
+
+def as_state(given: Any, name: str) -> State:
+    """Returns what was given for the state of the optimizer ``name``: itself, or a copy of another mapping."""
+    if isinstance(given, State):
+        return given
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{name}: expected a dict of parameters and their state, got {type(given).__name__} (state).")
+    return State(given)

@@ -6,6 +6,8 @@ registers; anything else is a leaf.
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -31,6 +33,8 @@ __all__ = [
     "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dumps",
+    "treespec_loads",
 ]
 
 PyTree = Any
@@ -44,13 +48,26 @@ class NodeDef(NamedTuple):
     unflatten_fn: Callable[[Iterable[Any], Any], Any]
 
 
+class _Dumped(NamedTuple):
+    """How a class is written as text: its name, and its context."""
+
+    name: str
+    to_text: Callable[[Any], Any]
+    of_text: Callable[[Any], Any]
+
+
 SUPPORTED_NODES: dict[type, NodeDef] = {}
+_dumped: dict[type, _Dumped] = {}
 
 
 def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[list[Any], Any]],
     unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
     **others: Any,
 ) -> None:
     """Makes a class a node.
@@ -58,10 +75,15 @@ def register_pytree_node(
     Args:
         flatten_fn: returns the list of children of an object, and a context that compares with ``==``.
         unflatten_fn: makes an object of children and context.
+        serialized_type_name: the class's name in ``treespec_dumps``.
+        to_dumpable_context, from_dumpable_context: make of a context what JSON can hold, and back.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+    if serialized_type_name is not None:
+        to, back = to_dumpable_context or json.dumps, from_dumpable_context or json.loads
+        _dumped[cls] = _Dumped(serialized_type_name, to, back)
 
 
 _register_pytree_node = register_pytree_node
@@ -94,6 +116,26 @@ for _kind, _flatten, _unflatten in (
 ):
     register_pytree_node(_kind, _flatten, _unflatten)  # type: ignore[arg-type]
 del _kind, _flatten, _unflatten
+
+
+def _defaultdict_to_text(context: list[Any]) -> dict[str, Any]:
+    factory, keys = context
+    home, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", None)
+    return {"default_factory_module": home, "default_factory_name": name, "dict_context": keys}
+
+
+def _defaultdict_of_text(saved: dict[str, Any]) -> list[Any]:
+    home, name = saved["default_factory_module"], saved["default_factory_name"]
+    factory = None if name is None else getattr(sys.modules.get(home), name, None)
+    if name is not None and factory is None:
+        raise NotImplementedError(f"treespec_loads: expected {home}.{name} in an imported module, found none.")
+    return [factory, saved["dict_context"]]
+
+
+for _kind in (list, tuple, dict, OrderedDict, deque):
+    _dumped[_kind] = _Dumped(f"{_kind.__module__}.{_kind.__name__}", json.dumps, json.loads)
+_dumped[defaultdict] = _Dumped("collections.defaultdict", _defaultdict_to_text, _defaultdict_of_text)
+del _kind
 
 
 class TreeSpec:
@@ -281,6 +323,15 @@ class MappingKey(NamedTuple):
         return f"[{self.key!r}]"
 
 
+class GetAttrKey(NamedTuple):
+    """A step of a path to an attribute, such as a field of a named tuple."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
 def keystr(kp: Any) -> str:
     """Returns a path as a text: ``['a'][0]``."""
     return "".join(map(str, kp))
@@ -298,7 +349,11 @@ def tree_flatten_with_path(
             found.append((path, node))
             return
         children, _ = SUPPORTED_NODES[kind].flatten_fn(node)
-        keys = list(map(MappingKey, node)) if isinstance(node, dict) else list(map(SequenceKey, range(len(children))))
+        keys: list[Any]
+        if kind is _NamedTuples:
+            keys = list(map(GetAttrKey, node._fields))
+        else:
+            keys = list(map(MappingKey, node) if isinstance(node, dict) else map(SequenceKey, range(len(children))))
         for key, child in zip(keys, children):
             walk(child, (*path, key))
 
@@ -313,3 +368,74 @@ def tree_map_with_path(
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     others = [tree_leaves(rest, is_leaf) for rest in rests]
     return tree_unflatten((func(path, leaf, *more) for (path, leaf), *more in zip(pairs, *others)), spec)
+
+
+def _broadcast_to_and_flatten(
+    tree: PyTree, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any] | None:
+    """Returns a leaf for each of a structure's, where ``tree`` may end earlier: its leaf stands for all below.
+
+    None: ``tree`` is not the beginning of such a structure.
+    """
+    found: list[Any] = []
+
+    def walk(node: Any, spec: TreeSpec) -> bool:
+        kind = _get_node_type(node)
+        if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(node)):
+            found.extend([node] * spec.num_leaves)
+            return True
+        children, context = SUPPORTED_NODES[kind].flatten_fn(node)
+        if (kind, context, len(children)) != (spec.type, spec.context, spec.num_children):
+            return False
+        return all(map(walk, children, spec.children_specs))
+
+    return found if walk(tree, treespec) else None
+
+
+_PROTOCOL = 1  # PyTorch's, so that each reads the other's
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """Returns a structure as a text of JSON, as PyTorch writes it.
+
+    Raises:
+        NotImplementedError: a node is of a class that was registered without ``serialized_type_name``.
+
+    Example::
+
+        >>> from vesta.utils._pytree import tree_structure, treespec_dumps, treespec_loads
+        >>> treespec_loads(treespec_dumps(tree_structure([1, 2]))) == tree_structure([3, 4])
+        True
+    """
+
+    def saved(spec: TreeSpec) -> dict[str, Any]:
+        if spec.is_leaf():
+            return {"type": None, "context": None, "children_spec": []}
+        if spec.type not in _dumped:
+            raise NotImplementedError(f"No registered serialization name for {spec.type} found.")
+        name, to_text, _ = _dumped[spec.type]
+        return {"type": name, "context": to_text(spec.context), "children_spec": list(map(saved, spec.children_specs))}
+
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"treespec_dumps: expected a TreeSpec, got {type(treespec).__name__} (treespec).")
+    if protocol not in (None, _PROTOCOL):
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: {[_PROTOCOL]}")
+    return json.dumps([_PROTOCOL, saved(treespec)])
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """Returns the structure that ``treespec_dumps`` wrote. NotImplementedError: it names a class that nobody knows."""
+    kinds = {kind.name: cls for cls, kind in _dumped.items()}
+
+    def loaded(saved: dict[str, Any]) -> TreeSpec:
+        if saved["type"] is None:
+            return LeafSpec()
+        if saved["type"] not in kinds:
+            raise NotImplementedError(f"Deserializing {saved['type']} in pytree failed: the type is not registered.")
+        cls = kinds[saved["type"]]
+        return TreeSpec(cls, _dumped[cls].of_text(saved["context"]), list(map(loaded, saved["children_spec"])))
+
+    protocol, schema = json.loads(serialized)
+    if protocol != _PROTOCOL:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: {[_PROTOCOL]}")
+    return loaded(schema)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import checked, expect
 from vesta.nn import functional as F
 from vesta.nn import init
 from vesta.nn.modules.attention import MultiheadAttention
@@ -711,6 +711,7 @@ class PReLU(Module):
         [-0.25, 2.0]
     """
 
+    @checked
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Device | None = None, dtype: DType | None = None
     ) -> None:

@@ -613,8 +613,8 @@ class Module(HooksMixin, StateDictMixin):
             if set_to_none:
                 parameter.grad = None
             else:
-                parameter.grad = parameter.grad.detach()
-                parameter.grad.zero_()
+                grad = parameter.grad  # it stays the same object, without its history
+                (grad.requires_grad_(False) if grad.is_leaf else grad.detach_()).zero_()
 
     # ---- printing ----
 

@@ -31,7 +31,8 @@ def _find_cuda_home() -> str | None:
 CUDA_HOME: str | None = _find_cuda_home()
 
 
-def _cuda_home() -> str:
+def cuda_home() -> str:
+    """Returns the folder of the CUDA toolkit. OSError: there is none with nvcc."""
     if CUDA_HOME is None or not (Path(CUDA_HOME) / "bin" / "nvcc").is_file():
         raise OSError(
             "cpp_extension: expected a CUDA toolkit with nvcc, found none. Install it, or set CUDA_HOME to its folder."
@@ -85,7 +86,7 @@ def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
     ours = next((str(f) for f in (_PACKAGE / "include", build / "include") if f.is_dir()), str(_PACKAGE / "include"))
     folders = [ours, _pybind11()] if torch_include_dirs else []
     if device_type == "cuda":
-        folders.append(str(Path(_cuda_home()) / "include"))
+        folders.append(str(Path(cuda_home()) / "include"))
     return folders
 
 
@@ -111,7 +112,7 @@ def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
     ours = str(next((f for f in (_PACKAGE, build / "lib") if (f / "libvesta.so").is_file()), _PACKAGE))
     folders = [ours] if torch_include_dirs else []
     if device_type == "cuda":
-        home = Path(_cuda_home())
+        home = Path(cuda_home())
         folders.append(str(next((home / name for name in ("lib64", "lib") if (home / name).is_dir()), home / "lib64")))
     return folders
 

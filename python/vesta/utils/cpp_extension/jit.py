@@ -3,8 +3,8 @@
 Note [When a source is compiled again]
 Each source has a file beside its object with the command that made it and the files that it read (the compiler's own
 list). It is compiled again where the command differs or one of those files is younger than the object. The extension is
-linked again after that, and imported under a new name: an interpreter cannot let go of a module of C++. One lock per
-folder keeps several processes from building the same.
+linked again after that, or where an object is younger than it, and imported under a new name: an interpreter cannot let
+go of a module of C++. One lock per folder keeps several processes from building the same.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class _Build:
     def command_of(self, source: str, target: Path, cxx: Sequence[str], cuda: Sequence[str]) -> list[str]:
         record = ["-MD", "-MF", str(target.with_suffix(".d"))]
         if compiler.is_cuda_source(source):
-            nvcc = str(Path(compiler._cuda_home()) / "bin" / "nvcc")
+            nvcc = str(Path(compiler.cuda_home()) / "bin" / "nvcc")
             options = [*compiler.NVCC_OPTIONS, *compiler.architectures(), *cuda]
             return [nvcc, *options, *self.common, *record, "-c", source, "-o", str(target)]
         return [compiler.get_cxx_compiler(), *compiler.CXX_OPTIONS, *self.common, *cxx, *record,
@@ -137,14 +137,19 @@ class _Build:
         return targets, bool(stale)
 
     def link(self, objects: Sequence[Path], flags: Sequence[str], target: Path, program: bool, stale: bool) -> bool:
-        """Links what was compiled, if it is stale or the command is another; returns whether it did."""
+        """Links what was compiled, if it is stale or the command is another; returns whether it did.
+
+        An object that is younger than the target is left by a process that was killed before it linked.
+        """
         made_by = target.with_suffix(".link")
         kind = [] if program else ["-shared"]
         partial = target.with_name(target.name + ".partial")
         command = [compiler.get_cxx_compiler(), *kind, *map(str, objects), *self.links, *flags, "-o", str(partial)]
         text = shlex.join(command)
         if not stale and target.exists() and made_by.is_file() and made_by.read_text(encoding="utf-8") == text:
-            return False
+            made = target.stat().st_mtime_ns
+            if all(path.stat().st_mtime_ns <= made for path in objects):
+                return False
         made_by.unlink(missing_ok=True)
         _run(command, self.verbose, self.name)
         partial.replace(target)
@@ -268,6 +273,12 @@ def load(
 _HEAD = "#include <vesta/extension.h>\n"
 
 
+def _escaped(text: str) -> str:
+    """Returns what stands between the quotes of a C++ string: UTF-8, by octal numbers where it is not plain ASCII."""
+    plain = [32 <= byte < 127 and byte not in b'"\\' for byte in text.encode()]
+    return "".join(chr(byte) if ok else f"\\{byte:03o}" for byte, ok in zip(text.encode(), plain))
+
+
 def _bindings(functions: str | Sequence[str] | dict[str, str]) -> str:
     """Returns the definition of a module with these functions, and what their docstrings say."""
     if isinstance(functions, str):
@@ -278,8 +289,7 @@ def _bindings(functions: str | Sequence[str] | dict[str, str]) -> str:
     for name, doc in functions.items():
         if not isinstance(name, str) or not name.isidentifier() or not isinstance(doc, str):
             raise ValueError(f"load_inline: expected names of functions and texts, got {name!r}: {doc!r} (functions).")
-        escaped = doc.encode("unicode_escape").decode().replace('"', '\\"')
-        lines.append(f'  m.def("{name}", &{name}, "{escaped}");\n')
+        lines.append(f'  m.def("{name}", &{name}, "{_escaped(doc)}");\n')
     return f"PYBIND11_MODULE(VESTA_EXTENSION_NAME, m) {{\n{''.join(lines)}}}\n"
 
 

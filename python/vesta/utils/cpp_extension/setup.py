@@ -89,7 +89,7 @@ def _build_extension() -> type:
             def with_nvcc(obj: str, src: str, ext: str, cc_args: list[str], options: Any, pp_opts: list[str]) -> None:
                 given = options if isinstance(options, dict) else {"cxx": list(options or ()), "nvcc": []}
                 if compiler.is_cuda_source(src):
-                    nvcc = str(Path(compiler._cuda_home()) / "bin" / "nvcc")
+                    nvcc = str(Path(compiler.cuda_home()) / "bin" / "nvcc")
                     flags = [*compiler.NVCC_OPTIONS, *compiler.architectures(), *given.get("nvcc", ())]
                     includes = [arg for arg in [*cc_args, *pp_opts] if arg.startswith(("-I", "-D"))]
                     subprocess.run([nvcc, *flags, *includes, "-c", os.fspath(src), "-o", obj], check=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing as python_multiprocessing
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -120,6 +121,17 @@ class DataLoader(Generic[T_co]):
         if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
             raise TypeError(f"DataLoader: expected a dataset, got {type(dataset).__name__} (dataset).")
         expect("DataLoader", "generator", generator, (vesta.Generator, type(None)), "vesta.Generator or None")
+        flags = {
+            "shuffle": shuffle,
+            "pin_memory": pin_memory,
+            "drop_last": drop_last,
+            "in_order": in_order,
+            "pack": pack,
+        }
+        _check_flags({**flags, "persistent_workers": persistent_workers})
+        _check_limits(batch_size, num_workers, timeout)
+        for name, order in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+            _check_order(name, order)
         self.prefetch_factor = _checked_prefetch(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset: Dataset[T_co] | Rows[T_co] = pack_dataset(dataset) if pack else dataset
         self.num_workers = num_workers
@@ -288,6 +300,30 @@ class DataLoader(Generic[T_co]):
             "to avoid potential slowness/freeze if necessary.",
             stacklevel=3,
         )
+
+
+def _check_flags(flags: dict[str, Any]) -> None:
+    """Refuses tensors that have no truth value."""
+    for name, flag in flags.items():
+        if isinstance(flag, vesta.Tensor) and flag.numel() != 1:
+            raise TypeError(f"DataLoader: expected bool, got a tensor of {flag.numel()} elements ({name}).")
+
+
+def _check_limits(batch_size: Any, num_workers: int, timeout: Any) -> None:
+    """Refuses numbers that no batch and no machine has."""
+    for name, value, limit in (("batch_size", batch_size, sys.maxsize), ("num_workers", num_workers, 2**31 - 1)):
+        if value is not None and value > limit:
+            raise ValueError(f"DataLoader: expected at most {limit}, got {value} ({name}).")
+    if isinstance(timeout, vesta.Tensor):
+        raise TypeError("DataLoader: expected a number of seconds, got a tensor (timeout). Use timeout.item().")
+
+
+def _check_order(name: str, order: Any) -> None:
+    """Refuses what gives no indices."""
+    if order is not None and (isinstance(order, (str, bytes)) or not hasattr(order, "__iter__")):
+        wanted = "an iterable of indices" if name == "sampler" else "an iterable of lists of indices"
+        if not hasattr(order, "__getitem__") or isinstance(order, (str, bytes)):
+            raise TypeError(f"DataLoader: expected {wanted}, got {type(order).__name__} ({name}).")
 
 
 def _checked_prefetch(num_workers: Any, timeout: float, prefetch: Any, persistent: bool) -> int | None:
