@@ -582,12 +582,14 @@ Tensor nonzero(const Tensor& input) {
   int64_t row = ndim ? mask.sizes()[size_t(ndim - 1)] : 1;
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     int64_t at = first[size_t(begin / chunk)];
+    const int64_t last_at = first[size_t(begin / chunk + 1)];  // where the next piece begins
     for (int64_t i = begin; i < end;) {  // one row, or the part of it that lies in this piece
       int64_t stop = std::min(end, (i / row + 1) * row), start = at, column = i % row;
       if (ndim == 0) return;
       int64_t* last = out + (ndim - 1) * total;
-      for (int64_t k = i; k < stop; ++k, ++column) {
-        if (p[k]) last[at++] = column;
+      for (int64_t k = i; k < stop && at < last_at; ++k, ++column) {  // without a branch on a mask without order
+        last[at] = column;
+        at += p[k];
       }
       int64_t rest = i / row;
       for (int64_t d = ndim - 2; d >= 0; --d) {

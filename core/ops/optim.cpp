@@ -86,17 +86,20 @@ void StepLists::check() const {
 }
 
 void StepLists::check_devices(DeviceType type) const {
-  const auto check = [&](TensorList list) {
+  const auto check = [&](TensorList list, const char* name) {
     for (size_t i = 0; i < list.size(); ++i) {
       const Device d = params[i].device(), other = list[i].device();
-      VESTA_CHECK(d == other && d.type == type, device, op,
-                  ": expected a parameter, its gradient and its state on one ", type == DeviceType::cuda ? "CUDA " : "",
-                  "device, got ", d, " and ", other, " (params[", i, "]). Move one with .to().");
+      VESTA_CHECK(d == other, device, op, ": expected a parameter, its gradient and its state on one device, got ", d,
+                  " (params[", i, "]) and ", other, " (", name, "[", i, "]). Move one with .to().");
     }
   };
-  check(grads);
+  check(grads, "grads");
   for (int k = 0; k < num_states; ++k) {
-    if (used[k]) check(states[k]);
+    if (used[k]) check(states[k], state_names[k]);
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    VESTA_CHECK(params[i].device().type == type, device, op, ": expected all tensors on ", name(type),
+                " devices, of which one is, got ", params[i].device(), " (params[", i, "]). Move it with .to().");
   }
 }
 

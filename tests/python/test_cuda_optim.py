@@ -95,10 +95,20 @@ def test_unaligned_parameters() -> None:
 
 def test_devices_must_agree() -> None:
     p = vesta.ones(3, device="cuda")
-    with pytest.raises(
-        RuntimeError, match=r"_fused_sgd_: expected a parameter, its gradient and its state on one CUDA"
-    ):
+    with pytest.raises(RuntimeError, match=r"one device, got cuda:0 \(params\[0\]\) and cpu \(grads\[0\]\)"):
         _C._fused_sgd_([p], [vesta.ones(3)], [], 0.0, 0.0, 0.5, 0.0, False, False, True)
-    with pytest.raises(RuntimeError, match=r"got cpu and cuda:0 \(params\[0\]\)"):
+    with pytest.raises(RuntimeError, match=r"got cpu \(params\[0\]\) and cuda:0 \(grads\[0\]\)"):
         _C._fused_sgd_([vesta.ones(3)], [p], [], 0.0, 0.0, 0.5, 0.0, False, False, True)
     assert p.tolist() == [1.0] * 3
+
+
+def test_the_odd_tensor_is_named() -> None:
+    """Also where it is on the meta device, as after to_empty() of a model whose optimizer has stepped."""
+    model = vesta.nn.Linear(2, 2, device="meta")
+    optimizer = vesta.optim.Adam(model.parameters())
+    model(vesta.ones(1, 2, device="meta")).sum().backward()
+    optimizer.step()
+    model.to_empty(device="cpu")
+    model(vesta.ones(1, 2)).sum().backward()
+    with pytest.raises(RuntimeError, match="device"):
+        optimizer.step()
