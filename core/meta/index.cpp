@@ -9,6 +9,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/shape.h>
 #include <vesta/core/ops/pointwise.h>
 #include <vesta/core/ops/promotion.h>
 
@@ -122,9 +123,16 @@ Tensor nonzero(const Tensor&) {
        "masked_fill(), which keep the shape, or compute on a device with memory.");
 }
 
+Tensor flip(const Tensor& input, IntList dims) {
+  dim_mask(dims, input.dim(), "flip", false);
+  if (!input.impl()->dense()) return like(input);
+  return empty_tensor_strided(input.sizes(), input.strides(), input.dtype(), kMeta);
+}
+
 }  // namespace
 
 void register_indexing() {
+  ops::flip.set_kernel(DeviceType::meta, flip);
   ops::_index.set_kernel(DeviceType::meta, _index);
   ops::index_put_.set_kernel(DeviceType::meta, index_put_);
   ops::index_select.set_kernel(DeviceType::meta, index_select);

@@ -94,6 +94,19 @@ struct Carries {
 constexpr int kWays = 8;          // independent chains: hides the latency of an add
 constexpr int64_t kBlockSteps = 16;  // vectors a chain adds up before the block joins the tree
 
+/// Combines the lanes of v by halves: lane i with lane i + half. The result is in lane 0.
+template <class Op, int half, class V>
+VESTA_INLINE V folded(V v) {
+  if constexpr (half == 0) {
+    return v;
+  } else {
+    auto rotated = [&]<int... I>(std::integer_sequence<int, I...>) {
+      return V(__builtin_shufflevector(v.raw, v.raw, ((I + half) % V::N)...));
+    };
+    return folded<Op, half / 2>(Op::combine(v, rotated(std::make_integer_sequence<int, V::N>{})));
+  }
+}
+
 template <class Op, class T>
 void run_vector(const char* bytes, int64_t n, char* out) {
   using C = compute_t<T>;
@@ -121,14 +134,13 @@ void run_vector(const char* bytes, int64_t n, char* out) {
     for (int half = kWays / 2; half; half /= 2) {
       for (int w = 0; w < half; ++w) chain[w] = Op::combine(chain[w], chain[w + half]);
     }
+    if (n <= kBlock) {  // a tree of one
+      *reinterpret_cast<C*>(out) = folded<Op, N / 2>(chain[0])[0];
+      return;
+    }
     tree.add(chain[0]);
   }
-  C lanes[N];
-  tree.result(identity).store(lanes);
-  for (int64_t half = N / 2; half; half /= 2) {
-    for (int64_t k = 0; k < half; ++k) lanes[k] = Op::combine(lanes[k], lanes[k + half]);
-  }
-  *reinterpret_cast<C*>(out) = lanes[0];
+  *reinterpret_cast<C*>(out) = folded<Op, N / 2>(tree.result(identity))[0];
 }
 
 template <class Op, class T>
