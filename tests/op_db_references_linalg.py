@@ -116,6 +116,7 @@ def triangular_solve(
 
 
 def ormqr(v: np.ndarray, tau: np.ndarray, c: np.ndarray, left: bool = True, transpose: bool = False) -> np.ndarray:
+    v = v[..., : v.shape[-2]]
     more = np.zeros((*v.shape[:-1], v.shape[-2] - v.shape[-1]), v.dtype)
     q = householder(np.concatenate([v, more], -1), tau)
     q = np.swapaxes(q, -1, -2).conj() if transpose else q

@@ -145,6 +145,7 @@ def reflections(make: Maker) -> Iterator[Sample]:
     draw = lambda *shape: make(*shape, low=-1, high=1)
     yield call(draw(3, 3), draw(3), draw(3, 2))
     yield call(draw(5, 3), draw(3), draw(5, 2), True, True)
+    yield call(draw(2, 5), draw(2), draw(2, 3))
     yield call(draw(2, 4, 2), draw(2, 2), draw(2, 3, 4), False)
     yield call(draw(2, 4, 2), draw(2, 2), draw(2, 3, 4), left=False, transpose=True)
 

@@ -180,14 +180,16 @@ Tensor ormqr_composite(const Tensor& input, const Tensor& input2, const Tensor& 
   const int64_t m = input.size(-2), k = input.size(-1);
   VESTA_CHECK(input3.size(left ? -2 : -1) == m, runtime, op, ": other.shape[", left ? -2 : -1,
               "] must be equal to input.shape[-2], got ", input3.sizes(), " (input3) and ", input.sizes(), " (input).");
-  VESTA_CHECK(k <= m && input2.dim() == input.dim() - 1 && input2.size(-1) <= k, runtime, op,
-              ": expected reflections [*, m, k] and factors [*, at most k], k <= m, got ", input.sizes(), " and ",
-              input2.sizes(), ".");
+  const int64_t count = std::min(m, k);  // of reflections; columns beyond are R's
+  VESTA_CHECK(input2.dim() == input.dim() - 1 && input2.size(-1) == count, runtime, op,
+              ": expected reflections [*, m, k] (input) and their factors [*, min(m, k)] (input2), got ", input.sizes(),
+              " and ", input2.sizes(), ".");
   VESTA_CHECK(input3.dtype() == input.dtype(), runtime, op, ": Expected input and other to have the same dtype, but ",
               "input has ", input.dtype(), " and other has ", input3.dtype(), ".");
   Dims missing(batch_sizes(input));
-  missing.push_back(m), missing.push_back(m - k);
-  const Tensor square = k == m ? input : cat({input, zeros(missing, input.dtype(), input.device())}, -1);
+  missing.push_back(m), missing.push_back(m - count);
+  const Tensor columns = narrow(input, -1, 0, count);
+  const Tensor square = count == m ? columns : cat({columns, zeros(missing, input.dtype(), input.device())}, -1);
   Tensor q = linalg_householder_product(square, input2);
   if (transpose_) q = adjoint(q);
   return left ? matmul(q, input3) : matmul(input3, q);

@@ -250,6 +250,7 @@ def test_ldl_refuses() -> None:
         vesta.linalg.ldl_solve(LD, pivots, vesta.ones(3, 1))
 
 
+@pytest.mark.differs
 @pytest.mark.parametrize("hermitian", [False, True])
 def test_ldl_solve_has_a_gradient_by_its_right_side(hermitian: bool) -> None:
     half = vesta.randn(3, 3, dtype=vesta.complex128)
@@ -295,3 +296,10 @@ def test_as_strided_scatter_lies_as_its_input() -> None:
     rest = vesta.arange(5.0)[1:]
     assert vesta.as_strided_scatter(rest, vesta.full((2,), -1.0), (2,), (2,)).tolist() == [-1, 2, -1, 4]
     assert columns[0, 0] == 0 and rest[0] == 1
+
+
+@pytest.mark.differs
+def test_as_strided_scatter_has_the_gradient_of_what_is_left() -> None:
+    x, src = vesta.ones(3, 3, requires_grad=True), vesta.zeros(2, 2, requires_grad=True)
+    vesta.as_strided_scatter(x, src, (2, 2), (1, 2), 0).sum().backward()
+    assert x.grad.tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]] and src.grad.tolist() == [[1, 1], [1, 1]]

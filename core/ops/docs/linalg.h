@@ -51,7 +51,8 @@ inline constexpr char geqrf[] =
     "input [*, m, n], tau [*, min(m, n)]. Its derivative is not implemented; linalg.qr has one.";
 inline constexpr char ormqr[] =
     "ormqr(input, input2, input3, left=True, transpose=False): Q C, with left=False C Q; transpose: Q^H in the place "
-    "of Q, the m x m matrix of the reflections input [*, m, k] with the factors input2 [*, k] (geqrf). C is input3.";
+    "of Q, the m x m matrix of the reflections input [*, m, k] with the factors input2 [*, min(m, k)] (geqrf). C is "
+    "input3.";
 inline constexpr char linalg_ldl_factor_ex[] =
     "linalg.ldl_factor_ex(input, *, hermitian=False, check_errors=False): a named tuple (LD, pivots, info): of a "
     "symmetric or (hermitian) Hermitian matrix [*, n, n] A = L D L^T or L D L^H, as LAPACK packs it: D has blocks of 1 "
