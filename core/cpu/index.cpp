@@ -360,7 +360,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool) {
     const Tensor places = index_as_int64(line, "gather", "index"),
                  source = cut_to(input, index.sizes(), d, input.sizes()[size_t(d)]);
     check_range(places, input.sizes()[size_t(d)], d, "gather");
-    const Tensor r = result_tensor(index.sizes(), input.dtype());
+    Tensor r = result_tensor(index.sizes(), input.dtype());
     Grid g(source, r);
     g.set_places(d, places);
     g.gather();
