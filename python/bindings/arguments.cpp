@@ -5,6 +5,7 @@
 #include "dtype_device.h"
 #include "generator.h"
 #include "memory_format.h"
+#include "torch_function.h"
 
 namespace vesta::python {
 namespace {
@@ -40,7 +41,10 @@ bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && !PySequen
 
 void wrong_type(const Table& t, int i, const char* expected, PyObject* given) {
   type_error("%s(): argument '%s' (position %d) must be %s, not %s", t.op, t.params[size_t(i)].name.c_str(), i + 1,
-             expected, given == Py_None ? "NoneType" : Py_TYPE(given)->tp_name);
+             expected,
+             given == Py_None            ? "NoneType"
+             : is_pytorchs_tensor(given) ? kConvertPyTorchs
+                                         : Py_TYPE(given)->tp_name);
 }
 
 const char* expected_of(const Param& p) {
@@ -291,7 +295,8 @@ void to_tensors(const Table& t, int i, PyObject* o, std::vector<Tensor>& list, b
       list.emplace_back();
     } else {
       type_error("expected Tensor as element %zd in argument %d (%s of %s()), but got %s", k, i,
-                 t.params[size_t(i)].name.c_str(), t.op, Py_TYPE(item)->tp_name);
+                 t.params[size_t(i)].name.c_str(), t.op,
+                 is_pytorchs_tensor(item) ? kConvertPyTorchs : Py_TYPE(item)->tp_name);
     }
   }
 }

@@ -67,7 +67,11 @@ bool operand(PyObject* o, Tensor& t) {
 
 /// Answers for operands that are no tensors or numbers: their class may take the operator over.
 PyObject* unknown_operand(const char* method, PyObject* a, PyObject* b) {
-  if (find_other_classes(a) || find_other_classes(b)) return overridden(method, a, b);
+  if (find_other_classes(a) || (b && find_other_classes(b))) return overridden(method, a, b);
+  if (is_pytorchs_tensor(a) || (b && is_pytorchs_tensor(b))) {
+    PyErr_Format(PyExc_TypeError, "%s: expected a vesta.Tensor or a number, got a %s", method, kConvertPyTorchs);
+    return nullptr;
+  }
   Py_RETURN_NOTIMPLEMENTED;
 }
 

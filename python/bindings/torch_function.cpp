@@ -25,13 +25,22 @@ struct Entry {
 };
 Entry cache[16];
 
+/// Tells whether a __torch_function__ is that of PyTorch's own Tensor in the same process. It runs the function itself,
+/// which would ask it again, without end.
+bool is_pytorchs_default(PyObject* f) {
+  Ref module(PyObject_GetAttrString(f, "__module__"));
+  if (!module) PyErr_Clear();
+  return module && PyUnicode_Check(module.get()) &&
+         PyUnicode_CompareWithASCIIString(module.get(), "torch._tensor") == 0;
+}
+
 bool look_up(PyTypeObject* type) {
   Ref f(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), attribute));
   if (!f) {
     PyErr_Clear();
     return false;
   }
-  return f.get() != disabled_impl;
+  return f.get() != disabled_impl && !is_pytorchs_default(f.get());
 }
 
 // Lists of tensors, and index tuples with lists in them, are looked into; deeper nesting is data.
@@ -159,6 +168,13 @@ bool find_other_classes(PyObject* o, int depth) {
   if (disabled || PyType_IsSubtype(type, tensor_type) || !look_up(type)) return false;
   other_classes = torch_function_seen = true;
   return true;
+}
+
+bool is_pytorchs_tensor(PyObject* o) {
+  if (PyType_IsSubtype(Py_TYPE(o), tensor_type)) return false;
+  Ref f(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(o)), attribute));
+  if (!f) PyErr_Clear();
+  return f && is_pytorchs_default(f.get());
 }
 
 bool overrides_enabled() { return !disabled; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import struct
 import sys
+from typing import Any
 
 import numpy as np
 import op_db_check as check
@@ -180,3 +181,31 @@ def test_numpy_without_recording_takes_tensors_that_require_grad() -> None:
     with vesta.no_grad():
         assert x.numpy().tolist() == [1, 1]
         assert np.asarray(x).tolist() == [1, 1]
+
+
+class PyTorchs:
+    """Behaves as PyTorch's own tensors do: ``__torch_function__`` runs the function itself, which asks it again."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+PyTorchs.__torch_function__.__func__.__module__ = "torch._tensor"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, other: t + other,
+        lambda t, other: other * t,
+        lambda t, other: t == other,
+        lambda t, other: t.add(other),
+        lambda t, other: vesta.matmul(t, other),
+        lambda t, other: vesta.cat([t, other]),
+        lambda t, other: t.copy_(other),
+    ],
+)
+def test_tensors_of_pytorch_are_named_with_the_way_to_convert_them(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"torch.Tensor. Convert it with vesta.from_dlpack\(t\), which copies nothing."):
+        call(vesta.ones(2), PyTorchs())
