@@ -32,7 +32,8 @@ Tensor along(const Tensor& x, const Tensor& second, int64_t dim, const char* op,
   bool last = x.dim() == 0 || d == x.dim() - 1;
   auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), b = second.defined() ? ready(second) : Tensor();
-  Tensor y = result_tensor(a.sizes(), x.dtype(), x.device());
+  // Where the dimension was moved, y is not the result: an out= that happens to have its shape must not take it.
+  Tensor y = last ? result_tensor(a.sizes(), x.dtype(), x.device()) : empty_tensor(a.sizes(), x.dtype(), x.device());
   int64_t n = a.dim() ? a.sizes()[size_t(a.dim() - 1)] : 1;
   if (y.numel()) {
     const char *p = a.impl()->data(), *q = b.defined() ? b.impl()->data() : nullptr;

@@ -22,7 +22,8 @@ Tensor along(const Tensor& x, const Tensor& grad, int64_t dim, bool log, const c
   const bool last = x.dim() == 0 || d == x.dim() - 1;
   auto ready = [&](const Tensor& t) { return contiguous(last ? t : transpose(t, d, -1)); };
   Tensor a = ready(x), g = grad.defined() ? ready(grad) : Tensor();
-  Tensor y = result_tensor(a.sizes(), x.dtype(), x.device());
+  // Where the dimension was moved, y is not the result: an out= that happens to have its shape must not take it.
+  Tensor y = last ? result_tensor(a.sizes(), x.dtype(), x.device()) : empty_tensor(a.sizes(), x.dtype(), x.device());
   if (y.numel()) {
     SoftmaxLaunch l;
     l.name = op, l.stream = stream_of(x), l.dtype = x.dtype(), l.log = log;

@@ -231,7 +231,7 @@ double to_double(const Table& t, int i, PyObject* o) {
 
 bool to_bool(const Table& t, int i, PyObject* o) {
   if (o == Py_True || o == Py_False) return o == Py_True;
-  if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10)) wrong_type(t, i, "bool", o);
+  if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) != 0) wrong_type(t, i, "bool", o);
   return PyObject_IsTrue(o) == 1;
 }
 

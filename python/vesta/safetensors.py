@@ -36,6 +36,8 @@ def save_file(
     """
     if not isinstance(tensors, Mapping):
         raise TypeError(f"save_file: expected a dict of tensors, got {type(tensors).__name__} (tensors).")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise TypeError(f"save_file: expected a dict of texts, got {type(metadata).__name__} (metadata).")
     _C._save_safetensors(dict(tensors), filename, None if metadata is None else dict(metadata))
 
 

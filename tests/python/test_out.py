@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import vesta
 
@@ -97,3 +99,13 @@ def test_no_temporary_holds_the_result(name: str) -> None:
     assert spent[1] - spent[0] >= size
     for out, part in zip(outs, parts):
         assert vesta.equal(out, part)
+
+
+@pytest.mark.parametrize("device", ["cpu", *["cuda"] * vesta.cuda.is_available()])
+@pytest.mark.parametrize("op", [vesta.softmax, vesta.log_softmax])
+def test_an_out_with_the_shape_of_an_intermediate_is_refused_unwritten(op: Any, device: str) -> None:
+    """Along the first dimension a softmax is computed transposed."""
+    out = vesta.zeros(2, 3, device=device)
+    with pytest.raises(RuntimeError, match=r"expected out of shape \[3, 2\], got \[2, 3\]"):
+        op(vesta.rand(3, 2, device=device), 0, out=out)
+    assert out.tolist() == [[0.0] * 3] * 2

@@ -16,9 +16,15 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class DataChunk(list):
-    """A list of samples that came together."""
+    """A list of samples that came together.
+
+    Raises:
+        TypeError: ``items`` is not iterable.
+    """
 
     def __init__(self, items: Iterable[Any]) -> None:
+        if not isinstance(items, Iterable):
+            raise TypeError(f"DataChunk: expected a list of samples, got {type(items).__name__} (items).")
         super().__init__(items)
         self.items = list(self)
 
