@@ -122,7 +122,7 @@ namespace {
 
 bool is_number(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
-  return !std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) && std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray");
+  return std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0 && std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0;
 }
 bool is_whole(PyObject* o) {
   if (PyBool_Check(o)) return false;
