@@ -54,13 +54,12 @@ struct Flip {
 
 Tensor flip(const Tensor& input, IntList dims) {
   const uint64_t mask = dim_mask(dims, input.dim(), "flip", false);
-  Tensor x = input;
+  Tensor r = flip_result(input), x = input;
+  if (r.numel() == 0) return r;
   if (!input.impl()->dense()) {
     x = empty_tensor(input.sizes(), input.dtype(), input.device());
     copy_values(x, input);
   }
-  Tensor r = empty_tensor_strided(x.sizes(), x.strides(), x.dtype(), x.device());
-  if (x.numel() == 0) return r;
   const Flip f(x, mask);
   const int64_t item = x.element_size(), rows = x.numel() / f.row;
   const Convert copy = convert(x.dtype(), x.dtype());

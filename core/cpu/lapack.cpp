@@ -112,11 +112,11 @@ void read_integers(const LapackInt* from, int64_t count, int32_t* to, bool wide)
 }
 
 void write_integers(const int64_t* from, int64_t count, LapackInt* to, bool wide) {
-  if (wide) std::copy_n(from, count, to);
   auto* narrow = reinterpret_cast<unsigned char*>(to);
-  for (int64_t i = 0; !wide && i < count; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     const auto value = int32_t(from[i]);
-    std::memcpy(narrow + 4 * i, &value, 4);
+    if (wide) to[i] = from[i];
+    else std::memcpy(narrow + 4 * i, &value, 4);
   }
 }
 

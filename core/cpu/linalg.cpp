@@ -223,8 +223,7 @@ TensorTriple ldl_factor_kernel(const Tensor& A, bool hermitian, bool check_error
   constexpr const char* op = "linalg.ldl_factor_ex";
   const MatrixShape s = matrix_shape(A, op, "input", true);
   check_sizes(s.rows, s.columns, op);
-  Tensor LD = contiguous(tril(A)), pivots = empty_vectors(s.batch, s.rows, DType::int32);
-  LD = by_columns(LD, s);
+  Tensor LD = by_columns(tril(A), s), pivots = empty_vectors(s.batch, s.rows, DType::int32);
   Tensor info = empty_tensor(s.batch, DType::int32);
   visit<kLapackTypes>(A.dtype(), [&]<class T>() {
     const Lapack<T>& f = lapack<T>(op);

@@ -190,7 +190,9 @@ struct ForwardLoop {
     if constexpr (traits::has_two_results<D>()) second = a.second;
     if constexpr (traits::mask_first<D>()) {
       static_assert(inputs == 3);
-      if (sizeof(T) <= 8 && a.step[0] == 1 && a.n > 0) return select_loop<T>(a);
+      if constexpr (sizeof(T) <= 8) {
+        if (a.step[0] == 1 && a.n > 0) return select_loop<T>(a);
+      }
       scalar_loop<T, inputs, bool>(
           a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
     } else if constexpr (is_float(dtype_of<T>)) {

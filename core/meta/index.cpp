@@ -125,8 +125,7 @@ Tensor nonzero(const Tensor&) {
 
 Tensor flip(const Tensor& input, IntList dims) {
   dim_mask(dims, input.dim(), "flip", false);
-  if (!input.impl()->dense()) return like(input);
-  return empty_tensor_strided(input.sizes(), input.strides(), input.dtype(), kMeta);
+  return flip_result(input);
 }
 
 }  // namespace

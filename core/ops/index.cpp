@@ -329,7 +329,6 @@ Tensor cat_kernel(TensorList tensors, int64_t dim) {
   return r;
 }
 
-// The result of a dense input lies as that does.
 Tensor flip_kernel(const Tensor& input, IntList dims) {
   const uint64_t mask = dim_mask(dims, input.dim(), "flip", false);
   Tensor r = input;
@@ -338,19 +337,19 @@ Tensor flip_kernel(const Tensor& input, IntList dims) {
     if (!(mask >> d & 1) || n < 2) continue;
     r = ops::index_select.kernel(r, d, ops::arange_start_step.kernel(n - 1, -1, -1, DType::int64, input.device()));
   }
-  if (!input.impl()->dense()) {
-    if (!r.is_same(input)) return r;
-    r = empty_tensor(input.sizes(), input.dtype(), input.device());
-    copy_values(r, input);
-    return r;
-  }
-  if (!r.is_same(input) && std::ranges::equal(r.strides(), input.strides())) return r;
-  const Tensor laid = empty_tensor_strided(input.sizes(), input.strides(), input.dtype(), input.device());
+  const bool lies_right = !input.impl()->dense() || std::ranges::equal(r.strides(), input.strides());
+  if (!r.is_same(input) && lies_right) return r;
+  Tensor laid = flip_result(input);
   copy_values(laid, r);
   return laid;
 }
 
 }  // namespace
+
+Tensor flip_result(const Tensor& input) {
+  if (!input.impl()->dense()) return empty_tensor(input.sizes(), input.dtype(), input.device());
+  return empty_tensor_strided(input.sizes(), input.strides(), input.dtype(), input.device());
+}
 
 void register_index_ops() {
   ops::_scatter_reduce.set_kernel(&scatter_reduced);

@@ -66,5 +66,7 @@ struct CatPlan {
 };
 /// Checks cat's tensors and settles the result's dtype and shape.
 VESTA_API CatPlan cat_plan(TensorList tensors, int64_t dim);
+/// Makes the result of flip, not initialised: it lies in memory as a dense input does, else contiguous.
+VESTA_API Tensor flip_result(const Tensor& input);
 
 }  // namespace vesta

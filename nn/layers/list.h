@@ -1,6 +1,6 @@
-// The list of layers: VESTA_LAYERS(X) is X(Name) for each that has options. The bindings by which tests hold the layers
-// of both languages together follow from it. Containers are not in it. It consists of four lists: element-wise layers
-// and those of single vectors; windows of images; norms, dropout and losses; sequences.
+// The lists of layers: VESTA_..._LAYERS(X) is X(Name) for each that has options; element-wise layers and those of
+// single vectors; windows of images; norms, dropout and losses; sequences. The bindings by which tests hold the layers
+// of both languages together follow from them. Containers are not in them.
 #pragma once
 #include <vesta/nn/layers/activation.h>
 #include <vesta/nn/layers/adaptive.h>
@@ -40,6 +40,4 @@
 #define VESTA_SEQUENCE_LAYERS(X)                                                                                       \
   X(AdaptiveLogSoftmaxWithLoss) X(GRU) X(GRUCell) X(LSTM) X(LSTMCell) X(RNN) X(RNNCell) X(MultiheadAttention)          \
   X(Transformer) X(TransformerDecoder) X(TransformerDecoderLayer) X(TransformerEncoder) X(TransformerEncoderLayer)
-#define VESTA_LAYERS(X) \
-  VESTA_ELEMENTWISE_LAYERS(X) VESTA_WINDOW_LAYERS(X) VESTA_LOSS_LAYERS(X) VESTA_SEQUENCE_LAYERS(X)
 // clang-format on

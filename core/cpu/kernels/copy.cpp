@@ -14,6 +14,18 @@ struct Wide {
   uint64_t half[2];
 };
 
+/// Calls f<T>() for the type T of items of this size.
+template <class F>
+VESTA_INLINE void of_size(int64_t item, F f) {
+  switch (item) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    case 8: return f.template operator()<uint64_t>();
+    default: return f.template operator()<Wide>();
+  }
+}
+
 template <class T>
 void fill_items(char* to, const char* value, int64_t n) {
   T v;
@@ -102,33 +114,15 @@ void transpose_items(const Transposition& t) {
 }  // namespace
 
 void fill(char* to, const char* value, int64_t item, int64_t n) {
-  switch (item) {
-    case 1: return fill_items<uint8_t>(to, value, n);
-    case 2: return fill_items<uint16_t>(to, value, n);
-    case 4: return fill_items<uint32_t>(to, value, n);
-    case 8: return fill_items<uint64_t>(to, value, n);
-    default: return fill_items<Wide>(to, value, n);
-  }
+  of_size(item, [&]<class T>() { fill_items<T>(to, value, n); });
 }
 
 void reverse(char* to, const char* from, int64_t item, int64_t n) {
-  switch (item) {
-    case 1: return reverse_items<uint8_t>(to, from, n);
-    case 2: return reverse_items<uint16_t>(to, from, n);
-    case 4: return reverse_items<uint32_t>(to, from, n);
-    case 8: return reverse_items<uint64_t>(to, from, n);
-    default: return reverse_items<Wide>(to, from, n);
-  }
+  of_size(item, [&]<class T>() { reverse_items<T>(to, from, n); });
 }
 
 void transpose(const Transposition& t) {
-  switch (t.item) {
-    case 1: return transpose_items<uint8_t>(t);
-    case 2: return transpose_items<uint16_t>(t);
-    case 4: return transpose_items<uint32_t>(t);
-    case 8: return transpose_items<uint64_t>(t);
-    default: return transpose_items<Wide>(t);
-  }
+  of_size(t.item, [&]<class T>() { transpose_items<T>(t); });
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

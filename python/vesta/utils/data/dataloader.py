@@ -320,10 +320,10 @@ def _check_limits(batch_size: Any, num_workers: int, timeout: Any) -> None:
 
 def _check_order(name: str, order: Any) -> None:
     """Refuses what gives no indices."""
-    if order is not None and (isinstance(order, (str, bytes)) or not hasattr(order, "__iter__")):
+    iterable = hasattr(order, "__iter__") or hasattr(order, "__getitem__")
+    if order is not None and (isinstance(order, (str, bytes)) or not iterable):
         wanted = "an iterable of indices" if name == "sampler" else "an iterable of lists of indices"
-        if not hasattr(order, "__getitem__") or isinstance(order, (str, bytes)):
-            raise TypeError(f"DataLoader: expected {wanted}, got {type(order).__name__} ({name}).")
+        raise TypeError(f"DataLoader: expected {wanted}, got {type(order).__name__} ({name}).")
 
 
 def _checked_prefetch(num_workers: Any, timeout: float, prefetch: Any, persistent: bool) -> int | None:
