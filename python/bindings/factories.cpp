@@ -8,6 +8,7 @@
 #include "dtype_device.h"
 #include "hand.h"
 #include "tensor_slots.h"
+#include "torch_function.h"
 
 namespace vesta::python {
 namespace {
@@ -146,16 +147,29 @@ Tensor from_nested(PyObject* data, MaybeDType dtype, const char* op) {
   return t;
 }
 
-/// Returns numpy.asarray(o) of what is no sequence of ours and has __array__ (a DataFrame, an image); else null.
+/// Tells whether an object is a number, a list, a tuple, or text.
+bool is_plain(PyObject* o) {
+  return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o) ||
+         PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o);
+}
+
+/// Returns numpy.asarray(o) of what is not plain and has __array__ (a DataFrame, an image); else null.
 PyObject* as_numpy(PyObject* o) {
-  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyList_Check(o) || PyTuple_Check(o)) return nullptr;
-  if (PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o) || !PyObject_HasAttrString(o, "__array__")) {
-    return nullptr;
-  }
+  if (is_plain(o) || !PyObject_HasAttrString(o, "__array__")) return nullptr;
   Ref numpy(PyImport_ImportModule("numpy"));
   PyObject* array = numpy ? PyObject_CallMethod(numpy.get(), "asarray", "O", o) : nullptr;
   if (!array) throw_current();
   return array;
+}
+
+/// Returns a tensor of PyTorch's as one of Vesta's over the same memory, without history; null for anything else.
+PyObject* from_pytorch(PyObject* o) {
+  if (is_plain(o) || !is_pytorchs_tensor(o)) return nullptr;
+  Ref adapter(PyImport_ImportModule("vesta.adapters.torch"));
+  Ref detached(adapter ? PyObject_CallMethod(o, "detach", nullptr) : nullptr);
+  PyObject* shared = detached ? PyObject_CallMethod(adapter.get(), "from_torch", "O", detached.get()) : nullptr;
+  if (!shared) throw_current();
+  return shared;
 }
 
 bool is_array(PyObject* o) {
@@ -194,6 +208,7 @@ struct AsTensor {
     Tensor r;
     if (is_tensor(b.slot[0])) r = unwrap(b.slot[0]);
     else if (is_array(b.slot[0])) r = from_array(b.slot[0], true, "as_tensor");
+    else if (Ref shared(from_pytorch(b.slot[0])); shared) r = unwrap(shared.get());
     else return wrap(make_tensor(b.slot[0], dtype.get(), device.get(), "as_tensor"));
     if (dtype.get()) r = r.to(*dtype.get());
     if (device.get()) r = r.to(*device.get());
@@ -287,6 +302,9 @@ Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const c
     t = dtype && *dtype != from.dtype() ? t.to(*dtype) : clone(t);
   } else if (is_array(data)) {
     t = from_array(data, false, op);
+    if (dtype) t = t.to(*dtype);
+  } else if (Ref shared(from_pytorch(data)); shared) {
+    t = clone(unwrap(shared.get()));
     if (dtype) t = t.to(*dtype);
   } else if (Ref array(as_numpy(data)); array) {
     t = from_array(array.get(), false, op);

@@ -177,6 +177,15 @@ struct PopSaved {
   }
 };
 
+struct IncrementVersion {
+  static constexpr char name[] = "_increment_version", params[] = "(Tensor tensor)",
+                        doc[] = "Counts a write to the tensor that no operation has made.";
+  static PyObject* run(const Table&, Bound& b) {
+    unwrap(b.slot[0]).impl()->bump("increment_version");
+    Py_RETURN_NONE;
+  }
+};
+
 template <class List>
 int visit_list(const List& list, visitproc visit, void* arg) {
   return list.visit([&](const auto& e) {
@@ -266,7 +275,8 @@ bool add_hooks(PyObject* module) {
   handle_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!handle_type) return false;
   handle_type->tp_new = nullptr;
-  return add_functions<PushSaved, PopSaved>(module) && add_methods<RegisterHook, RegisterPostAccumulate>();
+  return add_functions<PushSaved, PopSaved, IncrementVersion>(module) &&
+         add_methods<RegisterHook, RegisterPostAccumulate>();
 }
 
 }  // namespace vesta::python

@@ -65,11 +65,11 @@ bool operand(PyObject* o, Tensor& t) {
   return true;
 }
 
-/// Answers for operands that are no tensors or numbers: their class may take the operator over.
-PyObject* unknown_operand(const char* method, PyObject* a, PyObject* b) {
+/// Answers for operands of the op `name` that are no tensors or numbers: their class may take the operator over.
+PyObject* unknown_operand(const char* method, const char* name, PyObject* a, PyObject* b) {
   if (find_other_classes(a) || (b && find_other_classes(b))) return overridden(method, a, b);
   if (is_pytorchs_tensor(a) || (b && is_pytorchs_tensor(b))) {
-    PyErr_Format(PyExc_TypeError, "%s: expected a vesta.Tensor or a number, got a %s", method, kConvertPyTorchs);
+    PyErr_Format(PyExc_TypeError, "%s: expected a vesta.Tensor or a number, got a %s", name, kConvertPyTorchs);
     return nullptr;
   }
   Py_RETURN_NOTIMPLEMENTED;
@@ -78,7 +78,7 @@ PyObject* unknown_operand(const char* method, PyObject* a, PyObject* b) {
 template <auto& op>
 [[gnu::noinline]] PyObject* binary_mixed(const char* method, PyObject* a, PyObject* b) {
   Tensor x, y;
-  if (!operand(a, x) || !operand(b, y)) return unknown_operand(method, a, b);
+  if (!operand(a, x) || !operand(b, y)) return unknown_operand(method, op.name, a, b);
   return wrap(run<op>(x, y, {}));
 }
 
@@ -108,7 +108,9 @@ PyObject* inplace(PyObject* a, PyObject* b) {
     if (overridden_by(a, b)) return overridden(name.text, a, b);
     const Tensor& self = unwrap(a);
     Tensor other;
-    if (!operand(b, other)) return unknown_operand(name.text, a, b);
+    if (!operand(b, other)) {
+      return unknown_operand(name.text, (std::string(op.name) + "_").c_str(), a, b);
+    }
     run<op>(self, other, Out{&self, Out::inplace});
     return new_ref(a);
   });
@@ -134,7 +136,7 @@ PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) { return inplace<op
 PyObject* matmul(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (overridden_by(a, b)) return overridden("__matmul__", a, b);
-    if (!is_tensor(a) || !is_tensor(b)) return unknown_operand("__matmul__", a, b);
+    if (!is_tensor(a) || !is_tensor(b)) return unknown_operand("__matmul__", "matmul", a, b);
     auto run = [&] {
       WithoutGil open(big(unwrap(a)) || big(unwrap(b)));
       return ops::matmul(unwrap(a), unwrap(b));

@@ -26,7 +26,7 @@ bool find_other_classes(PyObject* o, int depth = 2);
 /// Tells whether an object is a tensor of PyTorch, imported beside Vesta.
 bool is_pytorchs_tensor(PyObject* o);
 /// Ends the text that says which class came instead of a Tensor, for one of PyTorch's: how to convert it.
-inline constexpr char kConvertPyTorchs[] = "torch.Tensor. Convert it with vesta.from_dlpack(t), which copies nothing.";
+inline constexpr char kConvertPyTorchs[] = "torch.Tensor. Convert it with vesta.from_torch(t), which copies nothing.";
 
 /// Calls the __torch_function__(func, types, args, kwargs) of the innermost mode, then of the overriding arguments,
 /// subclasses first, until one does not return NotImplemented; a new reference, or null with an exception set. `args`

@@ -52,6 +52,7 @@ _LAZY = {
     **dict.fromkeys(("cond", "while_loop"), "._control_flow"),
     "einsum": "._einsum",
     **dict.fromkeys(("load", "save"), ".serialization"),
+    **dict.fromkeys(("from_torch", "to_torch"), ".adapters.torch"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), ".storage"),
     "set_default_tensor_type": ".tensor_types",
     **dict.fromkeys(

@@ -7,6 +7,7 @@ not say (a range, a combination) the function checks itself.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable as AnyCallable
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -14,7 +15,7 @@ from typing import Any, Callable, TypeVar
 
 from ._C import Tensor
 
-__all__ = ["checked", "expect"]
+__all__ = ["checked", "convert_hint", "expect", "is_pytorchs"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +34,19 @@ def expect(op: str, name: str, value: Any, classes: Any, wanted: str) -> None:
     """Raises a TypeError that names the argument unless ``value`` is of one of ``classes``."""
     if not isinstance(value, classes):
         raise TypeError(f"{op}: expected {wanted}, got {type(value).__name__} ({name}).")
+
+
+def is_pytorchs(kind: type) -> bool:
+    """Returns whether a class is PyTorch's, or derives from one, where PyTorch runs beside Vesta."""
+    torch = sys.modules.get("torch")
+    if torch is None or getattr(torch, "Tensor", Tensor) is Tensor:
+        return False
+    return any(f"{base.__module__}.".startswith("torch.") for base in kind.__mro__)
+
+
+def convert_hint(value: Any) -> str:
+    """Returns what to do with an object of PyTorch's, for the end of a message; nothing for any other object."""
+    return " Convert it with vesta.from_torch, which copies nothing." if is_pytorchs(type(value)) else ""
 
 
 def _rule(annotation: Any, scope: dict[str, Any]) -> tuple[tuple[type, ...], str] | None:

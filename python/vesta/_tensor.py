@@ -208,7 +208,7 @@ def __torch_function__(cls: type, func: Any, types: Any, args: Any = (), kwargs:
         if func is outer and not enabled:  # another library's: it asks again, whatever is enabled here
             raise TypeError(
                 f"{getattr(func, '__name__', func)}: expected tensors of that library, got a vesta.Tensor. Convert it: "
-                "torch.from_dlpack(t) or vesta.from_dlpack(t), which copy nothing."
+                "vesta.to_torch(t) or vesta.from_torch(t), which copy nothing."
             )
         result = func(*args, **(kwargs or {}))
     finally:

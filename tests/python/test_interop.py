@@ -207,5 +207,5 @@ PyTorchs.__torch_function__.__func__.__module__ = "torch._tensor"
     ],
 )
 def test_tensors_of_pytorch_are_named_with_the_way_to_convert_them(call: Any) -> None:
-    with pytest.raises(TypeError, match=r"torch.Tensor. Convert it with vesta.from_dlpack\(t\), which copies nothing."):
+    with pytest.raises(TypeError, match=r"torch.Tensor. Convert it with vesta.from_torch\(t\), which copies nothing."):
         call(vesta.ones(2), PyTorchs())

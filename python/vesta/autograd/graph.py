@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from vesta import _C, Tensor
 
-__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["disable_saved_tensors_hooks", "increment_version", "save_on_cpu", "saved_tensors_hooks"]
 
 _disabled = threading.local()
 
@@ -84,3 +84,23 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         yield
     finally:
         _disabled.message = before
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Tells the tape that something else has written to a tensor's memory: another library, a kernel of one's own.
+
+    A backward pass that needs the values that were there raises instead of using the new ones.
+
+    Args:
+        tensor: a tensor, or an iterable of tensors.
+
+    Example::
+
+        >>> import vesta
+        >>> x = vesta.ones(2)
+        >>> vesta.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
+    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        _C._increment_version(each)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union, overload
 
 import vesta
 from vesta import _C, Tensor
-from vesta._arguments import expect
+from vesta._arguments import convert_hint, expect
 from vesta.autograd.profiler import record_function
 from vesta.autograd.recording import running
 from vesta.optim.state import State
@@ -405,7 +405,9 @@ def _listed(params: Any, differentiable: bool) -> tuple[list[Tensor], list[str] 
     tensors = [entry[1] for entry in entries] if any(named) else entries
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(tensor).__name__}")
+            kind = type(tensor).__name__
+            hint = convert_hint(tensor)
+            raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {kind}.{hint}")
         if not (differentiable or tensor.is_leaf or tensor.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
     return tensors, [entry[0] for entry in entries] if any(named) else None

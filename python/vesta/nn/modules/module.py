@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import convert_hint, expect
 from vesta.nn.modules.hooks import (
     HooksMixin,
     any_global,
@@ -224,7 +224,7 @@ class Module(HooksMixin, StateDictMixin):
             ReLU()
         """
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{_typename(module)} is not a Module subclass.{convert_hint(module)}")
         table = self._table("_modules")
         self._checked_name("module", name, table)
         table[name] = _told(_module_registration_hooks, self, name, module)

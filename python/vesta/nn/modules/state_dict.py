@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import convert_hint
 from vesta.nn.parameter import Parameter, is_lazy
 from vesta.utils.hooks import RemovableHandle
 
@@ -254,7 +255,7 @@ class StateDictMixin:
         if not isinstance(source, Tensor):
             error_msgs.append(
                 f'While copying the parameter named "{key}", expected vesta.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(source)}"
+                f"checkpoint but received {type(source)}.{convert_hint(source)}"
             )
             return None
         if is_lazy(source):

@@ -13,6 +13,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._arguments import is_pytorchs
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -114,7 +115,8 @@ def _is_numpy(value: Any) -> bool:
 
 
 def default_convert(data: Any) -> Any:
-    """Converts NumPy arrays to tensors, also inside dicts, lists and tuples; anything else is unchanged.
+    """Converts NumPy arrays and PyTorch's tensors to tensors, also inside dicts, lists and tuples; anything else is
+    unchanged.
 
     Example::
 
@@ -126,6 +128,8 @@ def default_convert(data: Any) -> Any:
         return data
     if _is_numpy(data):
         return data if _is_text_array(data) else vesta.as_tensor(data)
+    if is_pytorchs(type(data)):
+        return vesta.from_torch(data)
     if isinstance(data, Mapping):
         return _mapping(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple):
@@ -201,6 +205,10 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         _check_lengths(batch)
         values = [_field(i, members, collate_fn_map) for i, members in enumerate(zip(*batch))]
         return values if isinstance(first, tuple) else _sequence(first, values)
+    if is_pytorchs(kind):  # samples of a dataset that was written for PyTorch
+        if (other := _differing(batch, type)) is not None:
+            raise _MismatchError(f"{_name(batch, 0)} has type {kind}, {_name(batch, other)} {type(batch[other])}")
+        return collate(vesta.from_torch(list(batch)), collate_fn_map=collate_fn_map)
     raise _KindError(_KINDS.format(kind))
 
 

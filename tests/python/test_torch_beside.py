@@ -1,0 +1,455 @@
+"""PyTorch in the same process: ``from_torch``, ``to_torch``, and what happens without them. Row 26 of EXCEPTIONS.md."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import gc
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import vesta
+from vesta import nn
+
+torch: Any = pytest.importorskip("torch", reason="row 26 of tests/EXCEPTIONS.md")
+if torch.Tensor is vesta.Tensor:
+    pytest.skip("row 26 of tests/EXCEPTIONS.md", allow_module_level=True)
+
+pytestmark = pytest.mark.no_leak_check  # PyTorch's tape keeps tensors until the collector runs
+
+
+def same(a: Any, b: Any, atol: float = 1e-6) -> bool:
+    """Returns whether tensors of either library have the same shape and values."""
+    a, b = (x.detach() if isinstance(x, vesta.Tensor) else vesta.from_torch(x.detach()) for x in (a, b))
+    return a.shape == b.shape and vesta.allclose(a.double(), b.double(), rtol=1e-5, atol=atol)
+
+
+# ---- tensors and structures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64".split())
+def test_a_tensor_shares_its_memory_both_ways(name: str) -> None:
+    theirs = (torch.arange(12).reshape(3, 4) % 5).to(getattr(torch, name)).t()[1:]
+    ours = vesta.from_torch(theirs)
+    assert ours.dtype == getattr(vesta, name) and ours.shape == (3, 3) and ours.stride() == theirs.stride()
+    assert ours.tolist() == theirs.tolist() and ours.data_ptr() == theirs.data_ptr()
+    back = vesta.to_torch(ours)
+    assert back.dtype == theirs.dtype and back.data_ptr() == theirs.data_ptr()
+    ours[0, 0] = 1
+    assert theirs[0, 0] == 1
+    apart = vesta.from_torch(theirs, copy=True)
+    assert apart.data_ptr() != theirs.data_ptr() and apart.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)])
+def test_tensors_of_any_shape(shape: tuple[int, ...]) -> None:
+    assert vesta.from_torch(torch.ones(shape)).shape == shape and vesta.to_torch(vesta.ones(shape)).shape == shape
+
+
+def test_the_memory_lives_as_long_as_either_tensor() -> None:
+    ours = vesta.from_torch(torch.full((1000,), 3.0))
+    theirs = vesta.to_torch(vesta.full((1000,), 4.0))
+    gc.collect()
+    assert ours.sum().item() == 3000 and theirs.sum().item() == 4000
+
+
+def test_bits_of_conjugates_and_negatives_are_computed() -> None:
+    assert vesta.from_torch(torch.tensor([1 + 2j]).conj()).tolist() == [1 - 2j]
+    assert vesta.from_torch(torch.tensor([1 + 2j]).conj().imag).tolist() == [-2]
+
+
+def test_leaves_keep_requires_grad_and_parameters_their_class() -> None:
+    assert vesta.from_torch(torch.ones(2, requires_grad=True)).requires_grad
+    made = vesta.from_torch(torch.nn.Parameter(torch.ones(2), requires_grad=False))
+    assert type(made) is nn.Parameter and not made.requires_grad
+    assert type(vesta.to_torch(nn.Parameter(vesta.ones(2)))) is torch.nn.Parameter
+    with pytest.raises(RuntimeError, match=r"from_torch: expected a leaf.*tape of torch \(obj\['a'\]\).*detach"):
+        vesta.from_torch({"a": torch.ones(2, requires_grad=True) * 2})
+    with pytest.raises(RuntimeError, match=r"to_torch: expected a leaf.*tape of vesta"):
+        vesta.to_torch(vesta.ones(2, requires_grad=True) * 2)
+
+
+def test_structures_keep_their_classes_order_attributes_and_ties() -> None:
+    Pair = collections.namedtuple("Pair", "a b")
+    weight = torch.ones(2)
+    given = collections.OrderedDict(b=weight, a=[weight, (3, "x")], c=Pair(None, torch.float16), d=torch.Size([2]))
+    given._metadata = {"": {"version": 1}}  # type: ignore[attr-defined]
+    made = vesta.from_torch(given)
+    assert type(made) is collections.OrderedDict and list(made) == ["b", "a", "c", "d"]
+    assert made._metadata == {"": {"version": 1}} and made["b"] is made["a"][0] and made["a"][1] == (3, "x")
+    assert made["c"] == Pair(None, vesta.float16) and type(made["d"]) is vesta.Size
+    assert given["b"] is weight and vesta.to_torch(made)["c"].b is torch.float16
+    assert vesta.from_torch(torch.device("cpu")) == vesta.device("cpu")
+    default = vesta.from_torch(collections.defaultdict(list, a=weight))
+    assert default["z"] == [] and isinstance(default["a"], vesta.Tensor)
+    assert vesta.from_torch("x") == "x" and vesta.from_torch(made) is not made and vesta.from_torch(vesta.ones(1)) == 1
+
+
+def test_what_has_no_counterpart_is_named_with_its_place() -> None:
+    ring: list[Any] = []
+    ring.append(ring)
+    for given, error, message in [
+        ({"a": [torch.ones(2, dtype=torch.uint16)]}, TypeError, r"dtype that vesta has, got torch.uint16 \(obj\['a'\]"),
+        (torch.ones(2).to_sparse(), TypeError, r"dense tensor, got torch.sparse_coo \(obj\). Use .to_dense"),
+        (torch.optim.SGD([torch.ones(1)]), TypeError, r"an optimizer's state_dict\(\)"),
+        (ring, ValueError, r"do not contain themselves \(obj\[0\]\)"),
+    ]:
+        with pytest.raises(error, match=f"from_torch: expected .*{message}"):
+            vesta.from_torch(given)
+    with pytest.raises(TypeError, match="from_torch: expected True or False, got 1"):
+        vesta.from_torch([], copy=1)  # type: ignore[arg-type]
+
+
+def test_the_meta_device_has_sizes_and_no_memory() -> None:
+    ours = vesta.from_torch(torch.ones(2, 3, device="meta", dtype=torch.bfloat16).t())
+    assert ours.device.type == "meta" and ours.dtype == vesta.bfloat16 and ours.stride() == (1, 3)
+
+
+def test_tensor_and_as_tensor_take_pytorchs() -> None:
+    theirs = torch.ones(2, requires_grad=True)
+    assert vesta.tensor(theirs).tolist() == [1, 1] and vesta.tensor(theirs).data_ptr() != theirs.data_ptr()
+    assert vesta.as_tensor(theirs).data_ptr() == theirs.data_ptr() == vesta.asarray(theirs).data_ptr()
+    assert vesta.tensor(theirs.bfloat16(), dtype=vesta.float64).dtype == vesta.float64
+
+
+def test_without_pytorch() -> None:
+    code = """
+        import sys, vesta
+        sys.modules["torch"] = None
+        given = {"a": 1}
+        assert vesta.from_torch(given) is given
+        try: vesta.to_torch(given)
+        except ImportError as error: print(error)
+    """
+    lines = "\n".join(line.strip() if "try" not in line else line.strip() for line in code.splitlines())
+    out = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True).stdout
+    assert out == "to_torch: expected PyTorch to be installed: pip install torch.\n"
+
+
+def test_both_names_are_vestas_own_under_as_torch() -> None:
+    code = (
+        "import vesta.as_torch as a; a.install(); import torch, vesta; x = torch.ones(2)\n"
+        "print(vesta.from_torch(x) is x, vesta.to_torch(x) is x)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True True\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda v, t: v + t, "add: expected a vesta.Tensor or a number, got a torch.Tensor. Convert it with vesta"),
+        (lambda v, t: t - v, "sub: expected a vesta.Tensor or a number, got a torch.Tensor"),
+        (lambda v, t: v == t, "eq: expected"),
+        (lambda v, t: v @ t, "matmul: expected"),
+        (lambda v, t: v.__iadd__(t), "add_: expected"),
+        (lambda v, t: vesta.relu(t), r"relu\(\): .* must be Tensor, not torch.Tensor. Convert it with vesta"),
+        (lambda v, t: torch.relu(v), "relu: expected tensors of that library, got a vesta.Tensor.*vesta.to_torch"),
+        (lambda v, t: vesta.cat([v, t]), "torch.Tensor. Convert it with vesta.from_torch"),
+        (lambda v, t: nn.Sequential(torch.nn.ReLU()), "not a Module subclass. Convert it with vesta.from_torch"),
+        (lambda v, t: vesta.optim.SGD([t]), "one of the params is Tensor. Convert it with vesta.from_torch"),
+    ],
+)
+def test_one_librarys_tensor_in_the_others_operation_says_how_to_convert(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call(vesta.ones(2), torch.ones(2))
+
+
+def test_a_state_dict_of_the_other_library_says_how_to_convert() -> None:
+    with pytest.raises(RuntimeError, match='"weight".*torch.Tensor.*Convert it with vesta.from_torch'):
+        nn.Linear(2, 2).load_state_dict(torch.nn.Linear(2, 2).state_dict())
+
+
+class Numbers(torch.utils.data.Dataset):  # type: ignore[misc]
+    """Ten samples, as a dataset written for PyTorch gives them."""
+
+    def __len__(self) -> int:
+        return 10
+
+    def __getitem__(self, i: int) -> Any:
+        return {"x": torch.full((3,), float(i)), "y": i}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_takes_a_dataset_written_for_pytorch(workers: int) -> None:
+    batches = list(vesta.utils.data.DataLoader(Numbers(), batch_size=5, num_workers=workers))
+    assert [batch["y"].tolist() for batch in batches] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    assert all(isinstance(batch["x"], vesta.Tensor) for batch in batches) and batches[1]["x"][:, 0].tolist()[0] == 5
+    with pytest.raises(RuntimeError, match=r"sample 0 of the batch has shape \(1,\), sample 1 of the batch \(2,\)"):
+        vesta.utils.data.default_collate([torch.ones(1), torch.ones(2)])
+    with pytest.raises(RuntimeError, match="sample 1 of the batch <class 'vesta.Tensor'>"):
+        vesta.utils.data.default_collate([torch.ones(1), vesta.ones(1)])
+
+
+# ---- training goes on in the other library -----------------------------------------------------------------------
+
+
+def network(lib: Any) -> Any:
+    return lib.nn.Sequential(lib.nn.Linear(3, 8, bias=False), lib.nn.BatchNorm1d(8), lib.nn.Tanh(), lib.nn.Linear(8, 2))
+
+
+def train(net: Any, optimizer: Any, scheduler: Any, batches: Any) -> None:
+    for x in batches:
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+        scheduler.step()
+
+
+def made(lib: Any, name: str) -> tuple[Any, Any, Any]:
+    net = network(lib)
+    options = {"SGD": {"lr": 0.05, "momentum": 0.9}}.get(name, {"lr": 0.01})
+    optimizer = getattr(lib.optim, name)(net.parameters(), **options)
+    return net, optimizer, lib.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+
+
+@pytest.mark.parametrize("name", "SGD Adam AdamW NAdam RAdam Adamax Adagrad Adadelta RMSprop Rprop ASGD".split())
+def test_training_goes_on_in_the_other_library(name: str) -> None:
+    """Three steps here, three there: as six in PyTorch. Then back."""
+    torch.manual_seed(0)
+    batches = [torch.randn(5, 3) for _ in range(9)]
+    ours = vesta.from_torch(batches)
+    theirs = made(torch, name)
+    train(*theirs, batches[:3])
+    moved = made(vesta, name)
+    for to, of in zip(moved, theirs):
+        to.load_state_dict(vesta.from_torch(of.state_dict(), copy=True))
+    train(*moved, ours[3:6])
+    train(*theirs, batches[3:6])
+    assert all(same(a, b) for a, b in zip(moved[0].parameters(), theirs[0].parameters()))
+    back = made(torch, name)
+    for to, of in zip(back, moved):
+        to.load_state_dict(vesta.to_torch(of.state_dict(), copy=True))
+    train(*back, batches[6:])
+    train(*theirs, batches[6:])
+    assert all(same(a, b) for a, b in zip(back[0].state_dict().values(), theirs[0].state_dict().values()))
+    assert back[2].get_last_lr() == theirs[2].get_last_lr()
+
+
+# ---- modules ----------------------------------------------------------------------------------------------------
+
+
+class Attention(torch.nn.Module):  # type: ignore[misc]
+    """A module with a dict as its result, an optional argument, an integer input, and a tied weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = torch.nn.Embedding(7, 4)
+        self.inner = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+        self.out = torch.nn.Linear(4, 7, bias=False)
+        self.out.weight = self.embedding.weight
+        self.register_buffer("scale", torch.tensor(2.0), persistent=False)
+
+    def forward(self, tokens: Any, *, bias: Any = None, names: str = "logits") -> Any:
+        x = self.embedding(tokens) * self.scale
+        x = x if bias is None else x + bias
+        x = x + self.inner(x, x, x)[0]
+        return {names: self.out(x), "hidden": (x, tokens + 1)}
+
+
+def test_a_module_of_pytorch_trains_inside_a_network_of_vesta() -> None:
+    torch.manual_seed(1)
+    module = Attention()
+    alone = copy.deepcopy(module)
+    wrapped = vesta.from_torch(module)
+    assert [n for n, _ in wrapped.named_parameters()] == [n for n, _ in module.named_parameters()]
+    assert list(wrapped.state_dict()) == list(module.state_dict()) and vesta.to_torch(wrapped) is module
+    tokens, bias = torch.arange(6).reshape(2, 3), torch.randn(2, 3, 4, requires_grad=True)
+    ours = vesta.from_torch(bias, copy=True)
+    given = vesta.from_torch(tokens)
+    optimizer, other = vesta.optim.SGD(wrapped.parameters(), 0.1), torch.optim.SGD(alone.parameters(), 0.1)
+    for _ in range(3):
+        result, expected = wrapped(given, bias=ours, names="scores"), alone(tokens, bias=bias, names="scores")
+        assert same(result["scores"], expected["scores"]) and result["hidden"][1].tolist() == (tokens + 1).tolist()
+        for opt, out in ((optimizer, result), (other, expected)):
+            opt.zero_grad()
+            (out["scores"].square().mean() + out["hidden"][0].sum()).backward()
+        assert same(ours.grad, bias.grad)
+        assert all(same(a.grad, b.grad) for a, b in zip(wrapped.parameters(), alone.parameters()))
+        optimizer.step()
+        other.step()
+        assert all(same(a, b, 1e-5) for a, b in zip(module.parameters(), alone.parameters()))
+
+
+def test_a_module_of_vesta_trains_inside_a_network_of_pytorch() -> None:
+    torch.manual_seed(2)
+    theirs, ours = network(torch), network(vesta)
+    ours.load_state_dict(vesta.from_torch(theirs.state_dict(), copy=True))
+    net = torch.nn.Sequential(vesta.to_torch(ours), torch.nn.Linear(2, 1))
+    alone = torch.nn.Sequential(theirs, copy.deepcopy(net[1]))
+    x = torch.randn(6, 3)
+    for mode in (True, False):
+        net.train(mode), alone.train(mode)
+        for n in (net, alone):
+            optimizer = torch.optim.SGD(n.parameters(), 0.1)
+            n(x).square().mean().backward()
+            optimizer.step()
+        assert ours.training is mode and ours[1].training is mode
+        assert all(same(a, b) for a, b in zip(net.state_dict().values(), alone.state_dict().values()))
+    assert list(net.state_dict()) == list(alone.state_dict())
+
+
+def test_modes_pass_into_the_module() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
+    wrapped = vesta.from_torch(module)
+    wrapped.eval()
+    x = vesta.ones(3, 2)
+    assert same(wrapped(x), module(torch.ones(3, 2))) and not module[1].training
+    for parameter in wrapped.parameters():
+        parameter.requires_grad_(False)
+    assert not wrapped(x).requires_grad and not module[0].weight.requires_grad
+    with vesta.no_grad():
+        assert not wrapped(x).requires_grad
+    wrapped.requires_grad_(True)
+    with vesta.inference_mode():
+        assert not wrapped(x).requires_grad
+    assert wrapped(x).requires_grad
+    with vesta.autocast("cpu", dtype=vesta.bfloat16):
+        assert wrapped(x).dtype == vesta.bfloat16
+
+
+def test_copies_and_pickles_are_whole() -> None:
+    wrapped = vesta.from_torch(network(torch))
+    net = nn.Sequential(wrapped, nn.Identity()).eval()
+    x = vesta.randn(4, 3)
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert same(twin(x), net(x)) and not twin[0].training
+        with vesta.no_grad():
+            for parameter in twin.parameters():
+                parameter.zero_()
+        assert not twin(x).any() and net(x).any()
+
+
+def test_memory_that_is_no_longer_shared_is_refused() -> None:
+    for spoil in (
+        lambda m, w: w.double(),
+        lambda m, w: m.double(),
+        lambda m, w: w.load_state_dict({k: v.clone() for k, v in w.state_dict().items()}, assign=True),
+        lambda m, w: setattr(m[0], "weight", torch.nn.Parameter(torch.ones(8, 3))),
+    ):
+        module = network(torch)
+        wrapped = vesta.from_torch(module)
+        spoil(module, wrapped)
+        with pytest.raises(RuntimeError, match="TorchModule: 0.weight: expected the same memory in both libraries"):
+            wrapped(vesta.ones(2, 3))
+    with pytest.raises(ValueError, match="expected copy=False for a module"):
+        vesta.from_torch(network(torch), copy=True)
+    with pytest.raises(RuntimeError, match="Linear: expected a call of the whole module"):
+        dict(vesta.from_torch(network(torch)).named_modules())["0"](vesta.ones(2, 3))
+
+
+class Counter(torch.nn.Module):  # type: ignore[misc]
+    """Replaces its buffer, instead of writing to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("n", torch.zeros(()))
+
+    def forward(self, x: Any) -> Any:
+        self.n = self.n + 1
+        return x * self.n
+
+
+def test_a_buffer_that_the_module_replaces_is_shared_anew() -> None:
+    wrapped = vesta.from_torch(Counter())
+    assert [wrapped(vesta.ones(())).item() for _ in range(3)] == [1, 2, 3]
+    assert vesta.to_torch(wrapped).n == 3
+
+
+class Same(torch.nn.Module):  # type: ignore[misc]
+    """Returns its argument, a view of it, and the argument again."""
+
+    def forward(self, x: Any) -> Any:
+        return x, x[:1], x
+
+
+def test_results_that_are_arguments_have_memory_of_their_own() -> None:
+    x = vesta.ones(2, requires_grad=True)
+    a, b, c = vesta.from_torch(Same())(x)
+    assert len({t.data_ptr() for t in (x, a, b, c)}) == 4
+    (a * 2 + c).sum().backward()
+    b.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [4, 3]
+
+
+class Sum(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any, y: Any) -> Any:
+        return x + y
+
+
+def test_gradients_of_two_arguments_do_not_share_memory() -> None:
+    x, y = vesta.ones(2, requires_grad=True), vesta.ones(2, requires_grad=True)
+    for _ in range(2):
+        vesta.from_torch(Sum())(x, y).sum().backward()
+    assert x.grad is not None and y.grad is not None and x.grad.tolist() == y.grad.tolist() == [2, 2]
+
+
+class InPlace(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return x.mul_(2)
+
+
+def test_writes_of_one_library_are_seen_by_the_others_tape() -> None:
+    """What a backward pass needs and has been overwritten raises, whichever library wrote."""
+    wrapped = vesta.from_torch(torch.nn.Sigmoid())
+    x = vesta.ones(2, requires_grad=True)
+    y = wrapped(x)
+    y.mul_(2)  # PyTorch saved the sigmoid
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    wrapped = vesta.from_torch(torch.nn.Linear(2, 2))
+    y = wrapped(x)
+    y.mul_(2)  # nothing saved it
+    y.sum().backward()
+    y = wrapped(x)
+    with vesta.no_grad():
+        next(wrapped.parameters()).mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    a, w = vesta.ones(2), vesta.ones(2, requires_grad=True)
+    y = w * a  # Vesta saved a
+    vesta.from_torch(InPlace())(a)
+    assert a.tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="modified"):
+        y.sum().backward()
+
+
+def test_a_second_derivative_is_refused() -> None:
+    x = vesta.ones(2, requires_grad=True)
+    y = vesta.from_torch(torch.nn.Sigmoid())(x).sum()
+    with pytest.raises(RuntimeError, match="create_graph=False: a module that runs in torch is differentiated once"):
+        vesta.autograd.grad(y, x, create_graph=True)
+
+
+def test_both_libraries_nest() -> None:
+    """Vesta inside PyTorch inside Vesta."""
+    inside = nn.Linear(3, 3)
+    net = vesta.from_torch(torch.nn.Sequential(vesta.to_torch(inside), torch.nn.Tanh()))
+    x = vesta.randn(2, 3, requires_grad=True)
+    net(x).sum().backward()
+    grad = x.grad
+    x.grad = None
+    inside(x).tanh().sum().backward()
+    assert grad is not None and same(grad, x.grad)
+
+
+def test_a_graph_can_be_walked_twice() -> None:
+    x = vesta.ones(2, requires_grad=True)
+    y = vesta.from_torch(torch.nn.Tanh())(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad is not None and same(x.grad, 2 * (1 - vesta.ones(2).tanh() ** 2))
+
+
+def test_errors_of_the_module_come_through() -> None:
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        vesta.from_torch(torch.nn.Linear(2, 2))(vesta.ones(3, 3))
+    with pytest.raises(TypeError, match="forward"):
+        vesta.from_torch(torch.nn.Linear(2, 2))()
+
+
+def test_a_module_prints_as_it_is() -> None:
+    text = repr(vesta.from_torch(torch.nn.Sequential(torch.nn.Linear(2, 3))))
+    assert text.splitlines()[0] == "torch:Sequential(" and "Linear(in_features=2, out_features=3, bias=True)" in text
