@@ -47,7 +47,7 @@ SavedTensorHooksGuard::~SavedTensorHooksGuard() { pop_saved_tensor_hooks(); }
 void Saved::save_input(const Tensor& t) {
   VESTA_CHECK(!t.impl()->inference, runtime,
               "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
-              "tensor and use it in autograd.");
+              "tensor and use it in autograd, or make it under no_grad() in place of inference_mode().");
   ++saves_made;
   if (hooks_depth > 0) [[unlikely]] {
     packed_.reset(pack(t, gradient_edge(t)));

@@ -264,7 +264,8 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
     }
     return refuse(callable, self, args, count, names);
   } catch (...) {
-    translate_exception();
+    const bool is_public_op = callable.forms[0].table->schema && callable.name[0] != '_';
+    translate_exception(is_public_op ? callable.name.c_str() : nullptr);
     if (!PyErr_ExceptionMatches(PyExc_TypeError) || !any_other_classes(self, args, count, names)) return nullptr;
     PyErr_Clear();
     return hand_over(callable, self, args, count, names);

@@ -35,6 +35,30 @@ PyObject* class_of(Cause c) {
   }
 }
 
+/// Returns the length of the op's name that a message begins with ("view", "complex, polar"); 0 if it does not.
+size_t length_of_name(std::string_view message) {
+  const size_t colon = message.find(": ");
+  if (colon == std::string_view::npos || colon == 0) return 0;
+  for (size_t i = 0; i < colon; ++i) {
+    const char c = message[i];
+    const bool between = c == ' ' && i && message[i - 1] == ',';
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '.' && c != ',' && !between) return 0;
+  }
+  return colon;
+}
+
+/// Returns the message of an error with the op that was called as its name.
+std::string named(const Error& e, std::string_view called) {
+  const std::string& message = e.message();
+  if (e.cause() == Cause::memory || e.cause() == Cause::device || e.cause() == Cause::interrupt) return message;
+  const size_t length = length_of_name(message);
+  const std::string_view found = std::string_view(message).substr(0, length);
+  const bool in_namespace =
+      found.ends_with(called) && found.size() > called.size() && found[length - called.size() - 1] == '.';
+  if (in_namespace || (!length && message.starts_with(called))) return message;
+  return text(called, length ? "" : ": ", std::string_view(message).substr(length));
+}
+
 }  // namespace
 
 PythonError::PythonError() { PyErr_Fetch(&type_, &value_, &trace_); }
@@ -65,7 +89,7 @@ void type_error(const char* format, ...) {
   throw_current();
 }
 
-void translate_exception() noexcept {
+void translate_exception(const char* called) noexcept {
   try {
     throw;
   } catch (const PythonError& e) {
@@ -76,7 +100,7 @@ void translate_exception() noexcept {
   } catch (const DistributedError& e) {
     PyErr_SetString(classes.distributed[int(e.what_failed())], e.what());
   } catch (const Error& e) {
-    PyErr_SetString(class_of(e.cause()), e.what());
+    PyErr_SetString(class_of(e.cause()), called ? named(e, called).c_str() : e.what());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(classes.memory, "out of memory");
   } catch (const std::exception& e) {

@@ -20,8 +20,9 @@ class PythonError : public std::exception {
   PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
 };
 
-/// Turns the C++ exception in flight into the current Python exception; for use inside `catch (...)`.
-void translate_exception() noexcept;
+/// Turns the C++ exception in flight into the current Python exception; for use inside `catch (...)`. With `called`,
+/// the message names that op, whichever one inside it has raised.
+void translate_exception(const char* called = nullptr) noexcept;
 /// Raises TypeError with a message of PyErr_Format, as a C++ exception.
 [[noreturn]] void type_error(const char* format, ...);
 /// Throws PythonError; for use where a Python call returned null.
@@ -39,11 +40,11 @@ inline void checked(int status) {
 
 /// Runs `f` and turns whatever it throws into a Python exception and `failed` (null or -1).
 template <class R = PyObject*, class F>
-R guarded(F&& f, R failed = R{}) noexcept {
+R guarded(F&& f, R failed = R{}, const char* called = nullptr) noexcept {
   try {
     return f();
   } catch (...) {
-    translate_exception();
+    translate_exception(called);
     return failed;
   }
 }

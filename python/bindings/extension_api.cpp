@@ -9,9 +9,15 @@
 namespace vesta::python {
 
 bool add_extension_api(PyObject* module) {
-  static const ExtensionApi api{
-      VESTA_BUILD_IDENTITY, &is_tensor,          &unwrap, &wrap, &to_dtype, &to_device, &wrap_dtype,
-      &wrap_device,         &translate_exception};
+  static const ExtensionApi api{VESTA_BUILD_IDENTITY,
+                                &is_tensor,
+                                &unwrap,
+                                &wrap,
+                                &to_dtype,
+                                &to_device,
+                                &wrap_dtype,
+                                &wrap_device,
+                                []() noexcept { translate_exception(); }};
   PyObject* capsule = PyCapsule_New(const_cast<ExtensionApi*>(&api), kExtensionApi, nullptr);
   return capsule && PyModule_AddObject(module, "_extension_api", capsule) == 0;
 }

@@ -97,23 +97,25 @@ PyObject* binary(PyObject* a, PyObject* b) {
     if (overridden_by(a, b)) return overridden(name.text, a, b);
     return binary_mixed<op>(name.text, a, b);
   } catch (...) {
-    translate_exception();
+    translate_exception(op.name);
     return nullptr;
   }
 }
 
 template <auto& op, Name name>
 PyObject* inplace(PyObject* a, PyObject* b) {
-  return guarded([&]() -> PyObject* {
-    if (overridden_by(a, b)) return overridden(name.text, a, b);
-    const Tensor& self = unwrap(a);
-    Tensor other;
-    if (!operand(b, other)) {
-      return unknown_operand(name.text, (std::string(op.name) + "_").c_str(), a, b);
-    }
-    run<op>(self, other, Out{&self, Out::inplace});
-    return new_ref(a);
-  });
+  return guarded(
+      [&]() -> PyObject* {
+        if (overridden_by(a, b)) return overridden(name.text, a, b);
+        const Tensor& self = unwrap(a);
+        Tensor other;
+        if (!operand(b, other)) {
+          return unknown_operand(name.text, (std::string(op.name) + "_").c_str(), a, b);
+        }
+        run<op>(self, other, Out{&self, Out::inplace});
+        return new_ref(a);
+      },
+      static_cast<PyObject*>(nullptr), op.name);
 }
 
 template <auto& op, Name name>

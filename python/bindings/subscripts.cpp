@@ -136,7 +136,7 @@ int set(PyObject* self, PyObject* key, PyObject* value) {
         set_index(t, indices_of(key), value_of(t, value));
         return 0;
       },
-      -1);
+      -1, "__setitem__");
 }
 
 Py_ssize_t length(PyObject* self) {

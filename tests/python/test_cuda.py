@@ -232,7 +232,7 @@ def test_page_locked_memory() -> None:
     p2.copy_(c, non_blocking=True)
     vesta.cuda.synchronize()
     assert vesta.equal(p2, x)
-    with pytest.raises(RuntimeError, match="pin_memory: expected a CPU tensor"):
+    with pytest.raises(RuntimeError, match="expected a CPU tensor"):
         c.pin_memory()
     for made in (
         vesta.zeros(3, pin_memory=True),
@@ -241,7 +241,7 @@ def test_page_locked_memory() -> None:
         vesta.randn(2, 2, pin_memory=True),
     ):
         assert made.is_pinned() and made.is_leaf
-    with pytest.raises(RuntimeError, match="pin_memory: expected a CPU tensor"):
+    with pytest.raises(RuntimeError, match="expected a CPU tensor"):
         vesta.zeros(3, device="cuda", pin_memory=True)
 
 

@@ -30,10 +30,55 @@ def test_a_complex_number_from_one_element() -> None:
 def test_subtraction_of_bools_names_the_operator_to_use() -> None:
     a = vesta.tensor([True, False])
     for call in (lambda: a - a, lambda: a.sub_(a), lambda: vesta.sub(a, a)):
-        with pytest.raises(NotImplementedError, match=r"sub: .* got bool. Use the \^ operator or logical_xor"):
+        with pytest.raises(NotImplementedError, match=r"sub_?: .* got bool. Use the \^ operator or logical_xor"):
             call()
     with pytest.raises(NotImplementedError, match="neg: .* Use the ~ operator"):
         vesta.neg(a)
+
+
+X, NINE = vesta.ones(2, 3), vesta.tensor([[9]])
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("reshape", lambda: X.reshape(4, -1)),
+        ("view_as", lambda: X.view_as(vesta.ones(4))),
+        ("multi_margin_loss", lambda: F.multi_margin_loss(X, vesta.tensor([5, 1]))),
+        ("take_along_dim", lambda: vesta.take_along_dim(X, NINE, 1)),
+        ("scatter", lambda: X.scatter(1, NINE, 1.0)),
+        ("scatter_reduce", lambda: X.scatter_reduce(1, NINE, vesta.ones(1, 1), "sum")),
+        ("smooth_l1_loss", lambda: F.smooth_l1_loss(vesta.ones(2), vesta.ones(3))),
+        ("cosine_embedding_loss", lambda: F.cosine_embedding_loss(X, X, vesta.ones(3))),
+        ("hstack", lambda: vesta.hstack([X, vesta.ones(3, 3)])),
+        ("broadcast_to", lambda: vesta.broadcast_to(X, (4, 4))),
+        ("pad", lambda: F.pad(vesta.ones(2), (1, 1, 1, 1))),
+        ("embedding", lambda: F.embedding(NINE, X)),
+        ("index_select", lambda: X.index_select(0, NINE[0])),
+        ("index_add", lambda: X.index_add(0, NINE[0], vesta.ones(1, 3))),
+        ("take", lambda: X.take(NINE)),
+        ("std", lambda: X.std(4)),
+        ("clip", lambda: X.clip(vesta.ones(2))),
+        ("true_divide", lambda: vesta.true_divide(X, vesta.ones(2))),
+        ("zero_", lambda: X.clone().requires_grad_().zero_()),
+        ("floor_divide", lambda: NINE // vesta.tensor(0)),
+        ("remainder", lambda: NINE % vesta.tensor(0)),
+        ("polar", lambda: vesta.polar(X, X.double())),
+        ("__setitem__", lambda: X.clone().__setitem__(0, vesta.ones(5))),
+        ("linalg.inv", lambda: vesta.linalg.inv(X)),
+    ],
+)
+def test_an_error_names_the_op_that_was_called(name: str, call: Any) -> None:
+    """Not one of those that it is made of."""
+    with pytest.raises((RuntimeError, IndexError), match=f"^{name.replace('.', '[.]')}: "):
+        call()
+
+
+def test_an_inference_tensor_on_the_tape_says_what_to_do() -> None:
+    with vesta.inference_mode():
+        x = vesta.ones(2)
+    with pytest.raises(RuntimeError, match=r"make it under no_grad\(\) in place of inference_mode\(\)"):
+        vesta.ones(2, requires_grad=True) * x
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "nll_loss"])
