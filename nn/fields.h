@@ -15,11 +15,18 @@
 /// a `shown` too, its text in a repr: `{name}` is the value (one number where a size is the same in all dimensions, a
 /// text without quotes), `{*name}` the value as Python writes it (a tuple, a quoted text), and what stands in `[...]`
 /// is left out where all its fields have their defaults. Without it: `name=value` of all fields. `required` is how many
-/// of the first fields have no default: the layer's constructor takes no fewer arguments.
+/// of the first fields have no default: the layer's constructor takes no fewer arguments. `with_fields(f)` returns
+/// f(values...).
 #define VESTA_FIELDS(...)                                        \
   static constexpr std::string_view field_names = #__VA_ARGS__; \
-  auto fields() { return std::tie(__VA_ARGS__); }                \
-  auto fields() const { return std::tie(__VA_ARGS__); }
+  template <class F>                                             \
+  decltype(auto) with_fields(F&& f) {                            \
+    return f(__VA_ARGS__);                                       \
+  }                                                              \
+  template <class F>                                             \
+  decltype(auto) with_fields(F&& f) const {                      \
+    return f(__VA_ARGS__);                                       \
+  }
 
 namespace vesta::nn {
 
@@ -75,7 +82,10 @@ struct PerDimension {
 /// The options of a layer that has none.
 struct NoOptions {
   static constexpr std::string_view field_names = "";
-  std::tuple<> fields() const { return {}; }
+  template <class F>
+  decltype(auto) with_fields(F&& f) const {
+    return f();
+  }
 };
 
 namespace detail {
@@ -137,18 +147,6 @@ struct FieldText {
 VESTA_API std::string write_fields(std::string_view shown, std::string_view names,
                                    const std::vector<FieldText>& fields);
 
-template <class Options, size_t... i>
-std::string described(const Options& options, std::index_sequence<i...>) {
-  const Options defaults{};
-  [[maybe_unused]] const auto values = options.fields();
-  [[maybe_unused]] const auto usual = defaults.fields();
-  const std::vector<FieldText> texts{
-      FieldText{shown(std::get<i>(values)), is_same(std::get<i>(values), std::get<i>(usual))}...};
-  std::string_view format;
-  if constexpr (requires { Options::shown; }) format = Options::shown;
-  return write_fields(format, Options::field_names, texts);
-}
-
 }  // namespace detail
 
 /// Splits the names of VESTA_FIELDS.
@@ -157,7 +155,15 @@ VESTA_API std::vector<std::string_view> split_names(std::string_view names);
 /// Returns the options as Python prints them in the layer's repr.
 template <class Options>
 std::string described(const Options& options) {
-  return detail::described(options, std::make_index_sequence<std::tuple_size_v<decltype(options.fields())>>());
+  const Options defaults{};
+  const auto texts = options.with_fields([&](const auto&... values) {
+    return defaults.with_fields([&](const auto&... usual) {
+      return std::vector<detail::FieldText>{detail::FieldText{shown(values), detail::is_same(values, usual)}...};
+    });
+  });
+  std::string_view format;
+  if constexpr (requires { Options::shown; }) format = Options::shown;
+  return detail::write_fields(format, Options::field_names, texts);
 }
 
 }  // namespace vesta::nn

@@ -212,7 +212,7 @@ class VESTA_API OptimizerOf : public Optimizer {
   static void each_option(O& options, const F& f) {
     const std::vector<std::string_view> names = nn::split_names(Options::field_names);
     size_t i = 0;
-    std::apply([&](auto&... values) { (f(names[i++], values), ...); }, options.fields());
+    options.with_fields([&](auto&... values) { (f(names[i++], values), ...); });
   }
 
   std::deque<Group> groups_;

@@ -74,11 +74,9 @@ void read_arguments(const std::string& layer, std::string_view field_names, std:
 template <class Options>
 Options options_of(const std::string& layer, const py::args& args, const py::kwargs& kwargs) {
   Options options{};
-  const auto fields = std::apply(
-      [](auto&... f) {
-        return std::array<Field, sizeof...(f)>{Field{&f, read_into<std::remove_reference_t<decltype(f)>>}...};
-      },
-      options.fields());
+  const auto fields = options.with_fields([](auto&... f) {
+    return std::array<Field, sizeof...(f)>{Field{&f, read_into<std::remove_reference_t<decltype(f)>>}...};
+  });
   read_arguments(layer, Options::field_names, fields, args, kwargs);
   return options;
 }

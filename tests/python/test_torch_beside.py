@@ -8,6 +8,7 @@ import gc
 import pickle
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -441,6 +442,22 @@ def test_a_graph_can_be_walked_twice() -> None:
     y.backward(retain_graph=True)
     y.backward()
     assert x.grad is not None and same(x.grad, 2 * (1 - vesta.ones(2).tanh() ** 2))
+
+
+def test_a_result_is_freed_at_once() -> None:
+    """No cycle holds the activations until the collector runs."""
+    x = vesta.ones(2, requires_grad=True)
+    for wrapped in (vesta.from_torch(torch.nn.Tanh()), vesta.from_torch(torch.nn.Linear(2, 2))):
+        gc.collect()
+        gc.disable()
+        try:
+            y = wrapped(x)
+            seen = weakref.ref(y)
+            y.sum().backward()
+            del y
+            assert seen() is None
+        finally:
+            gc.enable()
 
 
 def test_errors_of_the_module_come_through() -> None:

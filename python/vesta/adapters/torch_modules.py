@@ -66,8 +66,9 @@ class _Call:
         trained = {key: tie for key, tie in trained.items() if tie.known.requires_grad}
         self.mine = [self.leaves[i] for i in self.places] + [tie.mine[tie.name] for tie in trained.values()]
         self.theirs: list[Any] = [tie.known for tie in trained.values()]  # run() puts the inputs before them
-        self.versions: list[int] = []
         self.results: list[Any] = []
+        self.watched: list[tuple[Any, Any]] = []  # each tensor of the outer library, and the inner one of its memory
+        self.versions: list[int] = []  # of the first ones, after the call
 
     def autocast(self) -> Any:
         """Returns the inner library's autocast in the state of the outer one's."""
@@ -96,7 +97,9 @@ class _Call:
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, self.inner.Tensor)]
         self.results = [self.leaves[i] for i in self.places]
         results = tuple(_own(self.results, self.theirs, self.outer))
-        self.watched = [*zip(self.mine, self.theirs), *zip(results, self.results)]
+        watched = [*zip(self.mine, self.theirs), *zip(results, self.results)]
+        self.watched = [(mine.detach(), theirs) for mine, theirs in watched]  # the result itself holds this call
+        self.mine = []
         self.versions = [mine._version for mine, _ in self.watched]
         return results
 
@@ -109,7 +112,7 @@ class _Call:
         return returned
 
     def backward(self, wanted: Sequence[bool], grads: Sequence[Any]) -> list[Any]:
-        """Runs the inner tape; returns a gradient, or None, for each of ``mine``."""
+        """Runs the inner tape; returns a gradient, or None, for each tensor that entered."""
         for (mine, theirs), version in zip(self.watched, self.versions):
             if mine._version != version:
                 _written_to(theirs, self.inner)
