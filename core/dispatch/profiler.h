@@ -115,7 +115,8 @@ struct Peaks {
     return moving > computing ? moving : computing;
   }
 };
-/// Returns the peaks; measures them on the first call, with the threads that ops use, in less than 0.3 s.
+/// Returns the peaks; measures them on the first call, with the threads that ops use, in about 0.2 s; longer where
+/// others keep the machine busy.
 VESTA_API Peaks peaks();
 
 /// What the levels above tell the recorder; each may be null.
