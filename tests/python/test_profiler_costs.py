@@ -1,4 +1,4 @@
-"""What operations cost, told from shapes: every row of ``op_db.py`` states bytes, about those of operands and result."""
+"""What operations cost, told from shapes: every row of ``op_db.py`` states bytes, about those of operands, results."""
 
 from __future__ import annotations
 
