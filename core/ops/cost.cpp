@@ -210,8 +210,9 @@ Cost fused_node(Sizes s) {
 /// Ops that bring an operand into another layout, dtype or place, or make room for a result, for the op around them.
 bool is_preparation(std::string_view name) {
   static const auto* names = new std::unordered_set<std::string_view>{
-      "contiguous", "clone", "copy_",     "to",         "_to_copy", "detach", "empty", "empty_like", "empty_strided",
-      "zeros",      "full",  "zeros_like", "full_like", "new_empty", "new_zeros", "zero_", "fill_"};
+      "contiguous", "clone",      "copy_",         "to",    "_to_copy", "detach",
+      "empty",      "empty_like", "empty_strided", "zeros", "full",     "zeros_like",
+      "full_like",  "new_empty",  "new_zeros",     "zero_", "fill_"};
   return names->contains(name);
 }
 
@@ -240,10 +241,10 @@ bool counts_by_parts(const Event& e, const Choice& c, bool has_formula, double r
 
 // Note [What a call costs]
 // An op calls others for three reasons. A composite is made of them: they have the costs. A kernel lets them bring its
-// operands into the layout that it wants, often a view or `contiguous` of what is contiguous: it costs what it would
-// cost without them. A composite may have a kernel of its own too, and an event does not say which of them ran: that
-// it contains ops which do more than to prepare operands, and move as much as its formula says, tells that its body did. A kernel without a formula whose
-// parts move or compute more than a pass over its operands is made of them.
+// operands into the layout that it wants, often by a view or `contiguous` of what is contiguous: it costs what it would
+// cost without them. A composite may have a kernel of its own too, and an event does not say which of them ran: its
+// body did where the ops in it do more than to prepare operands, and move no less than its formula says. A kernel
+// without a formula whose parts move or compute more than a pass over its operands is made of them.
 std::vector<EventCost> costs(const Trace& trace) {
   const size_t count = trace.events.size();
   std::vector<Choice> choices(count);
