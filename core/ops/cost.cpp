@@ -280,6 +280,7 @@ std::vector<EventCost> costs(const Trace& trace) {
     covered[i] = e.parent != Event::kNone && (covered[e.parent] || !choices[e.parent].parts);
     all[i].dtype = choices[i].own.dtype;
     if (!covered[i] && !choices[i].parts) all[i] = choices[i].own;
+    all[i].on_device = e.on_device;
   }
   return all;
 }

@@ -38,7 +38,10 @@ namespace profiler {
 struct EventCost : Cost {
   bool product = false;  // a matrix product, a convolution or attention: what FLOP counters count
   DType dtype = DType::float32;  // of the first operand
-  double least_seconds(const Peaks& p) const { return p.least_seconds(bytes, operations, dtype == DType::float64); }
+  bool on_device = false;  // the peaks of the CPU say nothing about it
+  double least_seconds(const Peaks& p) const {
+    return on_device ? 0 : p.least_seconds(bytes, operations, dtype == DType::float64);
+  }
 };
 
 /// Returns the costs of a trace's events, in order. No work counts twice: either an op has the costs or the ops that it

@@ -10,6 +10,20 @@
 #include <fmt/format.h>
 
 namespace vesta::profiler {
+namespace {
+
+/// Returns what a rate is of a peak, in percent. More than all means that a cache had the bytes, or that an algorithm
+/// needed fewer operations than are counted. The CPU's peaks say nothing about other devices.
+std::string share(const Total& t, double rate, double peak) {
+  return t.on_device ? "-" : fmt::format("{:.1f}", std::min(100.0, 100 * rate / std::max(peak, 1.0)));
+}
+
+/// Returns a ratio as text; one above 1000 says only that there is next to nothing to compute.
+std::string times_faster(double ratio) {
+  return ratio <= 0 || ratio > 1000 ? "-" : fmt::format("{:.1f}x", std::max(1.0, ratio));
+}
+
+}  // namespace
 
 Profile::~Profile() { stop(); }
 
@@ -41,6 +55,7 @@ std::vector<Total> Profile::totals() {
       t.memory += e.memory;
       t.least_seconds += cost[i].least_seconds(peak);
       t.cost.bytes += cost[i].bytes, t.cost.operations += cost[i].operations;
+      t.on_device = t.on_device || e.on_device;
     }
   }
   std::vector<Total> all;
@@ -61,12 +76,11 @@ std::string Profile::table(size_t rows) {
                                  "Self ms", "Self %", "Total ms", "Memory MB", "% of bw", "% of FMA", "Could be");
   for (size_t i = 0; i < std::min(rows, all.size()); ++i) {
     const Total& t = all[i];
-    const double s = std::max(t.self_seconds, 1e-12);
-    text += fmt::format("{:<44.44} {:>8} {:>9.3f} {:>7.1f} {:>10.3f} {:>10.2f} {:>8.1f} {:>8.1f} {:>8}\n", t.name,
-                        t.calls, t.self_seconds * 1e3, 100 * t.self_seconds / std::max(sum, 1e-12), t.seconds * 1e3,
-                        double(t.memory) / 1e6, 100 * t.cost.bytes / s / std::max(peak.bytes_per_second, 1.0),
-                        100 * t.cost.operations / s / std::max(peak.operations_per_second, 1.0),
-                        t.least_seconds > 0 ? fmt::format("{:.1f}x", std::max(1.0, s / t.least_seconds)) : "-");
+    const double s = std::max(t.self_seconds, 1e-12), faster = t.least_seconds > 0 ? s / t.least_seconds : 0;
+    text += fmt::format("{:<44.44} {:>8} {:>9.3f} {:>7.1f} {:>10.3f} {:>10.2f} {:>8} {:>8} {:>8}\n", t.name, t.calls,
+                        t.self_seconds * 1e3, 100 * t.self_seconds / std::max(sum, 1e-12), t.seconds * 1e3,
+                        double(t.memory) / 1e6, share(t, t.cost.bytes / s, peak.bytes_per_second),
+                        share(t, t.cost.operations / s, peak.operations_per_second), times_faster(faster));
   }
   return text;
 }

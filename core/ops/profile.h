@@ -24,6 +24,7 @@ struct Total {
   int64_t memory = 0;       // bytes allocated less bytes freed, with what the calls contain
   Cost cost;                // of the calls themselves
   double least_seconds = 0;  // that this machine needs for it
+  bool on_device = false;    // of calls on another device than the CPU: their times are the host's
 };
 
 /// A recording of every thread's ops from its construction on.
