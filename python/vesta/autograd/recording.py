@@ -338,6 +338,8 @@ class _Thread:
             home = home or parent
         elif parent is not None:
             event.phase = parent.phase
+        if kind == PART and event.name.startswith("DistributedDataParallel: "):  # what it does is part of backward
+            event.phase = "backward"
         in_step = event.phase == "backward"
         if home is not None and event.layer is None:
             event.layer, event.qualified_layer = home.layer, home.qualified_layer

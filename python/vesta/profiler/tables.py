@@ -27,6 +27,7 @@ __all__ = ["CostRow", "CostTable", "by_layer", "by_line", "by_op", "machine_peak
 _OUTSIDE = "(outside of layers)"
 _NOT_IN_VESTA = "(not in Vesta)"
 _UNKNOWN = "(no line)"
+_COLLECTIVES = "(collectives)"  # in a thread of theirs
 _MOST = 1000.0  # a larger ratio says only that there is next to nothing to compute
 _CACHED = 1 << 20  # an operation that moves at most so many bytes may find them in a cache
 
@@ -249,6 +250,10 @@ def _sums(recording: Recording, title: str, name_of: Callable[[Any], str], count
     return CostTable(title, list(rows.values()), wall, max(busy.values(), default=0.0) / wall if wall else 0.0)
 
 
+def _is_collective(event: Any) -> bool:
+    return event.name.startswith("c10d::") and event.outer is None
+
+
 def by_layer(recording: Recording, depth: int | None = None) -> CostTable:
     """Adds up events by the module that they belong to; see ``profile.by_layer``."""
     if depth is not None and (not isinstance(depth, int) or depth < 1):
@@ -256,7 +261,7 @@ def by_layer(recording: Recording, depth: int | None = None) -> CostTable:
 
     def name(event: Any) -> str:
         if event.layer is None:
-            return _OUTSIDE
+            return _COLLECTIVES if _is_collective(event) else _OUTSIDE
         return event.layer if depth is None else ".".join(event.layer.split(".")[:depth])
 
     def is_call(event: Any) -> bool:
@@ -282,6 +287,8 @@ def by_line(recording: Recording) -> CostTable:
         files.setdefault(os.path.basename(file), set()).add(file)
 
     def name(event: Any) -> str:
+        if event.line is None and _is_collective(event):
+            return _COLLECTIVES
         if event.line not in shown:
             file, line = _parts_of(event.line)
             short = os.path.basename(file)
