@@ -522,6 +522,12 @@ def test_stacks(tmp_path: Path) -> None:
     assert second.stack[0].endswith(": test_stacks") and second.stack[1:] == first.stack[2:]
     assert [row.count for row in prof.key_averages(group_by_stack_n=1) if row.key == "aten::exp"] == [1, 1]
     assert "Source Location" in prof.key_averages(group_by_stack_n=2).table()
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    with profile(with_stack=True) as layers:
+        model(vesta.ones(2, 4))
+    (row,) = [row for row in layers.key_averages(group_by_stack_n=1) if row.key == "aten::linear"]
+    assert row.count == 2 and len(row.stack) == 1 and row.stack[0].endswith(": test_stacks")  # not a line of Vesta's
+    assert len(layers.events()[-1].stack) > 3
     prof.export_stacks(str(tmp_path / "stacks"), "self_cpu_time_total")
     assert any("deep" in line for line in (tmp_path / "stacks").read_text().splitlines())
     with pytest.raises(ValueError, match="metric"):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STACK_METRICS = ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
 
 
@@ -268,7 +269,7 @@ class EventList(list[E]):
 
         Args:
             group_by_input_shapes: calls with other shapes are other rows.
-            group_by_stack_n: calls whose innermost lines, so many, differ are other rows.
+            group_by_stack_n: calls whose innermost lines of the program, so many, differ are other rows.
             group_by_overload_name: accepted; operations are told apart by their names.
 
         Example::
@@ -280,15 +281,19 @@ class EventList(list[E]):
             [2]
         """
         found: dict[tuple[str, ...], FunctionEventAvg] = {}
+        stacks: dict[int, Sequence[str]] = {}  # of a stack, which many events share: the program's lines
         for event in self:
             key = (event.key, "part") if event.is_user_annotation else (event.key,)
             if group_by_input_shapes:
                 key += (str(event.input_shapes),)
             if group_by_stack_n > 0:
-                key += tuple(event.stack[:group_by_stack_n])
+                if id(event.stack) not in stacks:
+                    lines = [entry for entry in event.stack if not entry.startswith(_PACKAGE)]
+                    stacks[id(event.stack)] = lines[:group_by_stack_n]
+                key += tuple(stacks[id(event.stack)])
             found.setdefault(key, FunctionEventAvg()).add(event)
         for total in found.values():
-            total.stack = total.stack[:group_by_stack_n]
+            total.stack = stacks.get(id(total.stack), ())
             if not group_by_input_shapes:
                 total.input_shapes = ""
         return EventList(found.values(), profile_memory=self._profile_memory, with_flops=self._with_flops)

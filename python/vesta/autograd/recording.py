@@ -320,7 +320,7 @@ class _Thread:
             event.is_user_annotation = kind == PART
         event.place = place
         if kind == LAYER:
-            event.layer, event.qualified_layer = names.get(tag, (None, None))
+            event.layer, event.qualified_layer = names.get(tag, (row[1], row[1]))  # one of C++ goes by its path
         if kind in (FUNCTION, NODE):
             event.sequence_nr = -1 if first == _ADDS else first
         elif kind == OP and last > first:
