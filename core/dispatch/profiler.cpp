@@ -31,13 +31,20 @@ struct Frame {
   const OpBase* op;
 };
 
+/// Numbers by names; one is found without making a string.
+struct HashName {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+using Names = std::unordered_map<std::string, uint32_t, HashName, std::equal_to<>>;
+
 /// A thread's events. Its thread appends; whoever ends a session reads.
 struct Log {
   std::mutex mutex;
   uint64_t generation = 0;
   Trace trace;
   std::vector<Frame> frames;
-  std::unordered_map<std::string, uint32_t> names;
+  Names names, steps;  // of steps of backward: by the name of their nodes
 
   void restart(uint64_t g) {
     generation = g;
@@ -45,12 +52,16 @@ struct Log {
     trace = Trace{};
     trace.thread = thread;
     frames.clear();
-    names.clear();
+    names.clear(), steps.clear();
   }
-  uint32_t intern(std::string_view text) {
-    auto [found, is_new] = names.try_emplace(std::string(text), uint32_t(trace.names.size()));
-    if (is_new) trace.names.emplace_back(text);
-    return found->second;
+  /// Returns the number of a name, with PyTorch's prefix for a step of backward.
+  uint32_t intern(std::string_view text, bool step) {
+    Names& known = step ? steps : names;
+    if (const auto found = known.find(text); found != known.end()) return found->second;
+    const auto number = uint32_t(trace.names.size());
+    trace.names.push_back((step ? "autograd::engine::evaluate_function: " : "") + std::string(text));
+    known.emplace(text, number);
+    return number;
   }
 };
 
@@ -309,7 +320,7 @@ uint64_t open(Kind kind, std::string_view name, uint32_t tag, uint64_t node) noe
   const int32_t place = called_from_program && port.place ? port.place() : -1;
   std::lock_guard lock(log->mutex);
   if (!current(*log)) return 0;
-  const uint32_t text = log->intern(name);
+  const uint32_t text = log->intern(name, kind == Kind::function);
   const uint32_t index = append(*log, kind, nullptr);
   Event& e = log->trace.events[index];
   e.name = text, e.tag = tag, e.place = place;

@@ -1,5 +1,6 @@
 #include <vesta/core/ops/profile.h>
 
+#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,18 @@ std::string share(bool on_device, double rate, double peak) {
 /// Returns a ratio as text; one above 1000 says only that there is next to nothing to compute.
 std::string times_faster(double ratio) {
   return ratio <= 0 || ratio > 1000 ? "-" : fmt::format("{:.1f}x", std::max(1.0, ratio));
+}
+
+constexpr const char* kCategories[] = {"cpu_op", "user_annotation", "python_function", "cpu_op", "cpu_op"};
+
+/// Returns a text as it stands between quotes in JSON.
+std::string escaped(const std::string& text) {
+  std::string r;
+  for (char c : text) {
+    if (c == '"' || c == '\\') r += '\\';
+    r += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return r;
 }
 
 /// Where an event of a trace belongs: a module's path, and the phase.
@@ -194,17 +207,25 @@ void Profile::export_chrome_trace(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), &std::fclose);
   VESTA_CHECK(file, runtime, "export_chrome_trace: expected a file that can be written, got ", path, ".");
   fmt::print(file.get(), "{{\"traceEvents\": [");
-  const char* comma = "";
-  for (const Trace& trace : traces()) {
-    for (const Event& e : trace.events) {
-      std::string name;
-      for (char c : trace.name_of(e)) {
-        if (c == '"' || c == '\\') name += '\\';
-        name += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-      }
-      fmt::print(file.get(), R"({}{{"ph": "X", "name": "{}", "ts": {:.3f}, "dur": {:.3f}, "tid": {}, "pid": {}}})",
-                 comma, name, double(e.start) * 1e-3, double(e.end - e.start) * 1e-3, trace.thread, getpid());
-      comma = ",\n";
+  const int pid = getpid();
+  fmt::print(file.get(), R"({{"ph": "M", "name": "process_name", "pid": {}, "tid": 0, "args": {{"name": "{}"}}}})", pid,
+             program_invocation_short_name);
+  const Homes homes(traces());
+  for (const Trace& trace : traces_) {
+    fmt::print(file.get(), R"(,{}{{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": "{}"}}}})",
+               "\n", pid, trace.thread, trace.thread == pid ? "main thread" : "thread");
+    const std::vector<EventCost> cost = costs(trace);
+    for (size_t i = 0; i < trace.events.size(); ++i) {
+      const Event& e = trace.events[i];
+      const Home& home = homes.of(trace, i);
+      fmt::print(file.get(), R"(,{}{{"ph": "X", "name": "{}", "ts": {:.3f}, "dur": {:.3f}, "tid": {}, "pid": {}, )",
+                 "\n", escaped(trace.name_of(e)), double(e.start) * 1e-3, double(e.end - e.start) * 1e-3, trace.thread,
+                 pid);
+      fmt::print(
+          file.get(),
+          R"("cat": "{}", "args": {{"Phase": "{}", "Layer": "{}", "Bytes": {}, "Operations": {}, "Memory": {}}}}})",
+          kCategories[int(e.kind)], home.backward ? "backward" : "forward", escaped(home.layer), cost[i].bytes,
+          cost[i].operations, e.memory);
     }
   }
   fmt::print(file.get(), "]}}\n");

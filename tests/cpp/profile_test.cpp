@@ -177,6 +177,8 @@ TEST_CASE("a profile writes a trace of JSON, and the machine has peaks", "[profi
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::remove(path.c_str());
   CHECK(text.find("\"name\": \"exp\"") != std::string::npos);
+  CHECK(text.find("\"Bytes\": 32") != std::string::npos);
+  CHECK(text.find("thread_name") != std::string::npos);
   CHECK_THROWS_WITH(profile.export_chrome_trace("/nowhere/at/all.json"), Catch::Contains("can be written"));
   const profiler::Peaks peaks = profiler::peaks();
   CHECK(peaks.bytes_per_second > 1e8);
