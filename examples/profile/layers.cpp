@@ -18,11 +18,11 @@ struct Net : nn::Module {
 
 int main(int argc, char** argv) {
   Net net;
-  nn::SGD optimizer(net.parameters(), {.lr = 0.01});
+  optim::SGD optimizer(net.parameters(), {.lr = 0.01});
   const Tensor images = randn({16, 3, 32, 32}), classes = randint(0, 10, {16});
   const auto step = [&] {
     optimizer.zero_grad();
-    cross_entropy(net(images), classes).backward();
+    nn::functional::cross_entropy(net(images), classes).backward();
     optimizer.step();
   };
   step();  // the first step makes room for gradients

@@ -69,7 +69,7 @@ TEST_CASE("a profile has a row for each module of a C++ network, with its backwa
   REQUIRE(rows.contains("body.0"));
   REQUIRE(rows.contains("head"));
   CHECK(rows.contains("(outside of layers)"));
-  CHECK(rows["Net"].calls + rows[net.kind()].calls == 2);
+  CHECK(rows["Net"].calls == 2);
   CHECK(rows["body"].calls == 2);
   CHECK(rows["body.1"].backward_seconds > 0);
   CHECK(rows["head"].calls == 2);
@@ -103,7 +103,7 @@ TEST_CASE("memory is watched while a session asks for it, and freed as ever", "[
   CHECK(held == (4 << 16) + (4 << 14));
   before = {};
   kept.resize_({3});
-  CHECK(kept.sizes() == std::vector<int64_t>{3});
+  CHECK(kept.numel() == 3);
 }
 
 TEST_CASE("an exception closes the event of its op, and profiles may overlap", "[profile]") {

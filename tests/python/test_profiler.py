@@ -572,6 +572,19 @@ def test_a_trace_for_chrome(tmp_path: Path) -> None:
     assert {"Activations", "Parameters"} <= set(of("C", "memory")[0]["args"])
 
 
+def test_the_example_in_cpp_shows_its_layers(tmp_path: Path) -> None:
+    program = Path(vesta.__file__).parents[2] / "bin" / "profile_layers"
+    if not program.exists():
+        pytest.skip("the C++ examples are not built")
+    printed = subprocess.run([program, tmp_path / "trace.json"], capture_output=True, text=True, check=True).stdout
+    layers = printed.partition("Layer ")[2]
+    rows = {line.split()[0]: line.split()[1:] for line in layers.splitlines()[1:] if not line.startswith("(")}
+    assert set(rows) == {"Net", "first", "second", "head"} and {row[0] for row in rows.values()} == {"3"}
+    assert all(float(row[1]) > 0 and float(row[2]) > 0 for row in rows.values())
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {"backward", "forward"} == {event["args"]["Phase"] for event in events if event["ph"] == "X"}
+
+
 def test_steps_by_a_schedule_have_names() -> None:
     found = []
     plan = schedule(wait=1, warmup=1, active=2, repeat=1)
