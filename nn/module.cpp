@@ -194,7 +194,10 @@ std::vector<Tensor> Module::buffers() const { return values(named_buffers()); }
 Module::NamedModules Module::named_modules(const std::string& prefix) {
   NamedModules r{{prefix, this}};
   for (auto& [name, m] : modules_) {
-    for (auto& e : m->named_modules(prefix.empty() ? name : prefix + "." + name)) {
+    std::string below = prefix;
+    if (!prefix.empty()) below += '.';
+    below += name;
+    for (auto& e : m->named_modules(below)) {
       if (std::ranges::none_of(r, [&](const auto& s) { return s.second == e.second; })) r.push_back(e);
     }
   }

@@ -1,9 +1,9 @@
 #include <vesta/core/ops/profile.h>
 
-#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <map>
 #include <memory>

@@ -133,6 +133,7 @@ TEST_CASE("an exception closes the event of its op, and profiles may overlap", "
 TEST_CASE("threads come and go while profiles begin and end", "[profile]") {
   std::atomic<bool> stop{false};
   std::vector<std::thread> workers;
+  workers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     workers.emplace_back([&] {
       while (!stop) {
