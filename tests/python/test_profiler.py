@@ -635,6 +635,20 @@ def test_the_machine_is_measured_once() -> None:
     assert took > 0  # no limit: the machine may be busy; 0.2 s where it is not
 
 
+def test_the_peaks_of_a_busy_machine_are_about_those_of_an_idle_one() -> None:
+    command = [sys.executable, "-c", "import vesta.profiler as p; print(p.machine_peaks().operations)"]
+    measured = lambda: float(subprocess.check_output(command))
+    idle = max(measured() for _ in range(2))
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        busy = measured()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert 1 / 3 < busy / idle < 3  # a common clock for all threads: a tenth
+
+
 def test_the_five_lines_of_the_readme() -> None:
     text = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
     section = text.partition("## Which layer is slow")[2].partition("\n## ")[0]
