@@ -470,8 +470,7 @@ void Run::run_task(uint32_t index, bool retain_graph) {
   if (!profiled.load(std::memory_order_relaxed)) [[likely]]
     return run_on_device(index, retain_graph);
   const Node& node = *tasks_[index].node;
-  const profiler::Part part(profiler::Kind::function, "autograd::engine::evaluate_function: " + profiled_name(node),
-                            node.sequence_nr());
+  const profiler::Part part(profiler::Kind::function, profiled_name(node), node.sequence_nr());
   run_on_device(index, retain_graph);
 }
 

@@ -41,6 +41,10 @@ class VESTA_API Storage : public RefCounted {
   bool read_only() const { return read_only_; }
   /// Returns the context by which the allocating backend knows the memory.
   void* context() const { return context_; }
+  /// Returns what frees the memory; null where it lies beside this header.
+  Deleter deleter() const { return deleter_; }
+  /// Makes `deleter(context)` run in the place of what frees the memory, which it then has to do.
+  void free_by(Deleter deleter, void* context) { deleter_ = deleter, context_ = context; }
   /// Returns whether resize_ may replace the memory: not if it is lent from outside.
   bool resizable() const { return !lent_; }
   /// Replaces the memory by a block of `nbytes`, keeping the first bytes. Aliases see the new block.

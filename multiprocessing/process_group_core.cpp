@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include <vesta/core/base/warning.h>
+#include <vesta/core/dispatch/profiler.h>
 
 namespace vesta {
 namespace {
@@ -226,11 +227,20 @@ void GroupCore::loop() {
   }
 }
 
+/// Returns the name of a call in profiles, with what the caller says of it, such as the number of a bucket.
+std::string profiled_name(const Fingerprint& print) {
+  if (!profiler::running()) return {};
+  const bool told = print.site.starts_with("DistributedDataParallel");
+  return text("c10d::", vesta::name(print.what), told ? ", " : "",
+              told ? print.site.substr(0, print.site.find(" (")) : "");
+}
+
 std::exception_ptr GroupCore::run_task(Task& t) {
   try {
     if (failed_) check_failed(title(*t.print, t.sequence));
     engine_timeout_ = t.work->timeout();
     Call call(*this, *t.print, t.sequence, deadline_in(t.work->timeout()));
+    const profiler::Part part(profiler::Kind::part, profiled_name(*t.print));
     t.run(call);
     return nullptr;
   } catch (...) {

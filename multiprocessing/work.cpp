@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include <vesta/core/dispatch/profiler.h>
 #include <vesta/multiprocessing/distributed_error.h>
 #include <vesta/multiprocessing/standstill.h>
 
@@ -45,6 +46,8 @@ bool Work::wait_for_end(Milliseconds timeout) {
   WaitScope scope(timeout >= kForever);
   std::unique_lock lock(mutex_);
   auto over = [&] { return ended_ || (done_ && finisher_ == std::this_thread::get_id()); };
+  if (over()) return true;
+  const profiler::Part part(profiler::Kind::part, profiler::running() ? "c10d::wait " + name_ : std::string());
   while (!over()) {
     const auto now = Clock::now();
     if (now >= end) return false;

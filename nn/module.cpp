@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 #include <typeinfo>
+#include <unordered_map>
 
 namespace vesta::nn {
 
@@ -14,6 +15,36 @@ Tensor Module::forward(const Tensor&) {
   fail(Cause::not_implemented, kind(),
        ": Module is missing the required forward(const Tensor&). Override it, or call the ",
        "forward of the module's own signature.");
+}
+
+namespace {
+
+/// The modules below the outermost one that is being called in this thread, while a profile runs, by their paths.
+struct CalledTree {
+  int depth = 0;
+  std::unordered_map<const Module*, std::string> paths;
+};
+thread_local CalledTree called;
+constexpr uint32_t kNoTag = ~0u;  // the number of a module of another language: none
+
+}  // namespace
+
+uint64_t ProfiledCall::begin(Module& m) {
+  if (called.depth == 0) {
+    called.paths.clear();
+    for (const auto& [path, module] : m.named_modules()) called.paths.emplace(module, path);
+    called.paths[&m] = m.kind();
+  }
+  const auto found = called.paths.find(&m);
+  const std::string name = found == called.paths.end() ? m.kind() : found->second;
+  const uint64_t token = profiler::open(profiler::Kind::layer, name, kNoTag);
+  if (token) ++called.depth;
+  return token;
+}
+
+void ProfiledCall::end(uint64_t token) {
+  profiler::close(token);
+  --called.depth;
 }
 
 Tensor Module::operator()(const Tensor& input) {
@@ -163,7 +194,10 @@ std::vector<Tensor> Module::buffers() const { return values(named_buffers()); }
 Module::NamedModules Module::named_modules(const std::string& prefix) {
   NamedModules r{{prefix, this}};
   for (auto& [name, m] : modules_) {
-    for (auto& e : m->named_modules(prefix.empty() ? name : prefix + "." + name)) {
+    std::string below = prefix;
+    if (!prefix.empty()) below += '.';
+    below += name;
+    for (auto& e : m->named_modules(below)) {
       if (std::ranges::none_of(r, [&](const auto& s) { return s.second == e.second; })) r.push_back(e);
     }
   }

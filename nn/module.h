@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <vesta/core/dispatch/profiler.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/nn/value.h>
 
@@ -27,6 +28,24 @@ using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 /// Returns the name of a class without its namespaces.
 VESTA_API std::string class_name(const std::type_info& type);
+
+class Module;
+
+/// The event of a module's call, open while this lives: by its path below the outermost module that is being called in
+/// this thread, that one by its class.
+class VESTA_API ProfiledCall {
+ public:
+  explicit ProfiledCall(Module& m) : token_(profiler::running() ? begin(m) : 0) {}
+  ~ProfiledCall() {
+    if (token_) end(token_);
+  }
+  ProfiledCall(const ProfiledCall&) = delete;
+
+ private:
+  static uint64_t begin(Module& m);
+  static void end(uint64_t token);
+  uint64_t token_;
+};
 
 class VESTA_API Module {
  public:
@@ -127,9 +146,11 @@ class VESTA_API Module {
   void run_hooks(const Values& inputs, Value& output);
   /// Raises: input i is undefined.
   [[noreturn]] void fail_undefined_input(size_t i) const;
-  /// Calls `f`; the module's repr is added to an error on the way, unless an inner module has done so.
+  /// Calls `f`; the module's repr is added to an error on the way, unless an inner module has done so. A profile that
+  /// runs sees the call.
   template <class F>
   decltype(auto) in_context(const F& f) {
+    const ProfiledCall noted(*this);
     try {
       return f();
     } catch (const Error& e) {

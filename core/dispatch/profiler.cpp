@@ -11,7 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
+#include <vesta/core/dispatch/memory_watch.h>
 #include <vesta/core/dispatch/profiled_call.h>
 
 namespace vesta::profiler {
@@ -29,13 +31,20 @@ struct Frame {
   const OpBase* op;
 };
 
+/// Numbers by names; one is found without making a string.
+struct HashName {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+using Names = std::unordered_map<std::string, uint32_t, HashName, std::equal_to<>>;
+
 /// A thread's events. Its thread appends; whoever ends a session reads.
 struct Log {
   std::mutex mutex;
   uint64_t generation = 0;
   Trace trace;
   std::vector<Frame> frames;
-  std::unordered_map<std::string, uint32_t> names;
+  Names names, steps;  // of steps of backward: by the name of their nodes
 
   void restart(uint64_t g) {
     generation = g;
@@ -43,12 +52,16 @@ struct Log {
     trace = Trace{};
     trace.thread = thread;
     frames.clear();
-    names.clear();
+    names.clear(), steps.clear();
   }
-  uint32_t intern(std::string_view text) {
-    auto [found, is_new] = names.try_emplace(std::string(text), uint32_t(trace.names.size()));
-    if (is_new) trace.names.emplace_back(text);
-    return found->second;
+  /// Returns the number of a name, with PyTorch's prefix for a step of backward.
+  uint32_t intern(std::string_view text, bool step) {
+    Names& known = step ? steps : names;
+    if (const auto found = known.find(text); found != known.end()) return found->second;
+    const auto number = uint32_t(trace.names.size());
+    trace.names.push_back((step ? "autograd::engine::evaluate_function: " : "") + std::string(text));
+    known.emplace(text, number);
+    return number;
   }
 };
 
@@ -57,6 +70,7 @@ struct Registry {
   std::vector<std::shared_ptr<Log>> logs;
   std::vector<OpBase*> ops;
   std::unordered_map<uint64_t, int64_t> sessions;  // number: when it began
+  std::unordered_set<uint64_t> watching;           // those of them that asked for memory
   uint64_t last_session = 0;
 };
 Registry& registry() {
@@ -126,11 +140,24 @@ void finish(Log& log, uint32_t index, int64_t time, bool failed) {
   log.frames.erase(frame, log.frames.end());
 }
 
+/// Returns the block of a tensor of event `index`; one that is seen first is noted in the locked log. It existed before
+/// unless it is a result.
+uint32_t note_block(Trace& trace, const Tensor& t, uint32_t index, bool result) {
+  const Storage* storage = t.impl()->storage().get();
+  if (!storage) return 0;
+  const Block block = block_of(*storage);
+  if (block.is_new)
+    trace.memory.push_back({result ? now() : 0, int64_t(storage->nbytes()), block.number, index, !result});
+  return block.number;
+}
+
 /// Appends a shape to a locked log. Those of one event follow each other: nothing else happens in between.
-void add_shape(Trace& trace, const Tensor& t, int parameter) {
+void add_shape(Trace& trace, const Tensor& t, int parameter, uint32_t index, bool result) {
   const auto at = uint32_t(trace.sizes.size());
   for (int64_t size : t.sizes()) trace.sizes.push_back(size);
-  trace.shapes.push_back({at, uint8_t(t.dim()), t.dtype(), int16_t(parameter)});
+  const uint32_t block = watches_memory() ? note_block(trace, t, index, result) : 0;
+  trace.shapes.push_back({at, uint8_t(t.dim()), t.dtype(), int16_t(parameter), block});
+  if (t.device().type != DeviceType::cpu) trace.events[index].on_device = true;
 }
 
 /// Returns whether a log that the calling thread locked belongs to the sessions that run, and makes it so.
@@ -168,6 +195,10 @@ void trim(Trace& trace, int64_t since, int64_t time) {
     trace.events[kept++] = e;
   }
   trace.events.resize(kept);
+  for (MemoryEvent& m : trace.memory) {
+    m.event = m.event < moved.size() ? moved[m.event] : kNone;
+    if (m.time < since) m.time = since, m.existed = m.bytes > 0;
+  }
 }
 
 /// Copies or takes the traces of the sessions that run, from `since` on. The registry is locked.
@@ -176,7 +207,7 @@ std::vector<Trace> traces(Registry& r, uint64_t of, int64_t since, bool take) {
   const int64_t time = now();
   for (const auto& log : r.logs) {
     std::lock_guard lock(log->mutex);
-    if (log->generation != of || log->trace.events.empty()) continue;
+    if (log->generation != of || (log->trace.events.empty() && log->trace.memory.empty())) continue;
     if (take) {
       const int64_t thread = log->trace.thread;
       all.push_back(std::exchange(log->trace, Trace{}));
@@ -185,7 +216,7 @@ std::vector<Trace> traces(Registry& r, uint64_t of, int64_t since, bool take) {
       all.push_back(log->trace);
     }
     trim(all.back(), since, time);
-    if (all.back().events.empty()) all.pop_back();
+    if (all.back().events.empty() && all.back().memory.empty()) all.pop_back();
   }
   return all;
 }
@@ -205,7 +236,20 @@ Peaks peaks() {
   return measured;
 }
 
-uint64_t start() {
+void note_memory(uint64_t g, uint32_t block, int64_t bytes) noexcept try {
+  Log* log = log_of_thread();
+  if (!log) return;
+  std::lock_guard lock(log->mutex);
+  if (!current(*log) || log->generation != g) return;
+  const uint32_t index = log->frames.empty() ? kNone : log->frames.back().index;
+  log->trace.memory.push_back({now(), bytes, block, index, false});
+} catch (...) {}
+
+uint32_t block_of(const Tensor& t) {
+  return t.defined() && t.impl()->storage() ? block_of(*t.impl()->storage()).number : 0;
+}
+
+uint64_t start(bool memory) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   if (r.sessions.empty()) {
@@ -214,6 +258,10 @@ uint64_t start() {
     show(r, true);
   }
   r.sessions[++r.last_session] = now();
+  if (memory) {
+    r.watching.insert(r.last_session);
+    watch_memory(true, generation.load(std::memory_order_relaxed));
+  }
   return r.last_session;
 }
 
@@ -233,6 +281,7 @@ std::vector<Trace> stop(uint64_t session) {
   const int64_t since = found->second;
   const uint64_t g = generation.load(std::memory_order_relaxed);
   r.sessions.erase(found);
+  if (r.watching.erase(session) && r.watching.empty()) watch_memory(false, g);
   if (!r.sessions.empty()) return traces(r, g, since, false);
   show(r, false);
   generation.store(g + 1, std::memory_order_relaxed);
@@ -250,6 +299,8 @@ void add_ops(std::span<OpBase* const> ops) {
                      const uint64_t g = generation.load(std::memory_order_relaxed);
                      if (!is_running(g)) return;
                      own.sessions.clear();
+                     own.watching.clear();
+                     watch_memory(false, g);
                      generation.store(g + 1, std::memory_order_relaxed);
                      show(own, false);
                    });
@@ -269,7 +320,7 @@ uint64_t open(Kind kind, std::string_view name, uint32_t tag, uint64_t node) noe
   const int32_t place = called_from_program && port.place ? port.place() : -1;
   std::lock_guard lock(log->mutex);
   if (!current(*log)) return 0;
-  const uint32_t text = log->intern(name);
+  const uint32_t text = log->intern(name, kind == Kind::function);
   const uint32_t index = append(*log, kind, nullptr);
   Event& e = log->trace.events[index];
   e.name = text, e.tag = tag, e.place = place;
@@ -296,7 +347,7 @@ void note(uint64_t token, std::span<const Tensor> tensors, bool results) noexcep
   uint16_t& count = results ? e.num_results : e.num_operands;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined()) continue;
-    add_shape(log->trace, tensors[i], int(i));
+    add_shape(log->trace, tensors[i], int(i), uint32_t(token), results);
     ++count;
   }
 } catch (...) {}
@@ -327,7 +378,7 @@ void OpenCall::operand(const Tensor& t, int parameter) noexcept try {
   Trace& trace = static_cast<Log*>(log_)->trace;
   Event& e = trace.events[index_];
   if (e.num_operands == 0 && t.impl()->storage()) first_storage_ = t.impl()->storage().get();
-  add_shape(trace, t, parameter);
+  add_shape(trace, t, parameter, index_, false);
   ++e.num_operands;
 } catch (...) {}
 
@@ -361,7 +412,7 @@ void OpenCall::result(const Tensor& t) noexcept try {
   if (!noted() || !t.defined()) return;
   Trace& trace = static_cast<Log*>(log_)->trace;
   Event& e = trace.events[index_];
-  add_shape(trace, t, 0);
+  add_shape(trace, t, 0, index_, true);
   if (e.num_results++ == 0) e.aliased = first_storage_ && t.impl()->storage().get() == first_storage_;
 } catch (...) {}
 

@@ -31,6 +31,16 @@ struct Shape {
   uint8_t ndim = 0;
   DType dtype = DType::float32;
   int16_t parameter = 0;  // which one the operand stands in; 0 for a result
+  uint32_t block = 0;     // of memory, where that is watched: MemoryEvent::block
+};
+
+/// A block of the CPU's memory was made or freed, or seen first.
+struct MemoryEvent {
+  int64_t time = 0;
+  int64_t bytes = 0;  // below 0: freed
+  uint32_t block = 0;  // its number, in all threads
+  uint32_t event = ~0u;  // the innermost one around it, of the same thread; ~0u: none
+  bool existed = false;  // it had been made before it was seen
 };
 
 /// One event of one thread. Times are nanoseconds of the monotonic clock.
@@ -52,6 +62,7 @@ struct Event {
   bool inplace = false;            // a pointwise op that writes to its first operand
   bool open = true;                // it had not ended when the session did
   bool failed = false;             // an exception left it
+  bool on_device = false;          // a tensor of it lies on another device than the CPU
 };
 
 /// What one thread did, parents before what they contain.
@@ -61,6 +72,7 @@ struct Trace {
   std::vector<Shape> shapes;
   std::vector<int64_t> sizes;
   std::vector<std::string> names;
+  std::vector<MemoryEvent> memory;  // where it was asked for
 
   std::string name_of(const Event& e) const {
     return e.kind != Kind::op ? names[e.name] : e.inplace ? std::string(e.schema->name) + "_" : e.schema->name;
@@ -70,8 +82,11 @@ struct Trace {
   IntSpan sizes_of(const Shape& s) const { return {sizes.data() + s.at, s.ndim}; }
 };
 
-/// Begins a session; returns its number. From now on the calls of every thread are recorded.
-VESTA_API uint64_t start();
+/// Begins a session; returns its number. From now on the calls of every thread are recorded, and with `memory` who
+/// holds the CPU's memory.
+VESTA_API uint64_t start(bool memory = false);
+/// Returns the number of the block that a tensor's memory is; 0 where no session watches memory, or not this one.
+VESTA_API uint32_t block_of(const Tensor& t);
 /// Returns what all threads did since a session began. It goes on.
 VESTA_API std::vector<Trace> snapshot(uint64_t session);
 /// Ends a session, and returns what all threads did in it.
@@ -115,7 +130,8 @@ struct Peaks {
     return moving > computing ? moving : computing;
   }
 };
-/// Returns the peaks; measures them on the first call, with the threads that ops use, in less than 0.3 s.
+/// Returns the peaks; measures them on the first call, with the threads that ops use, in about 0.2 s; longer where
+/// others keep the machine busy.
 VESTA_API Peaks peaks();
 
 /// What the levels above tell the recorder; each may be null.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <vesta/core/ops/optim_step.h>
 
@@ -39,6 +40,12 @@ double OperandSizes::numel(const Shape* s) const {
 double OperandSizes::all_bytes() const {
   double n = 0;
   for (const Shape& s : trace_.operands_of(event_)) n += bytes(&s);
+  for (const Shape& s : trace_.results_of(event_)) n += bytes(&s);
+  return n;
+}
+
+double OperandSizes::result_bytes() const {
+  double n = 0;
   for (const Shape& s : trace_.results_of(event_)) n += bytes(&s);
   return n;
 }
@@ -126,6 +133,12 @@ Cost fft(Sizes s) {
   return {s.all_bytes(), 5 * n * std::log2(std::max(2.0, n / std::max(1.0, s.size(s.result(), 0))))};
 }
 
+/// n log2 n comparisons of n numbers.
+Cost sorting(Sizes s) {
+  const double n = s.numel(s.operand(0));
+  return {s.all_bytes(), n * std::log2(std::max(2.0, s.size(s.operand(0), -1)))};
+}
+
 struct Entry {
   Formula formula;
   bool product = false;
@@ -153,6 +166,10 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"gather", {&gathered}},
       {"index", {&gathered}},
       {"take", {&gathered}},
+      {"sort", {&sorting}},
+      {"argsort", {&sorting}},
+      {"topk", {&sorting}},
+      {"kthvalue", {&per_element<4>}},
       {"item", {&free_of_cost}},
       {"empty_like", {&free_of_cost}},
       {"empty", {&free_of_cost}},
@@ -190,38 +207,80 @@ Cost fused_node(Sizes s) {
   return {s.all_bytes() + s.bytes(s.result()), 2 * s.result_numel()};
 }
 
+/// Ops that bring an operand into another layout, dtype or place, or make room for a result, for the op around them.
+bool is_preparation(std::string_view name) {
+  static const auto* names = new std::unordered_set<std::string_view>{
+      "contiguous", "clone",      "copy_",         "to",    "_to_copy", "detach",
+      "empty",      "empty_like", "empty_strided", "zeros", "full",     "zeros_like",
+      "full_like",  "new_empty",  "new_zeros",     "zero_", "fill_"};
+  return names->contains(name);
+}
+
+/// What a call costs: by itself (`own`), or as the sum of what it contains (`inside`).
+struct Choice {
+  EventCost own;
+  Cost inside;
+  bool contains_ops = false;
+  bool inside_works = false;  // a contained op does more than to prepare operands
+  bool parts = true;          // the sum counts
+  Cost total() const { return parts ? inside : own; }
+};
+
+/// Settles whether the parts of an op count, or the op itself. Note [What a call costs].
+bool counts_by_parts(const Event& e, const Choice& c, bool has_formula, double result_bytes) {
+  if (!c.contains_ops || e.schema->cost) return false;
+  if (!e.schema->composite) {
+    if (has_formula) return false;
+    return c.inside.bytes > c.own.bytes || c.inside.operations > c.own.operations;
+  }
+  if (c.inside_works) return !has_formula || c.inside.bytes >= c.own.bytes;
+  return !has_formula && (c.own.bytes == 0 || (c.inside.bytes > 0 && c.inside.bytes >= result_bytes));
+}
+
 }  // namespace
 
+// Note [What a call costs]
+// An op calls others for three reasons. A composite is made of them: they have the costs. A kernel lets them bring its
+// operands into the layout that it wants, often by a view or `contiguous` of what is contiguous: it costs what it would
+// cost without them. A composite may have a kernel of its own too, and an event does not say which of them ran: its
+// body did where the ops in it do more than to prepare operands, and move no less than its formula says. A kernel
+// without a formula whose parts move or compute more than a pass over its operands is made of them.
 std::vector<EventCost> costs(const Trace& trace) {
   const size_t count = trace.events.size();
-  std::vector<EventCost> all(count);
-  std::vector<char> contains_ops(count, 0), covered(count, 0);
-  for (const Event& e : trace.events) {
-    if (e.kind == Kind::op && e.parent != Event::kNone) contains_ops[e.parent] = 1;
-  }
-  for (size_t i = 0; i < count; ++i) {
+  std::vector<Choice> choices(count);
+  for (size_t i = count; i-- > 0;) {  // what an event contains comes after it
     const Event& e = trace.events[i];
     const OperandSizes sizes(trace, e);
-    EventCost& cost = all[i];
-    if (e.num_operands) cost.dtype = trace.operands_of(e)[0].dtype;
-    if (e.parent != Event::kNone && covered[e.parent]) {
-      covered[i] = 1;
-      continue;
+    Choice& c = choices[i];
+    if (e.num_operands) c.own.dtype = trace.operands_of(e)[0].dtype;
+    if (e.kind == Kind::node && !c.contains_ops && !e.open && !e.failed) {
+      static_cast<Cost&>(c.own) = fused_node(sizes);
+      c.parts = false;
+    } else if (e.kind == Kind::op && !e.open && !e.failed) {
+      const auto entry = table().find(e.schema->name);
+      const bool has_formula = entry != table().end();
+      static_cast<Cost&>(c.own) = e.schema->cost ? e.schema->cost(sizes)
+                                  : has_formula  ? entry->second.formula(sizes)
+                                                 : usual(sizes);
+      c.own.product = has_formula && entry->second.product;
+      c.parts = counts_by_parts(e, c, has_formula, sizes.result_bytes());
     }
-    if (e.open || e.failed) continue;
-    if (e.kind == Kind::node && !contains_ops[i]) static_cast<Cost&>(cost) = fused_node(sizes);
+    if (e.parent == Event::kNone) continue;
+    Choice& around = choices[e.parent];
+    const Cost total = c.total();
+    around.inside.bytes += total.bytes, around.inside.operations += total.operations;
     if (e.kind != Kind::op) continue;
-    const auto entry = table().find(e.schema->name);
-    if (e.schema->cost) {
-      static_cast<Cost&>(cost) = e.schema->cost(sizes);
-      covered[i] = 1;
-    } else if (entry != table().end() && !(contains_ops[i] && e.schema->composite)) {
-      static_cast<Cost&>(cost) = entry->second.formula(sizes);
-      cost.product = entry->second.product;
-      covered[i] = 1;
-    } else if (!contains_ops[i]) {
-      static_cast<Cost&>(cost) = usual(sizes);
-    }
+    around.contains_ops = true;
+    if (is_preparation(e.schema->name) ? c.parts && c.inside_works : total.bytes > 0) around.inside_works = true;
+  }
+  std::vector<EventCost> all(count);
+  std::vector<char> covered(count, 0);
+  for (size_t i = 0; i < count; ++i) {
+    const Event& e = trace.events[i];
+    covered[i] = e.parent != Event::kNone && (covered[e.parent] || !choices[e.parent].parts);
+    all[i].dtype = choices[i].own.dtype;
+    if (!covered[i] && !choices[i].parts) all[i] = choices[i].own;
+    all[i].on_device = e.on_device;
   }
   return all;
 }

@@ -22,6 +22,7 @@ class OperandSizes {
   double bytes(const profiler::Shape* s) const { return s ? numel(s) * double(itemsize(s->dtype)) : 0; }
   /// Returns the bytes of all operands and all results, each once.
   double all_bytes() const;
+  double result_bytes() const;
   double result_numel() const;
   const profiler::Event& event() const { return event_; }
   const profiler::Trace& trace() const { return trace_; }
@@ -37,11 +38,14 @@ namespace profiler {
 struct EventCost : Cost {
   bool product = false;  // a matrix product, a convolution or attention: what FLOP counters count
   DType dtype = DType::float32;  // of the first operand
-  double least_seconds(const Peaks& p) const { return p.least_seconds(bytes, operations, dtype == DType::float64); }
+  bool on_device = false;  // the peaks of the CPU say nothing about it
+  double least_seconds(const Peaks& p) const {
+    return on_device ? 0 : p.least_seconds(bytes, operations, dtype == DType::float64);
+  }
 };
 
-/// Returns the costs of a trace's events, in order. No work counts twice: where an op has a formula the ops that it
-/// calls cost nothing, otherwise they cost what they do and it costs nothing.
+/// Returns the costs of a trace's events, in order. No work counts twice: either an op has the costs or the ops that it
+/// calls have them. Note [What a call costs] in cost.cpp.
 VESTA_API std::vector<EventCost> costs(const Trace& trace);
 
 }  // namespace profiler

@@ -7,6 +7,7 @@
 
 #include <vesta/autograd/engine.h>
 #include <vesta/autograd/grad_meta.h>
+#include <vesta/core/dispatch/profiler.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/multiprocessing/deadline.h>
 
@@ -362,6 +363,7 @@ void Reducer::send(size_t b) {
   send.sent = true;
   if (may_skip(b)) return;
   CallSite here(send.name);
+  const profiler::Part part(profiler::Kind::part, "DistributedDataParallel: send of a bucket");
   if (comm_hook_) {
     GradBucket shown(b, b + 1 == buckets_.size(), bucket.flat(), bucket.parts(), bucket.parameters());
     send.pending = comm_hook_->run(shown);
@@ -397,6 +399,7 @@ void Reducer::finish() {
     ~Reset() { reducer.abandon_round(); }
   } reset{*this};
   NoGrad off;
+  const profiler::Part part(profiler::Kind::part, "DistributedDataParallel: end of backward");
   const auto start = Clock::now();
   for (size_t b = 0; b < buckets_.size(); ++b) receive(b);
   receive_used_map();

@@ -174,14 +174,46 @@ PyObject* input_shapes(const Trace& trace, const Event& e, Parameters& known) {
 
 PyObject* event_tuple(const Event& e, const profiler::EventCost& cost, PyObject* name, PyObject* shapes) {
   const Py_ssize_t parent = e.parent == Event::kNone ? -1 : Py_ssize_t(e.parent);
-  return Py_BuildValue("(iOLLLniIKKNddNi)", int(e.kind), name, static_cast<long long>(e.start),
-                       static_cast<long long>(e.end), static_cast<long long>(e.memory), parent, int(e.place), e.tag,
-                       static_cast<unsigned long long>(e.first_node), static_cast<unsigned long long>(e.last_node),
-                       shapes, cost.bytes, cost.operations, PyBool_FromLong(cost.product),
-                       int(e.open) | int(e.failed) << 1 | (cost.dtype == DType::float64 ? 4 : 0));
+  return Py_BuildValue(
+      "(iOLLLniIKKNddNi)", int(e.kind), name, static_cast<long long>(e.start), static_cast<long long>(e.end),
+      static_cast<long long>(e.memory), parent, int(e.place), e.tag, static_cast<unsigned long long>(e.first_node),
+      static_cast<unsigned long long>(e.last_node), shapes, cost.bytes, cost.operations, PyBool_FromLong(cost.product),
+      int(e.open) | int(e.failed) << 1 | (cost.dtype == DType::float64 ? 4 : 0) | int(e.on_device) << 3);
 }
 
-/// Converts traces: [(thread, [event, ...]), ...]; see vesta/profiler/events.py for the fields.
+/// Returns what happened to memory: [(time, bytes, block, event or -1, existed), ...].
+PyObject* memory_list(const Trace& trace) {
+  Ref list(PyList_New(Py_ssize_t(trace.memory.size())));
+  for (size_t i = 0; list && i < trace.memory.size(); ++i) {
+    const profiler::MemoryEvent& m = trace.memory[i];
+    PyObject* one =
+        Py_BuildValue("(LLInN)", static_cast<long long>(m.time), static_cast<long long>(m.bytes), m.block,
+                      m.event == Event::kNone ? Py_ssize_t(-1) : Py_ssize_t(m.event), PyBool_FromLong(m.existed));
+    if (!one) return nullptr;
+    PyList_SET_ITEM(list.get(), Py_ssize_t(i), one);
+  }
+  return list.release();
+}
+
+/// Returns the blocks of operands and results: [(event, parameter or -1 for a result, block), ...].
+PyObject* block_list(const Trace& trace) {
+  Ref list(PyList_New(0));
+  const auto add = [&](size_t event, const profiler::Shape& s, int parameter) {
+    if (s.block == 0) return true;
+    Ref one(Py_BuildValue("(niI)", Py_ssize_t(event), parameter, s.block));
+    return one && PyList_Append(list.get(), one.get()) == 0;
+  };
+  if (!list) return nullptr;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    for (const profiler::Shape& s : trace.operands_of(trace.events[i]))
+      if (!add(i, s, s.parameter)) return nullptr;
+    for (const profiler::Shape& s : trace.results_of(trace.events[i]))
+      if (!add(i, s, -1)) return nullptr;
+  }
+  return list.release();
+}
+
+/// Converts traces: [(thread, [event, ...], memory, blocks), ...]; see vesta/autograd/recording.py for the fields.
 PyObject* to_python(const std::vector<Trace>& traces, bool shapes) {
   Ref result(PyList_New(0));
   Parameters known;
@@ -201,14 +233,17 @@ PyObject* to_python(const std::vector<Trace>& traces, bool shapes) {
       if (!tuple) return nullptr;
       PyList_SET_ITEM(events.get(), Py_ssize_t(i), tuple);
     }
-    Ref pair(Py_BuildValue("(LN)", static_cast<long long>(trace.thread), events.release()));
-    if (!pair || PyList_Append(result.get(), pair.get()) < 0) return nullptr;
+    Ref memory(memory_list(trace)), blocks(block_list(trace));
+    if (!memory || !blocks) return nullptr;
+    Ref one(Py_BuildValue("(LNNN)", static_cast<long long>(trace.thread), events.release(), memory.release(),
+                          blocks.release()));
+    if (!one || PyList_Append(result.get(), one.get()) < 0) return nullptr;
   }
   return result.release();
 }
 
 struct ProfilerStart {
-  static constexpr char name[] = "_profiler_start", params[] = "(bool stacks, Text package)",
+  static constexpr char name[] = "_profiler_start", params[] = "(bool stacks, Text package, bool memory)",
                         doc[] = "Begins a session of the recorder; returns its number.";
   static PyObject* run(const Table& t, Bound& b) {
     Places& p = places();
@@ -222,7 +257,7 @@ struct ProfilerStart {
     p.stacks = p.stacks || stacks;
     profiler::port.place = &place_now;
     before_release = &note_place;
-    return PyLong_FromUnsignedLongLong(profiler::start());
+    return PyLong_FromUnsignedLongLong(profiler::start(Arg<bool>(t, 2, b).get()));
   }
 };
 struct ProfilerStop {
@@ -272,6 +307,13 @@ struct ProfilerClose {
     Py_RETURN_NONE;
   }
 };
+struct ProfilerBlock {
+  static constexpr char name[] = "_profiler_block", params[] = "(Tensor input)",
+                        doc[] = "The number of the block of memory that a tensor holds; 0: no profile watches it.";
+  static PyObject* run(const Table& t, Bound& b) {
+    return PyLong_FromUnsignedLong(profiler::block_of(Arg<Tensor>(t, 0, b).get()));
+  }
+};
 struct ProfilerPeaks {
   static constexpr char name[] = "_profiler_peaks", params[] = "()",
                         doc[] =
@@ -289,7 +331,8 @@ struct ProfilerPeaks {
 }  // namespace
 
 bool add_profiler(PyObject* module) {
-  return add_functions<ProfilerStart, ProfilerStop, ProfilerPlaces, ProfilerOpen, ProfilerClose, ProfilerPeaks>(module);
+  return add_functions<ProfilerStart, ProfilerStop, ProfilerPlaces, ProfilerOpen, ProfilerClose, ProfilerBlock,
+                       ProfilerPeaks>(module);
 }
 
 }  // namespace vesta::python

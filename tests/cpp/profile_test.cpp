@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,6 +51,61 @@ TEST_CASE("a profile counts calls, times, memory and costs of forward and backwa
   CHECK(profile.table().find("matmul") != std::string::npos);
 }
 
+TEST_CASE("a profile has a row for each module of a C++ network, with its backward", "[profile]") {
+  struct Net : nn::Module {
+    std::shared_ptr<nn::Sequential> body =
+        register_module("body", nn::make<nn::Sequential>(std::initializer_list<std::shared_ptr<nn::Module>>{
+                                    nn::make<nn::Linear>(8, 16), nn::make<nn::ReLU>()}));
+    std::shared_ptr<nn::Linear> head = register_module("head", nn::make<nn::Linear>(16, 4));
+    Tensor forward(const Tensor& x) override { return (*head)((*body)(x)); }
+  } net;
+  const Tensor x = randn({5, 8});
+  net(x);
+  profiler::Profile profile;
+  for (int step = 0; step < 2; ++step) net(x).sum().backward();
+  profile.stop();
+  std::map<std::string, profiler::LayerTotal> rows;
+  for (const auto& row : profile.layers()) rows[row.name] = row;
+  REQUIRE(rows.contains("body.0"));
+  REQUIRE(rows.contains("head"));
+  CHECK(rows.contains("(outside of layers)"));
+  CHECK(rows["Net"].calls == 2);
+  CHECK(rows["body"].calls == 2);
+  CHECK(rows["body.1"].backward_seconds > 0);
+  CHECK(rows["head"].calls == 2);
+  CHECK(rows["head"].forward_seconds > 0);
+  CHECK(rows["head"].backward_seconds > 0);
+  // Forward, and the gradients of its input and its weight.
+  CHECK(rows["head"].cost.operations >= 2 * 3 * 2.0 * 5 * 16 * 4);
+  const std::string text = profile.layer_table();
+  CHECK(text.find("body.0") != std::string::npos);
+  CHECK(text.find("Could be") != std::string::npos);
+}
+
+TEST_CASE("memory is watched while a session asks for it, and freed as ever", "[profile]") {
+  const uint64_t outer = profiler::start();
+  Tensor before = ones({1 << 16});
+  const uint64_t session = profiler::start(true);
+  Tensor kept = ones({1 << 14});
+  { const Tensor freed = before.exp(); }
+  const auto traces = profiler::stop(session);
+  profiler::stop(outer);
+  int64_t held = 0, existed = 0, count = 0;
+  for (const auto& trace : traces) {
+    for (const profiler::MemoryEvent& e : trace.memory) {
+      held += e.bytes, existed += e.existed ? e.bytes : 0, ++count;
+      CHECK(e.block > 0);
+      if (!e.existed && e.bytes > 0) CHECK(e.event < trace.events.size());
+    }
+  }
+  CHECK(count == 4);
+  CHECK(existed == 4 << 16);
+  CHECK(held == (4 << 16) + (4 << 14));
+  before = {};
+  kept.resize_({3});
+  CHECK(kept.numel() == 3);
+}
+
 TEST_CASE("an exception closes the event of its op, and profiles may overlap", "[profile]") {
   profiler::Profile outer;
   CHECK_THROWS(ones({2, 3}).matmul(ones({2, 3})));
@@ -77,6 +133,7 @@ TEST_CASE("an exception closes the event of its op, and profiles may overlap", "
 TEST_CASE("threads come and go while profiles begin and end", "[profile]") {
   std::atomic<bool> stop{false};
   std::vector<std::thread> workers;
+  workers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     workers.emplace_back([&] {
       while (!stop) {
@@ -121,6 +178,8 @@ TEST_CASE("a profile writes a trace of JSON, and the machine has peaks", "[profi
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::remove(path.c_str());
   CHECK(text.find("\"name\": \"exp\"") != std::string::npos);
+  CHECK(text.find("\"Bytes\": 32") != std::string::npos);
+  CHECK(text.find("thread_name") != std::string::npos);
   CHECK_THROWS_WITH(profile.export_chrome_trace("/nowhere/at/all.json"), Catch::Contains("can be written"));
   const profiler::Peaks peaks = profiler::peaks();
   CHECK(peaks.bytes_per_second > 1e8);

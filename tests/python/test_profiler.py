@@ -20,7 +20,7 @@ import vesta
 from vesta import nn
 from vesta.autograd import profiler as legacy
 from vesta.nn.modules import hooks
-from vesta.profiler import ProfilerActivity, machine_peaks, profile, record_function, schedule
+from vesta.profiler import CostRow, CostTable, ProfilerActivity, machine_peaks, profile, record_function, schedule
 from vesta.utils.flop_counter import FlopCounterMode
 
 F = nn.functional
@@ -273,6 +273,8 @@ def test_batches_of_loaders_are_parts(workers: int) -> None:
     rows = rows_of(prof)
     assert rows[f"enumerate(DataLoader)#{kind}DataLoaderIter.__next__"].count == 4  # the last one finds the end
     assert rows["aten::exp"].count == 3
+    begin = rows[f"enumerate(DataLoader)#{kind}DataLoaderIter.__init__"]
+    assert begin.count == 1 and begin.cpu_time_total > 0
 
 
 def test_profiles_begin_and_end_while_threads_work() -> None:
@@ -320,6 +322,13 @@ def test_profiles_overlap_and_what_runs_can_be_looked_at() -> None:
         profile().events()
     with pytest.raises(AssertionError, match="activities"):
         profile(activities=[])
+    for wrong in (["CPU"], "CPU", [0], None.__class__):
+        with pytest.raises(TypeError, match="activities"):
+            profile(activities=wrong)
+    with pytest.raises(TypeError, match="record_shape"):
+        profile(record_shape=True)
+    with pytest.raises(TypeError, match="profile_memmory"):
+        legacy.profile(profile_memmory=True)
     with pytest.raises(TypeError, match="name"):
         record_function(3)
 
@@ -397,7 +406,7 @@ def test_time_and_memory_by_layer() -> None:
     assert by_block["blocks.0"].time == pytest.approx(sum(inside))
     text = str(table)
     assert "blocks.1.second" in text and "Could be" in text and "GB/s" in text
-    assert len(table.table(row_limit=2).splitlines()) == 2 + 2 + 1 + 2
+    assert len(table.table(row_limit=2).splitlines()) == 2 + 2 + 1 + 1 + 2
     with pytest.raises(KeyError, match="nowhere"):
         table["nowhere"]
     with pytest.raises(ValueError, match="depth"):
@@ -436,6 +445,71 @@ def test_time_by_line_and_backward_with_its_forward() -> None:
     assert prof.events()[0].line.endswith("test_time_by_line_and_backward_with_its_forward")
 
 
+def test_two_entries_of_one_line_are_one_row() -> None:
+    x = vesta.ones(4)
+    with profile() as prof:
+        (lambda: [x.exp() for _ in (1,)][0].log() + x)()
+    names = [row.name for row in prof.by_line()]
+    assert len(names) == len(set(names)) and sum("(lambda: [x.exp()" in name for name in names) == 1
+
+
+def test_shares_are_of_the_wall_time_and_ratios_make_sense() -> None:
+    with profile() as prof:
+        vesta.ones(300, 300) @ vesta.ones(300, 300)
+        time.sleep(0.05)
+    for table in (prof.by_op(), prof.by_line(), prof.by_layer()):
+        lines = str(table).splitlines()
+        (rest,) = [line for line in lines if line.startswith("(not in Vesta)")]
+        assert float(rest.split()[-1]) > 50 and table.outside_time >= 0.05
+        shares = [float(line[len(lines[0].split("Calls")[0].rstrip()) :].split()[-1]) for line in (rest,)]
+        whole = sum(row.time for row in table) / table.wall_time * 100 + shares[0]
+        assert whole == pytest.approx(100, abs=1)
+        assert repr(table) == str(table) and "<table>" in table._repr_html_()
+    assert prof.by_op()["aten::matmul"].operations == 2 * 300**3
+    averages = prof.key_averages()
+    assert repr(averages) == averages.table() and "<td" in averages._repr_html_()
+    row = CostRow("tiny")
+    row.forward_time, row.best_time, row.bytes_moved = 1.0, 1e-9, 1e15
+    text = str(CostTable("Operation", [row], 1.0, 1.0))
+    assert "e+" not in text and text.splitlines()[2].split()[-2:] == ["0", "-"] and " 100 " in text
+    row.on_device = True
+    assert str(CostTable("Operation", [row], 1.0, 1.0)).splitlines()[2].split()[-3:] == ["-", "-", "-"]
+
+
+def test_what_is_not_timed_is_said() -> None:
+    assert vesta.profiler.supported_activities() == {ProfilerActivity.CPU}
+    with pytest.warns(UserWarning, match="CUDA is not timed"):
+        profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+    with profile() as prof:
+        vesta.ones(2, device="meta") + 1
+    assert prof.by_op()["aten::add"].on_device
+
+
+def test_a_trace_can_be_begun_by_hand_and_paused(tmp_path: Path) -> None:
+    prof = profile()
+    with pytest.raises(AssertionError, match="start"):
+        prof.start_trace()
+    prof.prepare_trace()
+    prof.start_trace()
+    vesta.ones(2).exp()
+    prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
+    vesta.ones(2).log()
+    prof.toggle_collection_dynamic(True, [ProfilerActivity.CPU])
+    vesta.ones(2).neg()
+    prof.stop_trace()
+    rows = rows_of(prof)
+    assert {"aten::exp", "aten::neg"} <= set(rows) and "aten::log" not in rows
+    assert len(prof.get_trace_id() or "") == 32
+    observer = vesta.profiler.ExecutionTraceObserver().register_callback(tmp_path / "nodes.json")
+    options = {"execution_trace_observer": observer, "custom_trace_id_callback": lambda: "mine"}
+    with profile(**options) as prof, record_function("part"):
+        vesta.ones(2, 3).exp()
+    nodes = json.loads((tmp_path / "nodes.json").read_text())["nodes"]
+    by_name = {node["name"]: node for node in nodes}
+    assert by_name["aten::exp"]["ctrl_deps"] == by_name["part"]["id"] and prof.get_trace_id() == "mine"
+    assert by_name["aten::exp"]["inputs"]["shapes"] == [[2, 3]]
+
+
 def test_stacks(tmp_path: Path) -> None:
     def deep() -> vesta.Tensor:
         return vesta.ones(100, 100).exp()
@@ -448,6 +522,12 @@ def test_stacks(tmp_path: Path) -> None:
     assert second.stack[0].endswith(": test_stacks") and second.stack[1:] == first.stack[2:]
     assert [row.count for row in prof.key_averages(group_by_stack_n=1) if row.key == "aten::exp"] == [1, 1]
     assert "Source Location" in prof.key_averages(group_by_stack_n=2).table()
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    with profile(with_stack=True) as layers:
+        model(vesta.ones(2, 4))
+    (row,) = [row for row in layers.key_averages(group_by_stack_n=1) if row.key == "aten::linear"]
+    assert row.count == 2 and len(row.stack) == 1 and row.stack[0].endswith(": test_stacks")  # not a line of Vesta's
+    assert len(layers.events()[-1].stack) > 3
     prof.export_stacks(str(tmp_path / "stacks"), "self_cpu_time_total")
     assert any("deep" in line for line in (tmp_path / "stacks").read_text().splitlines())
     with pytest.raises(ValueError, match="metric"):
@@ -459,14 +539,50 @@ def test_stacks(tmp_path: Path) -> None:
 
 
 def test_a_trace_for_chrome(tmp_path: Path) -> None:
-    prof = profiled_steps(1, record_shapes=True)
-    prof.export_chrome_trace(str(tmp_path / "trace.json"))
-    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert len(events) == len(prof.events())
-    (conv,) = [event for event in events if event["name"] == "aten::conv2d"]
-    assert conv["ph"] == "X" and conv["dur"] > 0 and conv["args"]["Layer"] == "0"
+    prof = profiled_steps(1, record_shapes=True, profile_memory=True)
+    prof.add_metadata("model", "small")
+    prof.add_metadata_json("sizes", "[1, 2]")
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert trace["model"] == "small" and trace["sizes"] == [1, 2]
+    events = trace["traceEvents"]
+    of = lambda ph, name=None: [e for e in events if e["ph"] == ph and name in (None, e["name"])]
+    calls = of("X")
+    layers = [event for event in calls if event["cat"] == "python_function"]
+    assert len(calls) - len(layers) == len(prof.events())
+    assert "nn.Module: Conv2d" in {event["name"] for event in layers}
+    (conv,) = of("X", "aten::conv2d")
+    assert conv["dur"] > 0 and conv["args"]["Layer"] == "0"
     assert conv["args"]["Input Dims"][:2] == [[2, 1, 8, 8], [4, 1, 3, 3]] and "test_profiler.py" in conv["args"]["Line"]
     assert abs(conv["ts"] / 1e6 - time.monotonic()) < 300
+    (kernel,) = of("X", "aten::_convolution")
+    assert kernel["args"]["Operations"] == 2 * 2 * 4 * 36 * 9 and kernel["args"]["Bytes"] > 0
+    (step,) = of("X", "ConvolutionBackward0")
+    assert step["args"]["Phase"] == "backward" and conv["args"]["Phase"] == "forward" and step["cname"]
+    # An arrow from the operation to its step of backward.
+    starts, ends = of("s", "fwdbwd"), of("f", "fwdbwd")
+    assert len(starts) == len(ends) > 8
+    (start,) = [event for event in starts if event["id"] == step["args"]["Sequence number"]]
+    (end,) = [event for event in ends if event["id"] == start["id"]]
+    assert conv["ts"] <= start["ts"] <= conv["ts"] + conv["dur"] and start["ts"] < end["ts"] <= step["ts"]
+    names = {event["name"]: event["args"] for event in of("M")}
+    assert "MainThread" in names["thread_name"]["name"] and names["process_name"]["name"]
+    changes = of("i", "[memory]")
+    assert changes and sum(event["args"]["Bytes"] for event in changes) == changes[-1]["args"]["Total Allocated"]
+    assert {"Activations", "Parameters"} <= set(of("C", "memory")[0]["args"])
+
+
+def test_the_example_in_cpp_shows_its_layers(tmp_path: Path) -> None:
+    program = Path(vesta.__file__).parents[2] / "bin" / "profile_layers"
+    if not program.exists():
+        pytest.skip("the C++ examples are not built")
+    printed = subprocess.run([program, tmp_path / "trace.json"], capture_output=True, text=True, check=True).stdout
+    layers = printed.partition("Layer ")[2]
+    rows = {line.split()[0]: line.split()[1:] for line in layers.splitlines()[1:] if not line.startswith("(")}
+    assert set(rows) == {"Net", "first", "second", "head"} and {row[0] for row in rows.values()} == {"3"}
+    assert all(float(row[1]) > 0 and float(row[2]) > 0 for row in rows.values())
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {"backward", "forward"} == {event["args"]["Phase"] for event in events if event["ph"] == "X"}
 
 
 def test_steps_by_a_schedule_have_names() -> None:
@@ -517,6 +633,20 @@ def test_the_machine_is_measured_once() -> None:
     )
     took = min(float(subprocess.check_output([sys.executable, "-c", command])) for _ in range(3))
     assert took > 0  # no limit: the machine may be busy; 0.2 s where it is not
+
+
+def test_the_peaks_of_a_busy_machine_are_about_those_of_an_idle_one() -> None:
+    command = [sys.executable, "-c", "import vesta.profiler as p; print(p.machine_peaks().operations)"]
+    measured = lambda: float(subprocess.check_output(command))
+    idle = max(measured() for _ in range(2))
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        busy = measured()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert 1 / 3 < busy / idle < 3  # a common clock for all threads: a tenth
 
 
 def test_the_five_lines_of_the_readme() -> None:

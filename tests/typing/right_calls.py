@@ -420,3 +420,9 @@ def on_the_cpu() -> Tensor:
 
 
 on_the_cpu().sum()
+with vesta.profiler.profile(activities=[vesta.profiler.ProfilerActivity.CPU], profile_memory=True) as prof:
+    vesta.rand(2).exp()
+calls: int = prof.key_averages()[0].count
+microseconds: float = prof.events()[0].cpu_time_total
+peak: int = prof.memory().peak
+gigabytes: float = prof.by_op().rows[0].bytes_moved

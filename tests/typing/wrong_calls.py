@@ -280,3 +280,6 @@ DataLoader(dataset, generator=3)
 nn.AdaptiveAvgPool2d("a")(x)
 nn.LSTM(6, 2).weight_ih_l0.shapes
 nn.LeakyReLU(0.1).slope + 1
+vesta.profiler.profile(record_shape=True)
+vesta.profiler.profile(activities=["CPU"])
+vesta.profiler.profile().memory().peaks

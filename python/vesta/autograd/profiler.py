@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from vesta.autograd.profiler_util import EventList, FunctionEvent, FunctionEvent
 from vesta.autograd.recording import PART, Recording, function_events
 
 if TYPE_CHECKING:
+    from vesta.profiler.memory import MemoryTimeline
     from vesta.profiler.tables import CostTable
 
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "kineto_available", "profile", "record_function"]
@@ -31,9 +33,11 @@ class profile:
         profile_memory: tables show the memory that operations allocate on the CPU.
         with_stack: events carry the whole stack of Python lines; else the innermost line of the program.
         with_modules: accepted: modules are always known, see ``by_layer``.
-        use_cuda, use_device, others: accepted for PyTorch's sake; times are those of the host.
+        use_cuda, use_device, use_kineto, use_cpu, experimental_config, acc_events, custom_trace_id_callback: accepted
+            for PyTorch's sake; times are those of the host.
 
     Raises:
+        TypeError: an argument is not known.
         RuntimeError: it is entered twice, or asked for results before it was entered.
 
     Example::
@@ -57,14 +61,18 @@ class profile:
         profile_memory: bool = False,
         with_stack: bool = False,
         with_modules: bool = False,
-        **others: Any,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Any = None,
     ) -> None:
         self.enabled, self.use_device = enabled, use_device
         self.record_shapes, self.with_flops, self.profile_memory = record_shapes, with_flops, profile_memory
         self.with_stack, self.with_modules = with_stack, with_modules
         self.entered = False
-        self._recording = Recording(record_shapes, with_stack)
-        self._events: EventList | None = None
+        self._recording = Recording(record_shapes, with_stack, profile_memory)
+        self._events: EventList[FunctionEvent] | None = None
         self._runs = False
 
     def __enter__(self) -> profile:
@@ -82,7 +90,7 @@ class profile:
             self._events = None
 
     @property
-    def function_events(self) -> EventList:
+    def function_events(self) -> EventList[FunctionEvent]:
         """The events; while it still runs, those so far."""
         if not self.entered:
             return EventList()
@@ -92,7 +100,7 @@ class profile:
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Returns one event for each name, with the sums of times; see ``EventList.key_averages``."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
@@ -104,11 +112,16 @@ class profile:
         """Returns the events as a readable table; see ``EventList.table``."""
         return self.function_events.table(*args, **kwargs)
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the events to a file that chrome://tracing opens."""
-        self.function_events.export_chrome_trace(path)
+        self._write_trace(path, {})
 
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+    def _write_trace(self, path: str | os.PathLike[str], metadata: dict[str, Any]) -> None:
+        from vesta.autograd.chrome_trace import write
+
+        write(path, self.function_events, self._recording, metadata)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Writes stacks with their times for tools of flame graphs; wants ``with_stack=True``.
 
         Raises:
@@ -130,6 +143,24 @@ class profile:
         from vesta.profiler.tables import by_line
 
         return by_line(self._recording)
+
+    def by_op(self) -> CostTable:
+        """Returns the time, memory and cost of each operation; see ``vesta.profiler.profile.by_op``."""
+        from vesta.profiler.tables import by_op
+
+        return by_op(self._recording)
+
+    def memory(self) -> MemoryTimeline:
+        """Returns who held the CPU's memory, and when; see ``vesta.profiler.profile.memory``.
+
+        Raises:
+            AssertionError: without ``profile_memory``.
+        """
+        from vesta.profiler.memory import MemoryTimeline
+
+        if not self.profile_memory:
+            raise AssertionError("memory: expected a profile with profile_memory=True.")
+        return MemoryTimeline(self._recording)
 
     @property
     def self_cpu_time_total(self) -> float:

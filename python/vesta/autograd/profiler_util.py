@@ -8,10 +8,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from vesta.autograd.recording import Recording
 
 __all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STACK_METRICS = ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
 
 
@@ -36,6 +41,14 @@ def _in_unit(time_us: float, unit: str | None) -> str:
     """Returns a time in the given unit ("s", "ms" or "us"), or in the one that suits it."""
     scale = {"s": 1e6, "ms": 1e3, "us": 1.0}.get(unit or "")
     return _format_time(time_us) if scale is None else f"{time_us / scale:.3f}{unit}"
+
+
+class DeviceType(Enum):
+    """Where times were taken. They are the CPU's."""
+
+    CPU = 0
+    CUDA = 1
+    XPU = 12
 
 
 class Interval:
@@ -112,11 +125,12 @@ class FunctionEvent(FormattedTimesMixin):
     scope = 0  # 0: an operation, 1: a step of backward, 7: a named part
     cpu_memory_usage = 0
     flops = operations = bytes_moved = 0.0
-    is_product = is_double = failed = open = is_user_annotation = False
+    is_product = is_double = on_device = failed = open = is_user_annotation = False
     layer: str | None = None
     qualified_layer: str | None = None  # below the class of the outermost module
     line: str | None = None
     phase = "forward"
+    forward: FunctionEvent | None = None  # of a step of backward: the operation that it is the gradient of
     # What the recorder knows: its kind, where it was called, the event around it, time and memory without those within.
     # Calls of modules are events there.
     kind = 0
@@ -154,9 +168,9 @@ class FunctionEvent(FormattedTimesMixin):
         self._children_memory += child.cpu_memory_usage
 
     @property
-    def device_type(self) -> str:
+    def device_type(self) -> DeviceType:
         """Where the time was taken: always the CPU."""
-        return "CPU"
+        return DeviceType.CPU
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
@@ -190,7 +204,7 @@ class FunctionEventAvg(FormattedTimesMixin):
     node_id = -1
     overload_name = ""
     use_device: str | None = None
-    device_type = "CPU"
+    device_type = DeviceType.CPU
 
     def __init__(self) -> None:
         self.key = ""
@@ -230,24 +244,32 @@ class FunctionEventAvg(FormattedTimesMixin):
         )
 
 
-class EventList(list):
+E = TypeVar("E", bound="FunctionEvent | FunctionEventAvg")
+
+
+class EventList(list[E]):
     """A list of events, or of their averages."""
 
     def __init__(
-        self, events: Iterable[Any] = (), *, profile_memory: bool = False, with_flops: bool = False, origin: float = 0.0
+        self,
+        events: Iterable[E] = (),
+        *,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+        recording: Recording | None = None,
     ) -> None:
         super().__init__(events)
         self._profile_memory, self._with_flops = profile_memory, with_flops
-        self._origin = origin  # what 0 us is on the monotonic clock
+        self._recording = recording  # that the events are of
 
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Returns one event for each name, with the sums of times, calls and memory.
 
         Args:
             group_by_input_shapes: calls with other shapes are other rows.
-            group_by_stack_n: calls whose innermost lines, so many, differ are other rows.
+            group_by_stack_n: calls whose innermost lines of the program, so many, differ are other rows.
             group_by_overload_name: accepted; operations are told apart by their names.
 
         Example::
@@ -259,15 +281,19 @@ class EventList(list):
             [2]
         """
         found: dict[tuple[str, ...], FunctionEventAvg] = {}
+        stacks: dict[int, Sequence[str]] = {}  # of a stack, which many events share: the program's lines
         for event in self:
             key = (event.key, "part") if event.is_user_annotation else (event.key,)
             if group_by_input_shapes:
                 key += (str(event.input_shapes),)
             if group_by_stack_n > 0:
-                key += tuple(event.stack[:group_by_stack_n])
+                if id(event.stack) not in stacks:
+                    lines = [entry for entry in event.stack if not entry.startswith(_PACKAGE)]
+                    stacks[id(event.stack)] = lines[:group_by_stack_n]
+                key += tuple(stacks[id(event.stack)])
             found.setdefault(key, FunctionEventAvg()).add(event)
         for total in found.values():
-            total.stack = total.stack[:group_by_stack_n]
+            total.stack = stacks.get(id(total.stack), ())
             if not group_by_input_shapes:
                 total.input_shapes = ""
         return EventList(found.values(), profile_memory=self._profile_memory, with_flops=self._with_flops)
@@ -307,28 +333,9 @@ class EventList(list):
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the events to a file that chrome://tracing and ui.perfetto.dev open; compressed if its name ends in
         ``.gz``."""
-        import gzip
-        import json
+        from vesta.autograd.chrome_trace import write
 
-        categories = {0: "cpu_op", 1: "cpu_op", 7: "user_annotation"}
-        found = []
-        for event in self:
-            arguments: dict[str, Any] = {"External id": event.id}
-            if event.input_shapes:
-                arguments["Input Dims"] = event.input_shapes
-            if event.sequence_nr >= 0:
-                arguments["Sequence number"] = event.sequence_nr
-            if event.layer:
-                arguments["Layer"] = event.layer
-            if event.line:
-                arguments["Line"] = event.line
-            row = {"ph": "X", "cat": categories[event.scope], "name": event.name, "pid": os.getpid()}
-            row.update(tid=event.thread, ts=self._origin + event.time_range.start, dur=event.cpu_time_total)
-            found.append(json.dumps({**row, "args": arguments}))  # faster than json.dump of all
-        path = os.fspath(path)
-        with (gzip.open if path.endswith(".gz") else open)(path, "wt", encoding="utf-8") as file:
-            file.write('{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n')
-            file.write(",\n".join(found) + "\n]}\n")
+        write(path, self, self._recording)
 
     def table(
         self,
@@ -443,3 +450,16 @@ class EventList(list):
 
     def __str__(self) -> str:
         return self.table()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Returns the table for notebooks."""
+        from vesta.profiler.tables import html_table
+
+        if not self:
+            return "<p>no events</p>"
+        whole = sum(event.self_cpu_time_total for event in self)
+        columns = self._columns(list(self), whole, None, None, None)
+        rows = list(zip(*(cells for _, _, cells in columns)))
+        return html_table([title for title, _, _ in columns], rows, f"Self CPU time total: {_in_unit(whole, None)}")

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import vesta
 from vesta import _C
@@ -69,25 +69,52 @@ _calls = _Calls()
 running: list[bool] = []
 
 
+class MemoryEvent(NamedTuple):
+    """A block of the CPU's memory was made, freed (``nbytes`` below 0) or seen first. Times are microseconds since the
+    profile began."""
+
+    time: float
+    nbytes: int
+    block: int
+    event: FunctionEvent | None  # the innermost one around it
+    existed: bool  # it had been made before it was seen
+    thread: int
+
+
+class Use(NamedTuple):
+    """An event took a block in a parameter, or gave it as a result (``parameter`` is -1)."""
+
+    event: FunctionEvent
+    parameter: int
+    block: int
+
+
 class Recording:
     """What all threads did while it ran, once it has been stopped (or so far).
 
     Args:
         shapes, stacks: whether events carry the shapes of arguments, and whole stacks.
+        memory: whether it is known who holds the CPU's memory.
     """
 
-    def __init__(self, shapes: bool = False, stacks: bool = False) -> None:
-        self.shapes, self.stacks = shapes, stacks
+    def __init__(self, shapes: bool = False, stacks: bool = False, memory: bool = False) -> None:
+        self.shapes, self.stacks, self.memory = shapes, stacks, memory
         self.began = self.ended = 0.0  # seconds of the monotonic clock
         self._session = 0
         self._raw: list[Any] = []
         self._places: list[Any] = []
         self._names: dict[int, tuple[str, str]] = {}
         self._events: list[FunctionEvent] | None = None
+        self._pauses: list[list[float]] = []  # begin and end, in seconds of the monotonic clock
+        self.memory_events: list[MemoryEvent] = []
+        self.uses: list[Use] = []
+        self.parameters: dict[int, tuple[str, str | None]] = {}  # block: its name, the path of its module
+        self.gradients: dict[int, tuple[str, str | None]] = {}
+        self.thread_names: dict[int, str] = {}
 
     def start(self) -> None:
         _calls.start()
-        self._session = _C._profiler_start(self.stacks, _PACKAGE)
+        self._session = _C._profiler_start(self.stacks, _PACKAGE, self.memory)
         self.began = time.monotonic()
 
     def stop(self) -> None:
@@ -99,10 +126,31 @@ class Recording:
             _calls.stop()
 
     def _take(self, goes_on: bool) -> None:
+        modules = list(_calls.modules)
+        if self.memory:
+            self._find_parameters(modules)
+        self.thread_names.update({t.native_id: t.name for t in threading.enumerate() if t.native_id is not None})
         self._raw = _C._profiler_stop(self._session, self.shapes, goes_on)
         self._places = _C._profiler_places()
-        self._names = _paths(self._raw, list(_calls.modules))
+        self._names = _paths(self._raw, modules)
+        for number, module in enumerate(modules) if self.memory else ():
+            path = self._names[number][0]
+            for name, parameter in module._parameters.items():
+                for tensor, table in ((parameter, self.parameters), (getattr(parameter, "grad", None), self.gradients)):
+                    if tensor is not None and id(tensor) in self._blocks:
+                        table[self._blocks[id(tensor)]] = (f"{path}.{name}", path)
         self._events = None
+
+    def _find_parameters(self, modules: list[Any]) -> None:
+        """Notes the blocks of the parameters that modules which were called have, and of their gradients."""
+        self._blocks: dict[int, int] = {}
+        for module in modules:
+            for name, parameter in module.named_parameters():
+                for tensor, table in ((parameter, self.parameters), (parameter.grad, self.gradients)):
+                    number = _C._profiler_block(tensor) if tensor is not None else 0
+                    if number:
+                        self._blocks[id(tensor)] = number
+                        table.setdefault(number, (name, None))
 
     def events(self) -> list[FunctionEvent]:
         """Returns all events, calls of modules among them, by thread and in the order of their beginnings."""
@@ -113,16 +161,39 @@ class Recording:
             lines = _Lines(self._places)
             self._events = []
             before: list[_Thread] = []
+            self.memory_events, self.uses = [], []
             with _collector_at_rest():
-                for number, rows in sorted(self._raw, key=lambda trace: trace[1][0][2]):
+                for number, rows, memory, uses in sorted(
+                    self._raw, key=lambda trace: trace[1][0][2] if trace[1] else 0
+                ):
                     thread = _Thread(number, rows, self._names, lines, self.began, before)
                     before.append(thread)
                     self._events += thread.events
+                    for at, nbytes, block, event, existed in memory:
+                        maker = thread.events[event] if event >= 0 else None
+                        when = max(at * 1e-3 - self.began * 1e6, 0.0)
+                        self.memory_events.append(MemoryEvent(when, nbytes, block, maker, existed, number))
+                    self.uses += [Use(thread.events[event], parameter, block) for event, parameter, block in uses]
+                self.memory_events.sort(key=lambda change: change.time)
+                if self._pauses:
+                    self._events = [event for event in self._events if not self._paused(event)]
                 for i, event in enumerate(self._events):
                     event.id = i + 1
             if not self._session:
                 self._raw = []
         return self._events
+
+    def pause(self, on: bool) -> None:
+        """Leaves out what begins from now on, until ``pause(False)``."""
+        now = time.monotonic()
+        if on and (not self._pauses or self._pauses[-1][1] < now):
+            self._pauses.append([now, float("inf")])
+        elif not on and self._pauses:
+            self._pauses[-1][1] = min(self._pauses[-1][1], now)
+
+    def _paused(self, event: FunctionEvent) -> bool:
+        at = self.began + event.time_range.start * 1e-6
+        return any(begin <= at < end for begin, end in self._pauses)
 
     def wall_time(self) -> float:
         """Returns how long it has run, in seconds."""
@@ -145,7 +216,7 @@ def _paths(raw: Iterable[Any], modules: list[Any]) -> dict[int, tuple[str, str]]
     """Names the modules that were called: by their paths below the outermost one, that one by its class; and by both,
     ``Net.encoder.0``."""
     outermost = set()
-    for _, rows in raw:
+    for _, rows, *_ in raw:
         inside = [False] * len(rows)
         for i, row in enumerate(rows):
             inside[i] = row[5] >= 0 and (inside[row[5]] or rows[row[5]][0] == LAYER)
@@ -243,12 +314,13 @@ class _Thread:
             event.bytes_moved, event.operations, event.is_product = nbytes, operations, product
         if flags:
             event.open, event.failed, event.is_double = bool(flags & 1), bool(flags & 2), bool(flags & 4)
+            event.on_device = bool(flags & 8)
         if kind:
             event.kind, event.scope = kind, {PART: 7, FUNCTION: 1, NODE: 1}.get(kind, 0)
             event.is_user_annotation = kind == PART
         event.place = place
         if kind == LAYER:
-            event.layer, event.qualified_layer = names.get(tag, (None, None))
+            event.layer, event.qualified_layer = names.get(tag, (row[1], row[1]))  # one of C++ goes by its path
         if kind in (FUNCTION, NODE):
             event.sequence_nr = -1 if first == _ADDS else first
         elif kind == OP and last > first:
@@ -260,11 +332,14 @@ class _Thread:
         home: FunctionEvent | None = parent
         if kind == FUNCTION:
             event.phase = "backward"
-            home = self.last_step if first == _ADDS else self._maker(first)
+            event.forward = self._maker(first) if first != _ADDS else None
+            home = self.last_step if first == _ADDS else event.forward
             self.last_step = event if first != _ADDS else self.last_step
             home = home or parent
         elif parent is not None:
             event.phase = parent.phase
+        if kind == PART and event.name.startswith("DistributedDataParallel: "):  # what it does is part of backward
+            event.phase = "backward"
         in_step = event.phase == "backward"
         if home is not None and event.layer is None:
             event.layer, event.qualified_layer = home.layer, home.qualified_layer
@@ -283,7 +358,7 @@ class _Thread:
         return None
 
 
-def function_events(recording: Recording, *, flops: bool, memory: bool) -> EventList:
+def function_events(recording: Recording, *, flops: bool, memory: bool) -> EventList[FunctionEvent]:
     """Returns the events of a recording as ``key_averages`` wants them: calls of modules are left out."""
     found = []
     lines = _Lines(recording._places)
@@ -300,4 +375,4 @@ def function_events(recording: Recording, *, flops: bool, memory: bool) -> Event
         if recording.stacks and event.stack_place >= 0:
             event.stack = lines.stack(event.stack_place)
         found.append(event)
-    return EventList(found, profile_memory=memory, with_flops=flops, origin=recording.began * 1e6)
+    return EventList(found, profile_memory=memory, with_flops=flops, recording=recording)

@@ -1,19 +1,20 @@
 """Tables that say which part of a program is slow, and how much faster the machine could run it.
 
 The cost of an operation is told from shapes (``core/ops/cost.cpp``): the bytes it reads and writes once, and its
-arithmetic operations. The machine's limits are measured once, in at most 0.3 s: how fast memory is copied, and how fast
+arithmetic operations. The machine's limits are measured once, in about 0.2 s: how fast memory is copied, and how fast
 float32 numbers are multiplied and added (float64: half of that). An operation needs at least the larger of
 ``bytes / bandwidth`` and ``operations / peak``: the ratio of its time to that is how much faster it could be. One that
-moves at most 1 MiB is measured by the bandwidth of caches there, while shares are always those of memory's: they may
-exceed 100 %.
+moves at most 1 MiB is measured by the bandwidth of caches there, while shares are always those of memory's. A share
+above 100 % (bytes came from a cache, a convolution needed fewer multiplications) is shown as 100 %.
 """
 
 from __future__ import annotations
 
+import html
 import linecache
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vesta import _C
@@ -21,10 +22,13 @@ from vesta import _C
 if TYPE_CHECKING:
     from vesta.autograd.recording import Recording
 
-__all__ = ["CostRow", "CostTable", "by_layer", "by_line", "machine_peaks"]
+__all__ = ["CostRow", "CostTable", "by_layer", "by_line", "by_op", "machine_peaks"]
 
 _OUTSIDE = "(outside of layers)"
+_NOT_IN_VESTA = "(not in Vesta)"
 _UNKNOWN = "(no line)"
+_COLLECTIVES = "(collectives)"  # in a thread of theirs
+_MOST = 1000.0  # a larger ratio says only that there is next to nothing to compute
 _CACHED = 1 << 20  # an operation that moves at most so many bytes may find them in a cache
 
 
@@ -53,7 +57,7 @@ class MachinePeaks(NamedTuple):
 
 
 def machine_peaks() -> MachinePeaks:
-    """Returns what this machine can do, measured on the first call in at most 0.3 s.
+    """Returns what this machine can do, measured on the first call in about 0.2 s.
 
     Example::
 
@@ -75,6 +79,7 @@ class CostRow:
         backward_memory: the same of backward: gradients that are kept, less what it frees.
         bytes_moved, operations: what the operations move and compute, told from shapes.
         best_time: the least time that the machine needs for them.
+        on_device: some of them ran on another device, whose work is not timed: shares and ``could_be`` are unknown.
     """
 
     def __init__(self, name: str) -> None:
@@ -83,6 +88,7 @@ class CostRow:
         self.forward_time = self.backward_time = 0.0
         self.memory = self.backward_memory = 0
         self.bytes_moved = self.operations = self.best_time = 0.0
+        self.on_device = False
 
     @property
     def time(self) -> float:
@@ -91,11 +97,28 @@ class CostRow:
 
     @property
     def could_be(self) -> float:
-        """How many times faster the machine could be; 1 where it cannot, infinite where nothing is computed."""
-        return max(1.0, self.time / self.best_time) if self.best_time else float("inf")
+        """How many times faster the machine could be; 1 where it cannot, infinite where nothing is computed, or on
+        another device."""
+        return max(1.0, self.time / self.best_time) if self.best_time and not self.on_device else float("inf")
 
     def __repr__(self) -> str:
         return f"<CostRow {self.name}: {self.time * 1e3:.3f} ms in {self.calls} calls>"
+
+
+_TITLES = (
+    "Calls",
+    "Forward",
+    "Backward",
+    "Time %",
+    "Memory",
+    "in back.",
+    "GB moved",
+    "GFLOP",
+    "Memory %",
+    "FMA %",
+    "Could be",
+)
+_WIDTHS = (7, 11, 11, 7, 10, 10, 9, 9, 9, 7, 9)
 
 
 class CostTable:
@@ -104,7 +127,7 @@ class CostTable:
     Attributes:
         rows: a list of ``CostRow``.
         wall_time: how long the profile ran, in seconds.
-        accounted: the share of it that the rows of its busiest thread account for.
+        accounted: the share of it that the rows of its busiest thread account for; the table's last row is the rest.
     """
 
     def __init__(self, title: str, rows: list[CostRow], wall_time: float, accounted: float) -> None:
@@ -123,60 +146,82 @@ class CostTable:
                 return row
         raise KeyError(f"{self.title}: expected one of {[row.name for row in self.rows]}, got {name!r}.")
 
+    @property
+    def outside_time(self) -> float:
+        """The seconds of ``wall_time`` in which the busiest thread was in no row: the program's own work."""
+        return max(0.0, self.wall_time * (1 - self.accounted))
+
     def table(self, row_limit: int = 30) -> str:
         """Returns the table as text.
 
         Args:
             row_limit: the most rows; -1: all.
         """
-        bandwidth, _, peak = machine_peaks()
-        whole = sum(row.time for row in self.rows)
-        rows = self.rows if row_limit < 0 else self.rows[:row_limit]
-        width = min(70, max([len(self.title), *(len(row.name) for row in rows)]))
-        titles = (
-            "Calls",
-            "Forward",
-            "Backward",
-            "Time %",
-            "Memory",
-            "in back.",
-            "GB moved",
-            "GFLOP",
-            "Memory %",
-            "FMA %",
-        )
-        sizes = (7, 11, 11, 7, 10, 10, 9, 9, 9, 7)
-        head = self.title.ljust(width) + "".join(t.rjust(n + 1) for t, n in zip(titles, sizes)) + "  Could be"
+        lines = self._lines(row_limit)
+        width = min(70, max(len(name) for name, _ in [(self.title, ()), *lines]))
+        head = self.title.ljust(width) + "".join(t.rjust(n + 1) for t, n in zip(_TITLES, _WIDTHS))
         out = [head, "-" * len(head)]
+        for name, cells in lines:
+            name = name if len(name) <= width else "..." + name[len(name) - width + 3 :]
+            out.append((name.ljust(width) + "".join(c.rjust(n + 1) for c, n in zip(cells, _WIDTHS))).rstrip())
+        return "\n".join([*out, "-" * len(head), self._summary()])
+
+    def _lines(self, row_limit: int) -> list[tuple[str, Sequence[str]]]:
+        """Returns the name and the cells of each row that is shown, and of the rest."""
+        bandwidth, _, peak = machine_peaks()
+        wall = self.wall_time or sum(row.time for row in self.rows) or 1.0
+        rows = self.rows if row_limit < 0 else self.rows[:row_limit]
+        lines: list[tuple[str, Sequence[str]]] = []
         for row in rows:
+            share = lambda rate, most, row=row: "-" if row.on_device else f"{min(100.0, rate / most * 100):.0f}"
             time = max(row.time, 1e-12)
             cells = (
                 str(row.calls),
                 f"{row.forward_time * 1e3:.3f}ms",
                 f"{row.backward_time * 1e3:.3f}ms",
-                f"{row.time / whole * 100 if whole else 0:.1f}",
+                f"{row.time / wall * 100:.1f}",
                 f"{row.memory / 2**20:.2f}MB",
                 f"{row.backward_memory / 2**20:.2f}MB",
                 f"{row.bytes_moved / 1e9:.3f}",
                 f"{row.operations / 1e9:.3f}",
-                f"{row.bytes_moved / time / bandwidth * 100:.0f}",
-                f"{row.operations / time / peak * 100:.0f}",
+                share(row.bytes_moved / time, bandwidth),
+                share(row.operations / time, peak),
+                f"{row.could_be:.1f}x" if row.could_be <= _MOST else "-",
             )
-            name = row.name if len(row.name) <= width else "..." + row.name[len(row.name) - width + 3 :]
-            faster = "-" if row.best_time == 0 else f"{row.could_be:.1f}x"
-            line = name.ljust(width) + "".join(c.rjust(n + 1) for c, n in zip(cells, sizes))
-            out.append(line + faster.rjust(10))
+            lines.append((row.name, cells))
         if len(rows) < len(self.rows):
-            out.append(f"... and {len(self.rows) - len(rows)} more")
-        out.append("-" * len(head))
-        out.append(
+            rest = sum(row.time for row in self.rows[len(rows) :])
+            more = f"... and {len(self.rows) - len(rows)} more"
+            lines.append((more, ("", f"{rest * 1e3:.3f}ms", "", f"{rest / wall * 100:.1f}")))
+        outside = self.outside_time
+        lines.append((_NOT_IN_VESTA, ("", f"{outside * 1e3:.3f}ms", "", f"{outside / wall * 100:.1f}")))
+        return lines
+
+    def _summary(self) -> str:
+        bandwidth, _, peak = machine_peaks()
+        whole = sum(row.time for row in self.rows)
+        return (
             f"{whole * 1e3:.3f}ms recorded, {self.accounted * 100:.1f} % of {self.wall_time * 1e3:.3f}ms. This machine "
             f"moves {bandwidth / 1e9:.1f} GB/s and multiplies and adds {peak / 1e9:.0f} GFLOP/s."
         )
-        return "\n".join(out)
 
     def __str__(self) -> str:
         return self.table()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Returns the table for notebooks."""
+        rows = [(name, *cells, *[""] * (len(_TITLES) - len(cells))) for name, cells in self._lines(30)]
+        return html_table([self.title, *_TITLES], rows, self._summary())
+
+
+def html_table(titles: Sequence[str], rows: Iterable[Sequence[str]], below: str) -> str:
+    """Returns a table in HTML: the first column at the left, the others at the right, and a line below."""
+    cell = lambda text, i, tag: f'<{tag} style="text-align:{"right" if i else "left"}">{html.escape(text)}</{tag}>'
+    line = lambda cells, tag: "<tr>" + "".join(cell(text, i, tag) for i, text in enumerate(cells)) + "</tr>"
+    body = "".join(line(cells, "td") for cells in rows)
+    return f"<table><thead>{line(titles, 'th')}</thead><tbody>{body}</tbody></table><p>{html.escape(below)}</p>"
 
 
 def _sums(recording: Recording, title: str, name_of: Callable[[Any], str], counted: Callable[[Any], bool]) -> CostTable:
@@ -197,9 +242,16 @@ def _sums(recording: Recording, title: str, name_of: Callable[[Any], str], count
         row.calls += counted(event)
         row.bytes_moved += event.bytes_moved
         row.operations += event.operations
-        row.best_time += peaks.least_time(event.bytes_moved, event.operations, event.is_double)
+        if event.on_device:
+            row.on_device = True
+        else:
+            row.best_time += peaks.least_time(event.bytes_moved, event.operations, event.is_double)
     wall = recording.wall_time()
     return CostTable(title, list(rows.values()), wall, max(busy.values(), default=0.0) / wall if wall else 0.0)
+
+
+def _is_collective(event: Any) -> bool:
+    return event.name.startswith("c10d::") and event.outer is None
 
 
 def by_layer(recording: Recording, depth: int | None = None) -> CostTable:
@@ -209,7 +261,7 @@ def by_layer(recording: Recording, depth: int | None = None) -> CostTable:
 
     def name(event: Any) -> str:
         if event.layer is None:
-            return _OUTSIDE
+            return _COLLECTIVES if _is_collective(event) else _OUTSIDE
         return event.layer if depth is None else ".".join(event.layer.split(".")[:depth])
 
     def is_call(event: Any) -> bool:
@@ -221,16 +273,39 @@ def by_layer(recording: Recording, depth: int | None = None) -> CostTable:
     return _sums(recording, "Layer", name, is_call)
 
 
+def by_op(recording: Recording) -> CostTable:
+    """Adds up events by their names; see ``profile.by_op``."""
+    return _sums(recording, "Operation", lambda event: event.name, lambda event: True)
+
+
 def by_line(recording: Recording) -> CostTable:
     """Adds up events by the line of the program that they come from; see ``profile.by_line``."""
+    shown: dict[str | None, str] = {None: _UNKNOWN}
+    files: dict[str, set[str]] = {}  # by their last parts
+    for entry in {event.line for event in recording.events()} - {None}:
+        file = _parts_of(entry)[0]
+        files.setdefault(os.path.basename(file), set()).add(file)
+
+    def name(event: Any) -> str:
+        if event.line is None and _is_collective(event):
+            return _COLLECTIVES
+        if event.line not in shown:
+            file, line = _parts_of(event.line)
+            short = os.path.basename(file)
+            if len(files[short]) > 1:
+                short = os.path.join(os.path.basename(os.path.dirname(file)), short)
+            source = linecache.getline(file, int(line)).strip()
+            shown[event.line] = f"{short}:{line}  {source}".rstrip()[:70]
+        return shown[event.line]
 
     def is_outermost(event: Any) -> bool:
         return event.kind == 0 and (event.outer is None or event.outer.kind != 0)
 
-    table = _sums(recording, "Line", lambda event: event.line or _UNKNOWN, is_outermost)
-    for row in table.rows:
-        if row.name != _UNKNOWN:
-            file, line, _ = re.fullmatch(r"(.*)\((\d+)\): (.*)", row.name, re.S).groups()
-            source = linecache.getline(file, int(line)).strip()
-            row.name = f"{os.path.basename(file)}:{line}  {source}".rstrip()[:70]
-    return table
+    return _sums(recording, "Line", name, is_outermost)
+
+
+def _parts_of(entry: str) -> tuple[str, str]:
+    """Returns the file and the number of "file(line): function"."""
+    found = re.fullmatch(r"(.*)\((\d+)\): (.*)", entry, re.S)
+    assert found is not None
+    return found[1], found[2]

@@ -35,16 +35,17 @@ any_global: list[bool] = []
 _observer: list[Callable[..., Any]] = []
 
 
+def any_hook() -> bool:
+    """Returns whether there is a global hook."""
+    return bool(
+        _global_forward_pre_hooks or _global_forward_hooks or _global_backward_pre_hooks or _global_backward_hooks
+    )
+
+
 def observe_calls(begin: Callable[[Any], Any] | None, end: Callable[[Any], None] | None) -> None:
     """Makes every call of a module run between ``token = begin(module)`` and ``end(token)``; None ends that."""
     _observer[:] = [] if begin is None or end is None else [begin, end]
-    tables = (
-        _global_forward_pre_hooks,
-        _global_forward_hooks,
-        _global_backward_pre_hooks,
-        _global_backward_hooks,
-    )
-    any_global[:] = [True] if _observer or any(tables) else []
+    any_global[:] = [True] if _observer or any_hook() else []
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -305,6 +306,8 @@ class HooksMixin:
             end(token)
 
     def _call_hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not (self._has_hooks or any_hook()):  # a profile watches, and nobody else
+            return self.forward(*args, **kwargs)
         always_called = self._forward_hooks_always_called or _global_forward_hooks_always_called
         if not always_called:
             return self._run_hooks(args, kwargs, set())

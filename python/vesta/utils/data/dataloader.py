@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import vesta
 from vesta._arguments import checked, expect
+from vesta.autograd.profiler import record_function
+from vesta.autograd.recording import running
 from vesta.utils.data.collate import default_collate, default_convert
 from vesta.utils.data.dataset import Dataset, IterableDataset
 from vesta.utils.data.information import WorkerInfo, get_worker_info
@@ -227,6 +229,14 @@ class DataLoader(Generic[T_co]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
+        if running:
+            kind = "_MultiProcessing" if self.num_workers > 0 else "_SingleProcess"
+            with record_function(f"enumerate(DataLoader)#{kind}DataLoaderIter.__init__"):
+                return self._begin()
+        return self._begin()
+
+    def _begin(self) -> Iterator[Any]:
+        """Begins a pass; starts its workers, or tells those that there are."""
         state, self._resume = self._resume, None
         if self._iterator is not None and self._iterator.usable():
             self._iterator.restart(self, state)
