@@ -114,6 +114,7 @@ void register_all() {
   register_sort();
   register_loss();
   register_norm();
+  register_row_norm();
   register_factory();
   register_index();
   register_cat();
