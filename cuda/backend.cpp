@@ -93,9 +93,12 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
   if (waits) before_hidden_wait();
   {
     Waiting open;  // a copy from or to pageable memory may wait by itself
+    const auto finish = [h = stream.handle()] { return rt::stream_synchronize(h); };
+    // That wait would be inside the copy, for good if the device is lost.
+    if (!to_cuda && loss_is_expected()) VESTA_CUDA_CHECK(wait_for_device(stream.device(), finish));
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
     if (!waits) return;
-    VESTA_CUDA_CHECK(wait_for_device(stream.device(), [h = stream.handle()] { return rt::stream_synchronize(h); }));
+    VESTA_CUDA_CHECK(wait_for_device(stream.device(), finish));
   }
   raise_fault(stream.device());
 }

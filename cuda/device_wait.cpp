@@ -44,7 +44,7 @@ struct Wait {
 }  // namespace
 
 rt::Status wait_for_device(int device, std::function<rt::Status()> wait) {
-  if (!loss_expected.load(std::memory_order_acquire)) return wait();
+  if (!loss_is_expected()) return wait();
   raise_if_lost(device);
   auto shared = std::make_shared<Wait>();
   std::thread([shared, device, wait = std::move(wait)] {
@@ -59,6 +59,7 @@ rt::Status wait_for_device(int device, std::function<rt::Status()> wait) {
   return shared->status;
 }
 
+bool loss_is_expected() { return loss_expected.load(std::memory_order_acquire); }
 void expect_loss() { loss_expected.store(true, std::memory_order_release); }
 
 void lose_device(int device, std::exception_ptr error) {

@@ -14,6 +14,8 @@ namespace vesta::cuda {
 /// Returns the status of `wait`, which waits for work of `device` in the runtime. Raises what lose_device() was given
 /// if the device is lost before that ends; `wait` is then left behind, and owns all that it uses.
 rt::Status wait_for_device(int device, std::function<rt::Status()> wait);
+/// Returns whether expect_loss() was called.
+bool loss_is_expected();
 /// Makes waits from now on ready for the loss of a device.
 void expect_loss();
 /// Declares that work of a device will never end: all waits for it, also those under way, raise `error`.
