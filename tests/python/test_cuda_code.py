@@ -101,6 +101,15 @@ def test_the_steps_of_optimizers_are_not_fused_multiply_adds(tmp_path: Path) -> 
         assert "mul.rn.f" in kernel and "fma." not in kernel, kernel[:200]
 
 
+@needs_nvcc
+def test_blocks_combine_the_moments_of_floats_in_float(tmp_path: Path) -> None:
+    text = ptx(ROOT / "cuda" / "kernels" / "norm.cu", "compute_90", tmp_path / "norm.ptx")
+    kernels = [
+        part for part in re.split(r"\.(?:entry|func) ", text)[1:] if "moments_kernelIf" in part.partition("(")[0]
+    ]
+    assert len(kernels) == 1 and "st.shared.f32" in kernels[0] and "shared.f64" not in kernels[0]
+
+
 # ---- for which GPUs ---------------------------------------------------------------------------------------------
 
 
