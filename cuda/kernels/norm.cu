@@ -3,6 +3,9 @@
 // pairwise algorithm for computing sample variances", 1979): within a block in the type of the computation, as means
 // beyond a value that all its threads share, since consumer GPUs have few units for double; across blocks in double.
 #include <vesta/cuda/kernels/norm.h>
+
+#include <type_traits>
+
 #include <vesta/cuda/kernels/rows.cuh>
 
 namespace vesta::cuda {
@@ -58,18 +61,33 @@ struct NormArgs {
   bool pack_in_run;  // the elements of a pack are of one channel
 };
 
-/// Calls f(offset) for a thread's elements of its channel and piece.
-template <class F>
-VESTA_DEVICE void each_element(const NormArgs& a, int64_t channel, int64_t part, F f) {
+/// Calls f(offset) for a thread's runs of N elements of its channel and piece.
+template <int N, class F>
+VESTA_DEVICE void each_run(const NormArgs& a, int64_t channel, int64_t part, F f) {
   const BatchNormLaunch& l = a.l;
   const int64_t count = l.batch * l.inner, begin = part * l.piece;
   const int64_t end = begin + l.piece < count ? begin + l.piece : count;
   const unsigned lanes = kTeamThreads / a.width;
   if (channel >= l.channels) return;
-  for (int64_t i = begin + threadIdx.x / a.width; i < end; i += lanes) {
+  for (int64_t i = begin + int64_t(threadIdx.x / a.width) * N; i < end; i += int64_t(lanes) * N) {
     const int64_t n = a.inner.divide(i);
     f((n * l.channels + channel) * l.inner + (i - n * l.inner));
   }
+}
+
+/// Loads N neighbouring elements, in one access if addresses allow it: which thread has which depends on the shape
+/// alone.
+template <int N, class T>
+VESTA_DEVICE void load_run(const T* x, int64_t at, bool packed, compute_of<T>* to) {
+  if constexpr (N == kPack) load_columns(x, at, at + N, packed, compute_of<T>(0), to);
+  else to[0] = convert<compute_of<T>>(x[at]);
+}
+
+/// Calls f with the length of runs as an integral constant: kPack where no run of that length leaves a channel.
+template <class F>
+VESTA_DEVICE void with_run_length(const NormArgs& a, F f) {
+  if (a.pack_in_run) f(std::integral_constant<int, kPack>());
+  else f(std::integral_constant<int, 1>());
 }
 
 /// Combines the threads of a channel and writes widen(result) for this piece.
@@ -94,11 +112,19 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
   const T* x = reinterpret_cast<const T*>(a.l.x);
   C shift = 0, sum = 0, squares = 0;
   int64_t count = 0;
-  each_element(a, channel, part, [&](int64_t at) {
-    const C v = convert<C>(x[at]);
-    if (count++ == 0) shift = v;
-    const C d = v - shift;
-    sum = sum + d, squares = squares + d * d;
+  with_run_length(a, [&](auto length) {
+    constexpr int N = decltype(length)::value;
+    each_run<N>(a, channel, part, [&](int64_t at) {
+      C v[N];
+      load_run<N>(x, at, a.l.packed, v);
+      if (count == 0) shift = v[0];
+      count += N;
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) {
+        const C d = v[j] - shift;
+        sum = sum + d, squares = squares + d * d;
+      }
+    });
   });
   // the first value of the piece, which the first thread of a channel begins with
   VESTA_SHARED(C, firsts, kTeamThreads);
@@ -119,9 +145,15 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
   const T *x = reinterpret_cast<const T*>(a.l.x), *g = reinterpret_cast<const T*>(a.l.grad);
   const C mean = channel < a.l.channels ? C(read(a.l.mean, channel, 0)) : C(0);
   C sum = 0, product = 0;
-  each_element(a, channel, part, [&](int64_t at) {
-    const C v = convert<C>(g[at]);
-    sum = sum + v, product = product + v * (convert<C>(x[at]) - mean);
+  with_run_length(a, [&](auto length) {
+    constexpr int N = decltype(length)::value;
+    each_run<N>(a, channel, part, [&](int64_t at) {
+      C v[N], w[N];
+      load_run<N>(g, at, a.l.packed, v);
+      load_run<N>(x, at, a.l.packed, w);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) sum = sum + v[j], product = product + v[j] * (w[j] - mean);
+    });
   });
   write_sums(a, channel, part, GradientSums<C>{sum, product, C(0)},
              [](const GradientSums<C>& s) { return GradientSums<double>{double(s.sum), double(s.product), 0}; });
