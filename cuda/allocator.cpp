@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include <vesta/cuda/device_wait.h>
 #include <vesta/cuda/lib/channels_last.h>
 
 namespace vesta::cuda {
@@ -33,10 +34,23 @@ bool RuntimeDriver::va_map(void* base, size_t offset, size_t n) {
   const rt::Status s = rt::va_map(device_, static_cast<char*>(base) + offset, n);
   if (s == rt::Status::out_of_memory) return false;
   VESTA_CUDA_CHECK(s);
+  std::lock_guard lock(lock_);
+  mapped_[static_cast<char*>(base) + offset] = n;
+  for (int peer : peers_) VESTA_CUDA_CHECK(rt::va_allow(peer, static_cast<char*>(base) + offset, n));
   return true;
+}
+void RuntimeDriver::allow(int peer) {
+  DeviceGuard guard(device_);
+  std::lock_guard lock(lock_);
+  for (auto [at, n] : mapped_) VESTA_CUDA_CHECK(rt::va_allow(peer, at, n));
+  peers_.push_back(peer);
 }
 void RuntimeDriver::va_unmap(void* base, size_t offset, size_t n) {
   DeviceGuard guard(device_);
+  {
+    std::lock_guard lock(lock_);
+    mapped_.erase(static_cast<char*>(base) + offset);
+  }
   VESTA_CUDA_CHECK(rt::va_unmap(static_cast<char*>(base) + offset, n));
 }
 void RuntimeDriver::va_release(void* base, size_t n) {
@@ -81,7 +95,9 @@ bool RuntimeDriver::event_query(Event e) {
   VESTA_CUDA_CHECK(s);
   return true;
 }
-void RuntimeDriver::event_sync(Event e) { VESTA_CUDA_CHECK(rt::event_synchronize(e)); }
+void RuntimeDriver::event_sync(Event e) {
+  VESTA_CUDA_CHECK(wait_for_device(device_, [e] { return rt::event_synchronize(e); }));
+}
 void RuntimeDriver::stream_wait(Stream s, Event e) {
   DeviceGuard guard(device_);
   VESTA_CUDA_CHECK(rt::stream_wait_event(s, e));
@@ -118,7 +134,9 @@ void HostDriver::event_record(Event e, Stream s) {
   e->record(stream);
 }
 bool HostDriver::event_query(Event e) { return e->query(); }
-void HostDriver::event_sync(Event e) { VESTA_CUDA_CHECK(rt::event_synchronize(e->handle())); }
+void HostDriver::event_sync(Event e) {
+  VESTA_CUDA_CHECK(wait_for_device(e->device(), [h = e->handle()] { return rt::event_synchronize(h); }));
+}
 void HostDriver::stream_wait(Stream s, Event e) { e->block(stream_of(s)); }
 bool HostDriver::is_capturing(Stream s) {
   bool yes = false;
@@ -159,6 +177,20 @@ DeviceAllocator& allocator(int device) {
   std::lock_guard guard(lock);
   if (!slot.load(std::memory_order_relaxed)) slot.store(new Owned(device), std::memory_order_release);
   return slot.load(std::memory_order_relaxed)->allocator;
+}
+
+void allow_peer(int reader, int owner) {
+  static std::array<std::array<std::once_flag, kMaxDevices>, kMaxDevices> asked;
+  if (reader == owner) return;
+  std::call_once(asked[size_t(reader)][size_t(owner)], [&] {
+    bool yes = false;
+    VESTA_CUDA_CHECK(rt::can_access_peer(reader, owner, &yes));
+    if (!yes) return;
+    allocator(owner);  // makes the driver
+    DeviceGuard guard(reader);
+    VESTA_CUDA_CHECK(rt::enable_peer_access(owner));
+    all[size_t(owner)].load(std::memory_order_acquire)->driver.allow(reader);
+  });
 }
 
 HostAllocator& pinned_allocator() {

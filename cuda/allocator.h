@@ -1,5 +1,7 @@
 // Memory of the devices: one caching allocator each (memory/), page-locked host memory, and the driver below them.
 #pragma once
+#include <map>
+
 #include <vesta/core/backend.h>
 #include <vesta/cuda/memory/caching_allocator.h>
 #include <vesta/cuda/memory/pinned_allocator.h>
@@ -19,6 +21,8 @@ class RuntimeDriver {
   void* va_reserve(size_t n);
   bool va_map(void* base, size_t offset, size_t n);
   void va_unmap(void* base, size_t offset, size_t n);
+  /// Lets another device use all mapped memory, of now and later.
+  void allow(int peer);
   void va_release(void* base, size_t n);
   MemInfo mem_info();
   int64_t now();
@@ -35,6 +39,8 @@ class RuntimeDriver {
   int device_;
   std::mutex lock_;
   std::vector<Event> free_events_;
+  std::map<void*, size_t> mapped_;  // what va_map has mapped, in bytes
+  std::vector<int> peers_;          // that may use it
 };
 
 /// Page-locked host memory and the streams of all devices that use it. A stream is a number here, made from its device
@@ -67,6 +73,9 @@ using HostAllocator = PinnedAllocator<HostDriver>;
 
 /// Returns a device's allocator, created on first use with the settings of VESTA_CUDA_ALLOC_CONF.
 VESTA_API DeviceAllocator& allocator(int device);
+/// Lets device `reader` use the memory of `owner` directly where the hardware can, so that copies between them do not
+/// pass through the host. Asks the driver once for each pair.
+void allow_peer(int reader, int owner);
 /// Returns whether a device's allocator was made.
 bool has_allocator(int device);
 /// Returns the cache of page-locked host memory.

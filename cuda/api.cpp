@@ -55,6 +55,7 @@ std::vector<std::pair<std::string, uint64_t>> count() {
           {"copies", c.copies},
           {"mallocs", c.mallocs},
           {"synchronizations", c.synchronizations},
+          {"staged_copies", c.staged_copies},
           {"layouts_made", l.made},
           {"layouts_taken", l.taken},
           {"layout_bytes", uint64_t(l.kept_bytes)}};
@@ -73,6 +74,22 @@ std::pair<size_t, std::string> version_of_cudnn() {
 
 using namespace vesta;
 using namespace vesta::cuda;
+
+/// Returns the current stream of a device in DLPack's numbering: 1 is the default stream, others are handles. Found by
+/// name, from where the table is not known (python/bindings/dlpack.cpp).
+extern "C" VESTA_API uint64_t vesta_cuda_dlpack_stream(int device) {
+  const StreamHandle handle = vesta::cuda::current_stream(device).handle();
+  return handle ? uint64_t(reinterpret_cast<uintptr_t>(handle)) : 1;
+}
+/// Makes later work of `stream`, in that numbering and of any library, wait for what the current stream has queued.
+extern "C" VESTA_API void vesta_cuda_dlpack_order(int device, uint64_t stream) {
+  if (stream == vesta_cuda_dlpack_stream(device)) return;
+  Event queued;
+  queued.record(vesta::cuda::current_stream(device));
+  DeviceGuard guard(device);
+  // CUDA knows the numbers 1 and 2, the default streams, as handles
+  VESTA_CUDA_CHECK(rt::stream_wait_event(reinterpret_cast<StreamHandle>(uintptr_t(stream)), queued.handle()));
+}
 
 /// The table, which is looked up by name (api.h).
 extern "C" VESTA_API const Api vesta_cuda_api = {

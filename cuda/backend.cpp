@@ -5,6 +5,7 @@
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/storage.h>
 #include <vesta/cuda/allocator.h>
+#include <vesta/cuda/device_wait.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/condition.h>
 #include <vesta/cuda/pointwise.h>
@@ -63,6 +64,7 @@ void copy_between_devices(void* to, int to_index, const void* from, int from_ind
   Event written, read;
   written.record(source);
   written.block(target);
+  allow_peer(to_index, from_index);
   DeviceGuard guard(to_index);
   VESTA_CUDA_CHECK(rt::memcpy_peer_async(to, to_index, from, from_index, nbytes, target.handle()));
   read.record(target);
@@ -84,15 +86,19 @@ void CudaBackend::transfer(void* to, Device to_device, const void* from, Device 
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
     return record_pinned_use(host, stream);
   }
-  // When the call returns, the runtime has read pageable memory, but not page-locked memory, even another library's;
-  // and a pageable destination would be read too early.
-  const bool waits = !to_cuda || pinned || rt::is_page_locked(host);
+  // When the call returns, the runtime has read pageable memory, unless the device reads it by itself, but not
+  // page-locked memory, even another library's; and a pageable destination would be read too early.
+  const bool waits =
+      !to_cuda || pinned || properties(stream.device()).reads_pageable_memory || rt::is_page_locked(host);
   if (waits) before_hidden_wait();
   {
     Waiting open;  // a copy from or to pageable memory may wait by itself
+    const auto finish = [h = stream.handle()] { return rt::stream_synchronize(h); };
+    // That wait would be inside the copy, for good if the device is lost.
+    if (!to_cuda && loss_is_expected()) VESTA_CUDA_CHECK(wait_for_device(stream.device(), finish));
     VESTA_CUDA_CHECK(rt::memcpy_async(to, from, nbytes, kind, stream.handle()));
     if (!waits) return;
-    VESTA_CUDA_CHECK(rt::stream_synchronize(stream.handle()));
+    VESTA_CUDA_CHECK(wait_for_device(stream.device(), finish));
   }
   raise_fault(stream.device());
 }
@@ -111,6 +117,7 @@ void register_all() {
   register_sort();
   register_loss();
   register_norm();
+  register_row_norm();
   register_factory();
   register_index();
   register_cat();

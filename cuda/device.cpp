@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <mutex>
 
 #include <vesta/cuda/runtime_device.h>
@@ -15,7 +17,7 @@ thread_local bool current_is_set = false;  // a new thread has device 0's CUDA c
 
 bool forked = false;  // a child of a process that used CUDA, which cannot use it further
 
-/// Makes a forked child start without a current device, so that its first use of one is checked.
+/// Makes a forked child start without a current device, so that its first use of one is refused.
 void watch_forks() {
   static const int watching = pthread_atfork(nullptr, nullptr, [] { forked = true, current_is_set = false; });
   static_cast<void>(watching);
@@ -25,6 +27,7 @@ struct Found {
   int count = 0;
   rt::Status status = rt::Status::success;
   Found() {
+    watch_forks();  // counting devices starts the driver, which a child cannot use
     status = rt::device_count(&count);
     if (status != rt::Status::success) count = 0;
     if (count > kMaxDevices) count = kMaxDevices;
@@ -51,6 +54,18 @@ int current_device() {
   return current;
 }
 
+namespace {
+/// Raises Error(device) for a device that this library has no kernels for.
+void refuse_without_code(int device) {
+  const DeviceProperties& p = properties(device);
+  if (has_code_for(rt::architectures(), p.major, p.minor)) return;
+  fail(Cause::device, "cuda: cuda:", device, " (", p.name, ") has compute capability ", p.major, ".", p.minor,
+       ", for which this build has no code (it was built for ", rt::architectures(),
+       "). Choose another device with CUDA_VISIBLE_DEVICES, or build with -DCMAKE_CUDA_ARCHITECTURES=", p.major,
+       p.minor, ".");
+}
+}  // namespace
+
 void set_current_device(int device) {
   if (current_is_set && current_device() == device) return;
   VESTA_CHECK(!forked, runtime,
@@ -59,8 +74,8 @@ void set_current_device(int device) {
   VESTA_CHECK(visible_devices() > 0, device, why_no_device());
   VESTA_CHECK(device >= 0 && device < visible_devices(), device, "cuda: expected a device number from 0 to ",
               visible_devices() - 1, ", got ", device, ".");
+  refuse_without_code(device);
   VESTA_CUDA_CHECK(rt::set_device(device));
-  watch_forks();
   current = device, current_is_set = true;
 }
 
@@ -81,6 +96,30 @@ const DeviceProperties& properties(int device) {
               visible_devices() - 1, ", got ", device, ".");
   std::call_once(asked[size_t(device)], [&] { VESTA_CUDA_CHECK(rt::device_properties(device, &all[size_t(device)])); });
   return all[size_t(device)];
+}
+
+bool has_code_for(const std::string& architectures, int major, int minor) {
+  const int wanted = 10 * major + minor;
+  for (size_t at = 0; at < architectures.size();) {
+    const size_t end = std::min(architectures.find(',', at), architectures.size());
+    const std::string one = architectures.substr(at, end - at);
+    at = end + 1;
+    const int built = std::atoi(one.c_str());
+    if (built == 0) return true;  // native, all: the driver tells
+    const std::string kind = one.substr(std::min(one.find_first_not_of("0123456789"), one.size()));
+    if (built > wanted) continue;
+    if (kind.starts_with('a')) {  // for this one architecture
+      if (built == wanted) return true;
+      continue;
+    }
+    if (kind.starts_with('f')) {  // for this family of architectures
+      if (built / 10 == major) return true;
+      continue;
+    }
+    if (!kind.ends_with("-real")) return true;  // with PTX, which the driver compiles for later devices
+    if (built / 10 == major) return true;  // a later minor version runs it
+  }
+  return false;
 }
 
 int index_of(Device device) {

@@ -55,6 +55,44 @@ void advance(const PointwisePlan& p, PointwiseLaunch& l, int64_t bytes) {
   if (l.second) l.second += bytes / itemsize(p.out.dtype) * itemsize(p.second_dtype);
 }
 
+/// Returns the highest dimension that an operand strides over in more bytes than a launch has bits for, or -1.
+int wide_dimension(const PointwiseLaunch& l) {
+  const auto wide = [](int64_t stride) { return stride > INT32_MAX || stride < INT32_MIN; };
+  for (int d = l.ndim - 1; d >= 0; --d) {
+    if (l.sizes[d] == 1) continue;
+    if (wide(l.out_strides[d])) return d;
+    for (int i = 0; i < l.inputs; ++i) {
+      if (wide(l.in[i].strides[d])) return d;
+    }
+  }
+  return -1;
+}
+
+/// Takes dimension d out of a launch.
+void remove_dimension(PointwiseLaunch& l, int d) {
+  --l.ndim;
+  for (int e = d; e < l.ndim; ++e) {
+    l.sizes[e] = l.sizes[e + 1], l.out_strides[e] = l.out_strides[e + 1];
+    for (int i = 0; i < l.inputs; ++i) l.in[i].strides[e] = l.in[i].strides[e + 1];
+  }
+}
+
+/// Queues a launch, in parts along dimensions whose strides are wide: these are few, in tensors of gigabytes.
+void run_narrow(const PointwisePlan& p, const PointwiseLaunch& l, PointwiseKernel kernel) {
+  const int d = wide_dimension(l);
+  if (d < 0) return kernel(l);
+  for (int64_t k = 0; k < l.sizes[d]; ++k) {
+    PointwiseLaunch part = l;
+    part.numel = l.numel / l.sizes[d];
+    advance(p, part, k * l.out_strides[d]);
+    for (int i = 0; i < l.inputs; ++i) {
+      if (l.in[i].data) part.in[i].data += k * l.in[i].strides[d];
+    }
+    remove_dimension(part, d);
+    run_narrow(p, part, kernel);
+  }
+}
+
 /// Queues dimensions [0, ndim) of a plan; the pointers of `l` account for the outer ones.
 void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKernel kernel) {
   int64_t numel = 1;
@@ -66,7 +104,7 @@ void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKer
       l.out_strides[d] = p.out.strides[d];
       for (int i = 0; i < p.inputs; ++i) l.in[i].strides[d] = l.in[i].data ? p.in[i].strides[d] : 0;
     }
-    return kernel(l);
+    return run_narrow(p, l, kernel);
   }
   if (ndim == 1) {  // one long run: split it into parts
     for (int64_t at = 0; at < p.sizes[0]; at += kMaxElements) {
@@ -79,7 +117,7 @@ void run_inner(const PointwisePlan& p, PointwiseLaunch l, int ndim, PointwiseKer
         if (!l.in[i].data) continue;
         part.in[i].data += at * p.in[i].strides[0], part.in[i].strides[0] = p.in[i].strides[0];
       }
-      kernel(part);
+      run_narrow(p, part, kernel);
     }
     return;
   }

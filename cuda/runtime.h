@@ -33,6 +33,7 @@ struct DeviceProperties {
   size_t total_memory = 0;
   size_t l2_cache_size = 0;
   bool is_integrated = false;
+  bool reads_pageable_memory = false;  // copies from pageable memory may still be under way when their call returns
 };
 
 namespace rt {
@@ -56,6 +57,8 @@ enum class Status : int {
 const char* implementation();
 /// Returns the runtime's version in CUDA's numbering: 13000 for 13.0.
 int version();
+/// Returns what the kernels are compiled for, in CMake's words: "80-real,90".
+const char* architectures();
 /// Returns CUDA's name of a status, such as `cudaErrorMemoryAllocation`; status_text returns its meaning.
 const char* status_name(Status s);
 const char* status_text(Status s);
@@ -66,6 +69,8 @@ Status set_device(int device);
 Status device_synchronize();
 /// Finds out whether device `a` can read the memory of `b` directly.
 Status can_access_peer(int a, int b, bool* yes);
+/// Lets the current device use the memory of `peer` that malloc() gives, from now on.
+Status enable_peer_access(int peer);
 
 // Memory of the current device, in bytes.
 Status malloc(void** p, size_t nbytes);
@@ -85,6 +90,8 @@ Status va_release(void* address, size_t nbytes);
 /// Maps `nbytes` of new memory of `device` at `at`, which lies in a reservation.
 Status va_map(int device, void* at, size_t nbytes);
 Status va_unmap(void* at, size_t nbytes);
+/// Lets `device` use memory that va_map() has mapped, too.
+Status va_allow(int device, void* at, size_t nbytes);
 
 enum class Copy : int { host_to_host = 0, host_to_device = 1, device_to_host = 2, device_to_device = 3 };
 Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, StreamHandle stream);
@@ -117,6 +124,7 @@ Status launch(const char* name, const void* kernel, const LaunchShape& shape, vo
 /// Counts of the calls to the device since the process started, for tests and the profiler.
 struct Counters {
   uint64_t launches = 0, copies = 0, mallocs = 0, synchronizations = 0;
+  uint64_t staged_copies = 0;  // between devices by way of the host; only the emulated device knows
 };
 Counters counters();
 

@@ -7,6 +7,7 @@
 
 #include <vesta/core/base/waiting.h>
 #include <vesta/core/base/warning.h>
+#include <vesta/cuda/device_wait.h>
 #include <vesta/cuda/fault.h>
 
 namespace vesta::cuda {
@@ -57,7 +58,7 @@ void Stream::synchronize() const {
   DeviceGuard guard(device_);
   {
     Waiting open;
-    VESTA_CUDA_CHECK(rt::stream_synchronize(handle()));
+    VESTA_CUDA_CHECK(wait_for_device(device_, [h = handle()] { return rt::stream_synchronize(h); }));
   }
   raise_fault(device_);
 }
@@ -136,7 +137,7 @@ void Event::synchronize() const {
   if (!handle_) return;
   {
     Waiting open;
-    VESTA_CUDA_CHECK(rt::event_synchronize(handle_));
+    VESTA_CUDA_CHECK(wait_for_device(device_, [h = handle_] { return rt::event_synchronize(h); }));
   }
   raise_fault(device_);
 }
@@ -170,7 +171,7 @@ void synchronize_device(int device) {
   DeviceGuard guard(device);
   {
     Waiting open;
-    VESTA_CUDA_CHECK(rt::device_synchronize());
+    VESTA_CUDA_CHECK(wait_for_device(device, [] { return rt::device_synchronize(); }));
   }
   raise_fault(device);
 }

@@ -7,7 +7,8 @@
 //   Machine     all of it under one lock; run_until() executes tasks until a wait is satisfied
 //
 // Settings, for tests: VESTA_EMULATION_SCHEDULE (eager, lazy, random), VESTA_EMULATION_ORDER (ascending, descending,
-// shuffled threads), VESTA_EMULATION_SEED, VESTA_EMULATION_DEVICES, VESTA_EMULATION_MEMORY (MiB of a device).
+// shuffled threads), VESTA_EMULATION_SEED, VESTA_EMULATION_DEVICES, VESTA_EMULATION_MEMORY (MiB of a device),
+// VESTA_EMULATION_PAGEABLE (1: it reads pageable memory by itself), VESTA_EMULATION_CAPABILITY (90: 9.0).
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -144,6 +146,10 @@ class Machine {
   std::unordered_map<void*, size_t> reservations, mappings, host_blocks;
   std::unordered_map<StreamHandle, std::unique_ptr<Stream>> streams;
   std::unordered_map<EventHandle, EventPtr> events;
+  std::set<std::pair<int, int>> peers;               // the first may use plain memory of the second
+  std::unordered_map<void*, std::set<int>> allowed;  // devices beside its own that may use a mapping
+  bool reads_pageable_memory = false;
+  int capability = 90;
   rt::Counters counters;
   uint64_t failing = 0;
   Schedule schedule = Schedule::eager;
@@ -234,6 +240,13 @@ class Machine {
     }
     return e->done >= e->recorded;
   }
+  /// Returns whether `reader` may read memory of `owner` at `p` without the host's help.
+  bool can_read(int reader, int owner, const void* p) {
+    for (auto& [at, nbytes] : mappings) {
+      if (p >= at && p < static_cast<char*>(at) + nbytes) return allowed[at].count(reader) != 0;
+    }
+    return peers.count({reader, owner}) != 0;
+  }
   bool take_failure() { return failing && --failing == 0; }
 
   /// A guard that opens the devices' memory while it lives.
@@ -261,6 +274,8 @@ class Machine {
       defaults_.push_back(std::make_unique<Stream>());
       defaults_.back()->device = i;
     }
+    reads_pageable_memory = setting("VESTA_EMULATION_PAGEABLE", 0) != 0;
+    capability = int(setting("VESTA_EMULATION_CAPABILITY", 90));
     const uint64_t seed = setting("VESTA_EMULATION_SEED", 1);
     random.seed(seed);
     const std::string when = word("VESTA_EMULATION_SCHEDULE"), order = word("VESTA_EMULATION_ORDER");
@@ -418,6 +433,7 @@ Status find(Machine& m, EventHandle e, EventPtr* to) {
 
 const char* implementation() { return "emulation"; }
 int version() { return 0; }
+const char* architectures() { return "90"; }
 
 const char* status_name(Status s) {
   switch (s) {
@@ -452,11 +468,12 @@ Status device_properties(int device, DeviceProperties* to) {
   Locked l;
   if (device < 0 || size_t(device) >= l->arenas.size()) return Status::invalid_device;
   std::strncpy(to->name, "Emulated H200", sizeof to->name - 1);
-  to->major = 9, to->minor = 0, to->multi_processor_count = 132;
+  to->major = l->capability / 10, to->minor = l->capability % 10, to->multi_processor_count = 132;
   to->max_threads_per_multi_processor = 2048, to->regs_per_multiprocessor = 65536;
   to->shared_memory_per_block_optin = 232448;
   to->total_memory = l->arenas[size_t(device)]->capacity();
   to->l2_cache_size = 60 << 20;
+  to->reads_pageable_memory = l->reads_pageable_memory;
   return Status::success;
 }
 Status set_device(int device) {
@@ -479,6 +496,12 @@ Status device_synchronize() {
 }
 Status can_access_peer(int, int, bool* yes) {
   *yes = true;
+  return Status::success;
+}
+Status enable_peer_access(int peer) {
+  Locked l;
+  if (peer < 0 || size_t(peer) >= l->arenas.size()) return Status::invalid_device;
+  l->peers.insert({Machine::device(), peer});
   return Status::success;
 }
 
@@ -570,9 +593,18 @@ Status va_map(int device, void* at, size_t nbytes) {
 Status va_unmap(void* at, size_t nbytes) {
   Locked l;
   if (!l->mappings.erase(at)) return Status::invalid_value;
+  l->allowed.erase(at);
   for (auto& a : l->arenas) {
     if (a->holds(at)) a->refund(nbytes);
   }
+  return Status::success;
+}
+
+Status va_allow(int device, void* at, size_t nbytes) {
+  Locked l;
+  const auto found = l->mappings.find(at);
+  if (found == l->mappings.end() || found->second != nbytes) return Status::invalid_value;
+  l->allowed[at].insert(device);
   return Status::success;
 }
 
@@ -585,7 +617,8 @@ Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, Stream
                      (kind == Copy::device_to_device && to_device && from_device) ||
                      (kind == Copy::host_to_host && !to_device && !from_device);
   if (!right && nbytes) return Status::invalid_value;
-  if (kind == Copy::host_to_device && !is_page_locked(from)) {  // pageable memory is read before the call returns
+  const bool staged_first = kind == Copy::host_to_device && !l->reads_pageable_memory && !is_page_locked(from);
+  if (staged_first) {  // pageable memory is read before the call returns
     auto staged =
         std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
     l->push(stream, Task{"memcpy", [=] { std::memcpy(to, staged->data(), nbytes); }, {}, 0, false, {}, false});
@@ -595,7 +628,12 @@ Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, Stream
   if (kind == Copy::device_to_host && !is_page_locked(to)) l->finish(l->stream(stream));
   return Status::success;
 }
-Status memcpy_peer_async(void* to, int, const void* from, int, size_t nbytes, StreamHandle stream) {
+Status memcpy_peer_async(void* to, int to_device, const void* from, int from_device, size_t nbytes,
+                         StreamHandle stream) {
+  {
+    Locked l;
+    if (to_device != from_device && !l->can_read(to_device, from_device, from)) ++l->counters.staged_copies;
+  }
   return memcpy_async(to, from, nbytes, Copy::device_to_device, stream);
 }
 Status memset_async(void* to, int value, size_t nbytes, StreamHandle stream) {

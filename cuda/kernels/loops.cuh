@@ -1,5 +1,6 @@
-// The kernels made from a pointwise struct: per dtype one over contiguous operands (16-byte loads) and one over any
-// strides. The CPU's loops are made from the same struct (core/cpu/loops.h).
+// The kernels made from a pointwise struct: per dtype one over rows (the inner dimension of each operand is contiguous
+// or one repeated value: 16-byte accesses) and one over any strides. The CPU's loops are made from the same struct
+// (core/cpu/loops.h).
 #pragma once
 #include <cstring>
 
@@ -12,36 +13,39 @@ namespace vesta::cuda {
 
 constexpr unsigned kThreads = 256;
 
-/// N elements that are loaded and stored at once.
+/// The widest access, in bytes: what the host checks. A type that claims more gets wider ones on newer GPUs.
+constexpr size_t kWidestAccess = 16;
+/// Returns the alignment of N elements of a size that are loaded and stored at once.
+constexpr size_t pack_alignment(size_t item, int n) {
+  return item * size_t(n) < kWidestAccess ? item * size_t(n) : kWidestAccess;
+}
+/// N elements that are loaded and stored at once; N is a power of two.
 template <class T, int N>
-struct alignas(N * sizeof(T)) Pack {
+struct alignas(pack_alignment(sizeof(T), N)) Pack {
   T v[N];
 };
-/// The number of elements per thread of the contiguous kernel: 16 bytes of the widest type that is loaded or stored.
-template <class... T>
-constexpr int pack_size() {
-  size_t widest = 1;
-  ((widest = sizeof(T) > widest ? sizeof(T) : widest), ...);
-  return widest >= 16 ? 1 : int(16 / widest);
+/// Returns the number of elements that a thread of the rows' kernel takes: 16 bytes of `widest`, the larger of the
+/// types that are loaded and stored, and no more than 64 of a result that is wider than it.
+constexpr int pack_size(size_t widest, size_t result) {
+  const size_t loaded = widest >= kWidestAccess ? 1 : kWidestAccess / widest, stored = 64 / result;
+  return int(loaded < stored ? loaded : stored);
 }
 
-/// The kernel's form of a launch: 32-bit sizes, prepared divisors.
+/// The kernel's form of a launch: 32-bit sizes and strides, prepared divisors.
 template <int inputs>
-struct LinearArgs {
+struct LoopArgs {
   char* out;
   const char* in[inputs];      // null: value
   alignas(16) char value[inputs][16];
   double params[kMaxParams];
-  uint32_t n;
-  char* second;  // of two results, the second: its elements lie as those of `out`
-};
-template <int inputs>
-struct StridedArgs {
-  LinearArgs<inputs> base;
+  uint32_t n;       // elements; of the rows' kernel, packs
+  uint32_t row;     // of the rows' kernel: elements of a row
+  uint32_t repeated;  // of the rows' kernel: a bit for each operand that is one value along a row
   int ndim;
+  char* second;  // of two results, the second: its elements lie as those of `out`
   FastDivisor sizes[kLaunchDims];
-  int64_t out_strides[kLaunchDims];
-  int64_t strides[inputs][kLaunchDims];
+  int32_t out_strides[kLaunchDims];  // bytes; of the rows' kernel, dimension 0 counts packs
+  int32_t strides[inputs][kLaunchDims];
 };
 
 /// How an op reads and computes: forward of struct D. It gives the result of one element from the loaded ones.
@@ -112,20 +116,63 @@ VESTA_HD VESTA_INLINE typename F::Result_ result_from(const Both<A, B>& value) {
   else return typename F::Result_(value.first, value.second);
 }
 
+/// Where an element, or a pack, lies in each operand, in bytes; `inner` is its place along dimension 0.
+template <int inputs>
+struct Place {
+  int64_t out = 0, in[inputs] = {};
+  uint32_t inner = 0;
+};
+
+/// Moves M places, whose elements or packs are numbered from `rest`, to where these lie. A product of 32-bit numbers is
+/// added to a 64-bit one in one instruction; the M divisions of a dimension do not wait for each other.
+template <int M, int inputs, size_t... K>
+VESTA_DEVICE void find_places(std::index_sequence<K...>, const LoopArgs<inputs>& a, uint32_t (&rest)[M],
+                              Place<inputs> (&places)[M]) {
+  VESTA_ROLLED
+  for (int d = 0; d < a.ndim; ++d) {
+    VESTA_UNROLL
+    for (int k = 0; k < M; ++k) {
+      const uint32_t next = d + 1 < a.ndim ? a.sizes[d].divide(rest[k]) : 0;
+      const uint32_t at = rest[k] - next * a.sizes[d].divisor;
+      rest[k] = next;
+      if (d == 0) places[k].inner = at;
+      places[k].out += int64_t(int32_t(at)) * a.out_strides[d];
+      ((places[k].in[K] += int64_t(int32_t(at)) * a.strides[K][d]), ...);
+    }
+  }
+}
+
+/// Computes and writes the element of these operands; `at` is its place in the result, in bytes.
+template <class F>
+VESTA_DEVICE void store_one(const LoopArgs<F::inputs>& a, int64_t at, const typename F::C* v, bool m) {
+  const auto value = F::call(v, m, a.params);
+  *reinterpret_cast<typename F::Result_*>(a.out + at) = result_from<F>(value);
+  if constexpr (F::pair) {
+    using S = typename F::Second;
+    reinterpret_cast<S*>(a.second)[at / int64_t(sizeof(typename F::Result_))] = convert<S>(value.second);
+  }
+}
+
+/// Loads N neighbours along a row of operand k, or its one value.
+template <class F, int N, int k>
+VESTA_DEVICE void load_pack(const LoopArgs<F::inputs>& a, int64_t at, typename F::C (&v)[N][F::inputs], bool (&m)[N]) {
+  using T = operand_t<F, k>;
+  if (!a.in[k]) {
+    for (int j = 0; j < N; ++j) load_value<F, k>(a.value[k], v[j], m[j]);
+  } else if (a.repeated >> k & 1) {
+    const T one = *reinterpret_cast<const T*>(a.in[k] + at);
+    for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&one), v[j], m[j]);
+  } else {
+    const auto pack = *reinterpret_cast<const Pack<T, N>*>(a.in[k] + at);
+    for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&pack.v[j]), v[j], m[j]);
+  }
+}
+
 template <class F, int N, size_t... K>
-VESTA_DEVICE void linear_pack(std::index_sequence<K...>, const LinearArgs<F::inputs>& a, uint32_t first) {
+VESTA_DEVICE void row_pack(std::index_sequence<K...>, const LoopArgs<F::inputs>& a, const Place<F::inputs>& place) {
   typename F::C v[N][F::inputs];
   bool m[N] = {};
-  auto fetch = [&]<int k>() {
-    using T = operand_t<F, k>;
-    if (a.in[k]) {
-      const auto pack = *reinterpret_cast<const Pack<T, N>*>(a.in[k] + size_t(first) * sizeof(T));
-      for (int j = 0; j < N; ++j) load_one<F, k>(reinterpret_cast<const char*>(&pack.v[j]), v[j], m[j]);
-    } else {
-      for (int j = 0; j < N; ++j) load_value<F, k>(a.value[k], v[j], m[j]);
-    }
-  };
-  (fetch.template operator()<int(K)>(), ...);
+  (load_pack<F, N, int(K)>(a, place.in[K], v, m), ...);
   Pack<typename F::Result_, N> r;
   if constexpr (F::pair) {
     using S = typename F::Second;
@@ -134,112 +181,151 @@ VESTA_DEVICE void linear_pack(std::index_sequence<K...>, const LinearArgs<F::inp
       const auto value = F::call(v[j], m[j], a.params);
       r.v[j] = result_from<F>(value), second.v[j] = convert<S>(value.second);
     }
-    *reinterpret_cast<Pack<S, N>*>(a.second + size_t(first) * sizeof(S)) = second;
+    const int64_t at = place.out / int64_t(sizeof(typename F::Result_)) * int64_t(sizeof(S));
+    *reinterpret_cast<Pack<S, N>*>(a.second + at) = second;
   } else {
     for (int j = 0; j < N; ++j) r.v[j] = result_from<F>(F::call(v[j], m[j], a.params));
   }
-  *reinterpret_cast<Pack<typename F::Result_, N>*>(a.out + size_t(first) * sizeof(typename F::Result_)) = r;
+  *reinterpret_cast<Pack<typename F::Result_, N>*>(a.out + place.out) = r;
 }
 
+/// Moves a place on by one element along its row.
 template <class F, size_t... K>
-VESTA_DEVICE void linear_one(std::index_sequence<K...> all, const LinearArgs<F::inputs>& a, uint32_t i) {
-  linear_pack<F, 1>(all, a, i);
+VESTA_DEVICE void step_along_row(std::index_sequence<K...>, const LoopArgs<F::inputs>& a, Place<F::inputs>& place) {
+  place.out += int64_t(sizeof(typename F::Result_));
+  ((place.in[K] += a.repeated >> K & 1 ? 0 : int64_t(sizeof(operand_t<F, int(K)>))), ...);
 }
 
-/// Runs over contiguous operands, aligned to 16 bytes: a thread takes one pack, the last thread the rest.
+/// Runs over rows that are aligned for packs: a thread takes one pack, or what is left of its row.
 template <class F, int N>
-VESTA_KERNEL void linear_kernel(LinearArgs<F::inputs> a) {
-  const uint32_t first = global_index() * N;
+VESTA_KERNEL void rows_kernel(LoopArgs<F::inputs> a) {
+  const uint32_t i = global_index();
+  if (i >= a.n) return;
   constexpr auto all = std::make_index_sequence<size_t(F::inputs)>{};
-  if (first + N <= a.n) {
-    linear_pack<F, N>(all, a, first);
+  uint32_t rest[1] = {i};
+  Place<F::inputs> place[1];
+  find_places(all, a, rest, place);
+  const uint32_t first = place[0].inner * N;
+  if (first + N <= a.row) {
+    row_pack<F, N>(all, a, place[0]);
   } else {
-    for (uint32_t i = first; i < a.n; ++i) linear_one<F>(all, a, i);
+    VESTA_ROLLED
+    for (uint32_t j = first; j < a.row; ++j, step_along_row<F>(all, a, place[0])) row_pack<F, 1>(all, a, place[0]);
   }
 }
 
 template <class F, size_t... K>
-VESTA_DEVICE void strided_one(std::index_sequence<K...>, const StridedArgs<F::inputs>& a, uint32_t i) {
-  int64_t out = 0, in[F::inputs] = {};
-  uint32_t rest = i;
-  for (int d = 0; d < a.ndim; ++d) {
-    const uint32_t next = a.sizes[d].divide(rest), at = rest - next * a.sizes[d].divisor;
-    out += at * a.out_strides[d];
-    ((in[K] += at * a.strides[K][d]), ...);
-    rest = next;
-  }
-  typename F::C v[F::inputs];
-  bool m = false;
+VESTA_DEVICE void load_strided(std::index_sequence<K...>, const LoopArgs<F::inputs>& a, const Place<F::inputs>& place,
+                               typename F::C* v, bool& m) {
   auto load = [&]<int k>() {
-    if (a.base.in[k]) load_one<F, k>(a.base.in[k] + in[k], v, m);
-    else load_value<F, k>(a.base.value[k], v, m);
+    if (a.in[k]) load_one<F, k>(a.in[k] + place.in[k], v, m);
+    else load_value<F, k>(a.value[k], v, m);
   };
   (load.template operator()<int(K)>(), ...);
-  const auto value = F::call(v, m, a.base.params);
-  *reinterpret_cast<typename F::Result_*>(a.base.out + out) = result_from<F>(value);
-  if constexpr (F::pair) {
-    using S = typename F::Second;
-    reinterpret_cast<S*>(a.base.second)[out / int64_t(sizeof(typename F::Result_))] = convert<S>(value.second);
-  }
 }
+
+/// The number of elements that a thread of the strided kernel loads before it stores one.
+constexpr int kStridedElements = 4;
 
 /// Runs over any strides: a thread takes four elements, a block apart.
 template <class F>
-VESTA_KERNEL void strided_kernel(StridedArgs<F::inputs> a) {
-  const uint32_t first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
+VESTA_KERNEL void strided_kernel(LoopArgs<F::inputs> a) {
   constexpr auto all = std::make_index_sequence<size_t(F::inputs)>{};
-  for (int k = 0; k < 4; ++k) {
+  const uint32_t first = blockIdx.x * blockDim.x * kStridedElements + threadIdx.x;
+  uint32_t rest[kStridedElements];
+  VESTA_UNROLL
+  for (int k = 0; k < kStridedElements; ++k) {
     const uint32_t i = first + uint32_t(k) * blockDim.x;
-    if (i < a.base.n) strided_one<F>(all, a, i);
+    rest[k] = i < a.n ? i : 0;  // all loads are issued, the last ones perhaps in vain
+  }
+  Place<F::inputs> places[kStridedElements];
+  find_places(all, a, rest, places);
+  typename F::C v[kStridedElements][F::inputs];
+  bool m[kStridedElements] = {};
+  VESTA_UNROLL
+  for (int k = 0; k < kStridedElements; ++k) load_strided<F>(all, a, places[k], v[k], m[k]);
+  VESTA_ROLLED  // the formula is compiled once: the elements move up
+      for (uint32_t i = first; i < a.n; i += blockDim.x) {
+    store_one<F>(a, places[0].out, v[0], m[0]);
+    if (i - first == uint32_t(kStridedElements - 1) * blockDim.x) return;
+    VESTA_UNROLL
+    for (int k = 1; k < kStridedElements; ++k) {
+      for (int j = 0; j < F::inputs; ++j) v[k - 1][j] = v[k][j];
+      m[k - 1] = m[k], places[k - 1].out = places[k].out;
+    }
   }
 }
 
 template <int inputs>
-LinearArgs<inputs> linear_args(const PointwiseLaunch& l) {
-  LinearArgs<inputs> a;
-  a.out = l.out, a.n = uint32_t(l.numel), a.second = l.second;
+LoopArgs<inputs> loop_args(const PointwiseLaunch& l) {
+  LoopArgs<inputs> a;
+  a.out = l.out, a.n = uint32_t(l.numel), a.second = l.second, a.ndim = l.ndim, a.row = 0, a.repeated = 0;
   for (int k = 0; k < inputs; ++k) {
     a.in[k] = l.in[k].data;
     std::memcpy(a.value[k], l.in[k].value, 16);
   }
   std::memcpy(a.params, l.params, sizeof a.params);
+  for (int d = 0; d < l.ndim; ++d) {
+    a.sizes[d] = FastDivisor(uint32_t(l.sizes[d]));
+    a.out_strides[d] = int32_t(l.out_strides[d]);
+    for (int k = 0; k < inputs; ++k) a.strides[k][d] = int32_t(l.in[k].strides[d]);
+  }
   return a;
 }
 
-/// Returns whether every operand is one run of elements of its type, aligned for packs.
-template <class F>
-bool is_linear(const PointwiseLaunch& l) {
-  auto dense = [&](const char* p, const int64_t* strides, int64_t item) {
-    if (l.ndim > 1 || (l.ndim == 1 && strides[0] != item)) return false;
-    return reinterpret_cast<uintptr_t>(p) % 16 == 0;
-  };
-  if (!dense(l.out, l.out_strides, sizeof(typename F::Result_))) return false;
-  if (F::pair && reinterpret_cast<uintptr_t>(l.second) % 16 != 0) return false;
-  for (int k = 0; k < F::inputs; ++k) {
-    const int64_t item = F::mask && k == 0 ? 1 : int64_t(sizeof(typename F::In));
-    if (l.in[k].data && !dense(l.in[k].data, l.in[k].strides, item)) return false;
+/// Returns whether rows of elements of `item` bytes, of an operand at `p`, are contiguous and aligned for packs of N.
+inline bool has_packed_rows(const PointwiseLaunch& l, const char* p, const int64_t* strides, int64_t item, int n) {
+  const int64_t alignment = int64_t(pack_alignment(size_t(item), n));
+  if (l.ndim > 0 && l.sizes[0] > 1 && strides[0] != item) return false;
+  for (int d = 1; d < l.ndim; ++d) {
+    if (strides[d] % alignment != 0) return false;
   }
+  return reinterpret_cast<uintptr_t>(p) % size_t(alignment) == 0;
+}
+
+/// Fills what the rows' kernel needs beside loop_args; returns whether it can run.
+template <class F, int N>
+bool make_rows(const PointwiseLaunch& l, LoopArgs<F::inputs>& a) {
+  constexpr int64_t kResult = sizeof(typename F::Result_);
+  if (l.ndim > 1 && l.sizes[0] < N) return false;
+  if (!has_packed_rows(l, l.out, l.out_strides, kResult, N)) return false;
+  if constexpr (F::pair) {
+    constexpr int64_t kSecond = sizeof(typename F::Second);
+    int64_t strides[kLaunchDims];
+    for (int d = 0; d < l.ndim; ++d) strides[d] = l.out_strides[d] / kResult * kSecond;
+    if (!has_packed_rows(l, l.second, strides, kSecond, N)) return false;
+  }
+  int64_t items[F::inputs];
+  for (int k = 0; k < F::inputs; ++k) {
+    items[k] = F::mask && k == 0 ? 1 : int64_t(sizeof(typename F::In));
+    if (!l.in[k].data) continue;
+    if (l.ndim > 0 && l.in[k].strides[0] == 0 && l.sizes[0] > 1) a.repeated |= 1u << k;
+    else if (!has_packed_rows(l, l.in[k].data, l.in[k].strides, items[k], N)) return false;
+  }
+  a.row = l.ndim ? uint32_t(l.sizes[0]) : 1;
+  const uint32_t packs = (a.row + N - 1) / N;
+  a.n = uint32_t(l.numel / a.row) * packs;
+  if (!l.ndim) return true;
+  a.sizes[0] = FastDivisor(packs);
+  a.out_strides[0] = int32_t(kResult * N);
+  for (int k = 0; k < F::inputs; ++k) a.strides[k][0] = a.repeated >> k & 1 ? 0 : int32_t(items[k] * N);
   return true;
 }
 
 /// Queues functor F over a launch.
 template <class F>
 void run_loop(const PointwiseLaunch& l) {
-  if (is_linear<F>(l)) {
-    constexpr int N = pack_size<typename F::In, typename F::Widest>();
-    launch_independent(l.name, linear_kernel<F, N>, linear_shape(uint64_t((l.numel + N - 1) / N), kThreads, l.stream),
-                       linear_args<F::inputs>(l));
-    return;
+  constexpr int N = pack_size(
+      sizeof(typename F::In) > sizeof(typename F::Widest) ? sizeof(typename F::In) : sizeof(typename F::Widest),
+      sizeof(typename F::Result_));
+  auto a = loop_args<F::inputs>(l);
+  if (make_rows<F, N>(l, a)) {
+    launch_independent(l.name, rows_kernel<F, N>, linear_shape(a.n, kThreads, l.stream), a);
+  } else {
+    a.n = uint32_t(l.numel), a.repeated = 0;
+    const uint64_t threads = uint64_t(l.numel + kStridedElements - 1) / kStridedElements;
+    launch_independent(l.name, strided_kernel<F>, linear_shape(threads, kThreads, l.stream), a);
   }
-  StridedArgs<F::inputs> a;
-  a.base = linear_args<F::inputs>(l);
-  a.ndim = l.ndim;
-  for (int d = 0; d < l.ndim; ++d) {
-    a.sizes[d] = FastDivisor(uint32_t(l.sizes[d]));
-    a.out_strides[d] = l.out_strides[d];
-    for (int k = 0; k < F::inputs; ++k) a.strides[k][d] = l.in[k].strides[d];
-  }
-  launch_independent(l.name, strided_kernel<F>, linear_shape(uint64_t(l.numel + 3) / 4, kThreads, l.stream), a);
 }
 
 /// Registers the kernels of struct D for the dtypes of `part`.

@@ -1,26 +1,34 @@
 // Batch normalisation (Ioffe and Szegedy 2015). Moments are sums around a value near the mean, so that a large mean
-// costs no digits, and partial moments are combined in double by Chan, Golub and LeVeque's formula ("Updating formulae
-// and a pairwise algorithm for computing sample variances", 1979).
+// costs no digits, and partial moments are combined by Chan, Golub and LeVeque's formula ("Updating formulae and a
+// pairwise algorithm for computing sample variances", 1979): within a block in the type of the computation, as means
+// beyond a value that all its threads share, since consumer GPUs have few units for double; across blocks in double.
 #include <vesta/cuda/kernels/norm.h>
+
+#include <type_traits>
+
 #include <vesta/cuda/kernels/rows.cuh>
 
 namespace vesta::cuda {
 namespace {
 
 /// The number, mean and sum of squared deviations of some values.
+template <class C>
 struct Moments {
-  double count, mean, squares;
+  C count, mean, squares;
 };
-VESTA_DEVICE Moments combine(const Moments& a, const Moments& b) {
-  const double n = a.count + b.count, d = b.mean - a.mean;
+template <class C>
+VESTA_DEVICE Moments<C> combine(const Moments<C>& a, const Moments<C>& b) {
+  const C n = a.count + b.count, d = b.mean - a.mean;
   if (n == 0) return a;
   return {n, a.mean + d * (b.count / n), a.squares + b.squares + d * d * (a.count * b.count / n)};
 }
 /// The sums sum(g) and sum(g (x - mean)); the third member is not used.
+template <class C>
 struct GradientSums {
-  double sum, product, unused;
+  C sum, product, unused;
 };
-VESTA_DEVICE GradientSums combine(const GradientSums& a, const GradientSums& b) {
+template <class C>
+VESTA_DEVICE GradientSums<C> combine(const GradientSums<C>& a, const GradientSums<C>& b) {
   return {a.sum + b.sum, a.product + b.product, 0};
 }
 
@@ -53,23 +61,38 @@ struct NormArgs {
   bool pack_in_run;  // the elements of a pack are of one channel
 };
 
-/// Calls f(offset) for a thread's elements of its channel and piece.
-template <class F>
-VESTA_DEVICE void each_element(const NormArgs& a, int64_t channel, int64_t part, F f) {
+/// Calls f(offset) for a thread's runs of N elements of its channel and piece.
+template <int N, class F>
+VESTA_DEVICE void each_run(const NormArgs& a, int64_t channel, int64_t part, F f) {
   const BatchNormLaunch& l = a.l;
   const int64_t count = l.batch * l.inner, begin = part * l.piece;
   const int64_t end = begin + l.piece < count ? begin + l.piece : count;
   const unsigned lanes = kTeamThreads / a.width;
   if (channel >= l.channels) return;
-  for (int64_t i = begin + threadIdx.x / a.width; i < end; i += lanes) {
+  for (int64_t i = begin + int64_t(threadIdx.x / a.width) * N; i < end; i += int64_t(lanes) * N) {
     const int64_t n = a.inner.divide(i);
     f((n * l.channels + channel) * l.inner + (i - n * l.inner));
   }
 }
 
-/// Combines the threads of a channel and writes their result for this piece.
-template <class S>
-VESTA_DEVICE void write_sums(const NormArgs& a, int64_t channel, int64_t part, S s) {
+/// Loads N neighbouring elements, in one access if addresses allow it: which thread has which depends on the shape
+/// alone.
+template <int N, class T>
+VESTA_DEVICE void load_run(const T* x, int64_t at, bool packed, compute_of<T>* to) {
+  if constexpr (N == kPack) load_columns(x, at, at + N, packed, compute_of<T>(0), to);
+  else to[0] = convert<compute_of<T>>(x[at]);
+}
+
+/// Calls f with the length of runs as an integral constant: kPack where no run of that length leaves a channel.
+template <class F>
+VESTA_DEVICE void with_run_length(const NormArgs& a, F f) {
+  if (a.pack_in_run) f(std::integral_constant<int, kPack>());
+  else f(std::integral_constant<int, 1>());
+}
+
+/// Combines the threads of a channel and writes widen(result) for this piece.
+template <class S, class F>
+VESTA_DEVICE void write_sums(const NormArgs& a, int64_t channel, int64_t part, S s, F widen) {
   VESTA_SHARED(S, parts, kTeamThreads);
   const unsigned lane = threadIdx.x / a.width;
   parts[threadIdx.x] = s;
@@ -77,7 +100,9 @@ VESTA_DEVICE void write_sums(const NormArgs& a, int64_t channel, int64_t part, S
     block_barrier();
     if (lane < half) parts[threadIdx.x] = s = combine(s, parts[threadIdx.x + half * a.width]);
   }
-  if (lane == 0 && channel < a.l.channels) reinterpret_cast<S*>(a.l.sums)[channel * a.l.pieces + part] = s;
+  if (lane != 0 || channel >= a.l.channels) return;
+  const auto wide = widen(s);
+  reinterpret_cast<std::remove_const_t<decltype(wide)>*>(a.l.sums)[channel * a.l.pieces + part] = wide;
 }
 
 template <class T>
@@ -87,18 +112,30 @@ VESTA_KERNEL void moments_kernel(NormArgs a) {
   const T* x = reinterpret_cast<const T*>(a.l.x);
   C shift = 0, sum = 0, squares = 0;
   int64_t count = 0;
-  each_element(a, channel, part, [&](int64_t at) {
-    const C v = convert<C>(x[at]);
-    if (count++ == 0) shift = v;
-    const C d = v - shift;
-    sum = sum + d, squares = squares + d * d;
+  with_run_length(a, [&](auto length) {
+    constexpr int N = decltype(length)::value;
+    each_run<N>(a, channel, part, [&](int64_t at) {
+      C v[N];
+      load_run<N>(x, at, a.l.packed, v);
+      if (count == 0) shift = v[0];
+      count += N;
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) {
+        const C d = v[j] - shift;
+        sum = sum + d, squares = squares + d * d;
+      }
+    });
   });
-  Moments m{0, 0, 0};
-  if (count) {
-    const double n = double(count), s = double(sum);
-    m = {n, double(shift) + s / n, double(squares) - s * s / n};
-  }
-  write_sums(a, channel, part, m);
+  // the first value of the piece, which the first thread of a channel begins with
+  VESTA_SHARED(C, firsts, kTeamThreads);
+  if (threadIdx.x < a.width) firsts[threadIdx.x] = shift;
+  block_barrier();
+  const C first = firsts[threadIdx.x % a.width];
+  Moments<C> m{0, 0, 0};
+  if (count) m = {C(count), (shift - first) + sum / C(count), squares - sum * (sum / C(count))};
+  write_sums(a, channel, part, m, [&](const Moments<C>& s) {
+    return Moments<double>{double(s.count), double(first) + double(s.mean), double(s.squares)};
+  });
 }
 
 template <class T>
@@ -108,11 +145,18 @@ VESTA_KERNEL void gradient_sums_kernel(NormArgs a) {
   const T *x = reinterpret_cast<const T*>(a.l.x), *g = reinterpret_cast<const T*>(a.l.grad);
   const C mean = channel < a.l.channels ? C(read(a.l.mean, channel, 0)) : C(0);
   C sum = 0, product = 0;
-  each_element(a, channel, part, [&](int64_t at) {
-    const C v = convert<C>(g[at]);
-    sum = sum + v, product = product + v * (convert<C>(x[at]) - mean);
+  with_run_length(a, [&](auto length) {
+    constexpr int N = decltype(length)::value;
+    each_run<N>(a, channel, part, [&](int64_t at) {
+      C v[N], w[N];
+      load_run<N>(g, at, a.l.packed, v);
+      load_run<N>(x, at, a.l.packed, w);
+      VESTA_UNROLL
+      for (int j = 0; j < N; ++j) sum = sum + v[j], product = product + v[j] * (w[j] - mean);
+    });
   });
-  write_sums(a, channel, part, GradientSums{double(sum), double(product), 0});
+  write_sums(a, channel, part, GradientSums<C>{sum, product, C(0)},
+             [](const GradientSums<C>& s) { return GradientSums<double>{double(s.sum), double(s.product), 0}; });
 }
 
 /// Combines the pieces of a channel in place, neighbours first. A warp per channel.
@@ -136,7 +180,7 @@ VESTA_DEVICE S combine_pieces(const NormArgs& a, int64_t channel, S s) {
 VESTA_KERNEL void statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
   const int64_t c = int64_t(blockIdx.x) * (kTeamThreads / 32) + warp_index();
-  Moments m{0, 0, 0};
+  Moments<double> m{0, 0, 0};
   if (l.training) m = combine_pieces(a, c, m);
   if (c >= l.channels || lane_index() != 0) return;
   double mean = read(l.running_mean, c, 0), variance = read(l.running_var, c, 1);
@@ -162,7 +206,7 @@ VESTA_KERNEL void statistics_kernel(NormArgs a) {
 VESTA_KERNEL void gradient_statistics_kernel(NormArgs a) {
   const BatchNormLaunch& l = a.l;
   const int64_t c = int64_t(blockIdx.x) * (kTeamThreads / 32) + warp_index();
-  const GradientSums s = combine_pieces(a, c, GradientSums{0, 0, 0});
+  const GradientSums<double> s = combine_pieces(a, c, GradientSums<double>{0, 0, 0});
   if (c >= l.channels || lane_index() != 0) return;
   const double mean = read(l.mean, c, 0), inverse = read(l.invstd, c, 1), count = double(l.batch) * double(l.inner);
   write(l.weight_gradient, c, s.product * inverse);

@@ -24,7 +24,7 @@ struct Entries {
 };
 
 template <class T>
-struct alignas(kPack * sizeof(T)) Four {
+struct alignas(kPack * sizeof(T) < 16 ? kPack * sizeof(T) : 16) Four {
   T v[kPack];
 };
 
@@ -62,7 +62,7 @@ template <class T>
 VESTA_DEVICE bool aligned(const OptimEntry& e) {
   auto all = reinterpret_cast<uintptr_t>(e.p) | reinterpret_cast<uintptr_t>(e.g);
   for (const char* state : e.states) all |= reinterpret_cast<uintptr_t>(state);
-  return all % sizeof(Four<T>) == 0;
+  return all % alignof(Four<T>) == 0;
 }
 
 /// Calls f(first element, how many, whether packs may be used) for the thread's packs of entry e.

@@ -10,7 +10,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 
 template <class T, int n>
-struct alignas(n * sizeof(T)) Values {
+struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Values {
   T v[n];
 };
 

@@ -5,15 +5,6 @@
 #include <vesta/cuda/kernels/axes.h>
 #include <vesta/cuda/kernels/types.cuh>
 
-/// Unrolls the next loop fully, or not at all.
-#ifdef __CUDACC__
-#define VESTA_UNROLL _Pragma("unroll")
-#define VESTA_ROLLED _Pragma("unroll 1")
-#else
-#define VESTA_UNROLL
-#define VESTA_ROLLED
-#endif
-
 namespace vesta::cuda {
 
 constexpr unsigned kTeamThreads = 256;  // threads of a block

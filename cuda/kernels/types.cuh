@@ -5,6 +5,15 @@
 #include <vesta/core/ops/math.h>
 #include <vesta/cuda/kernels/device.cuh>
 
+/// Unrolls the next loop fully, or not at all.
+#ifdef __CUDACC__
+#define VESTA_UNROLL _Pragma("unroll")
+#define VESTA_ROLLED _Pragma("unroll 1")
+#else
+#define VESTA_UNROLL
+#define VESTA_ROLLED
+#endif
+
 namespace vesta::cuda {
 
 /// A complex number with std::complex's layout, and with the functions that math::NAME(x) finds by argument-dependent

@@ -1,27 +1,31 @@
 #include <vesta/cuda/nccl/communicator.h>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 
+#include <vesta/cuda/device_wait.h>
 #include <vesta/cuda/fault.h>
 
 namespace vesta::cuda::nccl {
 namespace {
 
-constexpr auto kAbortPatience = std::chrono::seconds(5);
 constexpr auto kClosePatience = std::chrono::seconds(10);  // for ncclCommFinalize, before an abort
 constexpr auto kCallPatience = std::chrono::seconds(1);    // for a running call, before an abort ignores it
 
-[[noreturn]] void end_process(const std::string& group, const std::string& reason) {
-  std::fprintf(stderr,
-               "vesta: group '%s': NCCL did not end its operations within 5 s of being told to, the device hangs. This "
-               "process is ended. The group had failed: %s\n",
-               group.c_str(), reason.c_str());
-  std::fflush(stderr);
-  _exit(1);
+/// Returns the time that NCCL has for the abort of one communicator.
+std::chrono::milliseconds abort_patience() {
+  constexpr double kSeconds = 60, kMost = 86400;
+  const char* text = std::getenv("VESTA_NCCL_ABORT_TIMEOUT");
+  const double seconds = text && *text ? std::strtod(text, nullptr) : kSeconds;
+  return std::chrono::milliseconds(int64_t(1000 * std::clamp(seconds, 0.0, kMost)));
 }
+
+/// The progress of an abort, which the thread inside NCCL keeps when it is left behind.
+struct Progress {
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t ended = 0;
+};
 
 }  // namespace
 
@@ -44,7 +48,9 @@ void Backoff::sleep() {
 }
 
 Communicator::Communicator(int device, int rank, int size)
-    : stream_(take_own_stream(device)), rank_(rank), size_(size) {}
+    : stream_(take_own_stream(device)), rank_(rank), size_(size) {
+  expect_loss();
+}
 
 Communicator::~Communicator() {
   abort();
@@ -155,21 +161,42 @@ void Communicators::abort_all(const std::string& reason) noexcept {
   }
   // Before the abort: it ends the waits, and a thread that leaves one must not take unwritten memory for values.
   notice_.post(devices, std::make_exception_ptr(DistributedError(DistributedCause::backend, reason)));
-  bool done = false;  // under the mutex
-  std::thread worker([&] {
-    for (auto& c : all) c->abort();
-    std::lock_guard lock(mutex_);
-    done = true;
-    changed_.notify_all();
+  auto progress = std::make_shared<Progress>();
+  std::thread worker([all, progress] {
+    for (auto& c : all) {
+      c->abort();
+      std::lock_guard lock(progress->mutex);
+      ++progress->ended;
+      progress->changed.notify_all();
+    }
   });
+  bool moves = true;
   {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, kAbortPatience, [&] { return done; })) end_process(group_, reason);
+    std::unique_lock lock(progress->mutex);
+    for (size_t ended = 0; moves && ended < all.size(); ended = progress->ended) {
+      moves = progress->changed.wait_for(lock, abort_patience(), [&] { return progress->ended > ended; });
+    }
   }
-  worker.join();
+  if (moves) {
+    worker.join();
+  } else {
+    worker.detach();  // inside NCCL, for good
+    give_up(all, reason);
+  }
   std::lock_guard lock(mutex_);
   aborted_ = true;
   changed_.notify_all();
+}
+
+void Communicators::give_up(const std::vector<std::shared_ptr<Communicator>>& all, const std::string& reason) noexcept {
+  const std::string whole =
+      text("group '", group_, "': NCCL did not end its operations within ", abort_patience().count() / 1000.0,
+           " s of being told to (VESTA_NCCL_ABORT_TIMEOUT), and the device hangs. End this process. "
+           "The group had failed: ",
+           reason);
+  for (auto& c : all) {
+    lose_device(c->device(), std::make_exception_ptr(DistributedError(DistributedCause::backend, whole)));
+  }
 }
 
 void Communicators::wait_aborted() noexcept {

@@ -101,8 +101,9 @@ class Communicators {
   Communicators(const Communicators&) = delete;
 
   std::shared_ptr<Communicator> add(int device, int rank, int size);
-  /// Begins to abort all of them; threads that wait for a device with operations under way get the reason. NCCL's own
-  /// abort may take kAbortPatience; after that the process ends, since its streams hang.
+  /// Begins to abort all of them; threads that wait for a device with operations under way get the reason. NCCL has
+  /// VESTA_NCCL_ABORT_TIMEOUT seconds (60) for each communicator; after that their devices are lost, since streams hang
+  /// there: every wait for them raises the reason (device_wait.h).
   void abort(const std::string& reason) noexcept;
   bool aborting() const { return aborting_; }
   /// Waits for an abort that was begun.
@@ -112,6 +113,7 @@ class Communicators {
 
  private:
   void abort_all(const std::string& reason) noexcept;
+  void give_up(const std::vector<std::shared_ptr<Communicator>>& all, const std::string& reason) noexcept;
 
   const std::string group_;
   FailureNotice& notice_;

@@ -52,6 +52,7 @@ int version() {
   cudaRuntimeGetVersion(&v);
   return v;
 }
+const char* architectures() { return VESTA_CUDA_ARCHITECTURES; }
 const char* status_name(Status s) { return cudaGetErrorName(cudaError_t(int(s))); }
 const char* status_text(Status s) { return cudaGetErrorString(cudaError_t(int(s))); }
 
@@ -70,6 +71,7 @@ Status device_properties(int device, DeviceProperties* to) {
   to->total_memory = p.totalGlobalMem;
   to->l2_cache_size = size_t(p.l2CacheSize);
   to->is_integrated = p.integrated != 0;
+  to->reads_pageable_memory = p.pageableMemoryAccess != 0;
   return Status::success;
 }
 
@@ -84,6 +86,13 @@ Status can_access_peer(int a, int b, bool* yes) {
   Status s = status(cudaDeviceCanAccessPeer(&can, a, b));
   *yes = can != 0;
   return s;
+}
+
+Status enable_peer_access(int peer) {
+  const cudaError_t e = cudaDeviceEnablePeerAccess(peer, 0);
+  if (e != cudaErrorPeerAccessAlreadyEnabled) return status(e);  // by another library
+  cudaGetLastError();
+  return Status::success;
 }
 
 Status malloc(void** p, size_t nbytes) {
@@ -144,6 +153,14 @@ Status va_unmap(void* at, size_t nbytes) {
   return status(cuMemUnmap_(CUdeviceptr(at), nbytes));
 }
 
+Status va_allow(int device, void* at, size_t nbytes) {
+  VESTA_DRIVER(cuMemSetAccess)
+  CUmemAccessDesc access{};
+  access.location = allocation_on(device).location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return status(cuMemSetAccess_(CUdeviceptr(at), nbytes, &access, 1));
+}
+
 Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, StreamHandle stream) {
   ++copies;
   return status(cudaMemcpyAsync(to, from, nbytes, cudaMemcpyKind(int(kind)), stream));
@@ -200,6 +217,6 @@ Status launch(const char*, const void* kernel, const LaunchShape& shape, void** 
   return status(cudaLaunchKernelExC(&config, kernel, arguments));
 }
 
-Counters counters() { return {launches, copies, mallocs, synchronizations}; }
+Counters counters() { return {launches, copies, mallocs, synchronizations, 0}; }
 
 }  // namespace vesta::cuda::rt

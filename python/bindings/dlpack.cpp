@@ -69,6 +69,21 @@ bool refuse_meta(const Tensor& t) {
   return true;
 }
 
+/// Returns a function of the CUDA library, which is loaded.
+template <class F>
+F* cuda_function(const char* name) {
+  F* f = reinterpret_cast<F*>(backend_symbol(DeviceType::cuda, name));
+  VESTA_ASSERT(f);
+  return f;
+}
+
+/// Returns DLPack's number of the stream on which the consumer will use the memory: -1 asks for no order, None is the
+/// default stream, 1. With a Python error set for anything else.
+int64_t stream_number(PyObject* given) {
+  if (!given || given == Py_None) return 1;
+  return PyLong_AsLongLong(given);
+}
+
 struct ToDlpack {
   static constexpr char name[] = "__dlpack__",
                         params[] =
@@ -98,14 +113,14 @@ struct ToDlpack {
         return nullptr;
       }
     }
-    if (cuda && !(PyLong_Check(b.slot[1] ? b.slot[1] : Py_None) && PyLong_AsLong(b.slot[1]) == -1)) {
-      WithoutGil open;  // the consumer's stream is not ours to order: what is queued here is done before it looks
-      backend(DeviceType::cuda).synchronize(t.device());
-    }
+    const int64_t consumer = cuda ? stream_number(b.slot[1]) : -1;
+    if (PyErr_Occurred()) return nullptr;
     auto e = std::make_unique<Exported>();
     bool copy = b.slot[4] == Py_True;
     check_dense(t, "__dlpack__");
     e->tensor = copy ? clone(t) : t.detach();
+    if (consumer >= 0)
+      cuda_function<void(int, uint64_t)>("vesta_cuda_dlpack_order")(t.device().index, uint64_t(consumer));
     e->memory = std::make_unique<Export>(e->tensor.impl()->storage());
     for (int64_t s : e->tensor.sizes()) e->dims.push_back(s);
     for (int64_t s : e->tensor.strides()) e->dims.push_back(s);
@@ -131,6 +146,19 @@ struct DlpackDevice {
   }
 };
 
+/// Returns the number of the CUDA device that holds an exporter's memory; -1 if it is not on one, or does not say.
+int cuda_device_of(PyObject* exporter) {
+  Ref where(PyObject_CallMethod(exporter, "__dlpack_device__", nullptr));
+  int type = 0, id = 0;
+  if (!where || !PyTuple_Check(where.get()) || !PyArg_ParseTuple(where.get(), "ii", &type, &id)) {
+    PyErr_Clear();
+    return -1;
+  }
+  if (type != 2) return -1;
+  backend(DeviceType::cuda);  // says so where there is none
+  return id;
+}
+
 /// Returns the capsule of an exporter or a capsule itself.
 Ref capsule_of(PyObject* o) {
   if (PyCapsule_CheckExact(o)) return Ref(new_ref(o));
@@ -140,7 +168,13 @@ Ref capsule_of(PyObject* o) {
     type_error("from_dlpack(): argument 'ext_tensor' (position 1) must have __dlpack__, not %s", Py_TYPE(o)->tp_name);
   }
   Ref method(f);
-  return Ref(checked(PyObject_CallNoArgs(method.get())));
+  const int device = cuda_device_of(o);
+  if (device < 0) return Ref(checked(PyObject_CallNoArgs(method.get())));
+  // The exporter makes our current stream wait for what it has queued.
+  const uint64_t stream = cuda_function<uint64_t(int)>("vesta_cuda_dlpack_stream")(device);
+  Ref no_arguments(checked(PyTuple_New(0))),
+      named(checked(Py_BuildValue("{sK}", "stream", (unsigned long long)(stream))));
+  return Ref(checked(PyObject_Call(method.get(), no_arguments.get(), named.get())));
 }
 
 struct FromDlpack {

@@ -312,6 +312,90 @@ def test_dlpack_says_where_the_memory_is() -> None:
     assert x[1, 2].item() == 10.0
 
 
+class Exporter:
+    """Another library's array: it notes on which stream it was told that it will be used."""
+
+    def __init__(self, tensor: vesta.Tensor) -> None:
+        self.tensor, self.streams = tensor, []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **options: int) -> object:
+        self.streams.append(options.get("stream"))
+        return self.tensor.__dlpack__(**options)
+
+
+def test_dlpack_names_the_stream_of_the_consumer() -> None:
+    array, side = Exporter(vesta.arange(3.0).cuda()), vesta.cuda.Stream()
+    vesta.from_dlpack(array)
+    with vesta.cuda.stream(side):
+        vesta.from_dlpack(array)
+    assert array.streams == [1, side.cuda_stream]
+    host = Exporter(vesta.arange(3.0))
+    vesta.from_dlpack(host)
+    assert host.streams == [None]
+    with pytest.raises(TypeError):
+        array.tensor.__dlpack__(stream="1")
+
+
+@pytest.mark.skipif(not EMULATED, reason="only the emulated device runs streams in any order")
+@pytest.mark.parametrize("schedule", ["lazy", "random"])
+def test_dlpack_orders_streams_without_waiting(schedule: str) -> None:
+    out = run(
+        "import vesta\n"
+        "from vesta import _C_cuda\n"
+        "count = lambda: dict(_C_cuda.counters())['synchronizations']\n"
+        "vesta.cuda.current_stream(), vesta.zeros(1, device='cuda').item()\n"
+        "for turn in range(20):\n"
+        "  a, b = vesta.cuda.Stream(), vesta.cuda.Stream()\n"
+        "  with vesta.cuda.stream(a):\n"
+        "    x = vesta.zeros(4000, device='cuda')\n"
+        "    for _ in range(5): x += 1\n"
+        "    before = count()\n"
+        "    capsules = x.__dlpack__(stream=b.cuda_stream), x.__dlpack__(stream=b.cuda_stream, copy=True)\n"
+        "  with vesta.cuda.stream(b):\n"
+        "    ys = [vesta.from_dlpack(c) * 2 for c in capsules]\n"
+        "  assert count() == before\n"
+        "  b.synchronize()\n"
+        "  print(*{v for y in ys for v in y.tolist()})\n",
+        VESTA_EMULATION_SCHEDULE=schedule,
+    )
+    assert set(out.split()) == {"10.0"}
+
+
+@pytest.mark.skipif(not EMULATED, reason="a GPU reads pageable memory, or it does not")
+@pytest.mark.parametrize("pageable", ["0", "1"])
+def test_pageable_memory_may_change_after_a_copy_to_the_device(pageable: str) -> None:
+    out = run(
+        "import vesta\n"
+        "x = vesta.ones(1000)\n"
+        "y, z = x.cuda(), vesta.zeros(1000, device='cuda')\n"
+        "z.copy_(x, non_blocking=True)\n"
+        "x.zero_()\n"
+        "print(y.sum().item(), z.sum().item())\n",
+        VESTA_EMULATION_SCHEDULE="lazy",
+        VESTA_EMULATION_PAGEABLE=pageable,
+    )
+    assert out.split() == ["1000.0", "1000.0"]
+
+
+@pytest.mark.skipif(not EMULATED, reason="only the emulated device counts copies by way of the host")
+@pytest.mark.parametrize("expandable", ["True", "False"])
+def test_devices_copy_from_each_other_directly(expandable: str) -> None:
+    out = run(
+        "import vesta\n"
+        "from vesta import _C_cuda\n"
+        "count = lambda: dict(_C_cuda.counters())['staged_copies']\n"
+        "x = vesta.arange(1000.0, device='cuda:0')\n"
+        "big = [x.to('cuda:1'), vesta.ones(3 << 20, device='cuda:0').to('cuda:1')]  # memory of before and after\n"
+        "big += [t.to('cuda:0') for t in big]\n"
+        "print(count(), *(t.sum().item() for t in big))\n",
+        VESTA_CUDA_ALLOC_CONF=f"expandable_segments:{expandable}",
+    )
+    assert out.split() == ["0", *["499500.0", "3145728.0"] * 2]
+
+
 def test_pickles_and_copies_keep_the_device() -> None:
     last = vesta.cuda.device_count() - 1
     x = vesta.nn.Parameter(vesta.ones(2, device=f"cuda:{last}"))
@@ -360,6 +444,22 @@ def test_a_forked_child_is_told() -> None:
         "os.waitpid(pid, 0)\n"
     )
     assert "forked subprocess" in out and "spawn" in out
+
+
+@pytest.mark.skipif(not EMULATED, reason="on a GPU a forked child of a test run would poison it")
+def test_a_fork_after_asking_for_devices_is_told_too() -> None:
+    out = run(
+        "import os, vesta\n"
+        "assert vesta.cuda.is_available()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "  try: vesta.ones(2, device='cuda')\n"
+        "  except RuntimeError as e: os.write(1, str(e).encode())\n"
+        "  os._exit(0)\n"
+        "os.waitpid(pid, 0)\n"
+        "print(vesta.ones(2, device='cuda').tolist())\n"
+    )
+    assert "forked subprocess" in out and "[1.0, 1.0]" in out
 
 
 # ---- memory -----------------------------------------------------------------------------------------------------

@@ -89,6 +89,20 @@ def test_equal_bits_on_every_run():
         assert vesta.equal(F.batch_norm(x, None, None, training=True).cpu(), first.cpu())
 
 
+@pytest.mark.parametrize("inner", [700, 702], ids=["packs", "no packs"])
+def test_equal_bits_at_any_address(inner):
+    x = draw((9, 5, inner), vesta.float32)
+    results = []
+    for offset in (0, 1):
+        memory = vesta.zeros(x.numel() + 1, device="cuda")
+        placed = memory[offset : offset + x.numel()].view(x.shape).copy_(x)
+        w = placed.detach().requires_grad_()
+        y = F.batch_norm(w, None, None, training=True)
+        y.backward(placed)
+        results.append((y, w.grad))
+    assert all(vesta.equal(a, b) for a, b in zip(*results))
+
+
 def test_errors_are_those_of_the_cpu():
     for call in (
         lambda d: F.batch_norm(vesta.ones(1, 3, device=d), None, None, training=True),

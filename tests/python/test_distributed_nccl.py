@@ -570,7 +570,7 @@ dist.destroy_process_group()
     )
 
 
-def test_an_abort_that_hangs_ends_the_process() -> None:
+def test_an_abort_that_hangs_raises_and_the_device_is_lost() -> None:
     program = (
         PRELUDE
         + """
@@ -579,16 +579,18 @@ make(2)
 x = vesta.ones(4, device="cuda")
 dist.all_reduce(x)
 dist.all_reduce(x)
-vesta.cuda.synchronize()
-print("not reached")
+for wait in (vesta.cuda.synchronize, x.tolist, vesta.cuda.current_stream().synchronize):
+    try: wait()
+    except dist.DistBackendError as error: print("raised", error)
 """
     )
     start = time.monotonic()
-    with Ranks(2, program, environment=ENVIRONMENT) as ranks:
+    with Ranks(2, program, environment={**ENVIRONMENT, "VESTA_NCCL_ABORT_TIMEOUT": "1.5"}) as ranks:
         results = ranks.wait()
     for code, out, err in results:
-        assert code == 1 and "not reached" not in out, (code, out, err)
-        assert "NCCL did not end its operations" in err and "timed out after 2000 ms" in err, err
+        assert code == 0 and out.count("raised") == 3, (code, out, err)
+        for words in ("NCCL did not end its operations within 1.5 s", "timed out after 2000 ms", "End this process"):
+            assert words in out, (out, err)
     assert time.monotonic() - start < 60
 
 

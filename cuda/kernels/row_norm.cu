@@ -1,0 +1,234 @@
+// Layer normalisation (Ba, Kiros and Hinton 2016), a team for each row. Statistics are computed in the type of the
+// computation: the deviations from a first mean are small numbers, whose own mean corrects the first, so that a large
+// mean costs no digits and no double is needed for float.
+#include <vesta/cuda/kernels/row_norm.h>
+#include <vesta/cuda/kernels/rows.cuh>
+
+namespace vesta::cuda {
+namespace {
+
+/// Two sums that are made together.
+template <class C>
+struct Pair {
+  C a, b;
+};
+template <class C>
+VESTA_DEVICE Pair<C> add_pairs(const Pair<C>& p, const Pair<C>& q) {
+  return {p.a + q.a, p.b + q.b};
+}
+
+/// A vector of the columns, of T or of the type of the computation; null: `otherwise`.
+template <class T>
+struct ColumnVector {
+  using C = compute_of<T>;
+  const char* data;
+  bool wide;
+  C otherwise;
+  VESTA_DEVICE C operator[](int64_t c) const {
+    if (!data) return otherwise;
+    return wide ? reinterpret_cast<const C*>(data)[c] : convert<C>(reinterpret_cast<const T*>(data)[c]);
+  }
+};
+
+template <class T>
+struct LayerNormArgs {
+  using C = compute_of<T>;
+  const T *x, *grad;
+  T* y;
+  C *mean, *rstd;
+  ColumnVector<T> weight, bias;
+  int64_t rows, n;
+  C eps;
+  unsigned width;
+  bool packed;
+  unsigned* counters;  // that the gradient's first kernel sets to 0 for its second
+  unsigned tiles;
+};
+
+template <class T, class Row, class Team>
+VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
+  using C = compute_of<T>;
+  const Team team(a.width);
+  const bool exists = int64_t(team.row) < a.rows;
+  const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
+  Row held(team, a.x + at, n, a.packed, C(0), exists);
+  C sum = 0;
+  held.each(team, a.x + at, n, a.packed, C(0),
+            [&](int64_t, const C* v) { sum = sum + ((v[0] + v[1]) + (v[2] + v[3])); });
+  const C mean = team.reduce(sum, [](C p, C q) { return p + q; }) / C(a.n);
+  Pair<C> s{C(0), C(0)};
+  held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, const C* v) {
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) {
+      const C d = c + j < n ? v[j] - mean : C(0);
+      s.a = s.a + d, s.b = s.b + d * d;
+    }
+  });
+  s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
+  const C rest = s.a / C(a.n), variance = (s.b - s.a * rest) / C(a.n), rstd = C(1) / math::sqrt(variance + a.eps);
+  if (exists && team.rank == 0) a.mean[team.row] = mean + rest, a.rstd[team.row] = rstd;
+  held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, C* v) {
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) {
+      if (c + j < n) v[j] = ((v[j] - mean) - rest) * rstd * a.weight[c + j] + a.bias[c + j];
+    }
+    store_columns(a.y + at, c, n, a.packed, v);
+  });
+}
+
+// With x^ = (x - mean) * rstd, h = g * weight and n elements a row:
+//   dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n).
+template <class T, class Row, class Team>
+VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
+  using C = compute_of<T>;
+  if (blockIdx.x == 0) {
+    for (unsigned i = threadIdx.x; i < a.tiles; i += kTeamThreads) a.counters[i] = 0;
+  }
+  const Team team(a.width);
+  const bool exists = int64_t(team.row) < a.rows;
+  const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
+  const C mean = exists ? a.mean[team.row] : C(0), rstd = exists ? a.rstd[team.row] : C(0);
+  Row held(team, a.grad + at, n, a.packed, C(0), exists);
+  Pair<C> s{C(0), C(0)};
+  held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, const C* g) {
+    C x[kPack];
+    load_columns(a.x + at, c, n, a.packed, C(0), x);
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) {
+      const C h = c + j < n ? g[j] * a.weight[c + j] : C(0);
+      s.a = s.a + h, s.b = s.b + (c + j < n ? h * ((x[j] - mean) * rstd) : C(0));
+    }
+  });
+  s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
+  const C average = s.a / C(a.n), slope = s.b / C(a.n);
+  held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g) {
+    C x[kPack];
+    load_columns(a.x + at, c, n, a.packed, C(0), x);
+    VESTA_UNROLL
+    for (int j = 0; j < kPack; ++j) {
+      if (c + j < n) g[j] = rstd * (g[j] * a.weight[c + j] - average - (x[j] - mean) * rstd * slope);
+    }
+    store_columns(a.y + at, c, n, a.packed, g);
+  });
+}
+
+template <class T>
+struct ColumnSumsArgs {
+  using C = compute_of<T>;
+  const T *x, *grad;
+  const C *mean, *rstd;
+  C *parts, *weight, *bias;
+  unsigned* counters;
+  int64_t rows, n, piece, pieces;
+  unsigned tiles;
+};
+
+constexpr unsigned kLanes = kTeamThreads / unsigned(kNormTile);  // threads that share a column
+
+/// Sums both members over the lanes of each column; the first lane has the result.
+template <class P>
+VESTA_DEVICE P sum_lanes(P s, P* shared) {
+  const unsigned lane = threadIdx.x / unsigned(kNormTile);
+  block_barrier();  // what was there has been read
+  shared[threadIdx.x] = s;
+  for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+    block_barrier();
+    if (lane < half) shared[threadIdx.x] = s = add_pairs(s, shared[threadIdx.x + half * unsigned(kNormTile)]);
+  }
+  return s;
+}
+
+/// Sums g x^ and g over the rows: a block sums a piece of the rows for a tile of columns, and the last block of a tile
+/// adds its pieces, in order and in double. The order of blocks does not change a bit.
+template <class T>
+VESTA_KERNEL void column_sums_kernel(ColumnSumsArgs<T> a) {
+  using C = compute_of<T>;
+  VESTA_SHARED(Pair<C>, sums, kTeamThreads);
+  VESTA_SHARED(Pair<double>, totals, kTeamThreads);
+  VESTA_SHARED(unsigned, is_last, 1);
+  const unsigned tile = blockIdx.x % a.tiles, lane = threadIdx.x / unsigned(kNormTile);
+  const int64_t part = blockIdx.x / a.tiles, column = int64_t(tile) * kNormTile + threadIdx.x % unsigned(kNormTile);
+  const int64_t begin = part * a.piece, end = begin + a.piece < a.rows ? begin + a.piece : a.rows;
+  const bool there = column < a.n;
+  Pair<C> s{C(0), C(0)};
+  for (int64_t row = begin + lane; there && row < end; row += kLanes) {
+    const C g = convert<C>(a.grad[row * a.n + column]), x = convert<C>(a.x[row * a.n + column]);
+    s.a = s.a + g * ((x - a.mean[row]) * a.rstd[row]), s.b = s.b + g;
+  }
+  s = sum_lanes(s, sums);
+  if (lane == 0 && there) {
+    a.parts[2 * part * a.n + column] = s.a, a.parts[(2 * part + 1) * a.n + column] = s.b;
+    device_fence();
+  }
+  block_barrier();
+  if (threadIdx.x == 0) is_last[0] = atomic_add(a.counters + tile, 1u) + 1 == unsigned(a.pieces);
+  block_barrier();
+  if (!is_last[0]) return;
+  device_fence();
+  const volatile C* parts = a.parts;  // of other blocks
+  Pair<double> t{0, 0};
+  for (int64_t p = lane; there && p < a.pieces; p += kLanes) {
+    t.a = t.a + double(parts[2 * p * a.n + column]), t.b = t.b + double(parts[(2 * p + 1) * a.n + column]);
+  }
+  t = sum_lanes(t, totals);
+  if (lane == 0 && there) a.weight[column] = C(t.a), a.bias[column] = C(t.b);
+}
+
+template <class T>
+LayerNormArgs<T> args_of(const LayerNormLaunch& l, unsigned width) {
+  using C = compute_of<T>;
+  return {reinterpret_cast<const T*>(l.x),
+          nullptr,
+          reinterpret_cast<T*>(l.y),
+          reinterpret_cast<C*>(l.mean),
+          reinterpret_cast<C*>(l.rstd),
+          {l.weight, l.wide_weight, C(1)},
+          {l.bias, l.wide_bias, C(0)},
+          l.rows,
+          l.n,
+          C(l.eps),
+          width,
+          l.packed,
+          nullptr,
+          0};
+}
+
+}  // namespace
+
+void layer_norm(const LayerNormLaunch& l) {
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+      launch_block("layer_norm", layer_norm_kernel<T, Row, Team>, shape, args_of<T>(l, width));
+    });
+  });
+}
+
+void layer_norm_gradient(const LayerNormGradientLaunch& g) {
+  const LayerNormLaunch& l = g.base;
+  const unsigned tiles = unsigned((l.n + kNormTile - 1) / kNormTile);
+  visit_device<kFloats>(l.dtype, [&]<class T>() {
+    using C = compute_of<T>;
+    with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
+      auto a = args_of<T>(l, width);
+      a.grad = reinterpret_cast<const T*>(g.grad), a.counters = g.counters, a.tiles = tiles;
+      launch_block("_layer_norm_backward", layer_norm_gradient_kernel<T, Row, Team>, shape, a);
+    });
+    const ColumnSumsArgs<T> a{reinterpret_cast<const T*>(l.x),
+                              reinterpret_cast<const T*>(g.grad),
+                              reinterpret_cast<const C*>(l.mean),
+                              reinterpret_cast<const C*>(l.rstd),
+                              reinterpret_cast<C*>(g.parts),
+                              reinterpret_cast<C*>(g.weight_gradient),
+                              reinterpret_cast<C*>(g.bias_gradient),
+                              g.counters,
+                              l.rows,
+                              l.n,
+                              g.piece,
+                              g.pieces,
+                              tiles};
+    const LaunchShape shape = linear_shape(uint64_t(tiles) * uint64_t(g.pieces) * kTeamThreads, kTeamThreads, l.stream);
+    launch_block("_layer_norm_backward", column_sums_kernel<T>, shape, a);
+  });
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,111 @@
+// Layer normalisation over rows: one kernel forward, two backward.
+#include <vesta/cuda/kernels/row_norm.h>
+
+#include <algorithm>
+
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/norm.h>
+#include <vesta/core/ops/view.h>
+#include <vesta/cuda/device.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+constexpr int64_t kBlocks = 1024;  // so many blocks of the weights' gradient keep the largest GPUs busy
+
+/// The rows of an operand, and the vectors that scale them: of its dtype or of the statistics', as the kernels read
+/// them.
+struct Rows {
+  Tensor x, weight, bias;
+  DType wide;
+  int64_t n;
+  Dims statistics;
+  LayerNormLaunch l;
+
+  Rows(const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
+      : x(contiguous(input)),
+        weight(ready(w, input.dtype())),
+        bias(ready(b, input.dtype())),
+        wide(statistics_dtype(input.dtype())),
+        n(check_row_norm("layer_norm", input, shape, w, b)),
+        statistics(input.sizes()) {
+    std::fill(statistics.end() - std::ptrdiff_t(shape.size()), statistics.end(), 1);
+    if (x.numel() == 0) return;
+    l.stream = stream_of(x), l.dtype = x.dtype();
+    l.x = x.impl()->data(), l.n = n, l.rows = x.numel() / n;
+    if (weight.defined()) l.weight = weight.impl()->data(), l.wide_weight = weight.dtype() == wide;
+    if (bias.defined()) l.bias = bias.impl()->data(), l.wide_bias = bias.dtype() == wide;
+  }
+  static Tensor ready(const Tensor& t, DType dtype) {
+    if (!t.defined()) return t;
+    const bool known = t.dtype() == dtype || t.dtype() == statistics_dtype(dtype);
+    return contiguous(known ? t : _to_copy(t, statistics_dtype(dtype)));
+  }
+};
+
+TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
+                               double eps) {
+  check_one_device("layer_norm", {&input, &*weight, &*bias});
+  DeviceGuard guard(input.device().index);
+  Rows rows(input, normalized_shape, weight, bias);
+  const Tensor y = empty_tensor(input.sizes(), input.dtype(), input.device());
+  if (y.numel() == 0) {
+    const Tensor none = zeros(rows.statistics, rows.wide, input.device());
+    return {y, none, zeros_like(none)};
+  }
+  const Tensor mean = empty_tensor(rows.statistics, rows.wide, input.device());
+  const Tensor rstd = empty_tensor(rows.statistics, rows.wide, input.device());
+  LayerNormLaunch& l = rows.l;
+  l.y = y.impl()->data(), l.mean = mean.impl()->data(), l.rstd = rstd.impl()->data(), l.eps = eps;
+  l.packed = rows_fit_packs(l.n, l.dtype, {l.x, l.y});
+  layer_norm(l);
+  return {y, mean, rstd};
+}
+
+TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                        MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
+  check_one_device("_layer_norm_backward", {&grad, &input, &*weight, &mean, &rstd});
+  DeviceGuard guard(input.device().index);
+  Rows rows(input, normalized_shape, weight, {});
+  const Device device = input.device();
+  const Tensor gx = empty_tensor(input.sizes(), input.dtype(), device);
+  if (gx.numel() == 0) {
+    const Tensor none = zeros(normalized_shape, mean.dtype(), device);
+    return {gx, none, zeros_like(none)};
+  }
+  const Tensor g = contiguous(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()));
+  const auto statistic = [&](const Tensor& t) {
+    return contiguous(t.dtype() == rows.wide ? t : _to_copy(t, rows.wide));
+  };
+  const Tensor means = statistic(mean), scales = statistic(rstd);
+  const Tensor gw = empty_tensor(normalized_shape, rows.wide, device);
+  const Tensor gb = empty_tensor(normalized_shape, rows.wide, device);
+  LayerNormGradientLaunch launch;
+  LayerNormLaunch& l = launch.base = rows.l;
+  l.y = gx.impl()->data(), l.mean = means.impl()->data(), l.rstd = scales.impl()->data();
+  launch.grad = g.impl()->data();
+  l.packed = rows_fit_packs(l.n, l.dtype, {l.x, l.y, launch.grad});
+  const int64_t tiles = (l.n + kNormTile - 1) / kNormTile, most = std::max<int64_t>(1, kBlocks / tiles);
+  launch.piece = std::max<int64_t>(32, (l.rows + most - 1) / most);
+  launch.pieces = (l.rows + launch.piece - 1) / launch.piece;
+  const Tensor parts = empty_tensor(Dims{launch.pieces, 2, l.n}, rows.wide, device);
+  const Tensor counters = empty_tensor(Dims{tiles}, DType::int32, device);
+  launch.parts = parts.impl()->data(), launch.counters = reinterpret_cast<unsigned*>(counters.impl()->data());
+  launch.weight_gradient = gw.impl()->data(), launch.bias_gradient = gb.impl()->data();
+  layer_norm_gradient(launch);
+  return {gx, gw, gb};
+}
+
+}  // namespace
+
+void register_row_norm() {
+  ops::native_layer_norm.set_kernel(DeviceType::cuda, layer_norm_kernel);
+  ops::_layer_norm_backward.set_kernel(DeviceType::cuda, layer_norm_gradient_kernel);
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,160 @@
+"""What nvcc makes of the kernels, and for which GPUs: read from its output, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import vesta
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("VESTA_BUILD", ROOT / "build")).resolve()
+NVCC = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+EMULATED = vesta.cuda.is_available() and "Emulated" in vesta.cuda.get_device_name()
+COMMANDS = BUILD / "compile_commands.json"
+
+needs_nvcc = pytest.mark.skipif(not NVCC or not COMMANDS.exists(), reason="needs nvcc and a build tree")
+
+
+def ptx(source: Path, architecture: str, to: Path) -> str:
+    """Compiles a .cu file as the build does, but to PTX for one architecture."""
+    command = next(
+        entry["command"].split()
+        for entry in json.loads(COMMANDS.read_text())
+        if entry["file"].endswith("optim.cu" if source.name == "optim.cu" else "select.cu")
+        and "nvcc" in entry["command"]
+    )
+    place = command.index("-c") if "-c" in command else command.index("-dc")
+    kept = [word for word in command[:place] if not word.startswith(("--generate-code", "-gencode", "-arch"))]
+    kept = kept[next(i for i, word in enumerate(kept) if word.endswith("nvcc")) :]
+    subprocess.run([*kept, f"-arch={architecture}", "-ptx", "-o", str(to), str(source)], check=True, cwd=BUILD)
+    return to.read_text()
+
+
+def widest_access(text: str) -> int:
+    """Returns the bytes of the widest load or store of global memory."""
+    widest = 0
+    for count, bits in re.findall(r"\b(?:ld|st)\.global[.\w]*?(?:\.v([248]))?\.[bfsu](8|16|32|64|128)\b", text):
+        widest = max(widest, int(count or 1) * int(bits) // 8)
+    return widest
+
+
+PROBE = """
+#include <vesta/cuda/kernels/loops.cuh>
+namespace vesta::cuda {
+template <class From, class To>
+struct Convert {
+  static constexpr int inputs = 1;
+  static constexpr bool mask = false, pair = false;
+  using In = From;
+  using C = From;
+  using Result_ = To;
+  using Widest = From;
+  VESTA_HD static To call(const From* v, bool, const double*) { return convert<To>(v[0]); }
+};
+void probe(const PointwiseLaunch& l) {
+  run_loop<Convert<float, double>>(l);
+  run_loop<Convert<BFloat16, double>>(l);
+  run_loop<Convert<uint8_t, Complex<double>>>(l);
+}
+}
+"""
+
+
+@needs_nvcc
+def test_no_access_is_wider_than_what_the_host_checks(tmp_path: Path) -> None:
+    source = tmp_path / "probe.cu"
+    source.write_text(PROBE)
+    known = subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, text=True, check=True).stdout.split()
+    wanted = [name for name in known if int(name.removeprefix("compute_")) in (80, 90, 100, 120)]
+    assert wanted
+    for architecture in wanted:
+        assert widest_access(ptx(source, architecture, tmp_path / "probe.ptx")) == 16, architecture
+
+
+def test_accesses_are_read_from_ptx() -> None:
+    assert widest_access("ld.global.nc.v4.f32 {%f1}, [%rd1];\nst.global.u8 [%rd2], %rs1;") == 16
+    assert widest_access("ld.global.v8.b32 {%r1}, [%rd1];") == 32 == widest_access("st.global.v4.f64 [%rd1], {%fd1};")
+    assert widest_access("ld.param.u64 %rd1, [p];") == 0
+
+
+@pytest.mark.campaign
+@needs_nvcc
+@pytest.mark.parametrize("source", sorted(path.name for path in (ROOT / "cuda" / "kernels").glob("*.cu")))
+def test_no_access_of_any_kernel_is_wider(source: str, tmp_path: Path) -> None:
+    text = ptx(ROOT / "cuda" / "kernels" / source, "compute_100", tmp_path / "kernel.ptx")
+    assert widest_access(text) <= 16
+
+
+@needs_nvcc
+def test_the_steps_of_optimizers_are_not_fused_multiply_adds(tmp_path: Path) -> None:
+    text = ptx(ROOT / "cuda" / "kernels" / "optim.cu", "compute_90", tmp_path / "optim.ptx")
+    kernels = [part for part in re.split(r"\.(?:entry|func) ", text)[1:] if "step_kernel" in part.partition("(")[0]]
+    assert len(kernels) > 20
+    for kernel in kernels:
+        assert "mul.rn.f" in kernel and "fma." not in kernel, kernel[:200]
+
+
+@needs_nvcc
+def test_blocks_combine_the_moments_of_floats_in_float(tmp_path: Path) -> None:
+    text = ptx(ROOT / "cuda" / "kernels" / "norm.cu", "compute_90", tmp_path / "norm.ptx")
+    kernels = [
+        part for part in re.split(r"\.(?:entry|func) ", text)[1:] if "moments_kernelIf" in part.partition("(")[0]
+    ]
+    assert len(kernels) == 1 and "st.shared.f32" in kernels[0] and "shared.f64" not in kernels[0]
+    assert re.search(r"ld\.global\S*\.v4\.f32", kernels[0])  # whole packs where no pack leaves its channel
+
+
+# ---- for which GPUs ---------------------------------------------------------------------------------------------
+
+
+def architectures(tmp_path: Path, listed: str, wheel: bool) -> list[str]:
+    """Returns what cuda/architectures.cmake chooses with an nvcc that knows `listed`."""
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\n" + "".join(f"echo compute_{name}\n" for name in listed.split()))
+    nvcc.chmod(0o755)
+    script = tmp_path / "choose.cmake"
+    script.write_text(
+        f"include({ROOT}/cuda/architectures.cmake)\n"
+        f'vesta_cuda_architectures(chosen {nvcc} "{int(wheel)}")\nmessage("${{chosen}}")\n'
+    )
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 8.6\necho 9.0\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["cmake", "-P", str(script)], capture_output=True, text=True, check=True, env=environment)
+    return done.stderr.strip().split(";")
+
+
+@pytest.mark.skipif(not shutil.which("cmake") or not (ROOT / "cuda").exists(), reason="needs CMake and the sources")
+def test_a_wheel_has_code_for_all_and_a_developer_for_one(tmp_path: Path) -> None:
+    newest = "75 80 86 87 88 89 90 100 110 103 120 121"
+    expected = ["80-real", "86-real", "89-real", "90-real", "100-real", "120"]
+    assert architectures(tmp_path, newest, wheel=True) == expected
+    assert architectures(tmp_path, "50 70 80 86 87 89 90", wheel=True) == ["80-real", "86-real", "89-real", "90"]
+    assert architectures(tmp_path, newest, wheel=False) == ["86"]  # the first GPU of the machine
+
+
+@pytest.mark.skipif(not EMULATED, reason="a GPU has the capability that it has")
+@pytest.mark.parametrize("capability, usable", [(75, False), (90, True), (100, True)])
+def test_a_device_without_code_is_refused_at_once(capability: int, usable: bool) -> None:
+    program = (
+        "import vesta\ntry: print(vesta.zeros(2, device='cuda:1').tolist())\nexcept vesta.DeviceError as e: print(e)"
+    )
+    environment = {**os.environ, "VESTA_EMULATION_CAPABILITY": str(capability)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    if usable:
+        assert done.stdout.strip() == "[0.0, 0.0]"
+    else:
+        for words in (
+            "cuda:1 (Emulated H200)",
+            "compute capability 7.5",
+            "built for 90",
+            "CMAKE_CUDA_ARCHITECTURES=75",
+        ):
+            assert words in done.stdout, done.stdout

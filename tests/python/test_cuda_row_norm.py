@@ -1,0 +1,91 @@
+"""Layer normalization on CUDA: one kernel forward, two backward, against float64 on the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import vesta
+import vesta.nn.functional as F
+
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU or the build tree's emulated device")
+
+EPS = {vesta.float16: 2.0**-11, vesta.bfloat16: 2.0**-8, vesta.float32: 2.0**-24, vesta.float64: 2.0**-53}
+# columns of one lane, of some, of a warp, of a block, and too many to keep; rows of one piece and of several
+SHAPES = [(5, 1), (7, 3), (3, 40), (2, 6, 33), (70, 128), (9, 1000), (3, 1500), (2, 12100), (300, 36)]
+
+
+def draw(shape, dtype, seed=0, mean=0.5):
+    return vesta.tensor(mean + np.random.default_rng(seed).standard_normal(shape)).to(dtype)
+
+
+def results(device, shape, dtype, weight_dtype, affine=True, wide=None, change=lambda t: t):
+    """Returns y and the gradients by x, weight and bias; ``wide``: the dtype that everything is computed in."""
+    x, g = (change(draw(shape, dtype, seed).to(device, wide or dtype)) for seed in (0, 3))
+    x = x.detach().requires_grad_()
+    w, b = (draw(x.shape[-1:], weight_dtype, seed).to(device, wide or weight_dtype).requires_grad_() for seed in (1, 2))
+    y = F.layer_norm(x, x.shape[-1:], w if affine else None, b if affine else None, 1e-5)
+    y.backward(g)
+    return [y, x.grad] + ([w.grad, b.grad] if affine else [])
+
+
+def check(shape, dtype, weight_dtype, **options):
+    exact = results("cpu", shape, dtype, weight_dtype, wide=vesta.float64, **options)
+    for got, want in zip(results("cuda", shape, dtype, weight_dtype, **options), exact):
+        a, b = (t.detach().cpu().double().numpy() for t in (got, want))
+        rounding = EPS[got.dtype]
+        bound = 32 * min(EPS[dtype], 2.0**-24) * shape[0] * (np.abs(b).max() + 1) + 2 * rounding * np.abs(b)
+        assert got.is_cuda and np.all(np.abs(a - b) <= bound), (got.dtype, np.max(np.abs(a - b) / bound))
+
+
+@pytest.mark.parametrize("dtype", EPS, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_values_and_gradients(shape, dtype):
+    check(shape, dtype, dtype)
+    check(shape, dtype, dtype, affine=False)
+
+
+def test_weights_of_another_dtype_and_layouts():
+    check((6, 40), vesta.bfloat16, vesta.float32)
+    for change in (lambda t: t.t(), lambda t: t[:, 1:], lambda t: t[::2, ::3]):
+        check((12, 40), vesta.float32, vesta.float32, change=change)
+
+
+def test_a_large_mean_costs_no_digits():
+    x = draw((6, 700), vesta.float32, 5, 4096.0)
+    exact = F.layer_norm(x.double(), (700,)).numpy()
+    assert np.max(np.abs(F.layer_norm(x.cuda(), (700,)).cpu().numpy() - exact)) < 1e-5
+    mean = vesta.native_layer_norm(x.cuda(), (700,), None, None, 1e-5)[1].cpu()
+    np.testing.assert_allclose(mean.numpy()[:, 0], x.double().mean(1).numpy(), rtol=1e-7)
+
+
+def test_no_elements():
+    for shape in ((0, 5), (3, 0)):
+        x = vesta.zeros(shape, device="cuda", requires_grad=True)
+        w = vesta.ones(shape[1], device="cuda", requires_grad=True)
+        y = F.layer_norm(x, shape[1:], w, w)
+        y.backward(vesta.ones_like(y))
+        assert y.shape == shape == x.grad.shape and w.grad.tolist() == [0.0] * shape[1]
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
+def test_one_launch_forward_and_two_backward(dtype):
+    from vesta import _C_cuda
+
+    def launches():
+        return dict(_C_cuda.counters())["launches"]
+
+    x, w, b = (draw(shape, dtype, 1).cuda() for shape in ((64, 96), 96, 96))
+    before = launches()
+    y, mean, rstd = vesta.native_layer_norm(x, (96,), w, b, 1e-5)
+    assert launches() - before == 1
+    vesta._C._layer_norm_backward(y, x, (96,), w, mean, rstd)
+    assert launches() - before == 3
+
+
+def test_equal_bits_on_every_run_and_for_any_batch():
+    x, w = draw((600, 50), vesta.float32).cuda(), draw(50, vesta.float32, 1).cuda()
+    first = F.layer_norm(x, (50,), w)
+    assert vesta.equal(F.layer_norm(x, (50,), w), first) and vesta.equal(F.layer_norm(x[7:9], (50,), w), first[7:9])
+    _, mean, rstd = vesta.native_layer_norm(x, (50,), w, None, 1e-5)
+    gradients = [vesta._C._layer_norm_backward(x, x, (50,), w, mean, rstd) for _ in range(3)]
+    assert all(vesta.equal(a, b) for other in gradients[1:] for a, b in zip(gradients[0], other))
