@@ -168,9 +168,9 @@ bool has_allocator(int device) { return all[size_t(device)].load(std::memory_ord
 
 DeviceAllocator& allocator(int device) {
   static std::mutex lock;
-  VESTA_CHECK(device >= 0 && device < std::max(visible_devices(), 1), device, "cuda: expected a device number below ",
-              visible_devices(), ", got ", device, ".");
   VESTA_CHECK(visible_devices() > 0, device, why_no_device());
+  VESTA_CHECK(device >= 0 && device < visible_devices(), device, "cuda: expected a device number below ",
+              visible_devices(), ", got ", device, ".");
   auto& slot = all[size_t(device)];
   if (Owned* o = slot.load(std::memory_order_acquire)) [[likely]]
     return o->allocator;

@@ -44,6 +44,11 @@ int visible_devices() { return found().count; }
 
 std::string why_no_device() {
   if (found().count) return {};
+  int driver = 0;
+  if (rt::driver_version(&driver) == rt::Status::success && driver == 0) {
+    return "cuda: no NVIDIA driver was found on this machine (libcuda.so.1). Install it, or compute with "
+           "device=\"cpu\".";
+  }
   return text("cuda: no CUDA device is usable: ", rt::status_text(found().status), " (",
               rt::status_name(found().status), "). Check the driver with nvidia-smi, and CUDA_VISIBLE_DEVICES.");
 }

@@ -460,6 +460,10 @@ const char* status_text(Status s) {
   }
 }
 
+Status driver_version(int* version) {
+  *version = 13000;
+  return Status::success;
+}
 Status device_count(int* count) {
   *count = int(Locked()->arenas.size());
   return *count ? Status::success : Status::no_device;

@@ -56,6 +56,7 @@ const char* architectures() { return VESTA_CUDA_ARCHITECTURES; }
 const char* status_name(Status s) { return cudaGetErrorName(cudaError_t(int(s))); }
 const char* status_text(Status s) { return cudaGetErrorString(cudaError_t(int(s))); }
 
+Status driver_version(int* version) { return status(cudaDriverGetVersion(version)); }
 Status device_count(int* count) { return status(cudaGetDeviceCount(count)); }
 
 Status device_properties(int device, DeviceProperties* to) {

@@ -158,3 +158,15 @@ def test_a_device_without_code_is_refused_at_once(capability: int, usable: bool)
             "CMAKE_CUDA_ARCHITECTURES=75",
         ):
             assert words in done.stdout, done.stdout
+
+
+@pytest.mark.skipif(
+    not (BUILD / "lib" / "libvesta_cuda.so").exists() or os.path.exists("/dev/nvidiactl"),
+    reason="needs the library that nvcc built, and no driver",
+)
+def test_a_machine_without_a_driver_says_so() -> None:
+    """Not that the driver is too old, which is the runtime's word for it; for any device number."""
+    code = "import vesta\ntry: vesta.zeros(2, device='cuda:1')\nexcept RuntimeError as error: print(error)"
+    env = {name: value for name, value in os.environ.items() if name != "VESTA_CUDA_LIBRARY"}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+    assert "no NVIDIA driver was found on this machine" in out
