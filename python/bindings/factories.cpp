@@ -155,9 +155,17 @@ bool is_plain(PyObject* o) {
 
 bool has(PyObject* o, const char* name) { return PyObject_HasAttrString(o, name) != 0; }
 
-/// Tells whether an object's memory, by DLPack, is not the host's (kinds 1 and 3), so that NumPy cannot read it.
-bool is_on_device(PyObject* o) {
+/// Tells whether an object offers DLPack, and either a buffer that it will not give (JAX's of bfloat16) or memory that
+/// is not the host's (kinds 1 and 3), so that NumPy cannot read it.
+bool needs_dlpack(PyObject* o) {
   if (!std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") || !has(o, "__dlpack_device__")) return false;
+  if (PyObject_CheckBuffer(o)) {
+    Py_buffer view;
+    const bool gives = PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) == 0;
+    if (gives) PyBuffer_Release(&view);
+    else PyErr_Clear();
+    return !gives;
+  }
   Ref device(PyObject_CallMethod(o, "__dlpack_device__", nullptr));
   Ref kind(device ? PySequence_GetItem(device.get(), 0) : nullptr);
   if (!kind) throw_current();
@@ -183,7 +191,7 @@ void check_numbers(PyObject* o, PyObject* array, const char* op) {
 Tensor from_protocol(PyObject* o, bool share, const char* op) {
   if (is_plain(o) || PyType_Check(o)) return {};
   const bool exports = has(o, "__dlpack__");
-  if (!(exports && is_on_device(o)) && (has(o, "__array__") || has(o, "__array_interface__"))) {
+  if (!(exports && needs_dlpack(o)) && (has(o, "__array__") || has(o, "__array_interface__"))) {
     Ref numpy(PyImport_ImportModule("numpy"));
     Ref array(numpy ? PyObject_CallMethod(numpy.get(), "asarray", "O", o) : nullptr);
     if (!array) throw_current();
@@ -206,7 +214,7 @@ PyObject* from_pytorch(PyObject* o) {
 }
 
 bool is_array(PyObject* o) {
-  return !is_tensor(o) && PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o) && !is_on_device(o);
+  return !is_tensor(o) && PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o) && !needs_dlpack(o);
 }
 
 struct TensorFunction {

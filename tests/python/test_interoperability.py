@@ -171,6 +171,8 @@ def test_jax() -> None:
     assert vesta.equal(vesta.from_dlpack(there), X) and vesta.tensor(there > 0).dtype == vesta.bool
     with pytest.raises(RuntimeError, match="read-only"):
         vesta.as_tensor(there).add_(1)
+    halves = numpy.asarray(ARRAY, dtype="bfloat16")
+    assert vesta.tensor(halves).dtype == vesta.as_tensor(halves).dtype == vesta.bfloat16
     assert np.array_equal(numpy.from_dlpack(X), ARRAY) and np.array_equal(numpy.asarray(X), ARRAY)
 
 
