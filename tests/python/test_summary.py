@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import vesta
+from layers_table import LAYERS, Row
 from vesta import nn
 from vesta.nn.modules import hooks
 from vesta.nn.utils.rnn import pack_sequence
+from vesta.utils import _pytree
 
 # Layer, input, multiply-adds by hand.
 COUNTED = [
@@ -218,3 +220,13 @@ def test_the_example_of_the_readme_runs() -> None:
     (block,) = re.findall(r"^```pycon\n(.*?)^```$", text, re.M | re.S)
     test = doctest.DocTestParser().get_doctest(block, {}, "README.md", None, None)
     assert doctest.DocTestRunner().run(test) == (0, 5)
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension choice", "ignore:reduction: 'mean'", "ignore:Initializing zero")
+@pytest.mark.parametrize("row", LAYERS, ids=str)
+def test_cpp_writes_the_same_table(row: Row) -> None:
+    """``nn/summary.h``: for each layer that both languages have."""
+    vesta.manual_seed(7)
+    inputs = _pytree.tree_map(lambda value: value() if callable(value) else value, list(row.inputs))
+    text = str(vesta.summary(row.build(nn), tuple(inputs)))
+    assert row.build(vesta._C.cpp_nn).summary(*inputs) == text and text.startswith("Layer ")
