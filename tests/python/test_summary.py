@@ -222,7 +222,7 @@ def test_the_example_of_the_readme_runs() -> None:
     assert doctest.DocTestRunner().run(test) == (0, 5)
 
 
-@pytest.mark.filterwarnings("ignore:Implicit dimension choice", "ignore:reduction: 'mean'", "ignore:Initializing zero")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("row", LAYERS, ids=str)
 def test_cpp_writes_the_same_table(row: Row) -> None:
     """``nn/summary.h``: for each layer that both languages have."""

@@ -26,8 +26,8 @@ def show(value: Any) -> str | None:
         value: a ``vesta.Tensor`` of any shape, dtype, layout and device, a ``vesta.nn.Module``, or a dataset or loader
             of ``vesta.utils.data``.
 
-    It never raises. It reads at most a million elements (fewer on a GPU), takes no random number, calls no
-    ``__getitem__`` of a dataset, and records nothing for backward.
+    It never raises. It reads at most a million elements (fewer on a GPU), leaves the states of random generators as
+    they are, and records nothing for backward. Of a dataset of the user's own class it makes the first sample.
 
     Example::
 
