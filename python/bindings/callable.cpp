@@ -11,6 +11,7 @@
 #include "op_bindings.h"
 #include "out_argument.h"
 #include "torch_function.h"
+#include "wrong_argument.h"
 
 namespace vesta::python {
 namespace {
@@ -264,7 +265,13 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
     }
     return refuse(callable, self, args, count, names);
   } catch (...) {
-    translate_exception();
+    try {
+      throw;
+    } catch (const WrongArgument& e) {
+      self ? e.restore_for_method() : e.restore();
+    } catch (...) {
+      translate_exception();
+    }
     if (!PyErr_ExceptionMatches(PyExc_TypeError) || !any_other_classes(self, args, count, names)) return nullptr;
     PyErr_Clear();
     return hand_over(callable, self, args, count, names);

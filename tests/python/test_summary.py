@@ -78,6 +78,18 @@ class Net(nn.Module):
         return {"out": second, "both": (first, extra["x"] if extra else None)}
 
 
+def test_inputs_by_name() -> None:
+    """``summary(model, src=x, tgt=y)``, beside inputs by place or alone."""
+    model = nn.Transformer(8, 2, 1, 1, 16)
+    x, y = vesta.ones(3, 1, 8), vesta.ones(4, 1, 8)
+    expected = str(vesta.summary(model, (x, y)))
+    assert str(vesta.summary(model, src=x, tgt=y)) == str(vesta.summary(model, x, tgt=y)) == expected
+    assert str(vesta.summary(model, {"src": x}, tgt=y)) == expected
+    assert vesta.summary(nn.Linear(2, 3), input=vesta.ones(2)).rows[0].outputs == [3]
+    with pytest.raises(TypeError, match="multiple values for argument 'tgt'"):
+        vesta.summary(model, {"src": x, "tgt": y}, tgt=y)
+
+
 def test_rows_are_calls() -> None:
     """A row for each call, in order, with sizes in the structure of the values; totals count shared parameters once."""
     found = vesta.summary(Net(), (vesta.ones(2, 4), {"x": vesta.ones(3)}))

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from vesta import Tensor
+from vesta._names import listing
 from vesta.utils.tensorboard import _plain
 
 __all__ = ["register"]
@@ -32,3 +33,6 @@ def register() -> None:
     for name, module in list(sys.modules.items()):  # each has imported the function itself
         if name.startswith("tensorboardX.") and getattr(module, "make_np", None) is original:
             vars(module)["make_np"] = make_np
+
+
+__dir__ = listing(globals())

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import _C
+from vesta._names import listing
 
 __all__ = ["show"]
 
@@ -61,3 +62,6 @@ def _html(value: Any) -> str | None:
     from .datasets import dataset_html
 
     return dataset_html(value)
+
+
+__dir__ = listing(globals())
