@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from vesta import Tensor
 
@@ -22,7 +23,7 @@ def draw(path: Path, losses: Tensor, digits: Tensor, predicted: Tensor, labels: 
     from matplotlib.ticker import MaxNLocator
 
     epochs, steps = losses.shape
-    figure = Figure(figsize=(11, 5.5), dpi=100, layout="constrained")
+    figure: Any = Figure(figsize=(11, 5.5), dpi=100, layout="constrained")
     left, right = figure.subfigures(1, 2)
 
     axes = left.add_subplot()

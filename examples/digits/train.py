@@ -70,13 +70,14 @@ def make_model() -> nn.Sequential:
     )
 
 
-def progress(loader: DataLoader[tuple[Tensor, Tensor]], epoch: int, epochs: int) -> Any:
+def progress(loader: DataLoader[tuple[Tensor, ...]], epoch: int, epochs: int) -> Any:
     """Returns the loader, with a bar of tqdm if it is installed and the output is a terminal."""
     if importlib.util.find_spec("tqdm") is None or not sys.stdout.isatty():
         return loader
-    from tqdm import tqdm
-
-    return tqdm(loader, desc=f"epoch {epoch}/{epochs}", file=sys.stdout, unit="batch", dynamic_ncols=True, leave=False)
+    tqdm: Any = importlib.import_module("tqdm")  # without types
+    return tqdm.tqdm(
+        loader, desc=f"epoch {epoch}/{epochs}", file=sys.stdout, unit="batch", dynamic_ncols=True, leave=False
+    )
 
 
 def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -> list[float]:

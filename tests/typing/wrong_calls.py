@@ -280,3 +280,9 @@ DataLoader(dataset, generator=3)
 nn.AdaptiveAvgPool2d("a")(x)
 nn.LSTM(6, 2).weight_ih_l0.shapes
 nn.LeakyReLU(0.1).slope + 1
+vesta.load(3)
+nn.Linear(2, 2).wieght
+nn.Conv2d(1, 2, 3).wieght
+nn.ReLU().inplce
+nn.BatchNorm2d(3).runing_mean
+vesta.vmap(nn.functional.relu)("a")

@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from vesta._arguments import checked, class_of
 from vesta.nn.modules.module import Module
@@ -61,6 +61,9 @@ class FunctionLayer(Module):
 
     #: The text of the options, with their attributes in braces; ``inplace_text`` is there only where it is True.
     _text = ""
+
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
 
     def _store(self, arguments: dict[str, Any]) -> None:
         """Keeps the constructor's arguments as attributes."""

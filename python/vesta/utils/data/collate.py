@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence, Sized
-from typing import Any
+from typing import Any, overload
 
 import vesta
 from vesta import Tensor
@@ -346,6 +346,14 @@ def _add_numpy() -> None:
     default_collate_fn_map.update([*entries[:1], *ours, *entries[1:]])
 
 
+@overload
+def default_collate(batch: Sequence[Tensor | float]) -> Tensor: ...
+@overload
+def default_collate(batch: Sequence[tuple[Tensor | float, ...]]) -> list[Tensor]: ...
+@overload
+def default_collate(batch: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]: ...
+@overload
+def default_collate(batch: Any) -> Any: ...
 def default_collate(batch: Any) -> Any:
     """Stacks samples: tensors [...] to [N, ...], numbers to [N]; dicts, lists and tuples member by member.
 
