@@ -21,6 +21,8 @@ all: build
 
 .venv/.installed-build: .ci/install_dependencies $(wildcard .ci/requirements-build.txt)
 	@.ci/install_dependencies build
+.venv/.installed-demo: .ci/install_dependencies $(wildcard .ci/requirements-build.txt .ci/requirements-demo.txt)
+	@.ci/install_dependencies demo
 .venv/.installed-test: .ci/install_dependencies $(wildcard .ci/requirements-*.txt)
 	@.ci/install_dependencies test
 
@@ -34,7 +36,7 @@ build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET)) -- --quiet
 
 demo: TARGET = _C digits_evaluate
-demo: build
+demo: .venv/.installed-demo build
 	@$(PYTHON) examples/digits/train.py
 	@$(BUILD)/bin/digits_evaluate
 

@@ -14,6 +14,7 @@
 #include <vesta/nn/layers/list.h>
 #include <vesta/nn/optim/optim.h>
 #include <vesta/nn/optim/scheduler.h>
+#include <vesta/nn/summary.h>
 #include <vesta/nn/utils/clip_grad.h>
 #include <vesta/nn/utils/rnn.h>
 #include <vesta/nn/utils/to_empty.h>

@@ -3,17 +3,19 @@
     python examples/digits/train.py [--epochs 6] [--out out] [--device cuda]
 
 Writes into the output folder: digits.safetensors (the network), digits_logits.safetensors (its output for the test
-digits, for a program in another language to compare with) and digits.png (loss curve, sixteen digits with predictions).
+digits, for a program in another language to compare with) and, if matplotlib is installed, digits.png (loss curve,
+sixteen digits with predictions). With tqdm a bar shows the progress of each epoch.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
+import importlib.util
 import struct
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import picture
 import vesta
@@ -68,15 +70,14 @@ def make_model() -> nn.Sequential:
     )
 
 
-def show(epoch: int, epochs: int, share: float, loss: float, accuracy: float, seconds: float) -> None:
-    """Overwrites the line of progress; if the output is not a terminal, prints only one line per finished epoch."""
-    watched = sys.stdout.isatty()
-    if not watched and share < 1:
-        return
-    width = min(30, max(shutil.get_terminal_size().columns - 60, 5))
-    bar = "#" * int(width * share) + "." * (width - int(width * share))
-    line = f"epoch {epoch:2d}/{epochs} [{bar}] loss {loss:.4f}  accuracy {100 * accuracy:5.1f}%  {seconds:4.1f} s"
-    print(f"\r{line}" if watched else line, end="" if watched else "\n", flush=True)
+def progress(loader: DataLoader[tuple[Tensor, ...]], epoch: int, epochs: int) -> Any:
+    """Returns the loader, with a bar of tqdm if it is installed and the output is a terminal."""
+    if importlib.util.find_spec("tqdm") is None or not sys.stdout.isatty():
+        return loader
+    tqdm: Any = importlib.import_module("tqdm")  # without types
+    return tqdm.tqdm(
+        loader, desc=f"epoch {epoch}/{epochs}", file=sys.stdout, unit="batch", dynamic_ncols=True, leave=False
+    )
 
 
 def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -> list[float]:
@@ -91,7 +92,8 @@ def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -
     model.train()
     for epoch in range(1, epochs + 1):
         total = right = seen = 0.0
-        for step, (images, labels) in enumerate(loader, 1):
+        bar = progress(loader, epoch, epochs)
+        for images, labels in bar:
             images, labels = images.to(device), labels.to(device)
             logits = model(images)
             loss = criterion(logits, labels)
@@ -102,10 +104,11 @@ def train(model: nn.Module, data: TensorDataset, epochs: int, batch_size: int) -
             total += losses[-1] * len(labels)
             right += (logits.argmax(1) == labels).sum().item()
             seen += len(labels)
-            show(epoch, epochs, step / len(loader), total / seen, right / seen, time.perf_counter() - start)
+            if bar is not loader:
+                bar.set_postfix(loss=f"{total / seen:.4f}", accuracy=f"{100 * right / seen:.1f}%", refresh=False)
         schedule.step()
-    if sys.stdout.isatty():
-        print()
+        seconds = time.perf_counter() - start
+        print(f"epoch {epoch}/{epochs}  loss {total / seen:.4f}  accuracy {100 * right / seen:5.1f}%  {seconds:4.1f} s")
     return losses
 
 
@@ -144,16 +147,14 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     vesta.save_file(model.state_dict(), options.out / "digits.safetensors")
     vesta.save_file({"logits": logits}, options.out / "digits_logits.safetensors")
-    picture.draw(
-        options.out / "digits.png",
-        losses,
-        options.epochs,
-        test_images[:16, 0].tolist(),
-        predicted[:16].tolist(),
-        test_labels[:16].tolist(),
-        accuracy,
-    )
-    print(f"wrote digits.safetensors, digits_logits.safetensors and digits.png into {options.out}")
+    written = "digits.safetensors, digits_logits.safetensors"
+    if missing := [name for name in ("matplotlib", "tqdm") if importlib.util.find_spec(name) is None]:
+        print(f"without {' and '.join(missing)}: pip install {' '.join(missing)} for the picture and bars of progress")
+    if "matplotlib" not in missing:
+        written += ", digits.png"
+        epochs = vesta.tensor(losses).reshape(options.epochs, -1)
+        picture.draw(options.out / "digits.png", epochs, test_images[:16, 0], predicted, test_labels, accuracy)
+    print(f"wrote {written} into {options.out}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include "generator.h"
 #include "memory_format.h"
 #include "torch_function.h"
+#include "wrong_argument.h"
 
 namespace vesta::python {
 namespace {
@@ -39,12 +40,18 @@ bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && !PySequen
 
 }  // namespace
 
+void wrong_argument(const Table& t, int i, const std::string& expected) {
+  std::string before = std::string(t.op) + "(): argument '" + t.params[size_t(i)].name + "' (position ";
+  std::string after = ") must be " + expected;
+  PyErr_SetString(PyExc_TypeError, (before + std::to_string(i + 1) + after).c_str());
+  throw WrongArgument(std::move(before), i + 1, std::move(after));
+}
+
 void wrong_type(const Table& t, int i, const char* expected, PyObject* given) {
-  type_error("%s(): argument '%s' (position %d) must be %s, not %s", t.op, t.params[size_t(i)].name.c_str(), i + 1,
-             expected,
-             given == Py_None            ? "NoneType"
-             : is_pytorchs_tensor(given) ? kConvertPyTorchs
-                                         : Py_TYPE(given)->tp_name);
+  const char* kind = given == Py_None            ? "NoneType"
+                     : is_pytorchs_tensor(given) ? kConvertPyTorchs
+                                                 : Py_TYPE(given)->tp_name;
+  wrong_argument(t, i, std::string(expected) + ", not " + kind);
 }
 
 const char* expected_of(const Param& p) {
@@ -263,8 +270,9 @@ Dims to_dims(const Table& t, int i, const Bound& b) {
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) {
       PyObject* item = PySequence_Fast_GET_ITEM(o, k);
       if (!PyLong_Check(item) && !PyIndex_Check(item)) {
-        type_error("%s(): argument '%s' (position %d) must be tuple of ints, but found element of type %s at pos %zd",
-                   t.op, p.name.c_str(), i + 1, Py_TYPE(item)->tp_name, k);
+        wrong_argument(t, i,
+                       std::string("tuple of ints, but found element of type ") + Py_TYPE(item)->tp_name + " at pos " +
+                           std::to_string(k));
       }
       dims.push_back(to_int(t, i, item));
     }

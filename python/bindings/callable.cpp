@@ -11,6 +11,7 @@
 #include "op_bindings.h"
 #include "out_argument.h"
 #include "torch_function.h"
+#include "wrong_argument.h"
 
 namespace vesta::python {
 namespace {
@@ -264,8 +265,14 @@ PyObject* call(const Callable& callable, PyObject* self, PyObject* const* args, 
     }
     return refuse(callable, self, args, count, names);
   } catch (...) {
-    const bool is_public_op = callable.forms[0].table->schema && callable.name[0] != '_';
-    translate_exception(is_public_op ? callable.name.c_str() : nullptr);
+    try {
+      throw;
+    } catch (const WrongArgument& e) {
+      self ? e.restore_for_method() : e.restore();
+    } catch (...) {
+      const bool is_public_op = callable.forms[0].table->schema && callable.name[0] != '_';
+      translate_exception(is_public_op ? callable.name.c_str() : nullptr);
+    }
     if (!PyErr_ExceptionMatches(PyExc_TypeError) || !any_other_classes(self, args, count, names)) return nullptr;
     PyErr_Clear();
     return hand_over(callable, self, args, count, names);

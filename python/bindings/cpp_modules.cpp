@@ -5,6 +5,7 @@
 
 #include <vesta/nn/layers/container.h>
 #include <vesta/nn/optim/optim.h>
+#include <vesta/nn/summary.h>
 
 #include "cpp_options.h"
 
@@ -63,6 +64,8 @@ void add_base(py::module_& m) {
              return object_of(self.run(given));
            })
       .def("__repr__", &nn::Module::repr)
+      .def("summary",
+           [](nn::Module& self, const py::args& inputs) { return nn::summary(self, values_of(inputs)).str(); })
       .def("train", &nn::Module::train, py::arg("mode") = true)
       .def("eval", &nn::Module::eval)
       .def("clone", &nn::Module::clone)

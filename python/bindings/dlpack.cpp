@@ -182,45 +182,47 @@ struct FromDlpack {
       name[] = "from_dlpack",
       params[] = "(object ext_tensor)",
       doc[] = "A tensor over the memory of another library's array (or a DLPack capsule), without a copy.";
-  static PyObject* run(const Table&, Bound& b) {
-    Ref capsule = capsule_of(b.slot[0]);
-    VESTA_CHECK(PyCapsule_IsValid(capsule.get(), "dltensor"), value,
-                "from_dlpack: expected a capsule named 'dltensor', got another or one that was taken over already "
-                "(ext_tensor). Call __dlpack__() again.");
-    auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
-    const DlTensor& d = m->tensor;
-    // 3 is page-locked host memory, to us the CPU's.
-    VESTA_CHECK(d.device.type == 1 || d.device.type == 2 || d.device.type == 3, device,
-                "from_dlpack: expected memory of the CPU or of CUDA, got device type ", int64_t(d.device.type), ".");
-    const Device device = d.device.type == 2 ? Device(DeviceType::cuda, int8_t(d.device.id)) : Device();
-    if (d.device.type == 2) backend(DeviceType::cuda);  // says so where there is none
-    VESTA_CHECK(d.ndim >= 0 && d.ndim <= kMaxDims, value, "from_dlpack: expected at most ", kMaxDims,
-                " dimensions, got ", int64_t(d.ndim), ".");
-    DType dtype = dtype_of_dl(d.dtype);
-    IntSpan sizes(d.shape, size_t(d.ndim));
-    int64_t elements = numel_of(sizes, "from_dlpack"), last = 0;
-    Dims strides = d.strides ? Dims(IntSpan(d.strides, size_t(d.ndim))) : contiguous_strides(sizes);
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      VESTA_CHECK(strides[i] >= 0, value, "from_dlpack: expected strides >= 0, got ", IntSpan(strides),
-                  ". Copy the array first.");
-      if (elements) last = checked_add(last, checked_mul(sizes[i] - 1, strides[i], "from_dlpack"), "from_dlpack");
-    }
-    if (!elements) strides = contiguous_strides(sizes);
-    auto free_managed = [](void* p) {
-      auto* managed = static_cast<DlManaged*>(p);
-      if (!managed->deleter || !Py_IsInitialized()) return;
-      Gil gil;  // an exporter of Python needs it
-      managed->deleter(managed);
-    };
-    size_t nbytes =
-        elements ? size_t(checked_mul(checked_add(last, 1, "from_dlpack"), itemsize(dtype), "from_dlpack")) : 0;
-    auto storage = Storage::wrap(static_cast<char*>(d.data) + d.byte_offset, nbytes, device, m, free_managed);
-    if (PyCapsule_SetName(capsule.get(), "used_dltensor") < 0) throw_current();
-    return wrap(Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, "from_dlpack")));
-  }
+  static PyObject* run(const Table&, Bound& b) { return wrap(from_dlpack(b.slot[0])); }
 };
 
 }  // namespace
+
+Tensor from_dlpack(PyObject* exporter) {
+  Ref capsule = capsule_of(exporter);
+  VESTA_CHECK(PyCapsule_IsValid(capsule.get(), "dltensor"), value,
+              "from_dlpack: expected a capsule named 'dltensor', got another or one that was taken over already "
+              "(ext_tensor). Call __dlpack__() again.");
+  auto* m = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
+  const DlTensor& d = m->tensor;
+  // 3 is page-locked host memory, to us the CPU's.
+  VESTA_CHECK(d.device.type == 1 || d.device.type == 2 || d.device.type == 3, device,
+              "from_dlpack: expected memory of the CPU or of CUDA, got device type ", int64_t(d.device.type), ".");
+  const Device device = d.device.type == 2 ? Device(DeviceType::cuda, int8_t(d.device.id)) : Device();
+  if (d.device.type == 2) backend(DeviceType::cuda);  // says so where there is none
+  VESTA_CHECK(d.ndim >= 0 && d.ndim <= kMaxDims, value, "from_dlpack: expected at most ", kMaxDims, " dimensions, got ",
+              int64_t(d.ndim), ".");
+  DType dtype = dtype_of_dl(d.dtype);
+  IntSpan sizes(d.shape, size_t(d.ndim));
+  int64_t elements = numel_of(sizes, "from_dlpack"), last = 0;
+  Dims strides = d.strides ? Dims(IntSpan(d.strides, size_t(d.ndim))) : contiguous_strides(sizes);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    VESTA_CHECK(strides[i] >= 0, value, "from_dlpack: expected strides >= 0, got ", IntSpan(strides),
+                ". Copy the array first.");
+    if (elements) last = checked_add(last, checked_mul(sizes[i] - 1, strides[i], "from_dlpack"), "from_dlpack");
+  }
+  if (!elements) strides = contiguous_strides(sizes);
+  auto free_managed = [](void* p) {
+    auto* managed = static_cast<DlManaged*>(p);
+    if (!managed->deleter || !Py_IsInitialized()) return;
+    Gil gil;  // an exporter of Python needs it
+    managed->deleter(managed);
+  };
+  size_t nbytes =
+      elements ? size_t(checked_mul(checked_add(last, 1, "from_dlpack"), itemsize(dtype), "from_dlpack")) : 0;
+  auto storage = Storage::wrap(static_cast<char*>(d.data) + d.byte_offset, nbytes, device, m, free_managed);
+  if (PyCapsule_SetName(capsule.get(), "used_dltensor") < 0) throw_current();
+  return Tensor(TensorImpl::make(std::move(storage), sizes, strides, 0, dtype, "from_dlpack"));
+}
 
 bool add_dlpack(PyObject* module) { return add_functions<FromDlpack>(module) && add_methods<ToDlpack, DlpackDevice>(); }
 

@@ -229,8 +229,19 @@ PyObject* constant_reduce(PyObject* o, PyObject*) {
 }
 PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr},
                                   {nullptr, nullptr, 0, nullptr}};
-PyType_Slot constant_slots[] = {
-    {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, constant_methods}, {0, nullptr}};
+PyType_Slot layout_slots[] = {
+    {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
+    {Py_tp_methods, constant_methods},
+    {Py_tp_doc, const_cast<char*>("How a tensor holds its elements: vesta.strided, in memory at regular distances, or "
+                                  "vesta.sparse_coo, the nonzero ones with their places.")},
+    {0, nullptr}};
+PyType_Slot format_slots[] = {
+    {Py_tp_repr, reinterpret_cast<void*>(constant_repr)},
+    {Py_tp_methods, constant_methods},
+    {Py_tp_doc, const_cast<char*>("The order of a strided tensor's dimensions in memory: vesta.contiguous_format, "
+                                  "channels_last (of 4 dimensions), channels_last_3d (of 5), or preserve_format, "
+                                  "that of the input.")},
+    {0, nullptr}};
 
 bool add_constant(PyObject* module, PyTypeObject* type, int value, const char* name) {
   auto* o = PyObject_New(PyConstant, type);
@@ -326,8 +337,8 @@ bool add_value_types(PyObject* module) {
   dtype_type = add_type(module, "vesta.dtype", sizeof(PyDType), dtype_slots);
   device_type = add_type(module, "vesta.device", sizeof(PyDevice), device_slots);
   size_type = add_type(module, "vesta.Size", 0, size_slots, &PyTuple_Type);
-  layout_type = add_type(module, "vesta.layout", sizeof(PyConstant), constant_slots);
-  format_type = add_type(module, "vesta.memory_format", sizeof(PyConstant), constant_slots);
+  layout_type = add_type(module, "vesta.layout", sizeof(PyConstant), layout_slots);
+  format_type = add_type(module, "vesta.memory_format", sizeof(PyConstant), format_slots);
   if (!dtype_type || !device_type || !size_type || !layout_type || !format_type) return false;
   return add_dtypes(module) && add_constant(module, layout_type, 0, "strided") &&
          (strided_object = PyObject_GetAttrString(module, "strided")) &&

@@ -153,13 +153,54 @@ bool is_plain(PyObject* o) {
          PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o);
 }
 
-/// Returns numpy.asarray(o) of what is not plain and has __array__ (a DataFrame, an image); else null.
-PyObject* as_numpy(PyObject* o) {
-  if (is_plain(o) || !PyObject_HasAttrString(o, "__array__")) return nullptr;
-  Ref numpy(PyImport_ImportModule("numpy"));
-  PyObject* array = numpy ? PyObject_CallMethod(numpy.get(), "asarray", "O", o) : nullptr;
-  if (!array) throw_current();
-  return array;
+bool has(PyObject* o, const char* name) { return PyObject_HasAttrString(o, name) != 0; }
+
+/// Tells whether an object offers DLPack, and either a buffer that it will not give (JAX's of bfloat16) or memory that
+/// is not the host's (kinds 1 and 3), so that NumPy cannot read it.
+bool needs_dlpack(PyObject* o) {
+  if (!std::strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") || !has(o, "__dlpack_device__")) return false;
+  if (PyObject_CheckBuffer(o)) {
+    Py_buffer view;
+    const bool gives = PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) == 0;
+    if (gives) PyBuffer_Release(&view);
+    else PyErr_Clear();
+    return !gives;
+  }
+  Ref device(PyObject_CallMethod(o, "__dlpack_device__", nullptr));
+  Ref kind(device ? PySequence_GetItem(device.get(), 0) : nullptr);
+  if (!kind) throw_current();
+  const long number = PyLong_AsLong(kind.get());
+  if (number == -1 && PyErr_Occurred()) throw_current();
+  return number != 1 && number != 3;
+}
+
+/// Raises TypeError for what numpy.asarray(o) made an array of objects or texts of, and says what to write instead.
+void check_numbers(PyObject* o, PyObject* array, const char* op) {
+  Ref dtype(PyObject_GetAttrString(array, "dtype"));
+  Ref kind(dtype ? PyObject_GetAttrString(dtype.get(), "kind") : nullptr);
+  if (!kind) throw_current();
+  if (!has(o, "select_dtypes") || PyUnicode_CompareWithASCIIString(kind.get(), "O")) return;
+  type_error(
+      "%s: expected a table of numbers, got a %s with columns of text or other objects (data). Choose the columns of "
+      "numbers with .select_dtypes('number'), or give each text a number: .astype('category').cat.codes.",
+      op, Py_TYPE(o)->tp_name);
+}
+
+/// Reads what shows its values as an array: `__array__` or `__array_interface__` (a DataFrame, an image) by NumPy,
+/// into a copy; `__dlpack__` where there is neither, or the memory is a device's. Null for anything else.
+Tensor from_protocol(PyObject* o, bool share, const char* op) {
+  if (is_plain(o) || PyType_Check(o)) return {};
+  const bool exports = has(o, "__dlpack__");
+  if (!(exports && needs_dlpack(o)) && (has(o, "__array__") || has(o, "__array_interface__"))) {
+    Ref numpy(PyImport_ImportModule("numpy"));
+    Ref array(numpy ? PyObject_CallMethod(numpy.get(), "asarray", "O", o) : nullptr);
+    if (!array) throw_current();
+    check_numbers(o, array.get(), op);
+    return from_array(array.get(), false, op);
+  }
+  if (!exports) return {};
+  Tensor shared = from_dlpack(o);
+  return share ? shared : clone(shared);
 }
 
 /// Returns a tensor of PyTorch's as one of Vesta's over the same memory, without history; null for anything else.
@@ -173,7 +214,7 @@ PyObject* from_pytorch(PyObject* o) {
 }
 
 bool is_array(PyObject* o) {
-  return !is_tensor(o) && PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o);
+  return !is_tensor(o) && PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o) && !needs_dlpack(o);
 }
 
 struct TensorFunction {
@@ -209,6 +250,7 @@ struct AsTensor {
     if (is_tensor(b.slot[0])) r = unwrap(b.slot[0]);
     else if (is_array(b.slot[0])) r = from_array(b.slot[0], true, "as_tensor");
     else if (Ref shared(from_pytorch(b.slot[0])); shared) r = unwrap(shared.get());
+    else if (Tensor read = from_protocol(b.slot[0], true, "as_tensor"); read.defined()) r = std::move(read);
     else return wrap(make_tensor(b.slot[0], dtype.get(), device.get(), "as_tensor"));
     if (dtype.get()) r = r.to(*dtype.get());
     if (device.get()) r = r.to(*device.get());
@@ -306,8 +348,8 @@ Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const c
   } else if (Ref shared(from_pytorch(data)); shared) {
     t = clone(unwrap(shared.get()));
     if (dtype) t = t.to(*dtype);
-  } else if (Ref array(as_numpy(data)); array) {
-    t = from_array(array.get(), false, op);
+  } else if (Tensor read = from_protocol(data, false, op); read.defined()) {
+    t = std::move(read);
     if (dtype) t = t.to(*dtype);
   } else {
     t = from_nested(data, dtype, op);

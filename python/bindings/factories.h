@@ -15,6 +15,9 @@ DType dtype_of_format(const Py_buffer& view, const char* op);
 /// Makes a tensor of a NumPy array (or scalar): shared memory where `share`.
 Tensor from_array(PyObject* array, bool share, const char* op);
 
+/// Makes a tensor over the memory of an object with `__dlpack__`, or of a DLPack capsule.
+Tensor from_dlpack(PyObject* exporter);
+
 /// Returns the only element as a Python number.
 PyObject* number_object(const Tensor& t);
 

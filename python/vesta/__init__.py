@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 #: Where a name comes from that is imported when it is first asked for; an empty text: it is a module itself.
 _LAZY = {
-    **dict.fromkeys(("adapters", "notebook"), ""),
+    **dict.fromkeys(("adapters", "as_torch", "notebook"), ""),
     **dict.fromkeys(("amp", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "nn", "optim", "special"), ""),
     **dict.fromkeys(("safetensors", "utils", "distributed", "futures", "multiprocessing", "return_types"), ""),
     **dict.fromkeys(("distributions", "hub", "serialization", "signal", "sparse", "storage"), ""),

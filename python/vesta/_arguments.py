@@ -15,7 +15,7 @@ from typing import Any, Callable, TypeVar
 
 from ._C import Tensor
 
-__all__ = ["checked", "convert_hint", "expect", "is_pytorchs"]
+__all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,6 +47,11 @@ def is_pytorchs(kind: type) -> bool:
 def convert_hint(value: Any) -> str:
     """Returns what to do with an object of PyTorch's, for the end of a message; nothing for any other object."""
     return " Convert it with vesta.from_torch, which copies nothing." if is_pytorchs(type(value)) else ""
+
+
+def class_of(made: Any) -> str:
+    """Returns the name of an object's class as errors call it: the class of Vesta's that it derives from."""
+    return next(cls.__name__ for cls in type(made).__mro__ if cls.__module__.startswith("vesta.") or cls is object)
 
 
 def _rule(annotation: Any, scope: dict[str, Any]) -> tuple[tuple[type, ...], str] | None:
@@ -128,6 +133,10 @@ def checked(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            text = str(error)
+            if isinstance(error, TypeError) and text.startswith(f"{function.__qualname__}() ") and args:  # their number
+                text = text.replace(function.__qualname__, f"{class_of(args[0])}.__init__", 1)
+                raise TypeError(text) from None
             values = {**dict(zip(names, args)), **kwargs}
             given = {name: (value, str(parameters.get(name))) for name, value in values.items()}
             better = _blamed(error, args[0], given)
@@ -187,7 +196,6 @@ def _blamed(error: Any, made: Any, given: dict[str, tuple[Any, str]]) -> Excepti
         return None
     exact = [one for one in found if f"dimension {one[2]} " in text]  # rather than what has nothing to do with sizes
     name, what, cause = (exact or found)[0]
-    op = next(cls.__name__ for cls in type(made).__mro__ if cls.__module__.startswith("vesta.") or cls is object)
-    better = type(error)(f"{op}: {what} ({name}).")
+    better = type(error)(f"{class_of(made)}: {what} ({name}).")
     better.blamed = what, cause
     return better

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections import namedtuple
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _C
 from ._arguments import checked, expect
@@ -31,8 +31,14 @@ __all__ = [
     "vecdot",
 ]
 
-#: What ``lstsq`` returns.
-LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singular_values"])
+
+class LstsqResult(NamedTuple):
+    """What ``lstsq`` returns."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
 def _written(made: Tensor, out: Tensor | None) -> Tensor:

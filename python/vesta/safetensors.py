@@ -11,6 +11,8 @@ from vesta import _C, Tensor
 if TYPE_CHECKING:
     from vesta._C._types import Device
 
+from vesta._names import listing
+
 __all__ = ["load_file", "load_metadata", "save_file"]
 
 
@@ -63,3 +65,6 @@ def load_file(filename: str | os.PathLike[str], device: Device = "cpu") -> dict[
 def load_metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     """Reads the texts that ``save_file`` stored beside the tensors."""
     return _C._load_safetensors(filename)[1]
+
+
+__dir__ = listing(globals())

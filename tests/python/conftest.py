@@ -89,12 +89,13 @@ def open_descriptors() -> dict[str, str]:
             found[number] = os.readlink(f"/proc/self/fd/{number}")
         except OSError:  # the descriptor of this listing
             continue
-    return {number: target for number, target in found.items() if not target.endswith("/fd") and not of_driver(target)}
+    return {number: target for number, target in found.items() if not target.endswith("/fd") and not is_kept(target)}
 
 
-def of_driver(target: str) -> bool:
-    """Returns whether a descriptor is the NVIDIA driver's, which opens some over time and keeps them until the end."""
-    return HAS_GPU and target.startswith(("/dev/nvidia", "anon_inode:[event"))
+def is_kept(target: str) -> bool:
+    """Returns whether another library keeps a descriptor: NVIDIA's driver its own, matplotlib those of its fonts."""
+    driver = HAS_GPU and target.startswith(("/dev/nvidia", "anon_inode:[event"))
+    return driver or "/matplotlib/mpl-data/fonts/" in target
 
 
 def child_processes() -> set[str]:

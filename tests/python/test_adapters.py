@@ -1,4 +1,4 @@
-"""einops and opt_einsum on Vesta's tensors, against the same calls on NumPy arrays."""
+"""einops, opt_einsum and tensorboardX on Vesta's tensors, against the same calls on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ARRAY = np.random.default_rng(0).normal(size=(2, 3, 4, 6))
 
 
 def test_a_wrong_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="register: expected names of einops, opt_einsum, got 'keras'"):
+    with pytest.raises(ValueError, match="register: expected names of einops, opt_einsum, tensorboardX, got 'keras'"):
         vesta.adapters.register("keras")
 
 
@@ -116,3 +116,49 @@ class TestOptEinsum:
         letters = "".join(self.opt_einsum.get_symbol(i) for i in (60, 61, 62))
         got = self.opt_einsum.contract(f"{letters[:2]},{letters[1:]}->{letters[0]}{letters[2]}", weight, weight.T)
         assert got.tolist() == [[4.0] * 3] * 3
+
+
+class TestTensorboardX:
+    """Row 22 of tests/EXCEPTIONS.md."""
+
+    @pytest.fixture(autouse=True)
+    def library(self) -> Any:
+        self.tensorboard = pytest.importorskip("tensorboardX")
+        assert vesta.adapters.register("tensorboardX") == vesta.adapters.register("tensorboardX") == ("tensorboardX",)
+
+    def written(self, folder: Any, turn: Any) -> list[Any]:
+        """Returns what is in the log that a writer makes of tensors or arrays, without the times."""
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.record_writer import RecordWriter
+
+        values = []
+        monkeypatch = pytest.MonkeyPatch()
+        monkeypatch.setattr(RecordWriter, "write", lambda self, data: values.append(data))
+        with monkeypatch.context(), self.tensorboard.SummaryWriter(str(folder)) as writer:
+            writer.add_scalar("scalar", turn(ARRAY.mean()), 3)
+            writer.add_scalars("scalars", {"a": turn(ARRAY[0, 0, 0, 0]), "b": turn(ARRAY[0, 0, 0, 1])})
+            writer.add_histogram("histogram", turn(ARRAY), bins="auto")
+            writer.add_image("image", turn(ARRAY[0]))
+            writer.add_images("images", turn(ARRAY[:, :3]))
+            writer.add_pr_curve("curve", turn(ARRAY.ravel() > 0), turn(np.abs(ARRAY.ravel()) / 9))
+            writer.add_mesh("mesh", turn(ARRAY[..., :3].reshape(1, -1, 3)))
+            writer.add_embedding(turn(ARRAY.reshape(6, 24)), global_step=1)
+        monkeypatch.undo()
+        found = []
+        for data in values:
+            event = Event.FromString(data)
+            event.wall_time = 0
+            found.append(event.SerializeToString())
+        return sorted(found)  # each writer has a thread
+
+    def test_a_log_of_tensors_is_that_of_their_arrays(self, tmp_path: Any) -> None:
+        of_tensors = self.written(tmp_path / "a", lambda a: vesta.tensor(a).requires_grad_(np.asarray(a).dtype != bool))
+        of_arrays = self.written(tmp_path / "b", np.asarray)
+        assert len(of_tensors) > 8 and of_tensors == of_arrays
+
+    def test_bfloat16_and_lists(self) -> None:
+        from tensorboardX import summary
+
+        make_np = summary.make_np
+        assert make_np(vesta.tensor([1.5], dtype=vesta.bfloat16)).tolist() == [1.5]
+        assert make_np([vesta.tensor(1.0), 2]).tolist() == [1, 2] and make_np(3.0) == 3

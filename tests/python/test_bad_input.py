@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import time
 import zlib
 from typing import Any, Callable
@@ -15,6 +16,7 @@ import vesta
 from op_db import OPS
 from op_db_cases import single
 from op_db_row import DTYPES, Maker, Row
+from vesta import nn
 
 #: Sizes larger than any memory, and sizes that are wrong; none in between that an allocation could satisfy.
 INTEGERS = (0, 1, -1, 2, 7, -7, 63, -(2**31), 2**62, 2**63 - 1, -(2**63), 2**63, 10**30)
@@ -273,6 +275,44 @@ def test_rank_limits() -> None:
 )
 def test_functions_name_the_argument_that_is_no_tensor(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call, position",
+    [
+        (lambda x: x.add("a"), "other' (position 1)"),
+        (lambda x: vesta.add(x, "a"), "other' (position 2)"),
+        (lambda x: x.add(1, alpha="b"), "alpha' (position 2)"),
+        (lambda x: x.add_("a"), "other' (position 1)"),
+        (lambda x: x.sum(dim="a"), "dim' (position 1)"),
+        (lambda x: vesta.sum(x, dim="a"), "dim' (position 2)"),
+        (
+            lambda x: x.expand((1, "a")),
+            "size' (position 1) must be tuple of ints, but found element of type str at pos 1",
+        ),
+        (lambda x: vesta.add("a", x), "input' (position 1)"),
+    ],
+)
+def test_positions_do_not_count_self(call: Callable[[Any], Any], position: str) -> None:
+    """As in PyTorch: x.add("a") has one argument."""
+    with pytest.raises(TypeError, match=re.escape(position)):
+        call(vesta.ones(2))
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: nn.Conv2d(3, 4), "Conv2d.__init__() missing 1 required positional argument: 'kernel_size'"),
+        (lambda: nn.Conv1d(3, 4, 3, size=1), "Conv1d.__init__() got an unexpected keyword argument 'size'"),
+        (lambda: nn.BatchNorm3d(), "BatchNorm3d.__init__() missing 1 required positional argument: 'num_features'"),
+        (lambda: nn.MaxPool2d(), "MaxPool2d.__init__() missing a required argument: 'kernel_size'"),
+        (lambda: nn.Dropout(1, 2, 3), "Dropout.__init__() too many positional arguments"),
+        (lambda: type("Mine", (nn.Conv2d,), {})(1, 2), "Conv2d.__init__() missing"),
+    ],
+)
+def test_constructors_name_the_layer(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError, match="^" + re.escape(message)):
         call()
 
 

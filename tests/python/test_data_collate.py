@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict, UserDict, UserList, namedtuple
 
 import pytest
 import vesta
 from vesta.utils import data
-from vesta.utils.data.collate import collate, default_collate_fn_map
+from vesta.utils.data.collate import CollateError, collate, default_collate, default_collate_fn_map
 
 Point = namedtuple("Point", "x y")
 
@@ -52,6 +53,15 @@ def test_messages(batch: list, kind: type, text: str) -> None:
     with pytest.raises(kind) as caught:
         data.default_collate(batch)
     assert text in str(caught.value)
+
+
+def test_the_classes_of_errors_have_plain_names() -> None:
+    """What a traceback shows; they are found by their names, so that workers can send them."""
+    for batch in ([object()], [vesta.ones(1), vesta.ones(2)], [{"a": 1}, {}]):
+        with pytest.raises(CollateError) as caught:
+            default_collate(batch)
+        assert caught.type.__name__ in ("CollateTypeError", "CollateMismatchError", "CollateKeyError")
+        assert type(pickle.loads(pickle.dumps(caught.value))) is caught.type
 
 
 def test_containers_keep_their_class() -> None:

@@ -33,8 +33,29 @@ def test_a_tensor_of_a_table() -> None:
     table = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
     assert vesta.tensor(table).tolist() == [[1, 4], [2, 5], [3, 6]]
     assert vesta.tensor(table["a"][1:]).tolist() == [2, 3] and vesta.tensor(table["a"]).dtype == vesta.float64
-    with pytest.raises(TypeError, match="tensor: can't convert"):
-        vesta.tensor(pandas.DataFrame({"a": ["x"], "b": [1]}))
+    mixed = pandas.DataFrame({"a": ["x"], "b": [1]})
+    with pytest.raises(TypeError, match=r"tensor: .* a DataFrame with columns of text .*select_dtypes\('number'\)"):
+        vesta.tensor(mixed)
+    assert vesta.tensor(mixed.select_dtypes("number")).tolist() == [[1]]
+
+
+class Table:
+    """What pandas' DataFrame is to ``vesta.tensor``."""
+
+    def __init__(self, values: list) -> None:
+        self.values = np.array(values, dtype=object)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.values
+
+    def select_dtypes(self, kind: str) -> Table:
+        return self
+
+
+def test_a_table_with_text_is_told_of_select_dtypes() -> None:
+    for make in (vesta.tensor, vesta.as_tensor):
+        with pytest.raises(TypeError, match=rf"^{make.__name__}: expected a table of numbers, .*select_dtypes"):
+            make(Table([["x", 1]]))
 
 
 def test_scikit_learn() -> None:
@@ -55,12 +76,9 @@ def test_scikit_learn() -> None:
 
 @pytest.fixture(scope="module")
 def plt() -> Any:
-    """Draws text, before descriptors are counted: matplotlib keeps the files of its fonts open."""
+    """Draws into memory; no window opens."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
-    pyplot.figure().text(0, 0, "text")
-    pyplot.gcf().canvas.draw()
-    pyplot.close("all")
     return pyplot
 
 
@@ -91,12 +109,71 @@ def test_xarray() -> None:
     assert xarray.Dataset({"v": (("a", "b"), X)})["v"].dtype == "float32"
 
 
-def test_a_tensor_of_named_arrays_and_images() -> None:
+def test_a_tensor_of_named_arrays() -> None:
     """``vesta.tensor`` takes what has ``__array__``."""
     xarray = pytest.importorskip("xarray")
     assert vesta.tensor(xarray.DataArray(ARRAY)).tolist() == ARRAY.tolist()
+
+
+def test_a_tensor_of_an_image() -> None:
+    """Pillow 13 shows its pixels by ``__array_interface__`` only."""
     image = pytest.importorskip("PIL.Image").new("RGB", (3, 2), (1, 2, 3))
-    assert vesta.tensor(image).shape == (2, 3, 3) and vesta.tensor(image)[0, 0].tolist() == [1, 2, 3]
+    for make in (vesta.tensor, vesta.as_tensor, vesta.asarray):
+        made = make(image)
+        assert made.shape == (2, 3, 3) and made[0, 0].tolist() == [1, 2, 3] and made.dtype == vesta.uint8
+    assert vesta.tensor(image, dtype=vesta.float32).dtype == vesta.float32
+
+
+class OnlyInterface:
+    __array_interface__ = ARRAY.__array_interface__
+
+
+class OnlyArray:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return ARRAY
+
+
+class OnlyDlpack:
+    def __init__(self, x: vesta.Tensor) -> None:
+        self.x = x
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.x.__dlpack__()
+
+
+class ElsewhereDlpack(OnlyDlpack):
+    """An array of another device, which refuses to become NumPy's, as CuPy's do."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise TypeError("implicit conversion to a NumPy array")
+
+
+@pytest.mark.parametrize("kind", [OnlyInterface, OnlyArray, OnlyDlpack, ElsewhereDlpack])
+def test_any_protocol_of_arrays_will_do(kind: Any) -> None:
+    """``tensor`` copies; ``as_tensor`` shares what DLPack gives, and copies the rest."""
+    memory = X.clone()
+    value = kind(memory) if issubclass(kind, OnlyDlpack) else kind()
+    copied, shared = vesta.tensor(value), vesta.as_tensor(value, dtype=vesta.float32)
+    assert vesta.equal(copied, X) and vesta.equal(shared, X)
+    memory[0, 0] = 9
+    assert copied[0, 0] == X[0, 0] and shared[0, 0] == (9 if issubclass(kind, OnlyDlpack) else X[0, 0])
+    assert vesta.tensor(value, dtype=vesta.float64).dtype == vesta.float64
+
+
+def test_jax() -> None:
+    """Arrays go both ways; JAX's are never written by what shares their memory through ``as_tensor``."""
+    numpy = pytest.importorskip("jax.numpy")
+    there = numpy.asarray(ARRAY)
+    assert vesta.equal(vesta.tensor(there), X) and vesta.equal(vesta.as_tensor(there), X)
+    assert vesta.equal(vesta.from_dlpack(there), X) and vesta.tensor(there > 0).dtype == vesta.bool
+    with pytest.raises(RuntimeError, match="read-only"):
+        vesta.as_tensor(there).add_(1)
+    halves = numpy.asarray(ARRAY, dtype="bfloat16")
+    assert vesta.tensor(halves).dtype == vesta.as_tensor(halves).dtype == vesta.bfloat16
+    assert np.array_equal(numpy.from_dlpack(X), ARRAY) and np.array_equal(numpy.asarray(X), ARRAY)
 
 
 def test_safetensors(tmp_path: Path) -> None:

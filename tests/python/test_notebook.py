@@ -6,6 +6,7 @@ import base64
 import doctest
 import importlib
 import math
+import random
 import re
 import struct
 import subprocess
@@ -14,6 +15,7 @@ import zlib
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 import vesta
 from vesta import nn
@@ -171,6 +173,13 @@ def test_a_picture_of_values() -> None:
     assert (width, height) == (4 * 2, 67 * 2) and pixels[0] == 0  # every third of 200 rows, enlarged twice
 
 
+def test_a_picture_of_magnitudes() -> None:
+    x = vesta.complex(vesta.randn(20, 30), vesta.randn(20, 30))
+    assert picture_of(x) == picture_of(x.abs()) and 'alt="magnitude: 20 x 30' in html_of(x)
+    x[3, 4] = complex(math.nan, 1)
+    assert picture_of(x) == picture_of(x.abs())
+
+
 def test_a_picture_of_an_image() -> None:
     image = vesta.zeros(3, 200, 8, dtype=vesta.uint8)
     image[0] = 255
@@ -239,6 +248,8 @@ def test_a_module_is_a_tree() -> None:
     words = words_of(net)
     assert "Sequential 260 parameters, 256 of them trained, 2 not yet initialized" in words and "training" in words
     assert "weight [8, 3, 3, 3] vesta.float32 cpu" in words and "num_batches_tracked [] vesta.int64 cpu buffer" in words
+    assert "weight not yet initialized vesta.float32 cpu" in words
+    assert "initialized vesta.float32 cpu buffer" not in words and "initialized vesta.float32 cpu frozen" not in words
     assert "bias [4] vesta.float32 cpu frozen" in words and "&lt;script&gt;" in html_of(net)
     assert html_of(net).count("<details") >= 5
 
@@ -258,7 +269,7 @@ def test_modules_without_end() -> None:
 
 
 class Files(Dataset):
-    """A dataset whose samples must not be made in passing."""
+    """A dataset whose samples cannot be made."""
 
     def __init__(self) -> None:
         self.path, self.names, self.table = "<a>", ["x"] * 7, vesta.ones(2, 3)
@@ -282,9 +293,42 @@ def test_datasets_and_loaders() -> None:
     both = ConcatDataset([pairs, Files()])
     assert "17 samples" in words_of(both) and "Files" in words_of(both)
     assert "path &#x27;&lt;a&gt;&#x27;" in words_of(Files()) and "names list of 7" in words_of(Files())
+    assert "first sample AssertionError: read" in words_of(Files()) and "read" not in words_of(both)
     assert "Stream" in words_of(Stream())
     loader = DataLoader(pairs, batch_size=4)
     assert "DataLoader 3 batches batch_size 4" in words_of(loader) and "TensorDataset" in words_of(loader)
+
+
+class Drawn(Dataset):
+    """Samples of random numbers, in a structure."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, index: int) -> Any:
+        self.made += 1
+        return {"image": vesta.rand(3, 4), "boxes": [(random.random(), np.random.rand(2))] * 10}, index
+
+
+class Numbers(Drawn):
+    def __getitem__(self, index: int) -> Any:
+        return [1] * 9, "<b>"
+
+
+def test_a_dataset_of_the_users_shows_its_first_sample() -> None:
+    states = vesta.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    for shown in (Drawn(), DataLoader(Drawn(), batch_size=2)):
+        words = words_of(shown)
+        assert "Drawn 5 samples" in words and "first sample ({image: Tensor [3 × 4] · vesta.float32" in words
+        assert "boxes: [(float 0." in words and "ndarray [2] float64), (" in words
+        assert words_of(Numbers()).count("int 1") == 8 and "… 1 more], str &#x27;&lt;b&gt;&#x27;" in words_of(Numbers())
+    assert vesta.equal(vesta.get_rng_state(), states[0]) and random.getstate() == states[1]
+    assert np.random.get_state()[1].tolist() == states[2]
+    assert "first sample" not in words_of(TensorDataset(vesta.ones(3)))
+    assert "first sample" not in words_of(Subset(Drawn(), [1]))
 
 
 def test_what_cannot_be_shown_is_none() -> None:

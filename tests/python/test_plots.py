@@ -56,14 +56,6 @@ PLOTS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def fonts() -> None:
-    """Draws text, before descriptors are counted: matplotlib keeps the files of its fonts open."""
-    plt.figure().text(0, 0, "text")
-    plt.gcf().canvas.draw()
-    plt.close("all")
-
-
 @pytest.fixture(autouse=True)
 def closed() -> Iterator[None]:
     yield

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import vesta
+from layers_table import LAYERS, Row
 from vesta import nn
 from vesta.nn.modules import hooks
 from vesta.nn.utils.rnn import pack_sequence
+from vesta.utils import _pytree
 
 # Layer, input, multiply-adds by hand.
 COUNTED = [
@@ -74,6 +76,18 @@ class Net(nn.Module):
         if scale is not None:
             second = second * scale
         return {"out": second, "both": (first, extra["x"] if extra else None)}
+
+
+def test_inputs_by_name() -> None:
+    """``summary(model, src=x, tgt=y)``, beside inputs by place or alone."""
+    model = nn.Transformer(8, 2, 1, 1, 16)
+    x, y = vesta.ones(3, 1, 8), vesta.ones(4, 1, 8)
+    expected = str(vesta.summary(model, (x, y)))
+    assert str(vesta.summary(model, src=x, tgt=y)) == str(vesta.summary(model, x, tgt=y)) == expected
+    assert str(vesta.summary(model, {"src": x}, tgt=y)) == expected
+    assert vesta.summary(nn.Linear(2, 3), input=vesta.ones(2)).rows[0].outputs == [3]
+    with pytest.raises(TypeError, match="multiple values for argument 'tgt'"):
+        vesta.summary(model, {"src": x, "tgt": y}, tgt=y)
 
 
 def test_rows_are_calls() -> None:
@@ -218,3 +232,13 @@ def test_the_example_of_the_readme_runs() -> None:
     (block,) = re.findall(r"^```pycon\n(.*?)^```$", text, re.M | re.S)
     test = doctest.DocTestParser().get_doctest(block, {}, "README.md", None, None)
     assert doctest.DocTestRunner().run(test) == (0, 5)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("row", LAYERS, ids=str)
+def test_cpp_writes_the_same_table(row: Row) -> None:
+    """``nn/summary.h``: for each layer that both languages have."""
+    vesta.manual_seed(7)
+    inputs = _pytree.tree_map(lambda value: value() if callable(value) else value, list(row.inputs))
+    text = str(vesta.summary(row.build(nn), tuple(inputs)))
+    assert row.build(vesta._C.cpp_nn).summary(*inputs) == text and text.startswith("Layer ")

@@ -12,7 +12,8 @@ import numpy as np
 import vesta
 import vesta.nn.functional as F
 from vesta import Tensor, nn, optim
-from vesta.utils.data import DataLoader, Dataset, Subset, TensorDataset, random_split
+from vesta.utils.checkpoint import checkpoint
+from vesta.utils.data import DataLoader, Dataset, Subset, TensorDataset, default_collate, random_split
 
 # ---- creation -------------------------------------------------------------------------------------------------------
 x: Tensor = vesta.randn(4, 6)
@@ -426,3 +427,50 @@ calls: int = prof.key_averages()[0].count
 microseconds: float = prof.events()[0].cpu_time_total
 peak: int = prof.memory().peak
 gigabytes: float = prof.by_op().rows[0].bytes_moved
+
+# ---- types that follow from arguments -------------------------------------------------------------------------------
+
+
+def total(a: Tensor) -> Tensor:
+    return a.sum()
+
+
+def anything(parameters: Any, a: Any) -> Any:
+    return (parameters["w"] * a).sum()
+
+
+class Labelled(Dataset[tuple[Tensor, int]]):
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return vesta.ones(2), index
+
+
+def to_dict(samples: list[Any]) -> dict[str, Tensor]:
+    return {"x": vesta.stack([sample[0] for sample in samples])}
+
+
+for batch in DataLoader(Labelled(), batch_size=2):
+    batch_images: Tensor = batch[0]
+    batch_labels: list[Tensor] = batch
+for named in DataLoader(Labelled(), collate_fn=to_dict):
+    named["x"].sum()
+collated: Tensor = default_collate([vesta.ones(2), vesta.ones(2)])
+mapped: Tensor = vesta.vmap(total)(x)
+jacobian: Tensor = vesta.func.jacrev(total)(v)
+product: tuple[Tensor, ...] = vesta.func.vjp(total, v)[1](vesta.tensor(1.0))
+called: Tensor = vesta.func.functional_call(nn.Linear(6, 2), {}, x)
+kept: Tensor = checkpoint(total, x, use_reentrant=False)
+scaled: Tensor = vesta.amp.GradScaler("cpu").scale(x)
+listed_parameter: nn.Parameter = nn.ParameterList([x])[0]
+solution: Tensor = vesta.linalg.lstsq(square, square).solution
+of_lambda: Tensor = vesta.func.grad(lambda a: (a * a).sum())(v)
+mapped_lambda: Tensor = vesta.vmap(lambda a, b: a + b.sum(), in_dims=(0, None))(x, y)
+vesta.func.grad(anything)({"w": v}, v)["w"].sum()
+nn.Linear(2, 2).register_forward_hook(lambda module, args, output: None)
+nn.Linear(2, 2).register_forward_hook(lambda module, args, kwargs, output: None, with_kwargs=True)
+nn.Linear(2, 2).register_forward_pre_hook(lambda module, args: None)
+nn.Linear(2, 2).register_full_backward_hook(lambda module, grad_input, grad_output: None)
+vesta.as_torch.is_installed()
+vesta.summary(nn.Linear(6, 2), input=x).multiply_adds

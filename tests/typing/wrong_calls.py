@@ -283,3 +283,9 @@ nn.LeakyReLU(0.1).slope + 1
 vesta.profiler.profile(record_shape=True)
 vesta.profiler.profile(activities=["CPU"])
 vesta.profiler.profile().memory().peaks
+vesta.load(3)
+nn.Linear(2, 2).wieght
+nn.Conv2d(1, 2, 3).wieght
+nn.ReLU().inplce
+nn.BatchNorm2d(3).runing_mean
+vesta.vmap(nn.functional.relu)("a")

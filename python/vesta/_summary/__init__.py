@@ -10,13 +10,16 @@ from .table import Row, Summary
 __all__ = ["Row", "Summary", "summary"]
 
 
-def summary(model: Any, input: Any, *, counts: Mapping[type, Callable[..., int]] | None = None) -> Summary:
+def summary(
+    model: Any, input: Any = (), *, counts: Mapping[type, Callable[..., int]] | None = None, **named: Any
+) -> Summary:
     """Runs ``model`` once in evaluation mode and returns a table of its layers.
 
     Args:
         model: a ``vesta.nn.Module`` without uninitialized (lazy) parameters.
         input: what the model is called with: a tensor; a tuple or list of positional arguments; or a dict of keyword
             arguments. A model whose only argument is a tuple, list or dict ``x`` takes ``(x,)``. Tensors are copied.
+        named: keyword arguments of the model: ``summary(model, src=x, tgt=y)``.
         counts: multiply-adds of further layers, by class: ``function(module, inputs, output)`` returns an int, where
             ``inputs`` is a dict of the arguments of ``forward`` by name. A subclass counts as its base does.
 
@@ -78,4 +81,4 @@ def summary(model: Any, input: Any, *, counts: Mapping[type, Callable[..., int]]
     """
     from .walk import run
 
-    return run(model, input, counts or {})
+    return run(model, input, named, counts or {})

@@ -18,7 +18,7 @@ from .state import left_as_it_was
 from .table import Row, Summary
 
 
-def run(model: Any, input: Any, counts: Mapping[type, Callable[..., int]]) -> Summary:
+def run(model: Any, input: Any, named: dict[str, Any], counts: Mapping[type, Callable[..., int]]) -> Summary:
     """Returns the table of one call of ``model`` with ``input``, as ``vesta.summary`` describes it."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"summary: expected a vesta.nn.Module, got {type(model).__name__} (model).")
@@ -29,9 +29,12 @@ def run(model: Any, input: Any, counts: Mapping[type, Callable[..., int]]) -> Su
         raise ValueError(
             f"summary: expected initialized parameters, {lazy[0]!r} has no shape yet. Call the model once."
         )
-    copied = pytree.tree_map(lambda v: v.detach().clone() if isinstance(v, Tensor) else v, input)
-    args, kwargs = _arguments(copied)
-    given = _tensors(input)
+    args, kwargs = _arguments(input)
+    if twice := set(kwargs) & set(named):
+        raise TypeError(f"summary: got multiple values for argument {min(twice)!r} of the model.")
+    kwargs = {**kwargs, **named}
+    given = _tensors((args, kwargs))
+    args, kwargs = pytree.tree_map(lambda v: v.detach().clone() if isinstance(v, Tensor) else v, (args, kwargs))
     watch = _Watch(model, counts)
     known = [*model.parameters(), *model.buffers()]
     with left_as_it_was(list(watch.names_of), [*known, *given]), vesta.no_grad(), watch:

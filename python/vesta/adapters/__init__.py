@@ -1,4 +1,4 @@
-"""Other libraries that ask for PyTorch's tensors by their type, told about Vesta's: einops and opt_einsum.
+"""Libraries that ask for PyTorch's tensors by type, told about Vesta's: einops, opt_einsum and tensorboardX.
 
 Libraries that ask for NumPy arrays (matplotlib, pandas, scikit-learn) need nothing: ``docs/interoperability.md`` says
 what works with each.
@@ -23,14 +23,14 @@ from vesta._names import listing
 __all__ = ["register"]
 
 #: The libraries that there are adapters for; each has a module of its name here, with a function ``register``.
-LIBRARIES = ("einops", "opt_einsum")
+LIBRARIES = ("einops", "opt_einsum", "tensorboardX")
 
 
 def register(*names: str) -> tuple[str, ...]:
     """Tells libraries about Vesta's tensors, once per process; a second call does nothing more.
 
     Args:
-        names: ``"einops"``, ``"opt_einsum"``; none: all of them that are installed.
+        names: ``"einops"``, ``"opt_einsum"``, ``"tensorboardX"``; none: all of them that are installed.
 
     Returns:
         The names of the libraries that know Vesta now.
@@ -42,7 +42,7 @@ def register(*names: str) -> tuple[str, ...]:
     Example::
 
         >>> import vesta
-        >>> set(vesta.adapters.register()) <= {"einops", "opt_einsum"}
+        >>> set(vesta.adapters.register()) <= {"einops", "opt_einsum", "tensorboardX"}
         True
     """
     for name in names:

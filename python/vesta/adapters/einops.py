@@ -14,6 +14,7 @@ from einops.layers._einmix import _EinmixMixin
 
 import vesta
 from vesta import Tensor, nn
+from vesta._names import listing
 
 __all__ = ["EinMix", "Rearrange", "Reduce", "register"]
 
@@ -142,3 +143,6 @@ class EinMix(_EinmixMixin, nn.Module):  # type: ignore[misc]
         if self.bias is not None:
             result = result + self.bias
         return result if self.post_rearrange is None else self.post_rearrange(result)
+
+
+__dir__ = listing(globals())

@@ -10,6 +10,7 @@ from typing import Any
 
 import vesta
 from vesta import Tensor
+from vesta._names import listing
 
 __all__ = ["einsum", "register", "tensordot", "transpose"]
 
@@ -38,3 +39,6 @@ def einsum(equation: str, *operands: Tensor, **options: Any) -> Tensor:
     from opt_einsum.parser import convert_to_valid_einsum_chars
 
     return vesta.einsum(convert_to_valid_einsum_chars(equation), *operands)
+
+
+__dir__ = listing(globals())

@@ -12,13 +12,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import vesta
 from vesta import _C, Tensor
 from vesta._arguments import expect
 
 __all__ = ["GradScaler", "OptState"]
+
+T = TypeVar("T")
 
 
 class OptState(Enum):
@@ -122,7 +124,7 @@ class GradScaler:
             )
         return self._scale
 
-    def scale(self, outputs: Any) -> Any:
+    def scale(self, outputs: T) -> T:
         """Multiplies a tensor, or the tensors of a list, tuple or other iterable, by the scale.
 
         Args:

@@ -16,6 +16,7 @@ import sys
 from typing import Any
 
 import vesta
+from vesta._names import listing
 
 __all__ = ["install", "is_installed", "load_ipython_extension"]
 
@@ -92,3 +93,6 @@ def _reach_children() -> None:
 def load_ipython_extension(ipython: Any) -> None:
     """Does ``install()`` for ``%load_ext vesta.as_torch`` in a notebook."""
     install()
+
+
+__dir__ = listing(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import vesta
 from vesta import Tensor
@@ -13,6 +13,9 @@ from vesta.utils._pytree import tree_flatten, tree_unflatten
 
 from .levels import leave
 from .transforms import ArgNums, Linearization, chosen, leave_tree, vjp
+
+if TYPE_CHECKING:
+    from .signatures import A, B, C, OfAny, OfOne, OfThree, OfTwo
 
 
 def _at(func: Callable[..., Any], args: tuple[Any, ...], numbers: tuple[int, ...], kwargs: Any) -> Callable[..., Any]:
@@ -39,6 +42,27 @@ def _check(name: str, func: Any, chunk_size: Any) -> None:
         raise ValueError(f"{name}: `chunk_size` should be greater than 0, got {chunk_size!r}.")
 
 
+@overload
+def jacrev(
+    func: Callable[[A], Any], argnums: int = 0, *, has_aux: Literal[False] = False, chunk_size: int | None = None
+) -> OfOne[A, A]: ...
+@overload
+def jacrev(
+    func: Callable[[A, B], Any], argnums: int = 0, *, has_aux: Literal[False] = False, chunk_size: int | None = None
+) -> OfTwo[A, B, A]: ...
+@overload
+def jacrev(
+    func: Callable[[A, B, C], Any], argnums: int = 0, *, has_aux: Literal[False] = False, chunk_size: int | None = None
+) -> OfThree[A, B, C, A]: ...
+@overload
+def jacrev(
+    func: Callable[..., Any],
+    argnums: ArgNums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> OfAny: ...
 def jacrev(
     func: Callable[..., Any],
     argnums: ArgNums = 0,
@@ -96,6 +120,22 @@ def jacrev(
     return compute
 
 
+@overload
+def jacfwd(
+    func: Callable[[A], Any], argnums: int = 0, has_aux: Literal[False] = False, *, randomness: str = "error"
+) -> OfOne[A, A]: ...
+@overload
+def jacfwd(
+    func: Callable[[A, B], Any], argnums: int = 0, has_aux: Literal[False] = False, *, randomness: str = "error"
+) -> OfTwo[A, B, A]: ...
+@overload
+def jacfwd(
+    func: Callable[[A, B, C], Any], argnums: int = 0, has_aux: Literal[False] = False, *, randomness: str = "error"
+) -> OfThree[A, B, C, A]: ...
+@overload
+def jacfwd(
+    func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> OfAny: ...
 def jacfwd(
     func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
@@ -136,6 +176,14 @@ def jacfwd(
     return compute
 
 
+@overload
+def hessian(func: Callable[[A], Any], argnums: int = 0) -> OfOne[A, A]: ...
+@overload
+def hessian(func: Callable[[A, B], Any], argnums: int = 0) -> OfTwo[A, B, A]: ...
+@overload
+def hessian(func: Callable[[A, B, C], Any], argnums: int = 0) -> OfThree[A, B, C, A]: ...
+@overload
+def hessian(func: Callable[..., Any], argnums: ArgNums = 0) -> OfAny: ...
 def hessian(func: Callable[..., Any], argnums: ArgNums = 0) -> Callable[..., Any]:
     """Returns a function that computes the Hessian of ``func``: ``jacfwd(jacrev(func))``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, overload
 
 import vesta
 from vesta import Tensor
@@ -13,7 +13,11 @@ from vesta.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from .levels import enter, gradients, is_outer, leave, points
 
-ArgNums = int | tuple[int, ...]
+if TYPE_CHECKING:
+    from .signatures import A, B, C, OfAny, OfOne, OfThree, OfTwo
+
+ArgNums = Union[int, tuple[int, ...]]
+R = TypeVar("R")
 
 
 def chosen(name: str, argnums: ArgNums, args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -58,6 +62,20 @@ def _check_function(name: str, func: Any) -> None:
     expect(name, "func", func, Callable, "a function")
 
 
+@overload
+def grad_and_value(
+    func: Callable[[A], Any], argnums: int = 0, has_aux: Literal[False] = False
+) -> OfOne[A, tuple[A, Tensor]]: ...
+@overload
+def grad_and_value(
+    func: Callable[[A, B], Any], argnums: int = 0, has_aux: Literal[False] = False
+) -> OfTwo[A, B, tuple[A, Tensor]]: ...
+@overload
+def grad_and_value(
+    func: Callable[[A, B, C], Any], argnums: int = 0, has_aux: Literal[False] = False
+) -> OfThree[A, B, C, tuple[A, Tensor]]: ...
+@overload
+def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> OfAny: ...
 def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Returns a function that computes the gradient of ``func`` and its value.
 
@@ -112,6 +130,14 @@ def grad_and_value(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool
     return compute
 
 
+@overload
+def grad(func: Callable[[A], Any], argnums: int = 0, has_aux: Literal[False] = False) -> OfOne[A, A]: ...
+@overload
+def grad(func: Callable[[A, B], Any], argnums: int = 0, has_aux: Literal[False] = False) -> OfTwo[A, B, A]: ...
+@overload
+def grad(func: Callable[[A, B, C], Any], argnums: int = 0, has_aux: Literal[False] = False) -> OfThree[A, B, C, A]: ...
+@overload
+def grad(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> OfAny: ...
 def grad(func: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """Returns a function that computes the gradient of ``func``; arguments as of ``grad_and_value``.
 
@@ -162,6 +188,18 @@ def _matched(name: str, what: str, value: Any, like: list[Tensor], spec: Any) ->
     return leaves
 
 
+@overload
+def vjp(
+    func: Callable[[A], R], primal: A, /, *, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., tuple[A, ...]]]: ...
+@overload
+def vjp(
+    func: Callable[[A, B], R], primal: A, other: B, /, *, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., tuple[A, ...]]]: ...
+@overload
+def vjp(func: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> tuple[R, Callable[..., Any]]: ...
+@overload
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Computes ``func(*primals)``, and returns a function for products of a vector with its Jacobian.
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vesta
 from vesta import Tensor
 from vesta._arguments import expect
 from vesta.utils._pytree import tree_flatten, tree_unflatten
+
+if TYPE_CHECKING:
+    from .signatures import A, B, C, OfOne, OfSame, OfThree, OfTwo, P
+
+R = TypeVar("R")
 
 _RANDOMNESS = ("error", "different", "same")
 
@@ -98,6 +103,42 @@ def _check_randomness(name: str, randomness: str, before: Tensor | None) -> None
         )
 
 
+@overload
+def vmap(
+    func: Callable[[A], R],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> OfOne[A, R]: ...
+@overload
+def vmap(
+    func: Callable[[A, B], R],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> OfTwo[A, B, R]: ...
+@overload
+def vmap(
+    func: Callable[[A, B, C], R],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> OfThree[A, B, C, R]: ...
+@overload
+def vmap(
+    func: Callable[P, R],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> OfSame[P, R]: ...
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,

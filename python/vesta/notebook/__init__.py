@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from vesta import _C
+from vesta._names import listing
 
 __all__ = ["show"]
 
@@ -26,8 +27,8 @@ def show(value: Any) -> str | None:
         value: a ``vesta.Tensor`` of any shape, dtype, layout and device, a ``vesta.nn.Module``, or a dataset or loader
             of ``vesta.utils.data``.
 
-    It never raises. It reads at most a million elements (fewer on a GPU), takes no random number, calls no
-    ``__getitem__`` of a dataset, and records nothing for backward.
+    It never raises. It reads at most a million elements (fewer on a GPU), leaves the states of random generators as
+    they are, and records nothing for backward. Of a dataset of the user's own class it makes the first sample.
 
     Example::
 
@@ -61,3 +62,6 @@ def _html(value: Any) -> str | None:
     from .datasets import dataset_html
 
     return dataset_html(value)
+
+
+__dir__ = listing(globals())

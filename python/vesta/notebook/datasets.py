@@ -15,12 +15,14 @@ _OF_LOADERS = ("batch_size", "sampler", "num_workers", "drop_last", "pin_memory"
 
 
 def dataset_html(value: Any) -> str:
-    """Returns the HTML of a dataset or a ``DataLoader``. No sample is made: that may take long or read random
-    numbers."""
-    return markup.block(*_parts(value, 0))
+    """Returns the HTML of a dataset or a ``DataLoader``.
+
+    Of a dataset of the user's own class, or of the loader's, the first sample is made; random states are put back.
+    """
+    return markup.block(*_parts(value, 0, True))
 
 
-def _parts(value: Any, depth: int) -> list[str]:
+def _parts(value: Any, depth: int, sampled: bool) -> list[str]:
     length = _length(value)
     loader = hasattr(value, "batch_sampler") and hasattr(value, "collate_fn")
     unit = "batches" if loader else "samples"
@@ -40,9 +42,15 @@ def _parts(value: Any, depth: int) -> list[str]:
         parts.append(markup.rows((name, _brief(item)) for name, item in others[:ATTRIBUTES]))
         if len(others) > ATTRIBUTES:
             parts.append(markup.folded(f"… {len(others) - ATTRIBUTES} more", ""))
+        if sampled and length and _is_own(value):
+            parts.append(markup.rows([("first sample", _first_sample(value))]))
     for name, item in inner.items():
         if _is_dataset(item) and depth < DEPTH:
-            parts.append(markup.folded(markup.text(name), "".join(_parts(item, depth + 1)), is_open=depth == 0))
+            parts.append(
+                markup.folded(
+                    markup.text(name), "".join(_parts(item, depth + 1, sampled and loader)), is_open=depth == 0
+                )
+            )
         else:
             parts.append(markup.rows([(name, _brief(item))]))
     return parts
@@ -52,6 +60,40 @@ def _is_dataset(value: Any) -> bool:
     from vesta.utils.data import Dataset
 
     return isinstance(value, Dataset)
+
+
+def _is_own(value: Any) -> bool:
+    """Returns whether samples are made by a class of the user's, and by number."""
+    from vesta.utils.data import IterableDataset
+
+    return not isinstance(value, IterableDataset) and not type(value).__module__.startswith("vesta.")
+
+
+def _first_sample(dataset: Any) -> str:
+    """Returns what a sample is made of, or what it raises."""
+    from vesta._summary.state import left_as_it_was
+
+    with left_as_it_was([], []):
+        try:
+            return _structure(dataset[0], 0)
+        except Exception as error:  # what a user's class raises is told, and nothing more
+            return f"{type(error).__name__}: {str(error)[:200]}"
+
+
+def _structure(value: Any, depth: int) -> str:
+    """Returns kinds, shapes and dtypes of what is in a sample."""
+    if isinstance(value, (list, tuple, dict)) and depth < DEPTH:
+        pairs = value.items() if isinstance(value, dict) else zip(getattr(value, "_fields", ()) or [""] * PARTS, value)
+        told = [
+            f"{key}: {_structure(part, depth + 1)}" if key != "" else _structure(part, depth + 1) for key, part in pairs
+        ]
+        told = told[:PARTS] + [f"… {len(value) - PARTS} more"] * (len(value) > PARTS)
+        kind = "" if type(value) in (list, tuple, dict) else type(value).__name__
+        left, right = "[]" if isinstance(value, list) else "{}" if isinstance(value, dict) else "()"
+        return f"{kind}{left}{', '.join(told)}{right}"
+    if isinstance(value, (bool, int, float, complex, str, bytes)):
+        return f"{type(value).__name__} {repr(value)[:40]}"
+    return f"Tensor {_brief(value)}" if isinstance(value, Tensor) else _brief(value)
 
 
 def _length(value: Any) -> int | None:

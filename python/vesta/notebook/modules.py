@@ -54,8 +54,8 @@ class _Tree:
         if depth > DEPTH or id(module) in self.above:
             return ""
         self.above.append(id(module))
-        tensors = [*module._parameters.items(), *module._buffers.items()]
-        lines = [_line(name, value) for name, value in tensors if value is not None]
+        lines = [_line(name, p, "" if p.requires_grad else "frozen") for name, p in _present(module._parameters)]
+        lines += [_line(name, b, "buffer") for name, b in _present(module._buffers)]
         kept = lines[: min(PARAMETERS, self.lines)]
         self.lines -= len(kept)
         shown = [markup.columns(kept)] if kept else []
@@ -71,12 +71,13 @@ class _Tree:
         return "".join(shown)
 
 
-def _line(name: str, value: Any) -> tuple[str, ...]:
-    kind = type(value).__name__
-    role = "" if kind == "Parameter" and value.requires_grad else "frozen" if kind == "Parameter" else "buffer"
-    if is_lazy(value):
-        return name, "not yet initialized", str(value.dtype), str(value.device), role
-    return name, str(list(value.shape)), str(value.dtype), str(value.device), role
+def _present(table: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in table.items() if value is not None]
+
+
+def _line(name: str, value: Any, role: str) -> tuple[str, ...]:
+    shape = "not yet initialized" if is_lazy(value) else str(list(value.shape))
+    return name, shape, str(value.dtype), str(value.device), role
 
 
 def _arguments(module: Any) -> str:

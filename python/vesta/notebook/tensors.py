@@ -29,9 +29,10 @@ def tensor_html(t: Tensor) -> str:
         marked, apart = _not_finite(t.detach(), sample, steps)
         parts.append(markup.rows([*_statistics(sample), *read, *_told(marked, apart)]))
         places = {name: _places(mask, apart) for name, mask in marked.items()}
-        shown = None if sample.is_complex() else pictures.of(sample, steps, places)
+        shown = pictures.of(sample.abs() if sample.is_complex() else sample, steps, places)
         if shown is not None:
-            parts.append(f"<div>{markup.picture(*shown)}</div>")
+            png, alt = shown
+            parts.append(f"<div>{markup.picture(png, f'magnitude: {alt}' if sample.is_complex() else alt)}</div>")
     parts.append(markup.folded("values", markup.verbatim(repr(t), VALUES)))
     return markup.block(*parts)
 

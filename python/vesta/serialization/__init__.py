@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vesta._names import listing
+
 from .legacy_storages import SourceChangeWarning
 from .loading import get_unsafe_globals_in_checkpoint, load
 from .locations import default_restore_location, location_tag, register_package, validate_cuda_device
@@ -44,3 +46,6 @@ __all__ = [
 ]
 
 DEFAULT_PROTOCOL = 2
+
+
+__dir__ = listing(globals())

@@ -6,7 +6,7 @@ import os
 import pickle
 import re
 import warnings
-from typing import Any
+from typing import IO, Any
 
 import vesta
 from vesta.utils.serialization import config
@@ -27,7 +27,7 @@ _UNSAFE = (
 
 
 def load(
-    f: Any,
+    f: str | os.PathLike[str] | IO[bytes],
     map_location: Any = None,
     pickle_module: Any = None,
     *,

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import IO, Any
 
 from vesta.storage import UntypedStorage
 from vesta.utils.serialization import config
@@ -28,7 +28,7 @@ _temporary = count()
 
 def save(
     obj: object,
-    f: Any,
+    f: str | os.PathLike[str] | IO[bytes],
     pickle_module: Any = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import vesta
 from vesta import _C, Tensor
@@ -33,6 +33,8 @@ __all__ = [
     "set_checkpoint_early_stop",
     "set_device_states",
 ]
+
+R = TypeVar("R")
 
 
 class CheckpointError(RuntimeError):
@@ -221,7 +223,7 @@ def _shown(facts: tuple[Any, ...]) -> str:
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Callable[..., R],
     *args: Any,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
@@ -229,7 +231,7 @@ def checkpoint(
     debug: bool = False,
     early_stop: bool = True,
     **kwargs: Any,
-) -> Any:
+) -> R:
     """Returns ``function(*args, **kwargs)``, which is computed again in backward instead of keeping what it needs.
 
     Args:

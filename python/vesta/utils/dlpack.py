@@ -6,6 +6,7 @@ from typing import Any
 
 from vesta import Tensor, from_dlpack
 from vesta._arguments import expect
+from vesta._names import listing
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -23,3 +24,6 @@ def to_dlpack(tensor: Tensor) -> Any:
     """
     expect("to_dlpack", "tensor", tensor, Tensor, "Tensor")
     return tensor.__dlpack__()
+
+
+__dir__ = listing(globals())

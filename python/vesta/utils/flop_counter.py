@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from types import TracebackType
 from typing import Any
 
+from vesta._names import listing
 from vesta.autograd.recording import Recording
 
 __all__ = ["FlopCounterMode"]
@@ -135,3 +136,6 @@ def _short(number: float) -> str:
     while number >= 1000 and power < 5:
         number, power = number / 1000, power + 1
     return f"{number:.3f}{('', 'K', 'M', 'B', 'T', 'Q')[power]}" if power else f"{number:.0f}"
+
+
+__dir__ = listing(globals())

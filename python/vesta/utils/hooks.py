@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Iterable, MutableMapping
 from typing import Any
 
+from vesta._names import listing
+
 __all__ = ["RemovableHandle"]
 
 _next_id = itertools.count()
@@ -59,3 +61,6 @@ class RemovableHandle:
 
     def __exit__(self, *exc: object) -> None:
         self.remove()
+
+
+__dir__ = listing(globals())

@@ -711,6 +711,9 @@ class PReLU(Module):
         [-0.25, 2.0]
     """
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Device | None = None, dtype: DType | None = None

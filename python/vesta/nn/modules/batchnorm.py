@@ -42,6 +42,9 @@ class _NormBase(Module):
     running_var: Tensor | Any
     num_batches_tracked: Tensor | Any
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self,

@@ -43,6 +43,9 @@ class _ConvNd(Module):
     weight: Parameter
     bias: Parameter | Any  # None without one
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self,

@@ -22,9 +22,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from vesta._arguments import checked
+from vesta._arguments import checked, class_of
 from vesta.nn.modules.module import Module
 
 __all__ = ["FunctionLayer", "stored"]
@@ -42,7 +42,10 @@ def stored(init: F) -> F:
 
     @functools.wraps(init)
     def call(self: FunctionLayer, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{class_of(self)}.__init__() {error}") from None
         bound.apply_defaults()
         Module.__init__(self)
         run(*bound.args, **bound.kwargs)
@@ -58,6 +61,9 @@ class FunctionLayer(Module):
 
     #: The text of the options, with their attributes in braces; ``inplace_text`` is there only where it is True.
     _text = ""
+
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
 
     def _store(self, arguments: dict[str, Any]) -> None:
         """Keeps the constructor's arguments as attributes."""

@@ -205,7 +205,11 @@ class HooksMixin:
     _backward_hooks: OrderedDict[int, Callable[..., Any]]
 
     def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self,
+        hook: Callable[[Any, Any], Any] | Callable[[Any, Any, Any], Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
     ) -> RemovableHandle:
         """Registers ``hook(module, args)`` to run before ``forward``; it may return new arguments.
 
@@ -227,7 +231,7 @@ class HooksMixin:
 
     def register_forward_hook(
         self,
-        hook: Callable[..., Any],
+        hook: Callable[[Any, Any, Any], Any] | Callable[[Any, Any, Any, Any], Any],
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -254,7 +258,9 @@ class HooksMixin:
             marks.append(self._forward_hooks_always_called)
         return _register(self._forward_hooks, hook, marks, prepend=prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(
+        self, hook: Callable[[Any, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Registers ``hook(module, grad_output)`` to run before the module's backward; it may return new ones.
 
         Example::
@@ -268,7 +274,9 @@ class HooksMixin:
         self._has_hooks = True
         return _register(self._backward_pre_hooks, hook, prepend=prepend)
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(
+        self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Registers ``hook(module, grad_input, grad_output)`` to run once the gradients of the inputs are known.
 
         The tuples have one entry for each positional argument and output, ``None`` for what is not a tensor. The hook
@@ -285,7 +293,7 @@ class HooksMixin:
         self._has_hooks = True
         return _register(self._backward_hooks, hook, prepend=prepend)
 
-    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> RemovableHandle:
         """Registers a backward hook under its older name: ``register_full_backward_hook``.
 
         PyTorch's older hook sees the gradients of the module's last operation, which for a module of several is not

@@ -62,6 +62,9 @@ class Linear(Module):
     weight: Parameter
     bias: Parameter | Any  # None without one
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self,
@@ -120,6 +123,9 @@ class Bilinear(Module):
 
     weight: Parameter
     bias: Parameter | Any  # None without one
+
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
 
     @checked
     def __init__(

@@ -45,6 +45,9 @@ class LayerNorm(Module):
     weight: Parameter | Any  # None without them
     bias: Parameter | Any
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self,
@@ -110,6 +113,9 @@ class RMSNorm(Module):
     normalized_shape: tuple[int, ...]
     weight: Parameter | Any  # None without one
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self,
@@ -169,6 +175,9 @@ class GroupNorm(Module):
 
     weight: Parameter | Any  # None without them
     bias: Parameter | Any
+
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
 
     @checked
     def __init__(

@@ -4,7 +4,7 @@ change."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, overload
 
 from vesta import Tensor
 from vesta.nn.modules.container import place
@@ -71,6 +71,10 @@ class ParameterList(_ParameterContainer):
     def __iter__(self) -> Iterator[Any]:
         return (getattr(self, str(i)) for i in range(self._size))
 
+    @overload
+    def __getitem__(self, index: int) -> Parameter: ...
+    @overload
+    def __getitem__(self, index: slice) -> ParameterList: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.__class__(list(self)[index])
@@ -129,7 +133,7 @@ class ParameterDict(_ParameterContainer):
             )
         return key
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> Parameter:
         if key not in self._keys:
             raise KeyError(key)
         return getattr(self, self._checked(key))

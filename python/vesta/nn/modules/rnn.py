@@ -503,6 +503,9 @@ class RNNCellBase(Module):
     bias_ih: Parameter | Any  # None without them
     bias_hh: Parameter | Any
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self,

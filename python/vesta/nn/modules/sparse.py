@@ -38,6 +38,9 @@ class Embedding(Module):
         vesta.Size([1, 3, 3])
     """
 
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
+
     @checked
     def __init__(
         self,
@@ -161,6 +164,9 @@ class EmbeddingBag(Module):
         >>> vesta.nn.EmbeddingBag(10, 3, mode="sum")(vesta.tensor([1, 2, 4, 5]), vesta.tensor([0, 2])).shape
         vesta.Size([2, 3])
     """
+
+    if TYPE_CHECKING:
+        __getattr__: None  # a slip in an attribute's name is an error
 
     @checked
     def __init__(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Callable, TypeVar
 
 from vesta import Tensor
 from vesta._arguments import expect
 from vesta.nn.modules.module import Module
 
 __all__ = ["functional_call"]
+
+R = TypeVar("R")
 
 _MISSING = object()
 
@@ -82,14 +84,14 @@ def _reparametrize_module(
 
 
 def functional_call(
-    module: Module,
+    module: Callable[..., R],
     parameters_and_buffers: Any,
     args: Any = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
-) -> Any:
+) -> R:
     """Calls ``module`` with the given tensors in place of its parameters and buffers; gradients flow to them.
 
     Args:

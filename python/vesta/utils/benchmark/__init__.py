@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import vesta
+from vesta._names import listing
 
 __all__ = ["Measurement", "Timer"]
 
@@ -205,3 +206,6 @@ def _clock() -> float:
     if vesta.cuda.is_available():
         vesta.cuda.synchronize()
     return timeit.default_timer()
+
+
+__dir__ = listing(globals())

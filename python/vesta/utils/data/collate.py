@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence, Sized
-from typing import Any
+from typing import Any, overload
 
 import vesta
 from vesta import Tensor
@@ -66,16 +66,18 @@ def _quoted(key: Any) -> str:
     return f'"{key}"' if isinstance(key, str) else repr(key)
 
 
-class _MismatchError(CollateError, RuntimeError):
-    pass
+class CollateMismatchError(CollateError, RuntimeError):
+    """Raised for samples of different shapes, dtypes, lengths or types."""
 
 
-class _MissingKeyError(CollateError, KeyError):
+class CollateKeyError(CollateError, KeyError):
+    """Raised for samples of different keys."""
+
     __str__ = CollateError.__str__
 
 
-class _KindError(CollateError, TypeError):
-    pass
+class CollateTypeError(CollateError, TypeError):
+    """Raised for samples of which no batch can be made."""
 
 
 def _name(batch: Sequence[Any], position: int) -> str:
@@ -96,7 +98,7 @@ def _refuse(batch: Sequence[Any], of: Callable[[Any], Any], what: str, then: str
     other = _differing(batch, of)
     if other is not None:
         first, second = of(batch[0]), of(batch[other])
-        raise _MismatchError(f"{_name(batch, 0)} has {what} {first}, {_name(batch, other)} {second}{then}")
+        raise CollateMismatchError(f"{_name(batch, 0)} has {what} {first}, {_name(batch, other)} {second}{then}")
 
 
 def _kind_of(value: Any) -> str:
@@ -207,9 +209,9 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         return values if isinstance(first, tuple) else _sequence(first, values)
     if is_pytorchs(kind):  # samples of a dataset that was written for PyTorch
         if (other := _differing(batch, type)) is not None:
-            raise _MismatchError(f"{_name(batch, 0)} has type {kind}, {_name(batch, other)} {type(batch[other])}")
+            raise CollateMismatchError(f"{_name(batch, 0)} has type {kind}, {_name(batch, other)} {type(batch[other])}")
         return collate(vesta.from_torch(list(batch)), collate_fn_map=collate_fn_map)
-    raise _KindError(_KINDS.format(kind))
+    raise CollateTypeError(_KINDS.format(kind))
 
 
 def _check_lengths(batch: Sequence[Any]) -> None:
@@ -230,9 +232,9 @@ def _members(batch: Sequence[Mapping], key: Any) -> list[Any]:
     except (KeyError, TypeError, IndexError):
         for i, sample in enumerate(batch):
             if not isinstance(sample, Mapping):
-                raise _KindError(f"{_name(batch, 0)} is a mapping, {_name(batch, i)} {type(sample)}") from None
+                raise CollateTypeError(f"{_name(batch, 0)} is a mapping, {_name(batch, i)} {type(sample)}") from None
             if key not in sample:
-                raise _MissingKeyError(f"{_name(batch, 0)} has key {_quoted(key)}, {_name(batch, i)} has not") from None
+                raise CollateKeyError(f"{_name(batch, 0)} has key {_quoted(key)}, {_name(batch, i)} has not") from None
         raise
 
 
@@ -281,14 +283,14 @@ def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Te
 def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
     """Stacks NumPy arrays of one shape."""
     if _is_text_array(batch[0]):
-        raise _KindError(_KINDS.format(batch[0].dtype))
+        raise CollateTypeError(_KINDS.format(batch[0].dtype))
     return collate([vesta.as_tensor(sample) for sample in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: Any = None) -> Tensor:
     """Makes a tensor [N] from NumPy scalars."""
     if _is_text_array(batch[0]):
-        raise _KindError(_KINDS.format(batch[0].dtype))
+        raise CollateTypeError(_KINDS.format(batch[0].dtype))
     return _numbers(batch, lambda: vesta.as_tensor(list(batch)))
 
 
@@ -344,6 +346,14 @@ def _add_numpy() -> None:
     default_collate_fn_map.update([*entries[:1], *ours, *entries[1:]])
 
 
+@overload
+def default_collate(batch: Sequence[Tensor | float]) -> Tensor: ...
+@overload
+def default_collate(batch: Sequence[tuple[Tensor | float, ...]]) -> list[Tensor]: ...
+@overload
+def default_collate(batch: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]: ...
+@overload
+def default_collate(batch: Any) -> Any: ...
 def default_collate(batch: Any) -> Any:
     """Stacks samples: tensors [...] to [N, ...], numbers to [N]; dicts, lists and tuples member by member.
 

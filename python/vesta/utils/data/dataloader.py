@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import vesta
 from vesta._arguments import checked, expect
@@ -22,6 +22,9 @@ from vesta.utils.data.sampler import BatchSampler, RandomSampler, Sampler, Seeka
 from vesta.utils.data.state import Progress, check_state
 
 if TYPE_CHECKING:
+    from typing_extensions import Never
+
+    from vesta import Tensor
     from vesta._C._types import Device
     from vesta.utils.data.dataset import Rows
 
@@ -96,6 +99,54 @@ class DataLoader(Generic[T_co]):
 
     _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
+    @overload  # the batches of samples whose kind is known have a known kind
+    def __init__(
+        self,
+        dataset: Dataset[T_co] | Rows[T_co],
+        batch_size: int = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[int]] | Iterable[Sequence[int]] | None = None,
+        num_workers: int = 0,
+        collate_fn: None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: vesta.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        device: Device | None = None,
+        pack: bool = False,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[Any],
+        dataset: Dataset[Any] | Rows[Any],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[int]] | Iterable[Sequence[int]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: vesta.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        device: Device | None = None,
+        pack: bool = False,
+    ) -> None: ...
     @checked
     def __init__(
         self,
@@ -228,6 +279,16 @@ class DataLoader(Generic[T_co]):
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
+    @overload  # of samples of any kind
+    def __iter__(self: DataLoader[Never]) -> Iterator[Any]: ...
+    @overload
+    def __iter__(self: DataLoader[Tensor | float]) -> Iterator[Tensor]: ...
+    @overload
+    def __iter__(self: DataLoader[tuple[Tensor | float, ...]]) -> Iterator[list[Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[dict[str, Tensor]]) -> Iterator[dict[str, Tensor]]: ...
+    @overload
+    def __iter__(self) -> Iterator[Any]: ...
     def __iter__(self) -> Iterator[Any]:
         if running:
             kind = "_MultiProcessing" if self.num_workers > 0 else "_SingleProcess"
