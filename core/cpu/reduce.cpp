@@ -95,7 +95,7 @@ class Reduce {
     if (by_columns() && results == 1 && leaves_ == 1 && width > 64) return columns_in_strips(out);
     if (wide && results > 1) {
       parallel_for(results, std::max<int64_t>(1, kGrainBytes / bytes_per_result), [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) one_result(x_ + offset_of(kept_, r), out + r * result_bytes, false);
+        for (int64_t r = begin; r < end;) r = line_of_results(r, end, out);
       });
     } else {
       for (int64_t r = 0; r < results; ++r) one_result(x_ + offset_of(kept_, r), out + r * result_bytes, true);
@@ -112,6 +112,16 @@ class Reduce {
       int64_t first = b * kStrip, last = std::min(columns_, e * kStrip);
       k_.columns(x_ + first * item_, inner_.stride, inner_.size, last - first, out + first * acc_);
     });
+  }
+
+  /// Computes the results from number r on that lie along the last kept axis, up to `end`: a division for all of them,
+  /// not one for each. Returns the number of the next result.
+  int64_t line_of_results(int64_t r, int64_t end, char* out) const {
+    const Axis last = kept_.back();
+    const int64_t next = std::min(end, r - r % last.size + last.size);
+    const char* x = x_ + offset_of(kept_, r);
+    for (; r < next; ++r, x += last.stride) one_result(x, out + r * columns_ * acc_, false);
+    return r;
   }
 
   /// Reduces leaf number i of the result at `x`.
@@ -197,6 +207,12 @@ Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, Mayb
     }
   });
   return cast(total, types.result);
+}
+
+Tensor product_kernel(const Tensor& input, int64_t dim, bool keepdim, MaybeDType dtype) {
+  const SumTypes types = sum_types(input.dtype(), dtype);
+  const ReduceShape shape = reduce_shape(input, MaybeDims(dim), keepdim, "prod");
+  return cast(reduce(Reduction::product, cast(input, types.input), shape), types.result);
 }
 
 template <Reduction op>
@@ -296,6 +312,7 @@ void register_reductions() {
   constexpr auto cpu = DeviceType::cpu;
   ops::sum_dim.set_kernel(cpu, sum_kernel);
   ops::mean_dim.set_kernel(cpu, mean_kernel);
+  ops::prod_dim_int.set_kernel(cpu, product_kernel);
   ops::amax.set_kernel(cpu, extremum_kernel<Reduction::max>);
   ops::amin.set_kernel(cpu, extremum_kernel<Reduction::min>);
   ops::any_dims.set_kernel(cpu, logical_kernel<Reduction::any>);

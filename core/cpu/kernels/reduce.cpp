@@ -15,6 +15,13 @@ struct Sum {
   template <class A> static A identity() { return A(0); }
   template <class A> VESTA_INLINE static A combine(A a, A b) { return A(a + b); }
 };
+struct Product {
+  template <class A> static A identity() { return A(1); }
+  template <class A> VESTA_INLINE static A combine(A a, A b) {
+    if constexpr (std::is_same_v<A, int64_t>) return A(uint64_t(a) * uint64_t(b));  // wraps
+    else return math::product(a, b);
+  }
+};
 struct Max {
   template <class A> static A identity() {
     if constexpr (std::is_same_v<A, bool>) return false;
@@ -40,7 +47,7 @@ struct All {
   template <class A> VESTA_INLINE static A combine(A a, A b) { return a & b; }
 };
 
-/// The choice of accumulator: int64 for sums of integers, float for 16-bit floats, bool for any and all.
+/// The choice of accumulator: int64 for sums and products of integers, float for 16-bit floats, bool for any and all.
 template <class Op, class T>
 struct Accumulator {
   using type = compute_t<T>;
@@ -48,6 +55,11 @@ struct Accumulator {
 template <class T>
   requires std::is_integral_v<T>
 struct Accumulator<Sum, T> {
+  using type = int64_t;
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct Accumulator<Product, T> {
   using type = int64_t;
 };
 template <class T>
@@ -247,6 +259,7 @@ void register_reduce(ReduceKernels (&table)[kNumReductions][kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
     enter<Sum, T>(table[int(Reduction::sum)][d]);
+    enter<Product, T>(table[int(Reduction::product)][d]);
     enter<Any, T>(table[int(Reduction::any)][d]);
     enter<All, T>(table[int(Reduction::all)][d]);
     if constexpr (!is_complex(dtype_of<T>)) {
