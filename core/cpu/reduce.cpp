@@ -128,8 +128,12 @@ class Reduce {
   void leaf(const char* x, int64_t i, char* out) const {
     int64_t per_run = (inner_.size + leaf_ - 1) / leaf_;
     const char* at = x + offset_of(reduced_, i / per_run);
-    int64_t begin = i % per_run * leaf_, n = std::min(leaf_, inner_.size - begin);
-    at += begin * inner_.stride;
+    int64_t begin = i % per_run * leaf_;
+    run_of(at + begin * inner_.stride, std::min(leaf_, inner_.size - begin), out);
+  }
+
+  /// Reduces n elements, or rows, along the inner axis.
+  void run_of(const char* at, int64_t n, char* out) const {
     if (by_columns()) {
       k_.columns(at, inner_.stride, n, columns_, out);
     } else if (inner_.stride == item_) {
@@ -142,7 +146,7 @@ class Reduce {
   }
 
   void one_result(const char* x, char* out, bool parallel) const {
-    if (leaves_ == 1) return leaf(x, 0, out);
+    if (leaves_ == 1) return run_of(x, inner_.size, out);
     const int64_t bytes = columns_ * acc_;
     std::unique_ptr<char[]> partial(new char[size_t(leaves_ * bytes)]);
     auto range = [&](int64_t b, int64_t e) {
