@@ -2,6 +2,7 @@
 // gy[o]: the shifted rows of the canvas (Note [Canvas] in conv_canvas.h) are the left matrix, gy transposed is the
 // right one. Layers with enough channels use the direct way instead (Note [Direct weight gradient] in conv_direct.h).
 #include <vesta/core/cpu/conv_canvas.h>
+#include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/convolution.h>
@@ -227,6 +228,10 @@ template <class E>
 void backward_weights(const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* gy,
                       const ImageStrides& gy_strides, void* gw, void* gbias) {
   using Stored = typename E::Stored;
+  if (weight_gradient_goes_depthwise(shape)) {
+    return depthwise_weight_gradient<E>(shape, static_cast<const Stored*>(x), x_strides, static_cast<const Stored*>(gy),
+                                        gy_strides, static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
+  }
   if (weight_gradient_goes_direct(shape)) {
     return direct_weight_gradient<E>(shape, static_cast<const Stored*>(x), x_strides, static_cast<const Stored*>(gy),
                                      gy_strides, static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
