@@ -26,21 +26,72 @@ T* cleared(Scratch slot, int64_t elements) {
   return room;
 }
 
-// Copies the outputs of a product between the pitch of its canvas and their places in an image: write_row or read_row,
-// as `copy(count, at, to, step)` wants it.
-template <class Copy>
-void each_row(const Canvas& canvas, const Taps& taps, const Spatial& size, const ImageStrides& strides, Copy&& copy) {
-  const Inside outer(taps.count[0], taps.first[0], taps.step[0], size[0]);
-  const Inside rows(taps.count[1], taps.first[1], taps.step[1], size[1]);
-  const Inside row(taps.count[2], taps.first[2], taps.step[2], size[2]);
-  if (row.low == row.high) return;
-  for (int64_t q0 = outer.low; q0 < outer.high; ++q0) {
-    for (int64_t q1 = rows.low; q1 < rows.high; ++q1) {
-      const int64_t place = (taps.first[0] + q0 * taps.step[0]) * strides.spatial[0] +
-                            (taps.first[1] + q1 * taps.step[1]) * strides.spatial[1] +
-                            (taps.first[2] + row.low * taps.step[2]) * strides.spatial[2];
-      copy(row.high - row.low, (q0 * canvas.size[1] + q1) * canvas.size[2] + row.low, place,
-           taps.step[2] * strides.spatial[2]);
+// Rows of equal length of an image, and their places on a canvas.
+struct Rows {
+  int64_t rows, count;
+  int64_t image, image_row, image_step;  // of the first element, of rows and of elements
+  int64_t canvas, canvas_row;
+};
+
+// Calls f(Rows) for the parts of the image that positions first + index * step, for index < count, on a canvas of
+// `size` reach.
+template <class F>
+void each_part(const Spatial& size, const Spatial& count, const Spatial& first, const Spatial& step,
+               const Spatial& image, const ImageStrides& strides, F&& f) {
+  const Inside outer(count[0], first[0], step[0], image[0]), rows(count[1], first[1], step[1], image[1]);
+  const Inside row(count[2], first[2], step[2], image[2]);
+  if (rows.low == rows.high || row.low == row.high) return;
+  for (int64_t q = outer.low; q < outer.high; ++q) {
+    f(Rows{.rows = rows.high - rows.low,
+           .count = row.high - row.low,
+           .image = (first[0] + q * step[0]) * strides.spatial[0] +
+                    (first[1] + rows.low * step[1]) * strides.spatial[1] +
+                    (first[2] + row.low * step[2]) * strides.spatial[2],
+           .image_row = step[1] * strides.spatial[1],
+           .image_step = step[2] * strides.spatial[2],
+           .canvas = (q * size[1] + rows.low) * size[2] + row.low,
+           .canvas_row = size[2]});
+  }
+}
+
+template <class E>
+void read(const Rows& r, const typename E::Stored* image, typename E::T* canvas) {
+  using T = typename E::T;
+  if constexpr (std::is_same_v<typename E::Stored, T>) {
+    depthwise_kernels<T>().copy(
+        {r.rows, r.count, image + r.image, r.image_row, r.image_step, canvas + r.canvas, r.canvas_row, 1});
+  } else {
+    for (int64_t i = 0; i < r.rows; ++i) {
+      read_row<E>(r.count, image + r.image + i * r.image_row, r.image_step, canvas + r.canvas + i * r.canvas_row);
+    }
+  }
+}
+
+template <class E>
+void write(const Rows& r, const typename E::T* canvas, typename E::Stored* image) {
+  using T = typename E::T;
+  if constexpr (std::is_same_v<typename E::Stored, T>) {
+    depthwise_kernels<T>().copy(
+        {r.rows, r.count, canvas + r.canvas, r.canvas_row, 1, image + r.image, r.image_row, r.image_step});
+  } else {
+    for (int64_t i = 0; i < r.rows; ++i) {
+      write_row<E>(r.count, canvas + r.canvas + i * r.canvas_row, image + r.image + i * r.image_row, r.image_step);
+    }
+  }
+}
+
+// Lays out one plane, like fill_canvas.
+template <class E>
+void lay_out(const Canvas& canvas, const Spatial& size, const typename E::Stored* image, const ImageStrides& strides,
+             typename E::T* out) {
+  for (const int64_t r0 : canvas.residues[0]) {
+    for (const int64_t r1 : canvas.residues[1]) {
+      for (const int64_t r2 : canvas.residues[2]) {
+        const Spatial first{r0 - canvas.before[0], r1 - canvas.before[1], r2 - canvas.before[2]};
+        each_part(canvas.size, canvas.size, first, canvas.step, size, strides,
+                  [&](const Rows& rows) { read<E>(rows, image, out); });
+        out += canvas.plane();
+      }
     }
   }
 }
@@ -59,7 +110,7 @@ void run_planes(const Correlated<E>& c, const typename E::T* w, int64_t begin, i
   T* const weights = cleared<T>(Scratch::weights, kernel_size);
   for (int64_t t = begin; t < end; ++t) {
     const int64_t sample = t / c.groups, group = t % c.groups;
-    fill_canvas<E>(c.canvas, c.from_size, 1, c.from_image(sample, group), c.from_strides, room);
+    lay_out<E>(c.canvas, c.from_size, c.from_image(sample, group), c.from_strides, room);
     typename E::Stored* const image = c.to_image(sample, group);
     for (const Taps& taps : c.products) {
       for (std::size_t i = 0; i < taps.tap.size(); ++i) weights[i] = w[group * kernel_size + taps.tap[i]];
@@ -70,9 +121,8 @@ void run_planes(const Correlated<E>& c, const typename E::T* w, int64_t begin, i
               .bias = c.bias == nullptr ? nullptr : c.bias + group,
               .span = taps.span(c.canvas),
               .out = results});
-      each_row(c.canvas, taps, c.to_size, c.to_strides, [&](int64_t count, int64_t at, int64_t to, int64_t step) {
-        write_row<E>(count, results + at, image + to, step);
-      });
+      each_part(c.canvas.size, taps.count, taps.first, taps.step, c.to_size, c.to_strides,
+                [&](const Rows& rows) { write<E>(rows, results, image); });
     }
   }
 }
@@ -102,11 +152,10 @@ struct WeightGradient {
         thread_scratch(Scratch::pack_a, sizeof(T) * static_cast<std::size_t>(lines() * kDepthwiseLanes)));
     std::fill_n(sums, lines() * kDepthwiseLanes, T(0));
     for (int64_t n = begin; n < end; ++n) {
-      fill_canvas<E>(canvas, shape.in, 1, x + n * x_strides.batch + channel * x_strides.channel, x_strides, room);
+      lay_out<E>(canvas, shape.in, x + n * x_strides.batch + channel * x_strides.channel, x_strides, room);
       const Stored* const image = gy + n * gy_strides.batch + channel * gy_strides.channel;
-      each_row(canvas, taps, shape.out, gy_strides, [&](int64_t count, int64_t at, int64_t from, int64_t step) {
-        read_row<E>(count, image + from, step, outputs + at);
-      });
+      each_part(canvas.size, taps.count, taps.first, taps.step, shape.out, gy_strides,
+                [&](const Rows& rows) { read<E>(rows, image, outputs); });
       depthwise_kernels<T>().gradient({.x = room,
                                        .taps = taps.table.data(),
                                        .tap_count = tap_count(),

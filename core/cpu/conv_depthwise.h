@@ -45,9 +45,20 @@ struct DepthwiseGradient {
   T* bias_sums;  ///< [kDepthwiseLanes], the sums of gy, or null
 };
 
+/// A copy of rows between an image and a canvas.
+template <class T>
+struct DepthwiseRows {
+  std::int64_t rows, count;  ///< `count` elements of each row
+  const T* in;
+  std::int64_t in_row, in_step;
+  T* out;
+  std::int64_t out_row, out_step;
+};
+
 /// The kernels of one instruction set for T = float or double.
 template <class T>
 struct DepthwiseKernels {
+  void (*copy)(const DepthwiseRows<T>&);
   void (*plane)(const DepthwisePlane<T>&);
   void (*gradient)(const DepthwiseGradient<T>&);
 };

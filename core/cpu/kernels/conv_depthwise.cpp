@@ -5,6 +5,34 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
+// Steps that are known let the compiler use shuffles.
+template <int in_step, class T>
+void copy_steps(const DepthwiseRows<T>& r) {
+  for (std::int64_t i = 0; i < r.rows; ++i) {
+    const T* __restrict in = r.in + i * r.in_row;
+    T* __restrict out = r.out + i * r.out_row;
+    const std::int64_t step = in_step ? in_step : r.in_step, out_step = in_step ? 1 : r.out_step;
+    for (std::int64_t j = 0; j < r.count; ++j) out[j * out_step] = in[j * step];
+  }
+}
+
+template <class X>
+void copy(const DepthwiseRows<typename X::T>& r) {
+  using T = typename X::T;
+  constexpr int W = X::kWidth;
+  if (r.in_step == 2 && r.out_step == 1) return copy_steps<2>(r);
+  if (r.in_step != 1 || r.out_step != 1) return copy_steps<0>(r);
+  const std::int64_t whole = r.count / W * W;
+  const int rest = static_cast<int>(r.count - whole);
+  const auto mask = X::mask(rest);
+  for (std::int64_t i = 0; i < r.rows; ++i) {
+    const T* const in = r.in + i * r.in_row;
+    T* const out = r.out + i * r.out_row;
+    for (std::int64_t j = 0; j < whole; j += W) X::store(out + j, X::load(in + j));
+    if (rest > 0) X::store(out + whole, X::load(in + whole, mask), mask);
+  }
+}
+
 template <class X>
 void plane(const DepthwisePlane<typename X::T>& d) {
   using V = typename X::V;
@@ -99,8 +127,8 @@ void gradient(const DepthwiseGradient<typename X::T>& d) {
   }
 }
 
-constexpr DepthwiseKernels<float> kF32 = {&plane<VecF32>, &gradient<VecF32>};
-constexpr DepthwiseKernels<double> kF64 = {&plane<VecF64>, &gradient<VecF64>};
+constexpr DepthwiseKernels<float> kF32 = {&copy<VecF32>, &plane<VecF32>, &gradient<VecF32>};
+constexpr DepthwiseKernels<double> kF64 = {&copy<VecF64>, &plane<VecF64>, &gradient<VecF64>};
 
 }  // namespace
 
