@@ -167,8 +167,9 @@ class Driver {
   bool out_ready_, out_linear_, all_linear_;
 };
 
-/// A plan with operands that are dense along another dimension than the result, such as x + y.t(). It is cut into blocks
-/// of two dimensions; of each, such an operand is transposed into a buffer that stays in L2, and the loop reads rows.
+/// A plan with operands that are dense along another dimension than the result, such as x + y.t(). It is cut into
+/// blocks of two dimensions; of each, such an operand is transposed into a buffer that stays in L2, and the loop reads
+/// rows.
 class TransposedBlocks {
  public:
   explicit TransposedBlocks(const PointwisePlan& plan) : p_(plan) {
@@ -185,7 +186,9 @@ class TransposedBlocks {
     }
   }
   /// Returns whether there is such an operand.
-  bool any() const { return std::any_of(transposed_, transposed_ + kMaxInputs, [](bool t) { return t; }); }
+  bool any() const {
+    return std::any_of(transposed_, transposed_ + kMaxInputs, [](bool t) { return t; });
+  }
 
   void run() const {
     PointwisePlan outer = p_;  // all dimensions but the two

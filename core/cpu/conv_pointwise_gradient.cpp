@@ -65,10 +65,10 @@ struct Positions {
     for (int64_t p = first; p < first + length;) {
       const int64_t column = p % size[2], row = p / size[2];
       const int64_t run = std::min(size[2] - column, first + length - p);
-      read_row<E>(run,
-                  image + row / size[1] * strides.spatial[0] + row % size[1] * strides.spatial[1] +
-                      column * strides.spatial[2],
-                  strides.spatial[2], out);
+      read_row<E>(
+          run,
+          image + row / size[1] * strides.spatial[0] + row % size[1] * strides.spatial[1] + column * strides.spatial[2],
+          strides.spatial[2], out);
       p += run, out += run;
     }
   }

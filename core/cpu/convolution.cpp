@@ -1,9 +1,9 @@
 // Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated (a canvas and the
 // products on it) and take the fastest of three ways: plane by plane (Note [Depthwise convolution] in
-// conv_depthwise.h), directly (Note [Direct convolution] in conv_direct.h), or as a Correlation, which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in
-// conv_canvas.h), multiply strip by strip, write the strip to its place. Every number is one chain of sums
-// (gemm_kernel.h) over its own sample, with the blocks of Taps::block, so neither the batch nor the threads can change
-// it.
+// conv_depthwise.h), directly (Note [Direct convolution] in conv_direct.h), or as a Correlation, which runs over
+// (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h), multiply strip by strip,
+// write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own sample, with the blocks
+// of Taps::block, so neither the batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>

@@ -29,7 +29,7 @@ struct ResampleKernels {
               std::int64_t n) = nullptr;
   /// Computes the results of `count` blocks one after the other. Each block reads `window` elements from its base on.
   void (*line)(const T* x, const ResampleBlock<T>* blocks, std::int64_t count, T* y) = nullptr;
-  int lanes = 0;   ///< the most results of a block; 0: there is no `line`
+  int lanes = 0;  ///< the most results of a block; 0: there is no `line`
   int window = 0;  ///< the elements of a line that a block can read
 };
 

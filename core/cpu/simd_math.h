@@ -284,8 +284,8 @@ VESTA_INLINE Vec<T> easy_pow(Vec<T> a, Vec<T> b) {
 /// Computes a^b by C's rules.
 template <class T>
 VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
-  // A number as exponent is the same in every lane and in every turn of a loop: the branch is predicted, and a square or
-  // a cube runs as fast as memory allows. The values are those of easy_pow.
+  // A number as exponent is the same in every lane and in every turn of a loop: the branch is predicted, and a square
+  // or a cube runs as fast as memory allows. The values are those of easy_pow.
   if (all(b == Vec<T>(T(2)))) {
     const Vec<T> square = a * a;
     if (all(isfinite(square))) [[likely]]

@@ -254,8 +254,8 @@ Tensor reduce(Reduction op, Tensor x, const ReduceShape& shape, DType result, co
   return out;
 }
 
-/// Adds up, or multiplies, in the accumulator of types.input and gives types.result. 16-bit floats are not converted to float32 first,
-/// because their accumulator is float32.
+/// Adds up, or multiplies, in the accumulator of types.input and gives types.result. 16-bit floats are not converted to
+/// float32 first, because their accumulator is float32.
 Tensor add_up(Reduction op, const Tensor& input, SumTypes types, const ReduceShape& shape, const char* name,
               double divisor) {
   const bool narrow = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;

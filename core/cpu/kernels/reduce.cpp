@@ -148,9 +148,8 @@ void run_vector(const char* bytes, int64_t n, char* out) {
   int64_t i = 0;
   while (i < n) {
     V chain[kWays];
-    auto take = [&](auto w, int64_t at) __attribute__((always_inline)) {
-      chain[w] = Op::combine(chain[w], load_convert<C, T>(x + at));
-    };
+    auto take = [&](auto w, int64_t at)
+                    __attribute__((always_inline)) { chain[w] = Op::combine(chain[w], load_convert<C, T>(x + at)); };
     unrolled<kWays>([&](auto w) __attribute__((always_inline)) { chain[w] = identity; });
     int64_t end = std::min(n, i + kBlock);
     for (; i + N * kWays <= end; i += N * kWays) {

@@ -23,8 +23,9 @@ void add_rows(const T* x, int64_t inner, const int64_t* places, const T* weights
     at(i, [](const T* p) __attribute__((always_inline)) { return V::load(p); }).store(y + i);
   }
   if (const int64_t rest = n - i; rest > 0) {
-    at(i, [&](const T* p) __attribute__((always_inline)) { return V::load_partial(p, rest); })
-        .store_partial(y + i, rest);
+    at(i, [&](const T* p) __attribute__((always_inline)) {
+      return V::load_partial(p, rest);
+    }).store_partial(y + i, rest);
   }
 }
 
