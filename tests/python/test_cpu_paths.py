@@ -146,3 +146,17 @@ def test_depthwise_convolutions_are_those_of_each_channel(dtype, stride, padding
             np.testing.assert_allclose(
                 whole[i][c].double().numpy(), one[i][0].double().numpy(), rtol=tolerance, atol=1e-2
             )
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_of_windows_pool_like_windows_alone(dtype: str, stride: int) -> None:
+    x = (random(2, 3, 9, 50, dtype=dtype) / 4).round()  # with ties: the first wins
+    x[0, 0, 4, 20:23] = float("nan")
+    x[0, 1] = -float("inf")
+    y, at = F.max_pool2d(x, 3, stride, return_indices=True)
+    for j in range(y.shape[-1]):
+        first = j * stride
+        alone, place = F.max_pool2d(x[..., first : first + 3].contiguous(), 3, stride, return_indices=True)
+        assert_same(y[..., j], alone[..., 0])
+        assert_same(at[..., j], place[..., 0] // 3 * 50 + place[..., 0] % 3 + first, "places")
