@@ -42,7 +42,30 @@ void row(const T* x, int64_t inner, const int64_t* places, const T* weights, int
   }
 }
 
-#if defined(VESTA_SIMD_AVX512) || defined(VESTA_SIMD_AVX2)
+/// Whether `pick` exists for T: it picks lanes of two vectors by number, the second one's counted from N on.
+template <class T>
+constexpr bool kPicks = false;
+#if defined(VESTA_SIMD_AVX512)
+template <>
+constexpr bool kPicks<float> = true;
+template <>
+constexpr bool kPicks<double> = true;
+VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float> high, Vec<float>::Bits at) {
+  return Vec<float>((Vec<float>::Raw)_mm512_permutex2var_ps((__m512)low.raw, (__m512i)at, (__m512)high.raw));
+}
+VESTA_INLINE Vec<double> pick(Vec<double> low, Vec<double> high, Vec<double>::Bits at) {
+  return Vec<double>((Vec<double>::Raw)_mm512_permutex2var_pd((__m512d)low.raw, (__m512i)at, (__m512d)high.raw));
+}
+#elif defined(VESTA_SIMD_AVX2)
+template <>
+constexpr bool kPicks<float> = true;
+VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float> high, Vec<float>::Bits at) {
+  const __m256 a = _mm256_permutevar8x32_ps((__m256)low.raw, (__m256i)at);
+  const __m256 b = _mm256_permutevar8x32_ps((__m256)high.raw, (__m256i)at);
+  return Vec<float>((Vec<float>::Raw)_mm256_blendv_ps(a, b, (__m256)(at << 28)));  // bit 3 decides
+}
+#endif
+
 template <class T>
 void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
   using V = Vec<T>;
@@ -52,7 +75,7 @@ void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
     V sum(T(0));
     for (int k = 0; k < b->terms; ++k) {
       const Bits at = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
-      const V term = V::load(b->weights[k]) * V(__builtin_shuffle(low.raw, high.raw, at));
+      const V term = V::load(b->weights[k]) * pick(low, high, at);
       // as bits: a term that is left out must not turn an infinity beside it into NaN
       const Bits left_out = at >> (8 * static_cast<int>(sizeof(T)) - 1);
       const V next = k == 0 ? term : sum + term;
@@ -63,17 +86,16 @@ void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
     y += b->count;
   }
 }
-#endif
 
 template <class T>
 void enter(ResampleKernels<T>& k) {
   k.row = &row<T>;
-#if defined(VESTA_SIMD_AVX512) || defined(VESTA_SIMD_AVX2)
-  static_assert(Vec<T>::N <= kResampleLanes);
-  k.line = &line<T>;
-  k.lanes = Vec<T>::N;
-  k.window = 2 * Vec<T>::N;
-#endif
+  if constexpr (kPicks<T>) {
+    static_assert(Vec<T>::N <= kResampleLanes);
+    k.line = &line<T>;
+    k.lanes = Vec<T>::N;
+    k.window = 2 * Vec<T>::N;
+  }
 }
 
 }  // namespace
