@@ -77,6 +77,38 @@ struct CumprodRule {
   }
 };
 
+// The product of the others: y / x where x is not zero; at the only zero of a line, the product of the rest; at one of
+// several zeros, zero. Where the gradient itself is recorded and there are zeros, the second derivative there needs the
+// form without division: what comes before an element times what comes behind it.
+struct ProductRule {
+  int64_t dim = 0;
+  bool keepdim = false;
+  Saved x, y;
+  static ProductRule save(const Tensor& y, const Tensor& x, int64_t dim, bool keepdim, MaybeDType, Needs) {
+    return {dim, keepdim, Saved(x), Saved::result(y)};
+  }
+  Tensor operator()(const Tensor& g, Needs) const {
+    const Tensor input = x().to(g.dtype());
+    if (input.dim() == 0) return g;
+    const int64_t d = wrap_dim(dim, input.dim(), "prod");
+    const Tensor grad = keepdim ? g : g.unsqueeze(d), zero = input == 0;
+    if (layer_state.grad_enabled && has_values(zero) && any(zero).item<bool>()) return without_division(grad, input, d);
+    const Tensor product = keepdim ? y() : y().unsqueeze(d);
+    const Tensor rest = where(zero, wrapped(1.0), input);
+    const Tensor ordinary = grad * conj(product.to(g.dtype())) / conj(rest);  // 0 in a line that has a zero
+    const Tensor at_zero = where(sum(zero, MaybeDims(d), true) == 1, grad * conj(prod(rest, d, true)), wrapped(0.0));
+    return where(zero, at_zero, ordinary);
+  }
+  static Tensor without_division(const Tensor& grad, const Tensor& input, int64_t d) {
+    const int64_t n = input.size(d);
+    const auto before = [&](const Tensor& t) {
+      const Tensor one = ones_like(t.narrow(d, 0, 1));
+      return n > 1 ? cat({one, cumprod(t.narrow(d, 0, n - 1), d)}, d) : one;
+    };
+    return grad * conj(before(input) * flip(before(flip(input, d)), d));
+  }
+};
+
 // The sum of g_j e^(x_i - y_j) over j >= i, by logarithms: those of the positive and of the negative g apart.
 struct LogcumsumexpRule {
   int64_t dim = 0;
@@ -147,6 +179,7 @@ void register_reduce() {
   record<ops::mean_dim, MeanRule>();
   record<ops::cumsum, CumsumRule>();
   record<ops::cumprod, CumprodRule>();
+  record<ops::prod_dim_int, ProductRule>();
   record<ops::logcumsumexp, LogcumsumexpRule>();
   record<ops::cummax, RunningExtremumRule>();
   record<ops::cummin, RunningExtremumRule>();

@@ -12,6 +12,7 @@
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/peaks.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/scratch.h>
 #include <vesta/core/cpu/walker.h>
 #include <vesta/core/ops/activation.h>
 #include <vesta/core/ops/arithmetic.h>
@@ -25,6 +26,7 @@
 #include <vesta/core/ops/trigonometric.h>
 
 VESTA_DECLARE_ON_ISA(void register_convert(vesta::cpu::Convert (&table)[vesta::kNumDTypes][vesta::kNumDTypes]))
+VESTA_DECLARE_ON_ISA(void transpose(const vesta::cpu::Transposition& t))
 #define VESTA_X(topic, LIST) VESTA_DECLARE_ON_ISA(void loops_of_##topic(vesta::PointwiseLoops* to))
 VESTA_POINTWISE_TOPICS(VESTA_X)
 #undef VESTA_X
@@ -165,6 +167,84 @@ class Driver {
   bool out_ready_, out_linear_, all_linear_;
 };
 
+/// A plan with operands that are dense along another dimension than the result, such as x + y.t(). It is cut into
+/// blocks of two dimensions; of each, such an operand is transposed into a buffer that stays in L2, and the loop reads
+/// rows.
+class TransposedBlocks {
+ public:
+  explicit TransposedBlocks(const PointwisePlan& plan) : p_(plan) {
+    constexpr int64_t kLeast = 16384, kLeastSide = 16;  // elements; below, the first cache holds what is read again
+    if (p_.ndim < 2 || p_.numel < kLeast || p_.second || p_.sizes[0] < kLeastSide) return;
+    if (p_.out.strides[0] != itemsize(p_.out.dtype)) return;
+    for (int d = 1; d < p_.ndim && !any(); ++d) {
+      if (p_.sizes[d] < kLeastSide) continue;
+      for (int i = 0; i < p_.inputs; ++i) {
+        const int64_t item = itemsize(p_.in[i].dtype), along = p_.in[i].strides[0];
+        transposed_[i] = p_.in[i].strides[d] == item && along != item && along != 0;
+      }
+      across_ = d;
+    }
+  }
+  /// Returns whether there is such an operand.
+  bool any() const {
+    return std::any_of(transposed_, transposed_ + kMaxInputs, [](bool t) { return t; });
+  }
+
+  void run() const {
+    PointwisePlan outer = p_;  // all dimensions but the two
+    int64_t sizes[kMaxDims], strides[1 + kMaxInputs][kMaxDims];
+    outer.ndim = 0, outer.numel = 1;
+    for (int d = 1; d < p_.ndim; ++d) {
+      if (d == across_) continue;
+      for (int i = 0; i <= p_.inputs; ++i) strides[i][outer.ndim] = operand(i).strides[d];
+      outer.numel *= sizes[outer.ndim++] = p_.sizes[d];
+    }
+    outer.sizes = sizes, outer.out.strides = strides[0];
+    for (int i = 0; i < p_.inputs; ++i) outer.in[i].strides = strides[1 + i];
+    const int64_t columns = (p_.sizes[0] + kColumns - 1) / kColumns, rows = (p_.sizes[across_] + kRows - 1) / kRows;
+    const int64_t size = std::min(kColumns, p_.sizes[0]) * std::min(kRows, p_.sizes[across_]);
+    parallel_for(outer.numel * columns * rows, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end) {
+      char* const buffers = static_cast<char*>(thread_scratch(Scratch::input, size_t(kMaxInputs * kBufferBytes)));
+      for (int64_t i = begin; i < end; ++i) {
+        block(Walker(outer, i / (columns * rows)), i % columns * kColumns, i / columns % rows * kRows, buffers);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kColumns = 1024, kRows = 32;  // of a block: rows as in a tile of the transposition
+  static constexpr int64_t kBufferBytes = kColumns * kRows * 16;
+
+  const PointwisePlan::Operand& operand(int i) const { return i == 0 ? p_.out : p_.in[i - 1]; }
+
+  void block(const Walker& w, int64_t column, int64_t row, char* buffers) const {
+    PointwisePlan b = p_;
+    const int64_t sizes[2] = {std::min(kColumns, p_.sizes[0] - column), std::min(kRows, p_.sizes[across_] - row)};
+    int64_t strides[1 + kMaxInputs][2];
+    b.ndim = 2, b.sizes = sizes, b.numel = sizes[0] * sizes[1];
+    for (int i = 0; i <= p_.inputs; ++i) {
+      const PointwisePlan::Operand& from = operand(i);
+      PointwisePlan::Operand& to = i == 0 ? b.out : b.in[i - 1];
+      strides[i][0] = from.strides[0], strides[i][1] = from.strides[across_];
+      to.strides = strides[i];
+      to.data = from.data + w.offset[i] + column * from.strides[0] + row * from.strides[across_];
+      if (i == 0 || !transposed_[i - 1]) continue;
+      const int64_t item = itemsize(from.dtype);
+      Transposition t;
+      t.item = item, t.rows = sizes[0], t.columns = sizes[1];
+      t.from = to.data, t.from_row = from.strides[0];
+      t.to = to.data = buffers + (i - 1) * kBufferBytes, t.to_row = sizes[0] * item;
+      VESTA_ON_ISA(transpose, t);
+      strides[i][0] = item, strides[i][1] = t.to_row;
+    }
+    Driver(b).run(0, b.numel);
+  }
+
+  const PointwisePlan& p_;
+  bool transposed_[kMaxInputs] = {};
+  int across_ = 0;
+};
+
 class CpuBackend final : public Backend {
  public:
   const char* name() const override { return "cpu"; }
@@ -175,6 +255,7 @@ class CpuBackend final : public Backend {
   }
   void run(const PointwisePlan& plan) override {
     if (!plan.kernel) return run_copy(plan);
+    if (const TransposedBlocks blocks(plan); blocks.any()) return blocks.run();
     Driver driver(plan);
     parallel_for(plan.numel, kGrain, [&](int64_t begin, int64_t end) { driver.run(begin, end); });
   }

@@ -49,14 +49,20 @@ struct F16 {
 template <class E>
 void read_row(std::int64_t n, const typename E::Stored* in, std::int64_t stride, typename E::T* out) {
   if (stride == 1) return E::widen(n, in, out);
-  for (std::int64_t i = 0; i < n; ++i) E::widen(1, in + i * stride, out + i);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<typename E::Stored, typename E::T>) out[i] = in[i * stride];
+    else E::widen(1, in + i * stride, out + i);
+  }
 }
 
 /// Writes n elements `stride` apart.
 template <class E>
 void write_row(std::int64_t n, const typename E::T* in, typename E::Stored* out, std::int64_t stride) {
   if (stride == 1) return E::narrow(n, in, out);
-  for (std::int64_t i = 0; i < n; ++i) E::narrow(1, in + i, out + i * stride);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<typename E::Stored, typename E::T>) out[i * stride] = in[i];
+    else E::narrow(1, in + i, out + i * stride);
+  }
 }
 
 /// The range [low, high) of j in [0, count) for which first + j * step lies in [0, size).

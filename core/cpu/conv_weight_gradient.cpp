@@ -2,8 +2,10 @@
 // gy[o]: the shifted rows of the canvas (Note [Canvas] in conv_canvas.h) are the left matrix, gy transposed is the
 // right one. Layers with enough channels use the direct way instead (Note [Direct weight gradient] in conv_direct.h).
 #include <vesta/core/cpu/conv_canvas.h>
+#include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
+#include <vesta/core/cpu/conv_pointwise_gradient.h>
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
@@ -227,10 +229,13 @@ template <class E>
 void backward_weights(const ConvShape& shape, const void* x, const ImageStrides& x_strides, const void* gy,
                       const ImageStrides& gy_strides, void* gw, void* gbias) {
   using Stored = typename E::Stored;
-  if (weight_gradient_goes_direct(shape)) {
-    return direct_weight_gradient<E>(shape, static_cast<const Stored*>(x), x_strides, static_cast<const Stored*>(gy),
-                                     gy_strides, static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
-  }
+  const auto go = [&](auto way) {
+    way(shape, static_cast<const Stored*>(x), x_strides, static_cast<const Stored*>(gy), gy_strides,
+        static_cast<Stored*>(gw), static_cast<Stored*>(gbias));
+  };
+  if (weight_gradient_goes_depthwise(shape)) return go(depthwise_weight_gradient<E>);
+  if (weight_gradient_goes_pointwise(shape)) return go(pointwise_weight_gradient<E>);
+  if (weight_gradient_goes_direct(shape)) return go(direct_weight_gradient<E>);
   WeightGradient<E> run{.kernels = gemm_kernels<typename E::T>(),
                         .shape = shape,
                         .x = static_cast<const Stored*>(x),

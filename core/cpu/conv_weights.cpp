@@ -146,6 +146,11 @@ void PackedWeights<T>::pack_backward(const ConvShape& shape, const Taps& taps, i
   for (int64_t k0 = 0; k0 < k_end; k0 += block) {
     const int64_t length = std::min(block, k_end - k0);
     T* to = out + k0 * padded_rows_ + first_row * length;
+    if (kernel == 1 && count == tile_) {  // w is a matrix: its transpose is packed
+      const auto pack = is_direct(use_) ? direct_kernels<T>().pack : gemm_kernels<T>().pack_a;
+      pack(count, length, w + (group * outputs + k0) * inputs + first_row, 1, inputs, to);
+      continue;
+    }
     for (int64_t o = k0 / tap_count; o < (k0 + length) / tap_count; ++o) {
       const T* const from = w + ((group * outputs + o) * inputs + first_row) * kernel;
       for (int64_t t = 0; t < tap_count; ++t, to += tile_) {

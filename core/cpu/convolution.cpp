@@ -1,10 +1,11 @@
 // Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated (a canvas and the
-// products on it) and take the faster of two ways: directly (Note [Direct convolution] in conv_direct.h), or as a
-// Correlation, which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in
-// conv_canvas.h), multiply strip by strip, write the strip to its place. Every number is one chain of sums
-// (gemm_kernel.h) over its own sample, with the blocks of Taps::block, so neither the batch nor the threads can change
-// it.
+// products on it) and take the fastest of three ways: plane by plane (Note [Depthwise convolution] in
+// conv_depthwise.h), directly (Note [Direct convolution] in conv_direct.h), or as a Correlation, which runs over
+// (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h), multiply strip by strip,
+// write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own sample, with the blocks
+// of Taps::block, so neither the batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
+#include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_weights.h>
@@ -309,6 +310,7 @@ int64_t weight_count(const ConvShape& shape) {
 template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                const typename E::T* values, WeightKey key) {
+  if (goes_depthwise(run)) return correlate_depthwise(run, values);
   const bool direct = goes_direct(run);
   run.weights = packed_weights(shape, direct ? direct_use : use, run.products, values, key);
   if (direct) return correlate_direct(run);

@@ -1,3 +1,4 @@
+#include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 
@@ -51,6 +52,28 @@ const DirectKernels<double>& direct_kernels() {
     case Isa::avx2: return avx2::direct_double_kernels();
 #endif
     default: return baseline::direct_double_kernels();
+  }
+}
+
+template <>
+const DepthwiseKernels<float>& depthwise_kernels() {
+  switch (gemm_isa()) {
+#if defined(__x86_64__)
+    case Isa::avx512: return avx512::depthwise_float_kernels();
+    case Isa::avx2: return avx2::depthwise_float_kernels();
+#endif
+    default: return baseline::depthwise_float_kernels();
+  }
+}
+
+template <>
+const DepthwiseKernels<double>& depthwise_kernels() {
+  switch (gemm_isa()) {
+#if defined(__x86_64__)
+    case Isa::avx512: return avx512::depthwise_double_kernels();
+    case Isa::avx2: return avx2::depthwise_double_kernels();
+#endif
+    default: return baseline::depthwise_double_kernels();
   }
 }
 

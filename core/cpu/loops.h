@@ -150,10 +150,15 @@ VESTA_INLINE void scalar_loop(const LoopArgs& a, F formula) {
       }
     }(std::make_index_sequence<operands>{});
   };
+  // Steps that the compiler knows let it vectorise: all elements, or one of two operands a number.
   bool plain = true;
   for (int k = 0; k < operands; ++k) plain = plain && a.step[k] == 1;
-  if (plain) run([](int) { return int64_t(1); });
-  else run([&](int k) { return a.step[k]; });
+  if (plain) return run([](int) { return int64_t(1); });
+  if constexpr (operands == 2) {
+    if (a.step[0] == 1) return run([](int k) { return int64_t(k == 0); });
+    if (a.step[1] == 1) return run([](int k) { return int64_t(k == 1); });
+  }
+  run([&](int k) { return a.step[k]; });
 }
 
 /// Chooses elements by a mask, as bits and without a branch, which a mask without order would mispredict.

@@ -1,8 +1,12 @@
 // Max pooling: a window slides over each plane; the place of the maximum is kept for the gradient.
+#include <algorithm>
 #include <limits>
 
+#include <vesta/core/cpu/isa.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/pool_kernels.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/scratch.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/pool.h>
@@ -42,6 +46,51 @@ void pool_plane(const T* x, const Window& w, T* y, int64_t* indices) {
         *y++ = best_at < 0 ? lowest : x[best_at];
         *indices++ = best_at;
       }
+    }
+  }
+}
+
+PoolKernel<float> singles;
+PoolKernel<double> doubles;
+
+/// Pools one plane row by row, all windows of a row at once, tap by tap: the order in which a window sees its elements
+/// is that of pool_plane. The plane has fewer than 2^31 elements.
+template <class T>
+void pool_plane_by_taps(const T* x, const Window& w, T* y, int64_t* indices) {
+  PoolKernel<T> take;
+  if constexpr (std::is_same_v<T, float>) take = singles;
+  else take = doubles;
+  const auto& n = w.in;
+  const int64_t outputs = w.out[2];
+  // taps that some window has on the plane: the last window's first ones, the first window's last ones
+  const TapRange taps{taps_inside((outputs - 1) * w.stride[2] - w.padding[2], w.kernel[2], w.dilation[2], n[2]).first,
+                      taps_inside(-w.padding[2], w.kernel[2], w.dilation[2], n[2]).last};
+  T* const best = static_cast<T*>(thread_scratch(Scratch::output, sizeof(T) * size_t(outputs)));
+  using Place = typename PoolTap<T>::Place;
+  Place* const at = static_cast<Place*>(thread_scratch(Scratch::operand_a, sizeof(Place) * size_t(outputs)));
+  for (int64_t l = 0; l < w.out[0]; ++l) {
+    const int64_t layer = l * w.stride[0] - w.padding[0];
+    const TapRange layers = taps_inside(layer, w.kernel[0], w.dilation[0], n[0]);
+    for (int64_t i = 0; i < w.out[1]; ++i, y += outputs, indices += outputs) {
+      const int64_t row = i * w.stride[1] - w.padding[1];
+      const TapRange rows = taps_inside(row, w.kernel[1], w.dilation[1], n[1]);
+      std::fill_n(best, outputs, -std::numeric_limits<T>::infinity());
+      std::fill_n(at, outputs, Place(-1));
+      for (int64_t a = layers.first; a < layers.last; ++a) {
+        for (int64_t b = rows.first; b < rows.last; ++b) {
+          const int64_t line = ((layer + a * w.dilation[0]) * n[1] + row + b * w.dilation[1]) * n[2];
+          for (int64_t k = taps.first; k < taps.last; ++k) {
+            const int64_t column = k * w.dilation[2] - w.padding[2], stride = w.stride[2];  // of window 0
+            const int64_t first = column >= 0 ? 0 : (-column + stride - 1) / stride;
+            const int64_t last = std::min(outputs, column >= n[2] ? 0 : (n[2] - column + stride - 1) / stride);
+            if (first >= last) continue;
+            const int64_t place = line + column + first * stride;
+            take({x + place, stride, last - first, Place(place), best + first, at + first});
+          }
+        }
+      }
+      std::copy_n(best, outputs, y);
+      std::copy_n(at, outputs, indices);
     }
   }
 }
@@ -86,6 +135,10 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
   visit<kReals>(x.dtype(), [&]<class T>() {
     const T* from = x.data_ptr<T>();
     auto plane = is_2x2(w) ? &pool_plane_2x2<T> : &pool_plane<T>;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      constexpr int64_t kLeastWindows = 7;  // of a row: fewer do not repay a call per tap
+      if (!is_2x2(w) && w.out[2] >= kLeastWindows && in < INT32_MAX) plane = &pool_plane_by_taps<T>;
+    }
     parallel_for(y.numel() / out, std::max<int64_t>(1, 8192 / out), [&](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p)
         plane(from + p * in, w, y.data_ptr<T>() + p * out, indices.data_ptr<int64_t>() + p * out);
@@ -121,6 +174,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
 }  // namespace
 
 void register_pool() {
+  VESTA_ON_ISA(register_pool_kernels, singles, doubles);
   ops::_max_pool.set_kernel(DeviceType::cpu, max_pool_kernel);
   ops::_max_pool_backward.set_kernel(DeviceType::cpu, max_pool_gradient_kernel);
 }

@@ -95,7 +95,7 @@ class Reduce {
     if (by_columns() && results == 1 && leaves_ == 1 && width > 64) return columns_in_strips(out);
     if (wide && results > 1) {
       parallel_for(results, std::max<int64_t>(1, kGrainBytes / bytes_per_result), [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) one_result(x_ + offset_of(kept_, r), out + r * result_bytes, false);
+        for (int64_t r = begin; r < end;) r = line_of_results(r, end, out);
       });
     } else {
       for (int64_t r = 0; r < results; ++r) one_result(x_ + offset_of(kept_, r), out + r * result_bytes, true);
@@ -114,12 +114,26 @@ class Reduce {
     });
   }
 
+  /// Computes the results from number r on that lie along the last kept axis, up to `end`: a division for all of them,
+  /// not one for each. Returns the number of the next result.
+  int64_t line_of_results(int64_t r, int64_t end, char* out) const {
+    const Axis last = kept_.back();
+    const int64_t next = std::min(end, r - r % last.size + last.size);
+    const char* x = x_ + offset_of(kept_, r);
+    for (; r < next; ++r, x += last.stride) one_result(x, out + r * columns_ * acc_, false);
+    return r;
+  }
+
   /// Reduces leaf number i of the result at `x`.
   void leaf(const char* x, int64_t i, char* out) const {
     int64_t per_run = (inner_.size + leaf_ - 1) / leaf_;
     const char* at = x + offset_of(reduced_, i / per_run);
-    int64_t begin = i % per_run * leaf_, n = std::min(leaf_, inner_.size - begin);
-    at += begin * inner_.stride;
+    int64_t begin = i % per_run * leaf_;
+    run_of(at + begin * inner_.stride, std::min(leaf_, inner_.size - begin), out);
+  }
+
+  /// Reduces n elements, or rows, along the inner axis.
+  void run_of(const char* at, int64_t n, char* out) const {
     if (by_columns()) {
       k_.columns(at, inner_.stride, n, columns_, out);
     } else if (inner_.stride == item_) {
@@ -132,7 +146,7 @@ class Reduce {
   }
 
   void one_result(const char* x, char* out, bool parallel) const {
-    if (leaves_ == 1) return leaf(x, 0, out);
+    if (leaves_ == 1) return run_of(x, inner_.size, out);
     const int64_t bytes = columns_ * acc_;
     std::unique_ptr<char[]> partial(new char[size_t(leaves_ * bytes)]);
     auto range = [&](int64_t b, int64_t e) {
@@ -197,6 +211,12 @@ Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, Mayb
     }
   });
   return cast(total, types.result);
+}
+
+Tensor product_kernel(const Tensor& input, int64_t dim, bool keepdim, MaybeDType dtype) {
+  const SumTypes types = sum_types(input.dtype(), dtype);
+  const ReduceShape shape = reduce_shape(input, MaybeDims(dim), keepdim, "prod");
+  return cast(reduce(Reduction::product, cast(input, types.input), shape), types.result);
 }
 
 template <Reduction op>
@@ -296,6 +316,7 @@ void register_reductions() {
   constexpr auto cpu = DeviceType::cpu;
   ops::sum_dim.set_kernel(cpu, sum_kernel);
   ops::mean_dim.set_kernel(cpu, mean_kernel);
+  ops::prod_dim_int.set_kernel(cpu, product_kernel);
   ops::amax.set_kernel(cpu, extremum_kernel<Reduction::max>);
   ops::amin.set_kernel(cpu, extremum_kernel<Reduction::min>);
   ops::any_dims.set_kernel(cpu, logical_kernel<Reduction::any>);

@@ -6,8 +6,8 @@
 
 namespace vesta::cpu {
 
-enum class Reduction : uint8_t { sum, max, min, any, all };
-inline constexpr int kNumReductions = 5;
+enum class Reduction : uint8_t { sum, product, max, min, any, all };
+inline constexpr int kNumReductions = 6;
 
 /// The longest run that one call of `run` reduces, and the most rows that one call of `columns` does: the leaves of
 /// the tree.

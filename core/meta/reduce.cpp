@@ -20,6 +20,11 @@ Tensor mean(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType 
   return result(reduce_shape(input, dim, keepdim, "mean").sizes, types.result);
 }
 
+Tensor product(const Tensor& input, int64_t dim, bool keepdim, MaybeDType dtype) {
+  const SumTypes types = sum_types(input.dtype(), dtype);
+  return result(reduce_shape(input, MaybeDims(dim), keepdim, "prod").sizes, types.result);
+}
+
 Tensor extremum(const Tensor& input, const MaybeDims& dim, bool keepdim, const char* op) {
   return result(extremum_shape(input, dim, keepdim, op).sizes, input.dtype());
 }
@@ -54,6 +59,7 @@ Tensor argmin(const Tensor& input, MaybeInt dim, bool keepdim) { return place(in
 void register_reductions() {
   ops::sum_dim.set_kernel(DeviceType::meta, sum);
   ops::mean_dim.set_kernel(DeviceType::meta, mean);
+  ops::prod_dim_int.set_kernel(DeviceType::meta, product);
   ops::amax.set_kernel(DeviceType::meta, amax);
   ops::amin.set_kernel(DeviceType::meta, amin);
   ops::any_dims.set_kernel(DeviceType::meta, any);

@@ -17,51 +17,6 @@ namespace vesta {
 
 // ---- products ----
 
-namespace {
-
-/// Settles the dtype of a product: integers and bool give int64, 16-bit floats are multiplied in float32.
-struct ProductTypes {
-  DType compute, result;
-  ProductTypes(DType input, MaybeDType dtype)
-      : result(dtype                      ? *dtype
-               : is_differentiable(input) ? input
-                                          : DType::int64) {
-    compute = result == DType::float16 || result == DType::bfloat16 ? DType::float32 : result;
-  }
-};
-
-/// Multiplies along dimension d by halves: elements i and i + n / 2, until one is left. Each step is one vectorised
-/// multiplication, the order depends on the shape alone, and the gradient needs no division, so that zeros are nothing
-/// special.
-Tensor product_by_halves(Tensor x, int64_t d) {
-  Tensor rest;  // what an odd number left over
-  for (int64_t n = x.size(d); n > 1; n /= 2) {
-    if (n % 2 != 0) {
-      const Tensor last = slice(x, d, n - 1, n, 1);
-      rest = rest.defined() ? mul(rest, last) : last;
-    }
-    x = mul(slice(x, d, 0, n / 2, 1), slice(x, d, n / 2, n / 2 * 2, 1));
-  }
-  return rest.defined() ? mul(x, rest) : x;
-}
-
-}  // namespace
-
-Tensor prod_dim_int_composite(const Tensor& input, int64_t dim, bool keepdim, MaybeDType dtype) {
-  const int64_t d = wrap_dim(dim, input.dim(), "prod");
-  const ProductTypes types(input.dtype(), dtype);
-  const Tensor x = input.to(types.compute);
-  if (x.dim() == 0) return (x.is_same(input) ? clone(x) : x).to(types.result);
-  Tensor r;
-  if (x.size(d) == 0) {
-    r = add(sum(x, MaybeDims(d), true), 1);  // of nothing: a sum, so that the result belongs to the graph
-  } else {
-    r = product_by_halves(x, d);
-  }
-  if (x.size(d) == 1) r = clone(r);
-  return (keepdim ? r : squeeze(r, d)).to(types.result);
-}
-
 Tensor prod_composite(const Tensor& input, MaybeDType dtype) {
   return prod(input.dim() == 1 ? input : reshape(input, -1), 0, false, dtype);
 }

@@ -12,11 +12,11 @@ VESTA_API ReduceShape place_shape(const Tensor& input, int64_t dim, bool keepdim
 /// Returns what any and all make of an empty list of dimensions: each element by itself, as PyTorch has it.
 VESTA_API Tensor none_reduced(const Tensor& input);
 
-/// The dtypes of a sum or mean: the input is first converted to `input`, the result is `result`.
+/// The dtypes of a sum, mean or product: the input is first converted to `input`, the result is `result`.
 struct SumTypes {
   DType input, result;
 };
-/// Settles a sum's dtypes: integers and bool give int64. A wider type that is asked for is added up in.
+/// Settles a sum's or product's dtypes: integers and bool give int64. A wider type that is asked for is computed in.
 VESTA_API SumTypes sum_types(DType input, MaybeDType dtype);
 /// Settles a mean's dtypes. Error(type): the result would be an integer.
 VESTA_API SumTypes mean_types(DType input, MaybeDType dtype);

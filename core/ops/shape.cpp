@@ -204,8 +204,11 @@ namespace {
 /// Tells for each place [rows, columns] whether column - row is above the diagonal.
 Tensor above(int64_t rows, int64_t columns, int64_t diagonal, Device device) {
   const int64_t d = std::clamp(diagonal, -rows - 1, columns);  // a sum with it does not overflow
-  const Tensor last = unsqueeze(arange(d, d + rows, 1, DType::int64, device), 1);
-  return gt(arange(0, columns, 1, DType::int64, device), last);
+  // the shorter the numbers, the more of them are compared at once
+  const bool few = std::max({rows - d, d + rows, columns}) < INT32_MAX;
+  const DType number = few ? DType::int32 : DType::int64;
+  const Tensor last = unsqueeze(arange(d, d + rows, 1, number, device), 1);
+  return gt(arange(0, columns, 1, number, device), last);
 }
 
 void check_matrix(const Tensor& input, const char* op) {

@@ -1,4 +1,4 @@
-// Sums, extrema, any and all.
+// Sums, products, extrema, any and all.
 #include <vesta/cuda/kernels/reduce.cuh>
 
 namespace vesta::cuda {
@@ -37,6 +37,18 @@ struct Sum {
     } else {
       return Acc(double(a) / divisor);  // in double: a float cannot hold a count above 2^24
     }
+  }
+};
+
+/// A product, in the accumulator of a sum; integers wrap.
+template <class T>
+struct Product : Sum<T> {
+  using Acc = typename Sum<T>::Acc;
+
+  VESTA_DEVICE Acc identity() const { return Acc(1); }
+  VESTA_DEVICE Acc combine(Acc a, Acc b) const {
+    if constexpr (std::is_same_v<Acc, int64_t>) return int64_t(uint64_t(a) * uint64_t(b));
+    else return a * b;
   }
 };
 
@@ -100,6 +112,11 @@ void run_logical(const ReduceStage& s) {
 void reduce_sum(const ReduceStage& s) {
   const DType d = s.dtype == DType::bool_ ? DType::uint8 : s.dtype;
   visit_device<kNumbers>(d, [&]<class T>() { run_stage(Sum<T>{s.out, s.out_dtype, s.divisor}, s); });
+}
+
+void reduce_product(const ReduceStage& s) {
+  const DType d = s.dtype == DType::bool_ ? DType::uint8 : s.dtype;
+  visit_device<kNumbers>(d, [&]<class T>() { run_stage(Product<T>{{s.out, s.out_dtype, -1}}, s); });
 }
 
 void reduce_extremum(const ReduceStage& s) {

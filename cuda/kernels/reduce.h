@@ -10,7 +10,7 @@ namespace vesta::cuda {
 /// Returns the number of columns a thread reduces, from the size of an element: up to 16 bytes are loaded at once.
 constexpr int column_pack(size_t item) { return item >= 16 ? 1 : item >= 8 ? 2 : 4; }
 
-enum class Reduction : uint8_t { sum, maximum, minimum, any, all, argmax, argmin };
+enum class Reduction : uint8_t { sum, product, maximum, minimum, any, all, argmax, argmin };
 
 /// One stage. `kept` times `columns` is the number of results, `reduced` the elements of each.
 struct ReduceStage {
@@ -18,7 +18,7 @@ struct ReduceStage {
   StreamHandle stream = nullptr;
   Reduction op = Reduction::sum;
   DType dtype = DType::float32;       // of x
-  DType out_dtype = DType::float32;   // of out: the accumulator's or, for sums of 16-bit floats, theirs
+  DType out_dtype = DType::float32;   // of out: the accumulator's or, for sums and products of 16-bit floats, theirs
   const char* x = nullptr;
   const int64_t* places = nullptr;    // argmax, argmin: the places of x's elements; null: their own numbers
   Axes kept, reduced;                 // strides in elements
@@ -34,6 +34,7 @@ struct ReduceStage {
 
 /// Queues a stage.
 void reduce_sum(const ReduceStage& s);
+void reduce_product(const ReduceStage& s);
 void reduce_extremum(const ReduceStage& s);
 void reduce_logical(const ReduceStage& s);
 void reduce_places(const ReduceStage& s);

@@ -1,4 +1,4 @@
-// Reductions: sum, mean, extrema, any, all, and the places of extrema.
+// Reductions: sum, mean, product, extrema, any, all, and the places of extrema.
 //
 // Note [Stages of a reduction]
 // A result is reduced by one team of threads (cuda/kernels/teams.cuh), or, if it is long or results are few, in pieces
@@ -76,7 +76,7 @@ bool is_search(Reduction op) { return op == Reduction::argmax || op == Reduction
 /// Returns the dtype of the pieces of a result.
 DType partial_dtype(Reduction op, DType d) {
   if (op == Reduction::any || op == Reduction::all) return DType::bool_;
-  if (op != Reduction::sum) return d;
+  if (op != Reduction::sum && op != Reduction::product) return d;
   if (!is_differentiable(d)) return DType::int64;
   return d == DType::float16 || d == DType::bfloat16 ? DType::float32 : d;
 }
@@ -135,6 +135,7 @@ void plan(ReduceStage& s, bool columns) {
 void queue(const ReduceStage& s) {
   switch (s.op) {
     case Reduction::sum: return reduce_sum(s);
+    case Reduction::product: return reduce_product(s);
     case Reduction::maximum:
     case Reduction::minimum: return reduce_extremum(s);
     case Reduction::any:
@@ -253,24 +254,31 @@ Tensor reduce(Reduction op, Tensor x, const ReduceShape& shape, DType result, co
   return out;
 }
 
-/// Adds up in the accumulator of types.input and gives types.result. 16-bit floats are not converted to float32 first,
-/// because their accumulator is float32.
-Tensor add_up(const Tensor& input, SumTypes types, const ReduceShape& shape, const char* name, double divisor) {
+/// Adds up, or multiplies, in the accumulator of types.input and gives types.result. 16-bit floats are not converted to
+/// float32 first, because their accumulator is float32.
+Tensor add_up(Reduction op, const Tensor& input, SumTypes types, const ReduceShape& shape, const char* name,
+              double divisor) {
   const bool narrow = input.dtype() == DType::float16 || input.dtype() == DType::bfloat16;
   Tensor x = narrow && types.input == DType::float32 ? input : cast(input, types.input);
-  const DType acc = partial_dtype(Reduction::sum, x.dtype());
+  const DType acc = partial_dtype(op, x.dtype());
   const bool direct = acc == DType::float32 && (types.result == DType::float16 || types.result == DType::bfloat16);
-  return cast(reduce(Reduction::sum, x, shape, direct ? types.result : acc, name, divisor), types.result);
+  return cast(reduce(op, x, shape, direct ? types.result : acc, name, divisor), types.result);
 }
 
 Tensor sum_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
-  return add_up(input, sum_types(input.dtype(), dtype), reduce_shape(input, dim, keepdim, "sum"), "sum", -1);
+  const ReduceShape shape = reduce_shape(input, dim, keepdim, "sum");
+  return add_up(Reduction::sum, input, sum_types(input.dtype(), dtype), shape, "sum", -1);
 }
 
 Tensor mean_kernel(const Tensor& input, const MaybeDims& dim, bool keepdim, MaybeDType dtype) {
   const SumTypes types = mean_types(input.dtype(), dtype);
   const ReduceShape shape = reduce_shape(input, dim, keepdim, "mean");
-  return add_up(input, types, shape, "mean", double(shape.count));
+  return add_up(Reduction::sum, input, types, shape, "mean", double(shape.count));
+}
+
+Tensor product_kernel(const Tensor& input, int64_t dim, bool keepdim, MaybeDType dtype) {
+  const ReduceShape shape = reduce_shape(input, MaybeDims(dim), keepdim, "prod");
+  return add_up(Reduction::product, input, sum_types(input.dtype(), dtype), shape, "prod", -1);
 }
 
 template <Reduction op>
@@ -325,6 +333,7 @@ void register_reductions() {
   constexpr auto cuda = DeviceType::cuda;
   ops::sum_dim.set_kernel(cuda, sum_kernel);
   ops::mean_dim.set_kernel(cuda, mean_kernel);
+  ops::prod_dim_int.set_kernel(cuda, product_kernel);
   ops::amax.set_kernel(cuda, extremum_kernel<Reduction::maximum>);
   ops::amin.set_kernel(cuda, extremum_kernel<Reduction::minimum>);
   ops::any_dims.set_kernel(cuda, logical_kernel<Reduction::any>);

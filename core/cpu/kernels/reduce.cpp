@@ -15,6 +15,13 @@ struct Sum {
   template <class A> static A identity() { return A(0); }
   template <class A> VESTA_INLINE static A combine(A a, A b) { return A(a + b); }
 };
+struct Product {
+  template <class A> static A identity() { return A(1); }
+  template <class A> VESTA_INLINE static A combine(A a, A b) {
+    if constexpr (std::is_same_v<A, int64_t>) return A(uint64_t(a) * uint64_t(b));  // wraps
+    else return math::product(a, b);
+  }
+};
 struct Max {
   template <class A> static A identity() {
     if constexpr (std::is_same_v<A, bool>) return false;
@@ -40,7 +47,7 @@ struct All {
   template <class A> VESTA_INLINE static A combine(A a, A b) { return a & b; }
 };
 
-/// The choice of accumulator: int64 for sums of integers, float for 16-bit floats, bool for any and all.
+/// The choice of accumulator: int64 for sums and products of integers, float for 16-bit floats, bool for any and all.
 template <class Op, class T>
 struct Accumulator {
   using type = compute_t<T>;
@@ -48,6 +55,11 @@ struct Accumulator {
 template <class T>
   requires std::is_integral_v<T>
 struct Accumulator<Sum, T> {
+  using type = int64_t;
+};
+template <class T>
+  requires std::is_integral_v<T>
+struct Accumulator<Product, T> {
   using type = int64_t;
 };
 template <class T>
@@ -107,6 +119,24 @@ VESTA_INLINE V folded(V v) {
   }
 }
 
+/// Calls f(0), ..., f(n - 1) with numbers that the compiler knows, so that arrays of vectors they index stay in
+/// registers.
+template <int n, class F>
+VESTA_INLINE void unrolled(F&& f) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<int, I>{}), ...);
+  }(std::make_integer_sequence<int, n>{});
+}
+
+/// Combines chains by halves: chain i with chain i + half. The result is in chain 0.
+template <class Op, int half, class V>
+VESTA_INLINE void join(V (&chain)[kWays]) {
+  if constexpr (half > 0) {
+    unrolled<half>([&](auto w) __attribute__((always_inline)) { chain[w] = Op::combine(chain[w], chain[w + half]); });
+    join<Op, half / 2>(chain);
+  }
+}
+
 template <class Op, class T>
 void run_vector(const char* bytes, int64_t n, char* out) {
   using C = compute_t<T>;
@@ -118,22 +148,26 @@ void run_vector(const char* bytes, int64_t n, char* out) {
   int64_t i = 0;
   while (i < n) {
     V chain[kWays];
-    for (int w = 0; w < kWays; ++w) chain[w] = identity;
+    auto take = [&](auto w, int64_t at)
+                    __attribute__((always_inline)) { chain[w] = Op::combine(chain[w], load_convert<C, T>(x + at)); };
+    unrolled<kWays>([&](auto w) __attribute__((always_inline)) { chain[w] = identity; });
     int64_t end = std::min(n, i + kBlock);
     for (; i + N * kWays <= end; i += N * kWays) {
-      for (int w = 0; w < kWays; ++w) chain[w] = Op::combine(chain[w], load_convert<C, T>(x + i + w * N));
+      unrolled<kWays>([&](auto w) __attribute__((always_inline)) { take(w, i + w * N); });
     }
-    for (int w = 0; i + N <= end; i += N, ++w) chain[w] = Op::combine(chain[w], load_convert<C, T>(x + i));
     if (i < end) {
-      C rest[N];
-      std::fill_n(rest, N, Op::template identity<C>());
-      for (int64_t k = 0; i + k < end; ++k) rest[k] = static_cast<C>(x[i + k]);
-      chain[kWays - 1] = Op::combine(chain[kWays - 1], V::load(rest));
-      i = end;
+      unrolled<kWays>([&](auto w) __attribute__((always_inline)) {
+        if (i + N <= end) take(w, i), i += N;
+      });
+      if (i < end) {
+        C rest[N];
+        std::fill_n(rest, N, Op::template identity<C>());
+        for (int64_t k = 0; i + k < end; ++k) rest[k] = static_cast<C>(x[i + k]);
+        chain[kWays - 1] = Op::combine(chain[kWays - 1], V::load(rest));
+        i = end;
+      }
     }
-    for (int half = kWays / 2; half; half /= 2) {
-      for (int w = 0; w < half; ++w) chain[w] = Op::combine(chain[w], chain[w + half]);
-    }
+    join<Op, kWays / 2>(chain);
     if (n <= kBlock) {  // a tree of one
       *reinterpret_cast<C*>(out) = folded<Op, N / 2>(chain[0])[0];
       return;
@@ -247,6 +281,7 @@ void register_reduce(ReduceKernels (&table)[kNumReductions][kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
     enter<Sum, T>(table[int(Reduction::sum)][d]);
+    enter<Product, T>(table[int(Reduction::product)][d]);
     enter<Any, T>(table[int(Reduction::any)][d]);
     enter<All, T>(table[int(Reduction::all)][d]);
     if constexpr (!is_complex(dtype_of<T>)) {

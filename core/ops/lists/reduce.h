@@ -77,7 +77,7 @@
   OP(METHOD, Tensor, diff, (int64_t n = 1, int64_t dim = -1, MaybeTensor prepend = {}, MaybeTensor append = {}),       \
      (n, dim, prepend, append), composite, out)                                                                        \
   OP(METHOD_AS, Tensor, prod, dim_int, (int64_t dim, bool keepdim = false, Kw<MaybeDType> dtype = {}),                 \
-     (dim, keepdim, dtype), composite, out, casts(none, float32_result))                                               \
+     (dim, keepdim, dtype), out, casts(none, float32_result))                                                          \
   OP(METHOD, Tensor, prod, (Kw<MaybeDType> dtype = {}), (dtype), composite, casts(none, float32_result))               \
   OP(METHOD_INPLACE, Tensor, cumprod, (int64_t dim, Kw<MaybeDType> dtype = {}), (dim, dtype), out,                     \
      casts(none, float32_result))                                                                                      \

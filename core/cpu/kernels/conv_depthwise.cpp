@@ -1,0 +1,138 @@
+// The inner loops of depthwise convolutions: Note [Depthwise convolution] in conv_depthwise.h.
+#include <vesta/core/cpu/conv_depthwise.h>
+#include <vesta/core/cpu/gemm_vectors.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+// Steps that are known let the compiler use shuffles.
+template <int in_step, class T>
+void copy_steps(const DepthwiseRows<T>& r) {
+  for (std::int64_t i = 0; i < r.rows; ++i) {
+    const T* __restrict in = r.in + i * r.in_row;
+    T* __restrict out = r.out + i * r.out_row;
+    const std::int64_t step = in_step ? in_step : r.in_step, out_step = in_step ? 1 : r.out_step;
+    for (std::int64_t j = 0; j < r.count; ++j) out[j * out_step] = in[j * step];
+  }
+}
+
+template <class X>
+void copy(const DepthwiseRows<typename X::T>& r) {
+  using T = typename X::T;
+  constexpr int W = X::kWidth;
+  if (r.in_step == 2 && r.out_step == 1) return copy_steps<2>(r);
+  if (r.in_step != 1 || r.out_step != 1) return copy_steps<0>(r);
+  const std::int64_t whole = r.count / W * W;
+  const int rest = static_cast<int>(r.count - whole);
+  const auto mask = X::mask(rest);
+  for (std::int64_t i = 0; i < r.rows; ++i) {
+    const T* const in = r.in + i * r.in_row;
+    T* const out = r.out + i * r.out_row;
+    for (std::int64_t j = 0; j < whole; j += W) X::store(out + j, X::load(in + j));
+    if (rest > 0) X::store(out + whole, X::load(in + whole, mask), mask);
+  }
+}
+
+template <class X>
+void plane(const DepthwisePlane<typename X::T>& d) {
+  using V = typename X::V;
+  constexpr int W = X::kWidth, kVectors = 4;  // independent chains: hide the latency of an addition
+  static_assert(kVectors * W <= kDepthwiseSlack);
+  for (std::int64_t p = 0; p < d.span; p += kVectors * W) {
+    V sum[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sum[v] = X::zero();
+    for (std::int64_t t = 0; t < d.tap_count; ++t) {
+      const typename X::T* const x = d.x + d.taps[t] + p;
+      const V w = X::broadcast(d.w + t);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[v] = X::fma(w, X::load(x + v * W), sum[v]);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      if (d.bias != nullptr) sum[v] = X::add(sum[v], X::broadcast(d.bias));
+      X::store(d.out + p + v * W, sum[v]);
+    }
+  }
+}
+
+// Outputs of one chain of sums.
+constexpr std::int64_t kChain = 256 * kDepthwiseLanes;
+
+// Adds outputs [begin, end) to the sums of R taps.
+template <class X, int R>
+void add_taps(const DepthwiseGradient<typename X::T>& d, std::int64_t first_tap, std::int64_t begin, std::int64_t end) {
+  using T = typename X::T;
+  using V = typename X::V;
+  constexpr int W = X::kWidth, L = static_cast<int>(kDepthwiseLanes) / W;
+  V sum[R][L];
+  const T* x[R];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    x[r] = d.x + d.taps[first_tap + r];
+#pragma GCC unroll 16
+    for (int l = 0; l < L; ++l) sum[r][l] = X::zero();
+  }
+  for (std::int64_t p = begin; p < end; p += kDepthwiseLanes) {
+#pragma GCC unroll 16
+    for (int l = 0; l < L; ++l) {
+      const V g = X::load(d.gy + p + l * W);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) sum[r][l] = X::fma(X::load(x[r] + p + l * W), g, sum[r][l]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (int l = 0; l < L; ++l) {
+      T* const to = d.sums + (first_tap + r) * kDepthwiseLanes + l * W;
+      X::store(to, X::add(X::load(to), sum[r][l]));
+    }
+  }
+}
+
+template <class X>
+using AddTaps = void (*)(const DepthwiseGradient<typename X::T>&, std::int64_t, std::int64_t, std::int64_t);
+
+// add_taps for 1 to kMost taps: their sums fill the registers.
+template <class X>
+struct TapsTable {
+  static constexpr int kMost = X::kWidth == kDepthwiseLanes ? 12 : X::kWidth * 2 == kDepthwiseLanes ? 6 : 3;
+  AddTaps<X> at[kMost];
+  constexpr TapsTable() : at{} { fill<1>(); }
+  template <int R>
+  constexpr void fill() {
+    at[R - 1] = &add_taps<X, R>;
+    if constexpr (R < kMost) fill<R + 1>();
+  }
+};
+
+template <class X>
+void gradient(const DepthwiseGradient<typename X::T>& d) {
+  static constexpr TapsTable<X> table;
+  constexpr int W = X::kWidth;
+  for (std::int64_t begin = 0; begin < d.span; begin += kChain) {
+    const std::int64_t end = begin + kChain < d.span ? begin + kChain : d.span;
+    for (std::int64_t t = 0; t < d.tap_count;) {
+      const std::int64_t rest = d.tap_count - t, count = rest < table.kMost ? rest : table.kMost;
+      table.at[count - 1](d, t, begin, end);
+      t += count;
+    }
+    if (d.bias_sums == nullptr) continue;
+    for (std::int64_t l = 0; l < kDepthwiseLanes; l += W) {
+      typename X::V sum = X::zero();
+      for (std::int64_t p = begin; p < end; p += kDepthwiseLanes) sum = X::add(sum, X::load(d.gy + p + l));
+      X::store(d.bias_sums + l, X::add(X::load(d.bias_sums + l), sum));
+    }
+  }
+}
+
+constexpr DepthwiseKernels<float> kF32 = {&copy<VecF32>, &plane<VecF32>, &gradient<VecF32>};
+constexpr DepthwiseKernels<double> kF64 = {&copy<VecF64>, &plane<VecF64>, &gradient<VecF64>};
+
+}  // namespace
+
+const DepthwiseKernels<float>& depthwise_float_kernels() { return kF32; }
+const DepthwiseKernels<double>& depthwise_double_kernels() { return kF64; }
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

@@ -1,0 +1,42 @@
+// The inner loop of max pooling: one tap of many windows, which the compiler turns into vectors.
+#include <vesta/core/cpu/pool_kernels.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+template <int known, class T>
+void take(const PoolTap<T>& tap) {
+  const std::int64_t stride = known ? known : tap.stride, n = tap.count;
+  const T* __restrict x = tap.x;
+  T* __restrict best = tap.best;
+  using Place = typename PoolTap<T>::Place;
+  Place* __restrict at = tap.at;
+  const Place place = tap.place;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const T v = x[j * stride], b = best[j];
+    const Place p = at[j];
+    // whole numbers in place of bools, which GCC 12 does not vectorise
+    const Place wins = (p < 0 ? -1 : 0) | (v > b ? -1 : 0) | ((v != v ? -1 : 0) & (b == b ? -1 : 0));
+    best[j] = wins ? v : b;
+    at[j] = wins ? place + static_cast<Place>(j * stride) : p;
+  }
+}
+
+template <class T>
+void pool_tap(const PoolTap<T>& tap) {
+  switch (tap.stride) {
+    case 1: return take<1>(tap);
+    case 2: return take<2>(tap);
+    case 3: return take<3>(tap);
+    default: return take<0>(tap);
+  }
+}
+
+}  // namespace
+
+void register_pool_kernels(PoolKernel<float>& singles, PoolKernel<double>& doubles) {
+  singles = &pool_tap<float>;
+  doubles = &pool_tap<double>;
+}
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

@@ -1,0 +1,108 @@
+// The inner loops of resampling: rows that lie side by side, and lines whose elements are picked from a window by a
+// shuffle. Products and sums are rounded each, in the order of the terms, as everywhere else.
+#include <vesta/core/cpu/resample_kernels.h>
+
+#include <vesta/core/cpu/simd.h>
+
+namespace vesta::cpu::VESTA_ISA_NS {
+namespace {
+
+/// Adds up `terms` rows, known to the compiler, or any number of them (0).
+template <int known, class T>
+void add_rows(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t any, T* y, int64_t n) {
+  using V = Vec<T>;
+  const int64_t terms = known ? known : any;
+  const T* first = x + places[0] * inner;
+  auto at = [&](int64_t i, auto load) __attribute__((always_inline)) {
+    V sum = V(weights[0]) * load(first + i);
+    for (int64_t k = 1; k < terms; ++k) sum = sum + V(weights[k]) * load(x + places[k] * inner + i);
+    return sum;
+  };
+  int64_t i = 0;
+  for (; i + V::N <= n; i += V::N) {
+    at(i, [](const T* p) __attribute__((always_inline)) { return V::load(p); }).store(y + i);
+  }
+  if (const int64_t rest = n - i; rest > 0) {
+    at(i, [&](const T* p) __attribute__((always_inline)) {
+      return V::load_partial(p, rest);
+    }).store_partial(y + i, rest);
+  }
+}
+
+template <class T>
+void row(const T* x, int64_t inner, const int64_t* places, const T* weights, int64_t terms, T* y, int64_t n) {
+  switch (terms) {
+    case 0:
+      for (int64_t i = 0; i < n; ++i) y[i] = T(0);
+      return;
+    case 1: return add_rows<1>(x, inner, places, weights, terms, y, n);
+    case 2: return add_rows<2>(x, inner, places, weights, terms, y, n);
+    case 4: return add_rows<4>(x, inner, places, weights, terms, y, n);
+    default: return add_rows<0>(x, inner, places, weights, terms, y, n);
+  }
+}
+
+/// Whether `pick` exists for T: it picks lanes of two vectors by number, the second one's counted from N on.
+template <class T>
+constexpr bool kPicks = false;
+#if defined(VESTA_SIMD_AVX512)
+template <>
+constexpr bool kPicks<float> = true;
+template <>
+constexpr bool kPicks<double> = true;
+VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float> high, Vec<float>::Bits at) {
+  return Vec<float>((Vec<float>::Raw)_mm512_permutex2var_ps((__m512)low.raw, (__m512i)at, (__m512)high.raw));
+}
+VESTA_INLINE Vec<double> pick(Vec<double> low, Vec<double> high, Vec<double>::Bits at) {
+  return Vec<double>((Vec<double>::Raw)_mm512_permutex2var_pd((__m512d)low.raw, (__m512i)at, (__m512d)high.raw));
+}
+#elif defined(VESTA_SIMD_AVX2)
+template <>
+constexpr bool kPicks<float> = true;
+VESTA_INLINE Vec<float> pick(Vec<float> low, Vec<float> high, Vec<float>::Bits at) {
+  const __m256 a = _mm256_permutevar8x32_ps((__m256)low.raw, (__m256i)at);
+  const __m256 b = _mm256_permutevar8x32_ps((__m256)high.raw, (__m256i)at);
+  return Vec<float>((Vec<float>::Raw)_mm256_blendv_ps(a, b, (__m256)(at << 28)));  // bit 3 decides
+}
+#endif
+
+template <class T>
+void line(const T* x, const ResampleBlock<T>* blocks, int64_t count, T* y) {
+  using V = Vec<T>;
+  using Bits = typename V::Bits;
+  for (const ResampleBlock<T>* b = blocks; b < blocks + count; ++b) {
+    const V low = V::load(x + b->base), high = V::load(x + b->base + V::N);
+    V sum(T(0));
+    for (int k = 0; k < b->terms; ++k) {
+      const Bits at = V::load(reinterpret_cast<const T*>(b->at[k])).bits();
+      const V term = V::load(b->weights[k]) * pick(low, high, at);
+      // as bits: a term that is left out must not turn an infinity beside it into NaN
+      const Bits left_out = at >> (8 * static_cast<int>(sizeof(T)) - 1);
+      const V next = k == 0 ? term : sum + term;
+      sum = V::from_bits((sum.bits() & left_out) | (next.bits() & ~left_out));
+    }
+    if (b->count == V::N) sum.store(y);
+    else sum.store_partial(y, b->count);
+    y += b->count;
+  }
+}
+
+template <class T>
+void enter(ResampleKernels<T>& k) {
+  k.row = &row<T>;
+  if constexpr (kPicks<T>) {
+    static_assert(Vec<T>::N <= kResampleLanes);
+    k.line = &line<T>;
+    k.lanes = Vec<T>::N;
+    k.window = 2 * Vec<T>::N;
+  }
+}
+
+}  // namespace
+
+void register_resample_kernels(ResampleKernels<float>& singles, ResampleKernels<double>& doubles) {
+  enter(singles);
+  enter(doubles);
+}
+
+}  // namespace vesta::cpu::VESTA_ISA_NS

@@ -1,0 +1,28 @@
+// The interface between max pooling and its kernels, for T = float or double.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include <vesta/core/cpu/isa.h>
+
+namespace vesta::cpu {
+
+/// One tap of the windows of a row of outputs: window j sees x[j * stride], at place `place + j * stride` of its plane.
+template <class T>
+struct PoolTap {
+  using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // as wide as T
+  const T* x;
+  std::int64_t stride, count;
+  Place place;
+  T* best;  ///< [count], the maxima so far
+  Place* at;  ///< [count], their places, negative where a window has seen nothing yet
+};
+
+/// The kernel of one instruction set: takes what each window sees where it is the first, larger, or the first NaN.
+template <class T>
+using PoolKernel = void (*)(const PoolTap<T>&);
+
+}  // namespace vesta::cpu
+
+VESTA_DECLARE_ON_ISA(void register_pool_kernels(vesta::cpu::PoolKernel<float>& singles,
+                                                vesta::cpu::PoolKernel<double>& doubles))

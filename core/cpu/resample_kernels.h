@@ -1,0 +1,39 @@
+// The interface between the driver of resampling and its kernels, for T = float or double.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include <vesta/core/cpu/isa.h>
+
+namespace vesta::cpu {
+
+/// The most results of a ResampleBlock, and the most elements that one result is made of.
+inline constexpr int kResampleLanes = 16, kResampleTerms = 8;
+
+/// Neighbouring results of a line that read from one window of it. Result i is the sum of weights[k][i] times element
+/// base + at[k][i] of the line, for k < terms, in this order; the k-th term is left out where at[k][i] is negative.
+template <class T>
+struct ResampleBlock {
+  using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  std::int64_t base;
+  int terms, count;
+  Place at[kResampleTerms][kResampleLanes];
+  T weights[kResampleTerms][kResampleLanes];
+};
+
+/// The kernels of one instruction set.
+template <class T>
+struct ResampleKernels {
+  /// y[i] = the sum over k < terms of weights[k] * x[places[k] * inner + i], in the order of k, for i < n.
+  void (*row)(const T* x, std::int64_t inner, const std::int64_t* places, const T* weights, std::int64_t terms, T* y,
+              std::int64_t n) = nullptr;
+  /// Computes the results of `count` blocks one after the other. Each block reads `window` elements from its base on.
+  void (*line)(const T* x, const ResampleBlock<T>* blocks, std::int64_t count, T* y) = nullptr;
+  int lanes = 0;  ///< the most results of a block; 0: there is no `line`
+  int window = 0;  ///< the elements of a line that a block can read
+};
+
+}  // namespace vesta::cpu
+
+VESTA_DECLARE_ON_ISA(void register_resample_kernels(vesta::cpu::ResampleKernels<float>& singles,
+                                                    vesta::cpu::ResampleKernels<double>& doubles))

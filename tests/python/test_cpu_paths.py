@@ -1,0 +1,162 @@
+"""Ways that the CPU's kernels choose by layout or size: each gives the bits of the plain way."""
+
+from __future__ import annotations
+
+import numpy as np
+import op_db_check as check
+import pytest
+import vesta
+from op_db_row import DTYPES
+
+F = vesta.nn.functional
+
+
+def random(*shape: int, dtype: str = "float32", seed: int = 0):
+    values = np.random.default_rng(seed).normal(size=shape) * 10
+    return check.tensor_of(values.astype(DTYPES[dtype].carrier), dtype)
+
+
+def assert_same(got, wanted, what: str = "") -> None:
+    check.assert_same_bits(check.results(got)[0], check.results(wanted)[0], what)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize(("shape", "order"), [((130, 200), (1, 0)), ((40, 3, 70, 20), (2, 1, 3, 0))])
+def test_transposed_operands(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    x = random(*shape, dtype=dtype)
+    turned = x.permute(order)
+    plain, other = turned.contiguous(), random(*turned.shape, dtype=dtype, seed=1)
+    mask = random(*turned.shape, seed=2) > 0
+    assert_same(
+        other | turned if dtype == "bool" else other + turned, other | plain if dtype == "bool" else other + plain
+    )
+    assert_same(vesta.where(mask, other, turned), vesta.where(mask, other, plain), "where")
+    assert_same(vesta.maximum(turned, other), vesta.maximum(plain, other), "maximum")
+    assert_same(other.double() + turned, other.double() + plain, "promoted")
+    out = other.clone()
+    out[...] = vesta.maximum(out, turned)
+    assert_same(out, vesta.maximum(other, plain), "assigned")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_integers_beside_a_number(dtype: str) -> None:
+    x = random(1003, dtype=dtype)
+    values, row = x.numpy(), x[:17].clone()
+    np.testing.assert_array_equal((x > 3).numpy(), values > 3)
+    np.testing.assert_array_equal((3 - x).numpy(), (np.array(3, values.dtype) - values))
+    np.testing.assert_array_equal((x * 3).numpy(), values * np.array(3, values.dtype))
+    np.testing.assert_array_equal((row.unsqueeze(1) < x).numpy(), values[:17, None] < values)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, -1, 0.5])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_do_not_depend_on_their_neighbours(dtype: str, exponent: float) -> None:
+    x = random(64, dtype=dtype)
+    large = np.finfo(dtype).max
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        large,
+        -large,
+        large ** (1 / 3),
+        large ** (1 / 3) * 1.001,
+        large**0.5,
+    ]
+    x[5 : 5 + len(special)] = check.tensor_of(np.array(special, dtype), dtype)
+    wanted = [(x[i : i + 1].repeat(16) ** exponent)[0].item() for i in range(64)]
+    np.testing.assert_array_equal((x**exponent).numpy(), np.array(wanted, dtype))
+    with np.errstate(all="ignore"):
+        true = np.power(x.double().numpy(), np.full(64, exponent)).astype(dtype)
+        np.testing.assert_allclose((x**exponent).numpy(), true, rtol=2e-7)
+
+
+def test_products_along_a_dimension() -> None:
+    x = np.random.default_rng(0).uniform(0.9, 1.1, size=(70, 300, 3))
+    for dim in range(3):
+        np.testing.assert_allclose(vesta.tensor(x).prod(dim).numpy(), x.prod(dim), rtol=1e-12)
+    assert vesta.tensor([3] * 50).prod(0).item() == int(np.prod(np.full(50, 3)))  # wraps
+    assert vesta.tensor([True, True]).prod(0).dtype == vesta.int64
+    assert vesta.tensor([0.6, 2.0]).prod(0, dtype=vesta.int64).item() == 0  # converted before, as in PyTorch
+    assert vesta.zeros(2, 0).prod(1, keepdim=True).tolist() == [[1], [1]]
+
+
+@pytest.mark.parametrize("zeros", [(), (1,), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_gradients_of_products_with_zeros(zeros: tuple[int, ...], keepdim: bool) -> None:
+    x = np.random.default_rng(0).uniform(0.5, 2, size=(3, 4))
+    x[0, list(zeros)] = 0
+    leaf = vesta.tensor(x, requires_grad=True)
+    leaf.prod(1, keepdim).sum().backward()
+    others = [[np.prod(np.delete(row, i)) for i in range(4)] for row in x]
+    np.testing.assert_allclose(leaf.grad.numpy(), others, rtol=1e-12)
+    assert vesta.autograd.gradcheck(lambda v: v.prod(1, keepdim), (leaf,))
+    assert vesta.autograd.gradgradcheck(lambda v: v.prod(1, keepdim), (leaf,))
+
+
+@pytest.mark.parametrize(
+    ("mode", "size"), [("linear", 200), ("linear", 37), ("linear", 31), ("nearest", 150), ("linear", 5)]
+)
+@pytest.mark.parametrize(("dtype", "width"), [("float32", 100), ("float32", 9), ("float64", 70), ("float16", 40)])
+def test_lines_are_resampled_alike_alone_and_together(mode: str, size: int, dtype: str, width: int) -> None:
+    x = random(4, 8, width, dtype=dtype)
+    x[0, 0, 3] = float("inf")  # stays where it is read
+
+    def run(part):
+        leaf = part.clone().requires_grad_()
+        y = F.interpolate(leaf, size=size, mode=mode)
+        y.backward(vesta.ones_like(y))
+        return y.detach(), leaf.grad
+
+    y, gradient = run(x)
+    for sample in range(4):
+        for channel in range(8):
+            alone, alone_gradient = run(x[sample : sample + 1, channel : channel + 1])
+            assert_same(y[sample, channel], alone[0, 0])
+            assert_same(gradient[sample, channel], alone_gradient[0, 0], "gradient")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(("stride", "padding", "dilation"), [(1, 1, 1), (2, 1, 1), ((1, 3), 0, 2)])
+@pytest.mark.parametrize("layout", ["contiguous", "channels_last"])
+def test_depthwise_convolutions_are_those_of_each_channel(dtype, stride, padding, dilation, layout) -> None:
+    x, w, bias = (
+        random(3, 5, 17, 30, dtype=dtype),
+        random(5, 1, 3, 3, dtype=dtype, seed=1),
+        random(5, dtype=dtype, seed=2),
+    )
+    if layout == "channels_last":
+        x = x.to(memory_format=vesta.channels_last)
+
+    def run(x, w, bias, groups):
+        leaves = [t.clone().requires_grad_() for t in (x, w, bias)]
+        y = F.conv2d(*leaves, stride=stride, padding=padding, dilation=dilation, groups=groups)
+        y.backward(vesta.ones_like(y))
+        return y.detach(), *(leaf.grad for leaf in leaves)
+
+    whole = run(x, w, bias, 5)
+    for c in range(5):
+        one = run(x[:, c : c + 1], w[c : c + 1], bias[c : c + 1], 1)
+        assert_same(whole[0][:, c], one[0][:, 0])
+        assert_same(whole[1][:, c], one[1][:, 0], "gradient of x")
+        tolerance = 2e-2 if dtype == "bfloat16" else 1e-4
+        for i in (2, 3):  # summed in another order
+            np.testing.assert_allclose(
+                whole[i][c].double().numpy(), one[i][0].double().numpy(), rtol=tolerance, atol=1e-2
+            )
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_of_windows_pool_like_windows_alone(dtype: str, stride: int) -> None:
+    x = (random(2, 3, 9, 50, dtype=dtype) / 4).round()  # with ties: the first wins
+    x[0, 0, 4, 20:23] = float("nan")
+    x[0, 1] = -float("inf")
+    y, at = F.max_pool2d(x, 3, stride, return_indices=True)
+    for j in range(y.shape[-1]):
+        first = j * stride
+        alone, place = F.max_pool2d(x[..., first : first + 3].contiguous(), 3, stride, return_indices=True)
+        assert_same(y[..., j], alone[..., 0])
+        assert_same(at[..., j], place[..., 0] // 3 * 50 + place[..., 0] % 3 + first, "places")
