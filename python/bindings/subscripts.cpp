@@ -60,6 +60,7 @@ Index index_of(PyObject* o) {
   if (PySlice_Check(o)) return Index(slice_index(o));
   if (o == Py_Ellipsis) return Index(ellipsis);
   if (o == Py_None) return Index(newaxis);
+  if (is_pytorchs_tensor(o)) type_error("index: expected a vesta.Tensor, got a %s", kConvertPyTorchs);
   if (!is_tensor(o) && PyIndex_Check(o) && !PySequence_Check(o)) return Index(integer_index(o));
   return Index(index_tensor(o));
 }
@@ -121,6 +122,7 @@ Tensor value_of(const Tensor& self, PyObject* o) {
   if (number_of(o, number)) return wrapped(number);
   if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o))
     return make_tensor(o, self.dtype(), self.device(), "index");
+  if (is_pytorchs_tensor(o)) type_error("__setitem__: expected a vesta.Tensor or a number, got a %s", kConvertPyTorchs);
   type_error("can't assign a %s to a %s tensor", Py_TYPE(o)->tp_name, std::string(name(self.dtype())).c_str());
 }
 

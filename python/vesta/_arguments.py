@@ -36,12 +36,15 @@ def expect(op: str, name: str, value: Any, classes: Any, wanted: str) -> None:
         raise TypeError(f"{op}: expected {wanted}, got {type(value).__name__} ({name}).")
 
 
+def pytorch() -> Any:
+    """Returns PyTorch where it runs beside Vesta in this process, else None."""
+    torch = sys.modules.get("torch")
+    return None if getattr(torch, "Tensor", Tensor) is Tensor else torch
+
+
 def is_pytorchs(kind: type) -> bool:
     """Returns whether a class is PyTorch's, or derives from one, where PyTorch runs beside Vesta."""
-    torch = sys.modules.get("torch")
-    if torch is None or getattr(torch, "Tensor", Tensor) is Tensor:
-        return False
-    return any(f"{base.__module__}.".startswith("torch.") for base in kind.__mro__)
+    return pytorch() is not None and any(f"{base.__module__}.".startswith("torch.") for base in kind.__mro__)
 
 
 def convert_hint(value: Any) -> str:

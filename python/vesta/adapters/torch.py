@@ -15,8 +15,11 @@ Example::
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
+import weakref
+from collections import deque
 from collections.abc import Callable, MutableMapping
 from copy import copy as shallow_copy
 from types import ModuleType
@@ -36,24 +39,27 @@ def from_torch(obj: Any, *, copy: bool = False) -> Any:
     ======================================  =======================================================================
     ``torch.Tensor``                        a tensor over the same memory: same values, dtype, shape, strides and
                                             device; it requires grad if the original, a leaf, does
-    ``torch.nn.Parameter``                  a ``vesta.nn.Parameter`` over the same memory; gradients stay behind
+    ``torch.nn.Parameter``                  a ``vesta.nn.Parameter`` over the same memory, the same one each time;
+                                            gradients stay behind
     ``torch.nn.Module``                     a ``vesta.nn.Module`` that runs it: same parameters, same names, and
                                             gradients pass through (once; not twice differentiable)
-    dict, list, tuple, named tuple          one of its class with its members converted: state dicts of modules,
-                                            optimizers, schedulers and scalers, batches
+    dict, list, tuple, named tuple, set,    one of its class with its members converted: state dicts of modules,
+    deque, dataclass, ``PackedSequence``    optimizers, schedulers and scalers, batches
     ``torch.dtype``, ``device``, ``Size``   Vesta's
     anything else                           itself
     ======================================  =======================================================================
 
-    A tensor that occurs twice is converted once, so that tied weights stay tied.
+    A tensor that occurs twice is converted once, so that tied weights stay tied. Values that PyTorch conjugates or
+    negates only when they are read are computed, into memory of their own.
 
     Args:
-        obj: a tensor, a module, or any nesting of dicts, lists and tuples of them.
+        obj: a tensor, a module, or any nesting of the containers above.
         copy: whether tensors get memory of their own.
 
     Raises:
         TypeError: a tensor that Vesta has no counterpart of: its dtype (``uint16``, ``float8``), its layout (sparse,
-            nested, quantized). The message says where in ``obj`` it is.
+            nested, quantized); a module that cannot be run from outside (scripted, or distributed by itself). The
+            message says where in ``obj`` it is.
         RuntimeError: a tensor that is the result of operations on PyTorch's tape. Use ``.detach()``.
 
     Example::
@@ -71,7 +77,7 @@ def to_torch(obj: Any, *, copy: bool = False) -> Any:
     """Returns ``obj`` with PyTorch's tensors in place of Vesta's: ``from_torch`` the other way round.
 
     Args:
-        obj: a tensor, a module, or any nesting of dicts, lists and tuples of them.
+        obj: a tensor, a module, or any nesting of the containers that ``from_torch`` names.
         copy: whether tensors get memory of their own.
 
     Raises:
@@ -97,6 +103,10 @@ def share(tensor: Any, target: ModuleType) -> Any:
     """Returns a tensor of the library ``target`` over the memory of a dense tensor of the other one, without
     history."""
     tensor = tensor.detach()
+    if str(tensor.layout).rpartition(".")[2] != "strided":
+        raise TypeError(
+            f"expected a dense tensor, got {tensor.layout}: use .to_dense(), or sparse=False in an Embedding"
+        )
     if tensor.is_conj() or tensor.is_neg():  # DLPack has no word for it
         tensor = tensor.resolve_conj().resolve_neg()
     if tensor.device.type == "meta":
@@ -105,40 +115,74 @@ def share(tensor: Any, target: ModuleType) -> Any:
     return target.from_dlpack(tensor)
 
 
+class _Twins:
+    """The parameters of both libraries that stand for each other, while both live."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref, weakref.ref]] = {}
+
+    def of(self, parameter: Any) -> Any:
+        """Returns the twin of a parameter; None if it has none, or no longer shares its memory."""
+        one, other = self._known.get(id(parameter), (None, None))
+        if one is None or other is None or one() is not parameter:
+            return None
+        twin = other()
+        same = twin is not None and twin.data_ptr() == parameter.data_ptr() and tuple(twin.shape) == parameter.shape
+        return twin if same else None
+
+    def tie(self, a: Any, b: Any) -> None:
+        """Makes two parameters twins."""
+        for one, other in ((a, b), (b, a)):
+            key = id(one)
+            self._known[key] = weakref.ref(one, lambda _, key=key: self._known.pop(key, None)), weakref.ref(other)
+
+
+twins = _Twins()
+
+
 class Exchange:
     """One conversion from the library ``source`` to ``target``; both have PyTorch's names."""
 
-    def __init__(self, source: Any, target: Any, name: str, copy: bool) -> None:
+    def __init__(self, source: Any, target: Any, name: str, copy: bool = False) -> None:
         if not isinstance(copy, bool):
             raise TypeError(f"{name}: expected True or False, got {copy!r} (copy).")
         self.source, self.target, self.name, self.copy = source, target, name, copy
         self.done: dict[int, tuple[Any, Any]] = {}  # by id: the original, and what it became
+        self.parts: dict[int, tuple[Any, Any]] = {}  # the same for modules inside of modules
         self.open: set[int] = set()  # the containers that are being converted
 
     def converted(self, obj: Any, place: str) -> Any:
         """Returns the counterpart of ``obj``, which stands at ``place`` in what the user gave."""
         source = self.source
         if isinstance(obj, source.Tensor):
-            return self.once(obj, lambda: self.tensor(obj, place))
+            return self.once(self.done, obj, lambda: self.tensor(obj, place))
         if isinstance(obj, source.nn.Module):
-            return self.once(obj, lambda: self.module(obj, place))
+            return self.once(self.done, obj, lambda: self.module(obj, place))
         if isinstance(obj, source.Size):
             return self.target.Size(obj)
-        if isinstance(obj, (MutableMapping, list, tuple)):
+        if isinstance(obj, (MutableMapping, list, tuple, set, frozenset, deque)):
             return self.container(obj, place)
         if isinstance(obj, source.dtype):
             return self.dtype(obj, place)
-        if isinstance(obj, source.optim.Optimizer):
-            raise TypeError(f"{self.name}: expected an optimizer's state_dict(), got the optimizer ({place}).")
         if isinstance(obj, source.device):
             return self.target.device(str(obj))
+        if isinstance(obj, source.optim.Optimizer):
+            raise TypeError(f"{self.name}: expected an optimizer's state_dict(), got the optimizer ({place}).")
+        if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+            made = shallow_copy(obj)
+            for field in dataclasses.fields(obj):
+                if hasattr(obj, field.name):
+                    value = self.converted(getattr(obj, field.name), f"{place}.{field.name}")
+                    object.__setattr__(made, field.name, value)
+            return made
         return obj
 
-    def once(self, obj: Any, make: Callable[[], Any]) -> Any:
+    @staticmethod
+    def once(done: dict[int, tuple[Any, Any]], obj: Any, make: Callable[[], Any]) -> Any:
         """Returns what ``make`` made of ``obj`` when it was first met."""
-        if id(obj) not in self.done:
-            self.done[id(obj)] = obj, make()
-        return self.done[id(obj)][1]
+        if id(obj) not in done:
+            done[id(obj)] = obj, make()
+        return done[id(obj)][1]
 
     def container(self, obj: Any, place: str) -> Any:
         if id(obj) in self.open:
@@ -146,26 +190,42 @@ class Exchange:
         self.open.add(id(obj))
         try:
             if isinstance(obj, MutableMapping):
-                return self.mapping(obj, {k: self.converted(v, f"{place}[{k!r}]") for k, v in obj.items()})
-            members = [self.converted(value, f"{place}[{i}]") for i, value in enumerate(obj)]
+                members: Any = {k: self.converted(v, f"{place}[{k!r}]") for k, v in obj.items()}
+            else:
+                members = [self.converted(value, f"{place}[{i}]") for i, value in enumerate(obj)]
         finally:
             self.open.discard(id(obj))
+        return self.rebuilt(obj, members, place)
+
+    def rebuilt(self, obj: Any, members: Any, place: str) -> Any:
+        """Makes a container of the class of ``obj``, of converted members."""
         if type(obj) is list:
             return members
-        return type(obj)(*members) if hasattr(obj, "_fields") else type(obj)(members)
+        try:
+            if isinstance(obj, MutableMapping):
+                return self.mapping(obj, members)
+            if isinstance(obj, self.source.nn.utils.rnn.PackedSequence):
+                return self.target.nn.utils.rnn.PackedSequence(*members)
+            if isinstance(obj, deque):
+                return type(obj)(members, obj.maxlen)
+            return type(obj)(*members) if hasattr(obj, "_fields") else type(obj)(members)
+        except TypeError as error:
+            raise TypeError(
+                f"{self.name}: expected a {type(obj).__name__} that can be made of its members ({place}): {error}"
+            ) from error
 
     @staticmethod
     def mapping(obj: MutableMapping, members: dict) -> MutableMapping:
         """Makes a mapping of the class of ``obj``, with its attributes: the ``_metadata`` of a state dict."""
         if type(obj) is dict:
             return members
+        if not isinstance(obj, dict):
+            return type(obj)(members)  # type: ignore[call-arg]
         made = shallow_copy(obj)
         for key, value in members.items():
             made[key] = value
-        vars_of = getattr(made, "__dict__", None)
         for key, value in getattr(obj, "__dict__", {}).items():
-            if vars_of is not None and key not in vars_of:
-                vars_of[key] = value
+            getattr(made, "__dict__", {}).setdefault(key, value)
         return made
 
     def dtype(self, dtype: Any, place: str) -> Any:
@@ -176,6 +236,8 @@ class Exchange:
 
     def tensor(self, tensor: Any, place: str) -> Any:
         source, target = self.source, self.target
+        if source.nn.parameter.is_lazy(tensor):
+            raise TypeError(f"{self.name}: expected a tensor with a shape, got an uninitialized one ({place}).")
         if tensor.layout != source.strided or getattr(tensor, "is_nested", False):
             kind = "nested" if getattr(tensor, "is_nested", False) else tensor.layout
             raise TypeError(f"{self.name}: expected a dense tensor, got {kind} ({place}). Use .to_dense().")
@@ -187,20 +249,37 @@ class Exchange:
                 "Use .detach(); gradients cross between the libraries in modules only."
             )
         self.dtype(tensor.dtype, place)
+        is_parameter = isinstance(tensor, source.nn.Parameter)
+        twin = twins.of(tensor) if is_parameter and not self.copy else None
+        if twin is not None:
+            return twin
         try:
             shared = share(tensor.clone() if self.copy else tensor, target)
         except Exception as error:
             kind = BufferError if isinstance(error, BufferError) else TypeError
             raise kind(f"{self.name}: {error} ({place})") from error
-        if isinstance(tensor, source.nn.Parameter):
-            return target.nn.Parameter(shared, requires_grad=tensor.requires_grad)
-        return shared.requires_grad_() if tensor.requires_grad else shared
+        if not is_parameter:
+            return shared.requires_grad_() if tensor.requires_grad else shared
+        made = target.nn.Parameter(shared, requires_grad=tensor.requires_grad)
+        if not self.copy:
+            twins.tie(tensor, made)
+        return made
 
     def module(self, module: Any, place: str) -> Any:
         if self.copy:
             raise ValueError(
                 f"{self.name}: expected copy=False for a module, which runs on its own parameters ({place})."
             )
+        script = getattr(getattr(self.source, "jit", None), "ScriptModule", ())
+        if isinstance(module, script):
+            raise TypeError(f"{self.name}: expected a module written in Python, got a scripted one ({place}).")
+        for path, part in module.named_modules():
+            if type(part).__name__ in ("DistributedDataParallel", "FullyShardedDataParallel"):
+                raise TypeError(
+                    f"{self.name}: expected a module that is not distributed, got {type(part).__name__} "
+                    f"({place}{'.' + path if path else ''}), whose hooks would not run. Convert the module inside, and "
+                    f"distribute the result with {self.target.__name__}."
+                )
         return importlib.import_module(f"{__package__}.torch_modules").module_of(module, self, place)
 
 

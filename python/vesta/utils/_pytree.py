@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -217,14 +217,14 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     parts = list(leaves)
     if len(parts) != treespec.num_leaves:
         raise ValueError(f"tree_unflatten: expected {treespec.num_leaves} leaves, got {len(parts)} (leaves).")
-    source = iter(parts)
+    return _build(treespec, iter(parts))
 
-    def build(spec: TreeSpec) -> Any:
-        if spec.is_leaf():
-            return next(source)
-        return SUPPORTED_NODES[spec.type].unflatten_fn([build(child) for child in spec.children_specs], spec.context)
 
-    return build(treespec)
+def _build(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
+    if spec.is_leaf():
+        return next(leaves)
+    children = [_build(child, leaves) for child in spec.children_specs]
+    return SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
 def tree_leaves(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import vesta
 from vesta import _C, Tensor
-from vesta._arguments import expect
+from vesta._arguments import expect, pytorch
 from vesta._names import listing
 
 __all__ = [
@@ -109,6 +109,8 @@ class _Surroundings:
         if preserve_rng_state:
             self.state = vesta.get_rng_state()
             self.devices, self.states = get_device_states(*args)
+            self.pytorch = pytorch()
+            self.pytorchs = self.pytorch.get_rng_state() if self.pytorch else None  # of modules that run in it
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
@@ -118,6 +120,9 @@ class _Surroundings:
                 stack.enter_context(vesta.random.fork_rng(self.devices))
                 vesta.set_rng_state(self.state)
                 set_device_states(self.devices, self.states)
+                if self.pytorch:
+                    stack.enter_context(self.pytorch.random.fork_rng())
+                    self.pytorch.set_rng_state(self.pytorchs)
             for kind, enabled, dtype in self.autocast:
                 if enabled != _C.is_autocast_enabled(kind) or enabled:
                     stack.enter_context(vesta.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=self.cache))

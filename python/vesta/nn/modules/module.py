@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import convert_hint, expect
+from vesta._arguments import convert_hint, expect, pytorch
 from vesta.nn.modules.hooks import (
     HooksMixin,
     any_global,
@@ -75,6 +75,12 @@ _HOOK_TABLES = (
     "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )
+
+
+def _pytorchs_members() -> tuple[type, ...]:
+    """Returns the classes of PyTorch's modules and parameters, where it runs beside Vesta."""
+    nn = getattr(pytorch(), "nn", None)
+    return (nn.Module, nn.Parameter) if hasattr(nn, "Module") else ()  # it may be in the middle of its import
 
 
 class Module(HooksMixin, StateDictMixin):
@@ -265,6 +271,11 @@ class Module(HooksMixin, StateDictMixin):
                     f"cannot assign '{_typename(value)}' as buffer '{name}' (vesta.Tensor or None expected)"
                 )
             state["_buffers"][name] = value
+        elif isinstance(value, _pytorchs_members()):
+            raise TypeError(
+                f"{type(self).__name__}.{name}: expected a member of Vesta's, got a {_typename(value)}, which would be "
+                f"none.{convert_hint(value)} To keep it as it is, put it into a list."
+            )
         else:
             object.__setattr__(self, name, value)
 

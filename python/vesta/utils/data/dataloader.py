@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import vesta
-from vesta._arguments import checked, expect
+from vesta._arguments import checked, expect, pytorch
 from vesta.autograd.profiler import record_function
 from vesta.autograd.recording import running
 from vesta.utils.data.collate import default_collate, default_convert
@@ -48,6 +48,12 @@ def __getattr__(name: str) -> Any:
 class _DatasetKind:
     Map = 0
     Iterable = 1
+
+
+def _is_stream(dataset: Any) -> bool:
+    """Returns whether a dataset is an ``IterableDataset``, Vesta's or PyTorch's."""
+    data = getattr(getattr(pytorch(), "utils", None), "data", None)
+    return isinstance(dataset, (IterableDataset, *((data.IterableDataset,) if data else ())))
 
 
 class _Endless(SeekableSampler[None]):
@@ -171,8 +177,14 @@ class DataLoader(Generic[T_co]):
         device: Device | None = None,
         pack: bool = False,
     ) -> None:
-        if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
+        if not _is_stream(dataset) and not hasattr(dataset, "__getitem__"):
             raise TypeError(f"DataLoader: expected a dataset, got {type(dataset).__name__} (dataset).")
+        if num_workers and _is_stream(dataset) and not isinstance(dataset, IterableDataset):
+            raise ValueError(
+                "DataLoader: expected num_workers=0 for an IterableDataset of PyTorch's, which cannot ask Vesta's "
+                f"loader which worker it is in, got {num_workers}. Derive the class from "
+                "vesta.utils.data.IterableDataset."
+            )
         expect("DataLoader", "generator", generator, (vesta.Generator, type(None)), "vesta.Generator or None")
         flags = {
             "shuffle": shuffle,
@@ -209,7 +221,7 @@ class DataLoader(Generic[T_co]):
         self, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool, generator: Any
     ) -> None:
         """Checks the options about the order of samples, and makes missing samplers."""
-        stream = isinstance(self.dataset, IterableDataset)
+        stream = _is_stream(self.dataset)
         self._dataset_kind = _DatasetKind.Iterable if stream else _DatasetKind.Map
         if stream and shuffle is not None and hasattr(self.dataset, "_set_shuffle"):  # a data pipe shuffles by itself
             self.dataset._set_shuffle(bool(shuffle))

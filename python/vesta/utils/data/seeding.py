@@ -7,9 +7,10 @@ and what it made before, does not matter. The position, not the index, is used: 
 two augmentations, and positions do not depend on the size of batches. A dataset with ``__getitems__`` is seeded once
 per batch, by the position of its first sample; a user's ``collate_fn`` once more, by that with ``_COLLATE`` added.
 
-The seeded generators are the default generator of the CPU, that of module ``random``, and that of ``numpy.random`` once
-NumPy has been imported; generators that the user makes (``numpy.random.default_rng()``) belong to the user. In the
-calling process the states are restored after each batch, so that training draws what it would draw without a loader.
+The seeded generators are the default generator of the CPU, that of module ``random``, that of ``numpy.random`` once
+NumPy has been imported, and PyTorch's for the CPU where it runs beside Vesta; generators that the user makes
+(``numpy.random.default_rng()``) belong to the user. In the calling process the states are restored after each batch,
+so that training draws what it would draw without a loader.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 import vesta
 from vesta import _C
+from vesta._arguments import pytorch
 
 __all__ = ["CallersStates", "Seeds", "draw_seed"]
 
@@ -143,19 +145,21 @@ class Seeds:
         self._numpy = _legacy_numpy()
         self._held = self._numpy._rand._bit_generator if self._numpy else None  # its memory is written to
         words, normal = _words_of_numpy(self._numpy) if self._numpy and self._direct else (None, None)
+        self._pytorch = pytorch()
         self._slow = (self._words is None, self._numpy is not None and words is None and _is_twister(self._numpy))
         twister = random._inst if self._words is not None else None  # type: ignore[attr-defined]
         this = weakref.ref(self)
         rest = lambda position: this()._seed_slowly(position)  # type: ignore[union-attr]
         self._native.__init__(  # type: ignore[misc]
-            twister, self._words, words, normal, self._place, rest if True in self._slow else None
+            twister, self._words, words, normal, self._place, rest if True in self._slow or self._pytorch else None
         )
         self._native.begin(self._base)
 
     def _follow(self) -> None:
-        """Checks whether NumPy has been imported meanwhile, or given another generator."""
+        """Checks whether NumPy or PyTorch has been imported meanwhile, or NumPy given another generator."""
         numpy = _legacy_numpy()
-        if numpy is not None and (self._numpy is None or numpy._rand._bit_generator is not self._held):
+        late = numpy is not None and (self._numpy is None or numpy._rand._bit_generator is not self._held)
+        if late or pytorch() is not self._pytorch:
             self._attach()
 
     @contextmanager
@@ -187,6 +191,9 @@ class Seeds:
                 random.setstate((3, (*words, _WORDS), None))
             else:
                 self._numpy._rand.set_state(("MT19937", words, _WORDS, 0, 0.0))
+        if self._pytorch:
+            low, high = struct.unpack("2I", self._native.words_at(position, _PYTHON)[:8])
+            self._pytorch.default_generator.manual_seed(high >> 1 << 32 | low)
 
     def begin(self, base: int) -> None:
         """Starts a pass: every sample's states depend on ``base`` and its position."""
@@ -206,6 +213,8 @@ class Seeds:
         python, numpy = self._slow
         saved = self._native.save(), random.getstate() if python else None
         known = self._numpy._rand.get_state() if numpy else None
+        torch = self._pytorch
+        pytorchs = torch.get_rng_state() if torch else None
         try:
             with self.watching():
                 yield
@@ -215,6 +224,8 @@ class Seeds:
                 random.setstate(saved[1])
             if known is not None:
                 self._numpy._rand.set_state(known)
+            if torch:
+                torch.set_rng_state(pytorchs)
 
 
 class CallersStates(Seeds):
