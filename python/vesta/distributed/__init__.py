@@ -19,4 +19,4 @@ for _module in (_collectives, _objects):
     for _name in _module.__all__:
         setattr(distributed_c10d, _name, getattr(_module, _name))
 distributed_c10d._coalescing_manager = _coalescing_manager
-del _module, _name
+del _module, _name, annotations

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import vesta.amp
 from vesta import _C
+from vesta._names import listing
 
 if TYPE_CHECKING:
     from vesta._C._types import DType
@@ -43,3 +44,6 @@ class GradScaler(vesta.amp.GradScaler):
     ) -> None:
         _renamed("GradScaler")
         super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+__dir__ = listing(globals())

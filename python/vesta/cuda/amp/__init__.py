@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import vesta.amp
 from vesta import _C
+from vesta._names import listing
 
 if TYPE_CHECKING:
     from vesta._C._types import DType
@@ -56,3 +57,6 @@ def custom_bwd(bwd: Callable[..., Any] | None = None) -> Any:
     """Does the same as ``vesta.amp.custom_bwd(args..., device_type="cuda")``. Deprecated."""
     _renamed("custom_bwd(args...)", "custom_bwd(args..., device_type='cuda')")
     return vesta.amp.custom_bwd(bwd, device_type="cuda")
+
+
+__dir__ = listing(globals())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from vesta._names import listing
+
 from . import config
 
 __all__ = ["config"]
+__dir__ = listing(globals())

@@ -6,6 +6,8 @@ import functools
 from enum import Enum
 from typing import Any
 
+from vesta._names import listing
+
 from . import debugging_hooks as debugging
 from . import default_hooks as default
 
@@ -28,3 +30,6 @@ class DDPCommHookType(Enum):
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
     """Registers one of ``DDPCommHookType`` with a ``DistributedDataParallel`` model."""
     comm_hook_type.value(model=model, state=state)
+
+
+__dir__ = listing(globals())
