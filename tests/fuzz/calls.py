@@ -30,13 +30,13 @@ MODULES = (
     "vesta.nn.utils.rnn", "vesta.nn.utils.parametrize", "vesta.nn.utils.prune", "vesta.utils.checkpoint",
     "vesta.utils.dlpack", "vesta.quasirandom", "vesta.autograd.functional", "vesta.distributions",
 )  # fmt: skip
-#: What changes the process, starts others, waits for somebody, or leaves its mark on what comes after.
+#: What changes the process, starts others, waits for somebody, leaves a mark on what comes after, or asks for PyTorch.
 LEFT_OUT = frozenset(
     """set_num_threads set_default_dtype set_default_device set_default_tensor_type manual_seed seed set_rng_state
     set_printoptions use_deterministic_algorithms set_detect_anomaly set_grad_enabled inference_mode detect_anomaly
     set_num_interop_threads set_flush_denormal set_multithreading_enabled share_memory_ get_worker_info fork save load
     _share_memory increment_version compile is_inference_mode_enabled enable_grad no_grad Future collect_all wait
-    set_warn_always set_float32_matmul_precision""".split()
+    set_warn_always set_float32_matmul_precision to_torch""".split()
 )
 #: Classes whose objects are no plain values: their methods are called as functions with the object first.
 CLASSES = ("Tensor", "Generator", "Size", "dtype", "device")

@@ -134,7 +134,7 @@ def test_bools_take_part_as_in_pytorch() -> None:
     assert x.clamp_min(vesta.tensor(True)).tolist() == [True] * 90
     assert x.clamp_min(2).dtype is vesta.int64 and x.clamp_min(2).tolist() == [2] * 90
     assert vesta.tensor(True).sum_to_size(()).dtype is vesta.int64
-    with pytest.raises(vesta.Error, match="_clamp_between: expected a dtype of .* got bool"):
+    with pytest.raises(vesta.Error, match="clamp: expected a dtype of .* got bool"):
         x.clamp(min=x, max=x)
 
 
@@ -161,7 +161,7 @@ def test_alpha_of_integers_is_an_integer(op) -> None:
         for call in (lambda a: op(x, x, alpha=a), lambda a: op(x, 1, alpha=a), lambda a: x.add_(x, alpha=a)):
             with pytest.raises(RuntimeError, match="alpha"):
                 call(alpha)
-    with pytest.raises(RuntimeError, match="index_add_.*alpha"):
+    with pytest.raises(RuntimeError, match="index_add.*alpha"):
         x.index_add(0, vesta.tensor([0]), x[:1], alpha=0.5)
     assert x.tolist() == [0, 1, 2, 3] and vesta.add(x, x, alpha=2.0).tolist() == [0, 3, 6, 9]
     assert op(x, 1.5, alpha=0.5).tolist() == op(x.float(), 1.5, alpha=0.5).tolist()
