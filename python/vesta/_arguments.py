@@ -7,6 +7,7 @@ not say (a range, a combination) the function checks itself.
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable as AnyCallable
 from collections.abc import Iterable
@@ -16,6 +17,8 @@ from typing import Any, Callable, TypeVar
 from ._C import Tensor
 
 __all__ = ["checked", "class_of", "convert_hint", "expect", "is_pytorchs"]
+
+_NAME = re.compile(r"[a-z0-9_.]+: ")  # of an op, at the beginning of a message
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +37,16 @@ def expect(op: str, name: str, value: Any, classes: Any, wanted: str) -> None:
     """Raises a TypeError that names the argument unless ``value`` is of one of ``classes``."""
     if not isinstance(value, classes):
         raise TypeError(f"{op}: expected {wanted}, got {type(value).__name__} ({name}).")
+
+
+def called(op: str, function: AnyCallable, *args: Any) -> Any:
+    """Returns ``function(*args)``; an error names ``op``, the function that the user called, not one inside it."""
+    try:
+        return function(*args)
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        text = str(error)
+        error.args = (f"{op}: {text[len(found.group()) :]}" if (found := _NAME.match(text)) else text,)
+        raise
 
 
 def pytorch() -> Any:

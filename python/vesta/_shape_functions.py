@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _C
+from ._arguments import called
 from ._C import Size, Tensor
 from ._functions import _expect_tensor
 
@@ -71,7 +72,7 @@ def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]
         [(2, 3), (2, 3)]
     """
     many = _tensors_of("broadcast_tensors", tensors)
-    size = broadcast_shapes(*(t.shape for t in many))
+    size = called("broadcast_tensors", broadcast_shapes, *(t.shape for t in many))
     return tuple(t if t.shape == size else t.expand(size) for t in many)
 
 

@@ -6,7 +6,7 @@ import warnings
 
 import vesta
 from vesta import Tensor
-from vesta._arguments import checked, expect
+from vesta._arguments import called, checked, expect
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -159,7 +159,8 @@ def embedding_bag(
             f"weight on {weight.device}. Move them with .to()."
         )
     bounds = _bounds(offsets, input.numel(), include_last_offset)
-    return _bags(weight, input, bounds, mode, scale_grad_by_freq, sparse, per_sample_weights, padding)
+    given = weight, input, bounds, mode, scale_grad_by_freq, sparse, per_sample_weights, padding
+    return called("embedding_bag", _bags, *given)
 
 
 def _bounds(offsets: Tensor, total: int, include_last_offset: bool) -> list[int]:

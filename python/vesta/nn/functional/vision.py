@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from vesta import Tensor
-from vesta._arguments import expect
+from vesta._arguments import called, expect
 
 from .ops import ops
 
@@ -267,7 +267,8 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
                  [1., 3.]]])
     """
     expect("unfold", "input", input, Tensor, "Tensor")
-    return ops.im2col(input, *(_pair("unfold", value) for value in (kernel_size, dilation, padding, stride)))
+    values = (kernel_size, dilation, padding, stride)
+    return called("unfold", ops.im2col, input, *(_pair("unfold", value) for value in values))
 
 
 def fold(
@@ -288,7 +289,7 @@ def fold(
     """
     expect("fold", "input", input, Tensor, "Tensor")
     values = (output_size, kernel_size, dilation, padding, stride)
-    return ops.col2im(input, *(_pair("fold", value) for value in values))
+    return called("fold", ops.col2im, input, *(_pair("fold", value) for value in values))
 
 
 def _pair(op: str, value: Any) -> list[int]:
