@@ -186,10 +186,22 @@ void check_numbers(PyObject* o, PyObject* array, const char* op) {
       op, Py_TYPE(o)->tp_name);
 }
 
+/// Returns a tensor of PyTorch's as one of Vesta's over the same memory, without history.
+Tensor from_pytorch(PyObject* o) {
+  Ref adapter(PyImport_ImportModule("vesta.adapters.torch"));
+  Ref detached(adapter ? PyObject_CallMethod(o, "detach", nullptr) : nullptr);
+  Ref shared(detached ? PyObject_CallMethod(adapter.get(), "from_torch", "O", detached.get()) : nullptr);
+  if (!shared) throw_current();
+  return unwrap(shared.get());
+}
+
 /// Reads what shows its values as an array: `__array__` or `__array_interface__` (a DataFrame, an image) by NumPy,
-/// into a copy; `__dlpack__` where there is neither, or the memory is a device's. Null for anything else.
+/// into a copy; `__dlpack__` where there is neither, or the memory is a device's; a tensor of PyTorch's. Null for
+/// anything else.
 Tensor from_protocol(PyObject* o, bool share, const char* op) {
   if (is_plain(o) || PyType_Check(o)) return {};
+  const auto lent = [share](Tensor t) { return share ? t : clone(t); };
+  if (is_pytorchs_tensor(o)) return lent(from_pytorch(o));
   const bool exports = has(o, "__dlpack__");
   if (!(exports && needs_dlpack(o)) && (has(o, "__array__") || has(o, "__array_interface__"))) {
     Ref numpy(PyImport_ImportModule("numpy"));
@@ -198,19 +210,7 @@ Tensor from_protocol(PyObject* o, bool share, const char* op) {
     check_numbers(o, array.get(), op);
     return from_array(array.get(), false, op);
   }
-  if (!exports) return {};
-  Tensor shared = from_dlpack(o);
-  return share ? shared : clone(shared);
-}
-
-/// Returns a tensor of PyTorch's as one of Vesta's over the same memory, without history; null for anything else.
-PyObject* from_pytorch(PyObject* o) {
-  if (is_plain(o) || !is_pytorchs_tensor(o)) return nullptr;
-  Ref adapter(PyImport_ImportModule("vesta.adapters.torch"));
-  Ref detached(adapter ? PyObject_CallMethod(o, "detach", nullptr) : nullptr);
-  PyObject* shared = detached ? PyObject_CallMethod(adapter.get(), "from_torch", "O", detached.get()) : nullptr;
-  if (!shared) throw_current();
-  return shared;
+  return exports ? lent(from_dlpack(o)) : Tensor();
 }
 
 bool is_array(PyObject* o) {
@@ -249,7 +249,6 @@ struct AsTensor {
     Tensor r;
     if (is_tensor(b.slot[0])) r = unwrap(b.slot[0]);
     else if (is_array(b.slot[0])) r = from_array(b.slot[0], true, "as_tensor");
-    else if (Ref shared(from_pytorch(b.slot[0])); shared) r = unwrap(shared.get());
     else if (Tensor read = from_protocol(b.slot[0], true, "as_tensor"); read.defined()) r = std::move(read);
     else return wrap(make_tensor(b.slot[0], dtype.get(), device.get(), "as_tensor"));
     if (dtype.get()) r = r.to(*dtype.get());
@@ -344,9 +343,6 @@ Tensor make_tensor(PyObject* data, MaybeDType dtype, MaybeDevice device, const c
     t = dtype && *dtype != from.dtype() ? t.to(*dtype) : clone(t);
   } else if (is_array(data)) {
     t = from_array(data, false, op);
-    if (dtype) t = t.to(*dtype);
-  } else if (Ref shared(from_pytorch(data)); shared) {
-    t = clone(unwrap(shared.get()));
     if (dtype) t = t.to(*dtype);
   } else if (Tensor read = from_protocol(data, false, op); read.defined()) {
     t = std::move(read);

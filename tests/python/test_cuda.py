@@ -432,25 +432,12 @@ def test_the_longest_rows_in_shared_memory(columns: int, dtype: vesta.dtype) -> 
 
 
 @pytest.mark.skipif(not EMULATED, reason="on a GPU a forked child of a test run would poison it")
-def test_a_forked_child_is_told() -> None:
+@pytest.mark.parametrize("use", ["vesta.ones(2, device='cuda')", "vesta.cuda.is_available()"])
+def test_a_forked_child_is_told(use: str) -> None:
+    """Whether the device was used before the fork, or only asked for; the parent goes on."""
     out = run(
         "import os, vesta\n"
-        "vesta.ones(2, device='cuda')\n"
-        "pid = os.fork()\n"
-        "if pid == 0:\n"
-        "  try: vesta.ones(2, device='cuda')\n"
-        "  except RuntimeError as e: os.write(1, str(e).encode())\n"
-        "  os._exit(0)\n"
-        "os.waitpid(pid, 0)\n"
-    )
-    assert "forked subprocess" in out and "spawn" in out
-
-
-@pytest.mark.skipif(not EMULATED, reason="on a GPU a forked child of a test run would poison it")
-def test_a_fork_after_asking_for_devices_is_told_too() -> None:
-    out = run(
-        "import os, vesta\n"
-        "assert vesta.cuda.is_available()\n"
+        f"{use}\n"
         "pid = os.fork()\n"
         "if pid == 0:\n"
         "  try: vesta.ones(2, device='cuda')\n"
@@ -459,7 +446,7 @@ def test_a_fork_after_asking_for_devices_is_told_too() -> None:
         "os.waitpid(pid, 0)\n"
         "print(vesta.ones(2, device='cuda').tolist())\n"
     )
-    assert "forked subprocess" in out and "[1.0, 1.0]" in out
+    assert "forked subprocess" in out and "spawn" in out and "[1.0, 1.0]" in out
 
 
 # ---- memory -----------------------------------------------------------------------------------------------------

@@ -12,19 +12,10 @@ from typing import Any
 
 import pytest
 import vesta
+from torch_beside import same, torch
 from vesta import nn
 
-torch: Any = pytest.importorskip("torch", reason="row 26 of tests/EXCEPTIONS.md")
-if torch.Tensor is vesta.Tensor:
-    pytest.skip("row 26 of tests/EXCEPTIONS.md", allow_module_level=True)
-
 pytestmark = pytest.mark.no_leak_check  # PyTorch's tape keeps tensors until the collector runs
-
-
-def same(a: Any, b: Any, atol: float = 1e-6) -> bool:
-    """Returns whether tensors of either library have the same shape and values."""
-    a, b = (x.detach() if isinstance(x, vesta.Tensor) else vesta.from_torch(x.detach()) for x in (a, b))
-    return a.shape == b.shape and vesta.allclose(a.double(), b.double(), rtol=1e-5, atol=atol)
 
 
 def network(lib: Any) -> Any:

@@ -106,7 +106,14 @@ class _Tie:
             twins.tie(self.known, parameter)
 
 
-class _Seen(Exchange):
+class _OfCall(Exchange):
+    """A walk through the arguments or results of a call, in which a module is a value like any other."""
+
+    def module(self, module: Any, place: str) -> Any:
+        return module
+
+
+class _Seen(_OfCall):
     """Collects the tensors of a structure, each once."""
 
     def __init__(self, source: Any, target: Any, name: str) -> None:
@@ -120,11 +127,8 @@ class _Seen(Exchange):
     def rebuilt(self, obj: Any, members: Any, place: str) -> Any:
         return obj
 
-    def module(self, module: Any, place: str) -> Any:
-        return module
 
-
-class _Replaced(Exchange):
+class _Replaced(_OfCall):
     """Puts tensors of the other library in place of those of a structure."""
 
     def __init__(self, source: Any, target: Any, name: str, by: dict[int, Any]) -> None:
@@ -133,9 +137,6 @@ class _Replaced(Exchange):
 
     def tensor(self, tensor: Any, place: str) -> Any:
         return self.by[id(tensor)]
-
-    def module(self, module: Any, place: str) -> Any:
-        return module
 
 
 class _Token(bytearray):
