@@ -2,6 +2,7 @@
 // its canvas, summed, and written to its place.
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -13,9 +14,6 @@ using std::int64_t;
 
 constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 constexpr int64_t kTasks = 16;  // tasks wanted
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 // Returns a buffer of zeros for `elements` elements and what the kernels read behind them.
 template <class T>

@@ -4,6 +4,7 @@
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -22,8 +23,6 @@ constexpr int64_t kManyImages = 16;  // from here on images are laid out by the 
 constexpr int64_t kMostReading =
     8 << 20;  // bytes of one canvas, over all panels, beyond which columns are better packed
 constexpr int64_t kVectorChannels = 16;  // output channels come in vectors of this length
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class E>
 struct Direct {

@@ -4,6 +4,7 @@
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -20,8 +21,6 @@ constexpr int64_t kPieceOutputs = 64;
 constexpr int64_t kTasks = 16;                        // tasks wanted
 constexpr int64_t kPartialBytes = int64_t{32} << 20;  // most memory for partial sums
 constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds that make a task worthwhile
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class E>
 struct DirectWeightGradient {

@@ -4,6 +4,7 @@
 #include <vesta/core/cpu/conv_pointwise_gradient.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -16,8 +17,6 @@ using std::int64_t;
 constexpr int64_t kTaskRows = 96;  // output channels of a task, about: their gy stays in L2
 constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
 constexpr int64_t kPackedElements = 16 * 1024;  // elements packed that make a task worthwhile
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The positions of all samples of an image tensor that the outputs of the convolution read.
 template <class E>

@@ -9,6 +9,7 @@
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -20,8 +21,6 @@ using std::int64_t;
 
 constexpr int64_t kTaskWork = 64 * 1024;              // multiply-adds that make a task worthwhile
 constexpr int64_t kPartialBytes = int64_t{32} << 20;  // most memory for partial sums
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t weight_count(const ConvShape& shape) {
   return shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];

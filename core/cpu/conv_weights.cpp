@@ -1,6 +1,7 @@
 #include <vesta/core/cpu/conv_kernel.h>
 #include <vesta/core/cpu/conv_weights.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 
 #include <pthread.h>
 
@@ -14,8 +15,6 @@ namespace vesta::cpu {
 namespace {
 
 using std::int64_t;
-
-int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
 // What one entry was packed from; the shape's batch and image sizes matter only through the products' taps.
 struct Identity {

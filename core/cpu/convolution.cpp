@@ -12,6 +12,7 @@
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -34,8 +35,6 @@ constexpr int64_t kLongestStep = int64_t{1} << 23;  // elements between joined i
 constexpr double kPackingCost = 6;  // packing a column costs as much as this many rows of weights
 constexpr int64_t kManyRows = 96;  // rows of weights from which packed columns are always read faster
 constexpr int64_t kPackedElements = 1024;  // results below which packing does not pay
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // One direction of a convolution: images `from`, products, images `to`. E is the element type. A product's columns are
 // its outputs. Either they are numbered by the pitch of the canvas and read where they lie, a few between rows in

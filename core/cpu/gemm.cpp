@@ -9,6 +9,7 @@
 #include <vesta/core/cpu/gemm.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -30,9 +31,6 @@ constexpr int64_t kFewTiles = 3;                  // tiles of rows for which pan
 constexpr int64_t kThinRows = 2;                  // rows of A up to which columns of B are read in place, not packed
 constexpr int64_t kSharedElements = 16 << 20;    // most elements of B packed at a time
 constexpr int64_t kPartialElements = 4 << 20;    // most elements of partial sums alive when k is split
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 // One product of floats with typed pointers.
 template <class T>

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from vesta.autograd.profiler_util import _format_memory as _size
+
 if TYPE_CHECKING:
     from vesta.autograd.profiler_util import FunctionEvent
     from vesta.autograd.recording import Recording
@@ -81,13 +83,6 @@ class HeldBlock:
 
     def __repr__(self) -> str:
         return f"<HeldBlock {_size(self.nbytes)} {self.category.name} {self.op}>"
-
-
-def _size(nbytes: float) -> str:
-    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
-        if abs(nbytes) >= unit:
-            return f"{nbytes / unit:.2f} {name}"
-    return f"{nbytes:.0f} B"
 
 
 class MemoryTimeline:
