@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-Case = Callable[[Any], Callable[[], Any]]
+Case = Callable[..., Callable[[], Any]]
 CASES: dict[str, dict[str, Case]] = {}
 
 
@@ -352,37 +352,3 @@ def _(lib):
 @case("optimizers", "Adam, fused, 25 million elements")
 def _(lib):
     return _adam(lib, 10, 2_500_000)
-
-
-# ---- training steps ----
-
-
-def _training(lib, model, x, y):
-    optimizer = lib.optim.Adam(model.parameters(), lr=1e-3)
-    loss_of = lib.nn.CrossEntropyLoss()
-
-    def step():
-        optimizer.zero_grad()
-        loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-
-    return step
-
-
-@case("training", "MLP 64-64-64-10, tanh, batch 32, Adam")
-def _(lib):
-    nn = lib.nn
-    model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 10))
-    return _training(lib, model, lib.rand(32, 64), lib.randint(0, 10, (32,)))
-
-
-@case("training", "LeNet 28x28, batch 64, Adam")
-def _(lib):
-    nn = lib.nn
-    model = nn.Sequential(
-        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
-    )  # fmt: skip
-    return _training(lib, model, lib.rand(64, 1, 28, 28), lib.randint(0, 10, (64,)))
