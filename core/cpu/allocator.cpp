@@ -1,11 +1,14 @@
-// Blocks are rounded up to one of eight sizes per power of two and kept in one list per size. A fresh 64 MiB buffer
-// costs the kernel 15 times what a cached one costs (page faults), and huge pages take another factor of 6 off the
-// first use.
+// Blocks are rounded up to one of eight sizes per power of two and kept in one list per size. A large block (1 MiB and
+// more) is a mapping of its own on a 2 MiB boundary: whole huge pages, and small pages for what is left over. A fresh
+// 64 MiB buffer costs the kernel 15 times what a cached one costs (page faults), and huge pages take another factor of
+// 6 off the first use.
 //
 // Note [How much is cached]
-// Freed blocks stay as long as the cache holds no more than half of what was live at the peak, or 64 MiB. Beyond that
-// the block being freed goes back to the system, so that a program whose memory need has fallen does not hold its old
-// peak twice.
+// What is live and what is cached together hold at most what was live at the recent peak, and a quarter more; 64 MiB
+// may always be cached. A training step therefore finds at its next turn every block that it used at this one, and a
+// process never holds more than it needed at one time. Beyond the bound the blocks that were freed longest ago go back
+// to the system. A peak is recent until eight times its bytes have been allocated after it, so that a program whose
+// need has fallen gives its old peak back while it works.
 #include <vesta/core/cpu/allocator.h>
 
 #include <sys/mman.h>
@@ -16,13 +19,18 @@
 #include <mutex>
 #include <utility>
 
+#include <vesta/core/pool.h>
+
 namespace vesta::cpu {
 namespace {
 
+constexpr size_t kPage = 4096;
 constexpr size_t kHuge = size_t(2) << 20;
-constexpr size_t kHugeFrom = size_t(1) << 20;
+constexpr size_t kLargeFrom = size_t(1) << 20;
 constexpr size_t kMinCache = size_t(64) << 20;
 constexpr int kClasses = 48 * 8;
+constexpr int kLargerClasses = 2;  // a large request may be served by a block of one of the next sizes
+constexpr size_t kRecent = 8;      // a peak is recent until so many times its bytes have been allocated
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCaching = false;  // a sanitizer must see every block freed
@@ -30,23 +38,17 @@ constexpr bool kCaching = false;  // a sanitizer must see every block freed
 constexpr bool kCaching = true;
 #endif
 
-struct Block {  // lies in the 64 bytes before the data
+/// The record of one block: in the 64 bytes before the data of a small one, apart from a large one.
+struct Block {
   size_t bytes;
+  void* data;
   int size_class;
-  Block* next;
+  bool large, mapped;
+  Block *next, *previous;  // in the list of its size; `previous` of large blocks only
+  Block *older, *newer;    // in the list of all large ones that are cached
 };
 constexpr size_t kHeader = 64;
 static_assert(sizeof(Block) <= kHeader);
-
-struct Cache {
-  std::mutex mutex;
-  Block* free[kClasses] = {};
-  size_t live = 0, cached = 0, peak = 0;
-};
-Cache& cache() {
-  static auto* c = new Cache;  // outlives every tensor
-  return *c;
-}
 
 /// Rounds up to k * 2^e with 8 <= k < 16; returns the class.
 int round_up(size_t& bytes) {
@@ -59,20 +61,119 @@ int round_up(size_t& bytes) {
   return e * 8 + int(k - 8);
 }
 
-void* from_system(size_t bytes) {
-  if (bytes < kHugeFrom) return std::aligned_alloc(64, (bytes + kHeader + 63) / 64 * 64);
-  size_t whole = (bytes + kHeader + kHuge - 1) / kHuge * kHuge;
-  void* p = std::aligned_alloc(kHuge, whole);
-  if (p) madvise(p, whole, MADV_HUGEPAGE);
-  return p;
+/// Maps `bytes` on a 2 MiB boundary, in huge pages as far as they reach; null if the system refuses.
+void* map_large(size_t bytes) {
+  void* whole = mmap(nullptr, bytes + kHuge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (whole == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<char*>(whole);
+  size_t before = (kHuge - reinterpret_cast<uintptr_t>(begin) % kHuge) % kHuge;
+  if (before) munmap(begin, before);
+  if (before < kHuge) munmap(begin + before + bytes, kHuge - before);
+  madvise(begin + before, bytes, MADV_HUGEPAGE);
+  return begin + before;
 }
 
-void release_list(Block* b) {
-  while (b) {
-    Block* next = b->next;
-    std::free(b);
-    b = next;
+/// Returns a block of the system's memory, whose size is one of the classes; null if there is none.
+Block* from_system(size_t bytes, int size_class) {
+  if (bytes < kLargeFrom) {
+    void* p = std::aligned_alloc(64, (bytes + kHeader + 63) / 64 * 64);
+    return p ? new (p) Block{bytes, static_cast<char*>(p) + kHeader, size_class, false, false, {}, {}, {}, {}}
+             : nullptr;
   }
+  static_assert(kLargeFrom / 16 >= kPage, "the sizes of large blocks are whole pages");
+  void* p = kCaching ? map_large(bytes) : nullptr;
+  bool mapped = p;
+  if (!p) p = std::aligned_alloc(kPage, bytes);
+  if (!p) return nullptr;
+  return new (pool::take(sizeof(Block))) Block{bytes, p, size_class, true, mapped, {}, {}, {}, {}};
+}
+
+void to_system(Block* b) {
+  if (!b->large) return std::free(b);
+  if (b->mapped) {
+    munmap(b->data, b->bytes);
+  } else {
+    std::free(b->data);
+  }
+  pool::give(b, sizeof(Block));
+}
+
+/// Returns the blocks of a list that is linked by `next` to the system.
+void release_list(Block* b) {
+  while (b) to_system(std::exchange(b, b->next));
+}
+
+/// The cached blocks and the bytes in use; see Note [How much is cached]. Its functions expect the lock to be held.
+struct Cache {
+  std::mutex mutex;
+  Block* free[kClasses] = {};
+  Block *oldest = nullptr, *newest = nullptr;  // of the large ones
+  size_t live = 0, cached = 0;
+  size_t peak = 0, earlier_peak = 0, since = 0;  // `since`: bytes allocated since `peak` began to be measured
+
+  size_t bound() const {
+    size_t recent = std::max(peak, earlier_peak);
+    return std::max(recent + recent / 4, live + kMinCache);
+  }
+
+  void count_live(size_t bytes) {
+    live += bytes;
+    peak = std::max(peak, live);
+    since += bytes;
+    if (since / kRecent > std::max(peak, earlier_peak)) earlier_peak = peak, peak = live, since = 0;
+  }
+
+  void keep(Block* b) {
+    Block*& head = free[b->size_class];
+    b->next = head;
+    cached += b->bytes;
+    if (b->large) {
+      b->previous = nullptr;
+      if (head) head->previous = b;
+      b->newer = nullptr, b->older = newest;
+      (newest ? newest->newer : oldest) = b;
+      newest = b;
+    }
+    head = b;
+  }
+
+  /// Takes a cached block out of its lists.
+  Block* take(Block* b) {
+    cached -= b->bytes;
+    if (b->large) {
+      (b->previous ? b->previous->next : free[b->size_class]) = b->next;
+      if (b->next) b->next->previous = b->previous;
+      (b->older ? b->older->newer : oldest) = b->newer;
+      (b->newer ? b->newer->older : newest) = b->older;
+    } else {
+      free[b->size_class] = b->next;
+    }
+    return b;
+  }
+
+  /// Returns a cached block of the class, or of one of the next if it is large; null if there is none.
+  Block* find(int size_class, bool large) {
+    if (free[size_class]) return take(free[size_class]);
+    for (int i = 1; large && i <= kLargerClasses && size_class + i < kClasses; ++i) {
+      if (free[size_class + i]) return take(free[size_class + i]);
+    }
+    return nullptr;
+  }
+
+  /// Takes out large blocks, the oldest first, until `bytes` more are within the bound; returns them as a list.
+  Block* make_room(size_t bytes) {
+    Block* out = nullptr;
+    while (oldest && live + cached + bytes > bound()) {
+      Block* b = take(oldest);
+      b->next = out;
+      out = b;
+    }
+    return out;
+  }
+};
+Cache& cache() {
+  static auto* c = new Cache;  // outlives every tensor
+  return *c;
 }
 
 void give_back(void* context) {
@@ -80,14 +181,20 @@ void give_back(void* context) {
   Cache& c = cache();
   std::unique_lock lock(c.mutex);
   c.live -= b->bytes;
-  if (kCaching && c.cached + b->bytes <= std::max(kMinCache, c.peak / 2)) {
-    b->next = c.free[b->size_class];
-    c.free[b->size_class] = b;
-    c.cached += b->bytes;
-    return;
+  if (!kCaching) {
+    lock.unlock();
+    return to_system(b);
+  }
+  if (c.live + c.cached + b->bytes <= c.bound()) return c.keep(b);
+  Block* out = c.make_room(b->bytes);
+  if (c.live + c.cached + b->bytes <= c.bound()) {
+    c.keep(b);
+  } else {
+    b->next = out;
+    out = b;
   }
   lock.unlock();
-  std::free(b);
+  release_list(out);
 }
 
 }  // namespace
@@ -97,21 +204,19 @@ Memory allocate(size_t nbytes) {
   size_t bytes = nbytes;
   int size_class = round_up(bytes);
   Cache& c = cache();
-  Block* b = nullptr;
+  Block *b, *out = nullptr;
   {
     std::lock_guard lock(c.mutex);
-    if ((b = c.free[size_class])) {
-      c.free[size_class] = b->next;
-      c.cached -= b->bytes;
-    }
-    c.live += bytes;
-    c.peak = std::max(c.peak, c.live);
+    b = c.find(size_class, bytes >= kLargeFrom);
+    c.count_live(b ? b->bytes : bytes);
+    if (!b) out = c.make_room(0);
   }
+  release_list(out);
   if (!b) {
-    b = static_cast<Block*>(from_system(bytes));
+    b = from_system(bytes, size_class);
     if (!b) {
       release_cached_host_memory();
-      b = static_cast<Block*>(from_system(bytes));
+      b = from_system(bytes, size_class);
     }
     if (!b) {
       std::lock_guard lock(c.mutex);
@@ -119,9 +224,8 @@ Memory allocate(size_t nbytes) {
       fail(Cause::memory, "out of memory: tried to allocate ", nbytes, " bytes on the CPU; ", c.live,
            " bytes are in use.");
     }
-    b->bytes = bytes, b->size_class = size_class;
   }
-  return {reinterpret_cast<char*>(b) + kHeader, b, &give_back};
+  return {b->data, b, &give_back};
 }
 
 HostMemory host_memory() {
@@ -134,6 +238,7 @@ void release_cached_host_memory() {
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
   for (Block*& list : c.free) release_list(std::exchange(list, nullptr));
+  c.oldest = c.newest = nullptr;
   c.cached = 0;
 }
 

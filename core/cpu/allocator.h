@@ -7,8 +7,8 @@
 
 namespace vesta::cpu {
 
-/// Allocates host memory, 64-byte aligned (2 MiB and huge pages from 1 MiB on), from the cache where possible.
-Memory allocate(size_t nbytes);
+/// Allocates host memory, 64-byte aligned (2 MiB, in huge pages, from 1 MiB on), from the cache where possible.
+VESTA_API Memory allocate(size_t nbytes);
 /// The bytes held by live blocks, and by cached ones.
 struct HostMemory {
   size_t live = 0, cached = 0;

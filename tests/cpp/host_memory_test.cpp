@@ -1,0 +1,109 @@
+// The cache of host memory: a repeated step finds its blocks again, and nothing is kept beyond a recent need.
+#include <vesta/core/cpu/allocator.h>
+
+#include <catch2/catch.hpp>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+using namespace vesta;
+
+namespace {
+
+constexpr size_t kMiB = size_t(1) << 20;
+
+struct Buffer {
+  Memory memory;
+  size_t bytes;
+  explicit Buffer(size_t bytes) : memory(cpu::allocate(bytes)), bytes(bytes) {}
+  Buffer(Buffer&& other) noexcept : memory(std::exchange(other.memory, {})), bytes(other.bytes) {}
+  ~Buffer() {
+    if (memory.deleter) memory.deleter(memory.context);
+  }
+};
+
+/// Lets every earlier peak be forgotten: allocates far more than any test before can have used.
+void forget_peaks() {
+  cpu::release_cached_host_memory();
+  for (int i = 0; i < 4000; ++i) Buffer(64 * kMiB);
+  cpu::release_cached_host_memory();
+}
+
+/// Allocates as a training step does: activations that stay, then gradients while the activations die.
+void step(size_t unit) {
+  std::vector<Buffer> activations;
+  for (int i = 0; i < 12; ++i) activations.emplace_back(unit * (1 + i * 5 % 7) + 4096 * i);
+  for (const Buffer& b : activations) std::memset(b.memory.data, 1, b.bytes);
+  while (!activations.empty()) {
+    Buffer gradient(activations.back().bytes), scratch(unit / 3);
+    std::memset(gradient.memory.data, 2, gradient.bytes);
+    std::memset(scratch.memory.data, 3, scratch.bytes);
+    activations.pop_back();
+  }
+}
+
+long page_faults() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  return use.ru_minflt;
+}
+
+}  // namespace
+
+TEST_CASE("blocks of every size are aligned and hold what is written", "[host_memory]") {
+  for (size_t bytes :
+       {size_t(0), size_t(1), size_t(512), size_t(513), kMiB - 1, kMiB, kMiB + 1, 2 * kMiB, 5 * kMiB + 7}) {
+    INFO(bytes << " bytes");
+    Buffer a(bytes), b(bytes);
+    CHECK(a.memory.data != b.memory.data);
+    CHECK(reinterpret_cast<uintptr_t>(a.memory.data) % 64 == 0);
+    std::memset(a.memory.data, 1, bytes);
+    std::memset(b.memory.data, 2, bytes);
+    if (bytes) CHECK(static_cast<char*>(a.memory.data)[bytes - 1] == 1);
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+TEST_CASE("a repeated step takes its memory from the cache and touches no fresh page", "[host_memory]") {
+  forget_peaks();
+  for (int i = 0; i < 3; ++i) step(3 * kMiB);
+  const size_t held = cpu::host_memory().live + cpu::host_memory().cached;
+  const long before = page_faults();
+  for (int i = 0; i < 5; ++i) step(3 * kMiB);
+  CHECK(page_faults() - before < 200);  // a step writes 230 MiB: 59,000 small pages, or 115 huge ones
+  CHECK(cpu::host_memory().live + cpu::host_memory().cached <= held + held / 8);
+}
+
+TEST_CASE("live and cached memory stay within the recent peak and a quarter", "[host_memory]") {
+  forget_peaks();
+  const size_t base = cpu::host_memory().live;
+  size_t peak = 0;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Buffer> blocks;
+    for (int i = 0; i < 30; ++i) blocks.emplace_back(kMiB + (round * 7919 + i * 104729) % 97 * kMiB / 8);
+    peak = std::max(peak, cpu::host_memory().live);
+    blocks.clear();
+    const cpu::HostMemory now = cpu::host_memory();
+    REQUIRE(now.live == base);
+    REQUIRE(now.live + now.cached <= std::max(peak + peak / 4, base + 64 * kMiB));
+  }
+}
+
+TEST_CASE("a need that has fallen gives its memory back while the program works", "[host_memory]") {
+  forget_peaks();
+  {
+    std::vector<Buffer> large;
+    for (int i = 0; i < 16; ++i) large.emplace_back(64 * kMiB);
+  }
+  CHECK(cpu::host_memory().cached > 512 * kMiB);
+  for (int i = 0; i < 20 * 1024 / 8; ++i) Buffer(8 * kMiB);  // 20 GiB in blocks of 8 MiB
+  CHECK(cpu::host_memory().cached <= 100 * kMiB);
+}
+
+#endif
