@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <vesta/core/backend.h>
 
@@ -9,6 +10,26 @@ namespace vesta::cpu {
 
 /// Allocates host memory, 64-byte aligned (2 MiB, in huge pages, from 1 MiB on), from the cache where possible.
 VESTA_API Memory allocate(size_t nbytes);
+/// A block of host memory for `count` values of T, undefined at first, that lives as long as this.
+template <class T>
+class HostArray {
+ public:
+  HostArray() = default;
+  explicit HostArray(size_t count) : memory_(allocate(count * sizeof(T))) {}
+  HostArray(HostArray&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
+  HostArray& operator=(HostArray&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~HostArray() {
+    if (memory_.deleter) memory_.deleter(memory_.context);
+  }
+  T* data() const { return static_cast<T*>(memory_.data); }
+
+ private:
+  Memory memory_;
+};
+
 /// The bytes held by live blocks, and by cached ones.
 struct HostMemory {
   size_t live = 0, cached = 0;

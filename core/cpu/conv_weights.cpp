@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
-#include <new>
 #include <typeinfo>
 
 namespace vesta::cpu {
@@ -115,7 +114,7 @@ PackedWeights<T>::PackedWeights(WeightUse use, int64_t groups, int64_t rows, con
     group_size_ += padded_rows_ * static_cast<int64_t>(taps.table.size());
   }
   const std::size_t count = static_cast<std::size_t>(std::max<int64_t>(groups_ * group_size_, 1));
-  data_.reset(static_cast<T*>(::operator new[](count * sizeof(T), std::align_val_t{64})));
+  data_ = HostArray<T>(count);
 }
 
 // One tile of rows, for all blocks of taps. Forward rows are output channels and are dense in w.
@@ -168,7 +167,7 @@ void PackedWeights<T>::pack(const ConvShape& shape, const std::vector<Taps>& pro
     for (int64_t t = begin; t < end; ++t) {
       const int64_t group = t / tiles, first_row = t % tiles * tile_;
       for (std::size_t p = 0; p < products.size(); ++p) {
-        T* const out = data_.get() + group * group_size_ + product_at_[p];
+        T* const out = data_.data() + group * group_size_ + product_at_[p];
         if (is_forward(use_)) {
           pack_forward(shape, products[p], group, first_row, w, out);
         } else {

@@ -1,6 +1,7 @@
 // Weights packed for the block kernels, kept from call to call by their key. Internal to convolution.cpp.
 #pragma once
 
+#include <vesta/core/cpu/allocator.h>
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 
@@ -22,7 +23,7 @@ class PackedWeights {
 
   /// Returns the tiles of the block of taps that begins at k0, of one group's product.
   const T* block(std::int64_t group, std::size_t product, std::int64_t k0) const {
-    return data_.get() + group * group_size_ + product_at_[product] + k0 * padded_rows_;
+    return data_.data() + group * group_size_ + product_at_[product] + k0 * padded_rows_;
   }
   /// Packs w (dense, [out_channels, in_channels / groups, kernel...]), on several threads.
   void pack(const ConvShape& shape, const std::vector<Taps>& products, const T* w);
@@ -30,9 +31,6 @@ class PackedWeights {
   std::int64_t bytes() const { return groups_ * group_size_ * static_cast<std::int64_t>(sizeof(T)); }
 
  private:
-  struct Free {
-    void operator()(T* p) const { ::operator delete[](p, std::align_val_t{64}); }
-  };
   void pack_forward(const ConvShape& shape, const Taps& taps, std::int64_t group, std::int64_t first_row, const T* w,
                     T* out) const;
   void pack_backward(const ConvShape& shape, const Taps& taps, std::int64_t group, std::int64_t first_row, const T* w,
@@ -42,7 +40,7 @@ class PackedWeights {
   std::int64_t tile_;
   std::int64_t groups_, rows_, padded_rows_, group_size_ = 0;
   std::vector<std::int64_t> product_at_;
-  std::unique_ptr<T[], Free> data_;
+  HostArray<T> data_;
 };
 
 /// Returns w packed, from the cache if it holds the key with this version and shape. `values` points at w as T.

@@ -1,12 +1,14 @@
 // Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated (a canvas and the
-// products on it) and take the fastest of three ways: plane by plane (Note [Depthwise convolution] in
-// conv_depthwise.h), directly (Note [Direct convolution] in conv_direct.h), or as a Correlation, which runs over
+// products on it) and take the fastest of four ways: plane by plane (Note [Depthwise convolution] in
+// conv_depthwise.h), directly (Note [Direct convolution] in conv_direct.h), as one product of all images (Note [Few
+// columns] in conv_few_columns.h), or as a Correlation, which runs over
 // (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h), multiply strip by strip,
 // write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own sample, with the blocks
 // of Taps::block, so neither the batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
+#include <vesta/core/cpu/conv_few_columns.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_weights.h>
 #include <vesta/core/cpu/convolution.h>
@@ -289,7 +291,7 @@ class Widened {
     if constexpr (std::is_same_v<typename E::Stored, typename E::T>) {
       data_ = static_cast<const typename E::T*>(in);
     } else {
-      values_.resize(static_cast<std::size_t>(n));
+      values_ = HostArray<typename E::T>(static_cast<std::size_t>(n));
       E::widen(n, static_cast<const typename E::Stored*>(in), values_.data());
       data_ = values_.data();
     }
@@ -297,7 +299,7 @@ class Widened {
   const typename E::T* data() const { return data_; }
 
  private:
-  std::vector<typename E::T> values_;
+  HostArray<typename E::T> values_;
   const typename E::T* data_ = nullptr;
 };
 
@@ -310,6 +312,7 @@ template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                const typename E::T* values, WeightKey key) {
   if (goes_depthwise(run)) return correlate_depthwise(run, values);
+  if (has_few_columns(run)) return correlate_few_columns(run, values, use == WeightUse::backward_data);
   const bool direct = goes_direct(run);
   run.weights = packed_weights(shape, direct ? direct_use : use, run.products, values, key);
   if (direct) return correlate_direct(run);

@@ -39,7 +39,7 @@ struct Gemm {
 /// element depends on its row of A, its column of B, the bias and what it is added to, never on m, n, strides, batch
 /// or the number of threads. bf16 and f16 are computed as f32 and rounded once, to nearest even. Complex products use
 /// four multiplications in the order of k; integers wrap around. k = 0 gives zeros (plus bias). Transposed operands
-/// are read in place where that is fast and repacked where it is not; the caller need not copy. Throws std::bad_alloc
+/// are read in place where that is fast and repacked where it is not; the caller need not copy. Throws Error(memory)
 /// if working memory is short, and what the interrupt check throws.
 VESTA_API void gemm(Elem elem, const Gemm& args);
 

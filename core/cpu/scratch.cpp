@@ -1,22 +1,20 @@
+#include <vesta/core/cpu/allocator.h>
 #include <vesta/core/cpu/scratch.h>
 
-#include <cstdlib>
-#include <new>
+#include <algorithm>
 
 namespace vesta::cpu {
 namespace {
 
-constexpr std::size_t kKept = std::size_t{64} << 20, kAlign = 64;
+constexpr std::size_t kKept = std::size_t{64} << 20;
 
 struct Buffer {
-  void* data = nullptr;
+  HostArray<char> memory;
   std::size_t bytes = 0;
   void release() {
-    std::free(data);
-    data = nullptr;
+    memory = HostArray<char>();
     bytes = 0;
   }
-  ~Buffer() { release(); }
 };
 
 thread_local Buffer buffers[static_cast<std::size_t>(Scratch::count)];
@@ -27,21 +25,19 @@ Buffer& buffer_of(Scratch slot) { return buffers[static_cast<std::size_t>(slot)]
 
 void* thread_scratch(Scratch slot, std::size_t bytes) {
   Buffer& buffer = buffer_of(slot);
-  if (bytes <= buffer.bytes && buffer.data != nullptr) return buffer.data;
+  if (bytes <= buffer.bytes && buffer.bytes) return buffer.memory.data();
   // Grow by at least half, so that a slowly growing size does not allocate every time.
   const std::size_t wanted =
-      bytes > kKept ? bytes : (bytes > buffer.bytes + buffer.bytes / 2 ? bytes : buffer.bytes + buffer.bytes / 2);
-  const std::size_t rounded = (wanted + kAlign) / kAlign * kAlign;
+      bytes > kKept ? bytes : std::max({bytes, buffer.bytes + buffer.bytes / 2, std::size_t{64}});
   buffer.release();
-  buffer.data = std::aligned_alloc(kAlign, rounded);
-  if (buffer.data == nullptr) throw std::bad_alloc();
-  buffer.bytes = rounded;
-  return buffer.data;
+  buffer.memory = HostArray<char>(wanted);
+  buffer.bytes = wanted;
+  return buffer.memory.data();
 }
 
 void trim_scratch(Scratch slot) {
   Buffer& buffer = buffer_of(slot);
-  if (buffer.bytes > kKept + kAlign) buffer.release();
+  if (buffer.bytes > kKept) buffer.release();
 }
 
 }  // namespace vesta::cpu

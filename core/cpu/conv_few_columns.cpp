@@ -1,0 +1,127 @@
+// Convolutions with one tap over few outputs: Note [Few columns] in conv_few_columns.h.
+#include <vesta/core/cpu/conv_few_columns.h>
+#include <vesta/core/cpu/gemm.h>
+#include <vesta/core/cpu/gemm_kernel.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/scratch.h>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace vesta::cpu {
+namespace {
+
+using std::int64_t;
+
+// Tuned with the convolutions of ResNet-50, 1 to 8 images.
+constexpr int64_t kFewColumns = 1024;
+constexpr int64_t kManyWeights = 32 * 1024;  // below, packing costs nothing
+constexpr int64_t kTaskElements = 16 * 1024;  // elements moved that make a task worthwhile
+
+template <class E>
+struct FewColumns {
+  using T = typename E::T;
+  using Stored = typename E::Stored;
+  static constexpr bool kPlain = std::is_same_v<Stored, T>;
+
+  const Correlated<E>& c;
+  int64_t outputs = c.outputs(), columns = c.batch * outputs;
+
+  int64_t grain() const { return std::max<int64_t>(1, kTaskElements / columns); }
+
+  /// Gathers the columns: [channels, columns].
+  void gather(T* out) const {
+    parallel_for(c.from_channels, grain(), [&](int64_t begin, int64_t end) {
+      std::fill_n(out + begin * columns, (end - begin) * columns, T(0));
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t n = 0; n < c.batch; ++n) {
+          fill_canvas<E>(c.canvas, c.from_size, 1, c.from_image(n, 0) + i * c.from_strides.channel, c.from_strides,
+                         out + i * columns + n * outputs);
+        }
+      }
+    });
+  }
+
+  /// Writes the sums [channels, columns] of a product, or zeros if `sums` is null, plus the bias to the images.
+  void scatter(const Taps& taps, T* sums) const {
+    const bool covers = c.covers_image(taps);
+    parallel_for(c.to_channels, grain(), [&](int64_t begin, int64_t end) {
+      T* const zeros = sums ? nullptr : static_cast<T*>(thread_scratch(Scratch::partial, sizeof(T) * columns));
+      for (int64_t i = begin; i < end; ++i) {
+        T* const row = sums ? sums + i * columns : zeros;
+        if (!sums) std::fill_n(row, columns, T(0));
+        if (c.bias) add_bias(i, row);
+        write_columns<E>(taps, covers, 0, columns, 1, row, columns, c.to_size,
+                         c.to_image(0, 0) + i * c.to_strides.channel, c.to_strides);
+      }
+    });
+  }
+
+  void add_bias(int64_t channel, T* row) const {
+    for (int64_t j = 0; j < columns; ++j) row[j] += c.bias[channel];
+  }
+
+  void run(const T* w, bool backward) const {
+    if (columns <= 0 || c.to_channels <= 0) return;
+    const bool in_place =
+        kPlain && c.batch == 1 && lies_ready<E>(c.canvas, c.from_size, c.from_channels, c.from_strides);
+    ScratchArray<T> gathered(Scratch::input, static_cast<std::size_t>(in_place ? 0 : c.from_channels * columns));
+    if (!in_place) gather(gathered.data());
+    Gemm product{.m = c.to_channels,
+                 .n = columns,
+                 .k = c.from_channels,
+                 .a = w,
+                 .a_row = backward ? 1 : c.from_channels,
+                 .a_col = backward ? c.to_channels : 1,
+                 .b = in_place ? static_cast<const void*>(c.from) : gathered.data(),
+                 .b_row = in_place ? c.from_strides.channel : columns,
+                 .b_col = 1,
+                 .c = nullptr,
+                 .c_row = 0};
+    constexpr Elem kElem = std::is_same_v<T, double> ? Elem::f64 : Elem::f32;
+    for (const Taps& taps : c.products) {
+      if (taps.table.empty()) {
+        scatter(taps, nullptr);
+      } else if (kPlain && c.batch == 1 && c.covers_image(taps)) {
+        product.c = c.to;
+        product.c_row = c.to_strides.channel;
+        gemm(kElem, product);
+        if (!c.bias) continue;
+        for (int64_t i = 0; i < c.to_channels; ++i) {
+          add_bias(i, static_cast<T*>(product.c) + i * product.c_row);
+        }
+      } else {
+        ScratchArray<T> sums(Scratch::output, static_cast<std::size_t>(c.to_channels * columns));
+        product.c = sums.data();
+        product.c_row = columns;
+        gemm(kElem, product);
+        scatter(taps, sums.data());
+      }
+    }
+  }
+};
+
+}  // namespace
+
+template <class E>
+bool has_few_columns(const Correlated<E>& c) {
+  const auto one_tap = [](const Taps& taps) { return taps.tap.size() <= 1; };
+  return c.groups == 1 && std::all_of(c.products.begin(), c.products.end(), one_tap) && c.outputs() > 0 &&
+         c.batch <= kFewColumns / c.outputs() && c.from_channels * c.to_channels >= kManyWeights;
+}
+
+template <class E>
+void correlate_few_columns(const Correlated<E>& c, const typename E::T* w, bool backward) {
+  FewColumns<E>{c}.run(w, backward);
+}
+
+template bool has_few_columns(const Correlated<Plain<float>>&);
+template bool has_few_columns(const Correlated<Plain<double>>&);
+template bool has_few_columns(const Correlated<Bf16>&);
+template bool has_few_columns(const Correlated<F16>&);
+template void correlate_few_columns(const Correlated<Plain<float>>&, const float*, bool);
+template void correlate_few_columns(const Correlated<Plain<double>>&, const double*, bool);
+template void correlate_few_columns(const Correlated<Bf16>&, const float*, bool);
+template void correlate_few_columns(const Correlated<F16>&, const float*, bool);
+
+}  // namespace vesta::cpu
