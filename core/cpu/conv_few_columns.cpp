@@ -15,6 +15,7 @@ using std::int64_t;
 
 // Tuned with the convolutions of ResNet-50, 1 to 8 images.
 constexpr int64_t kFewColumns = 1024;
+constexpr int64_t kWholeImage = 128;  // outputs from which an image that lies ready is multiplied by itself
 constexpr int64_t kManyWeights = 32 * 1024;  // below, packing costs nothing
 constexpr int64_t kTaskElements = 16 * 1024;  // elements moved that make a task worthwhile
 
@@ -23,6 +24,7 @@ struct FewColumns {
   using T = typename E::T;
   using Stored = typename E::Stored;
   static constexpr bool kPlain = std::is_same_v<Stored, T>;
+  static constexpr Elem kElem = std::is_same_v<T, double> ? Elem::f64 : Elem::f32;
 
   const Correlated<E>& c;
   int64_t outputs = c.outputs(), columns = c.batch * outputs;
@@ -50,53 +52,68 @@ struct FewColumns {
       for (int64_t i = begin; i < end; ++i) {
         T* const row = sums ? sums + i * columns : zeros;
         if (!sums) std::fill_n(row, columns, T(0));
-        if (c.bias) add_bias(i, row);
+        if (c.bias) add_bias(i, columns, row);
         write_columns<E>(taps, covers, 0, columns, 1, row, columns, c.to_size,
                          c.to_image(0, 0) + i * c.to_strides.channel, c.to_strides);
       }
     });
   }
 
-  void add_bias(int64_t channel, T* row) const {
-    for (int64_t j = 0; j < columns; ++j) row[j] += c.bias[channel];
+  void add_bias(int64_t channel, int64_t n, T* row) const {
+    for (int64_t j = 0; j < n; ++j) row[j] += c.bias[channel];
+  }
+
+  /// Returns the product of the weights and of columns at b, [inputs, `n`].
+  Gemm product(const T* w, bool backward, int64_t n, const void* b, int64_t b_row) const {
+    return {.m = c.to_channels,
+            .n = n,
+            .k = c.from_channels,
+            .a = w,
+            .a_row = backward ? 1 : c.from_channels,
+            .a_col = backward ? c.to_channels : 1,
+            .b = b,
+            .b_row = b_row,
+            .b_col = 1,
+            .c = nullptr,
+            .c_row = 0};
+  }
+
+  /// Returns whether images can be read and written where they lie.
+  bool lies_in_place() const {
+    return kPlain && (c.batch == 1 || outputs >= kWholeImage) && c.products.size() == 1 &&
+           c.covers_image(c.products.front()) && lies_ready<E>(c.canvas, c.from_size, c.from_channels, c.from_strides);
+  }
+
+  void run_in_place(const T* w, bool backward) const {
+    Gemm images = product(w, backward, outputs, c.from, c.from_strides.channel);
+    const BatchDim batch{c.batch, 0, c.from_strides.batch, c.to_strides.batch};
+    images.batch = {&batch, 1};
+    images.c = c.to;
+    images.c_row = c.to_strides.channel;
+    gemm(kElem, images);
+    if (!c.bias) return;
+    parallel_for(c.batch * c.to_channels, std::max<int64_t>(1, kTaskElements / outputs),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t channel = i % c.to_channels;
+                     add_bias(channel, outputs,
+                              reinterpret_cast<T*>(c.to_image(i / c.to_channels, 0) + channel * c.to_strides.channel));
+                   }
+                 });
   }
 
   void run(const T* w, bool backward) const {
     if (columns <= 0 || c.to_channels <= 0) return;
-    const bool in_place =
-        kPlain && c.batch == 1 && lies_ready<E>(c.canvas, c.from_size, c.from_channels, c.from_strides);
-    ScratchArray<T> gathered(Scratch::input, static_cast<std::size_t>(in_place ? 0 : c.from_channels * columns));
-    if (!in_place) gather(gathered.data());
-    Gemm product{.m = c.to_channels,
-                 .n = columns,
-                 .k = c.from_channels,
-                 .a = w,
-                 .a_row = backward ? 1 : c.from_channels,
-                 .a_col = backward ? c.to_channels : 1,
-                 .b = in_place ? static_cast<const void*>(c.from) : gathered.data(),
-                 .b_row = in_place ? c.from_strides.channel : columns,
-                 .b_col = 1,
-                 .c = nullptr,
-                 .c_row = 0};
-    constexpr Elem kElem = std::is_same_v<T, double> ? Elem::f64 : Elem::f32;
+    if (lies_in_place()) return run_in_place(w, backward);
+    ScratchArray<T> gathered(Scratch::input, static_cast<std::size_t>(c.from_channels * columns));
+    ScratchArray<T> sums(Scratch::output, static_cast<std::size_t>(c.to_channels * columns));
+    gather(gathered.data());
+    Gemm all = product(w, backward, columns, gathered.data(), columns);
+    all.c = sums.data();
+    all.c_row = columns;
     for (const Taps& taps : c.products) {
-      if (taps.table.empty()) {
-        scatter(taps, nullptr);
-      } else if (kPlain && c.batch == 1 && c.covers_image(taps)) {
-        product.c = c.to;
-        product.c_row = c.to_strides.channel;
-        gemm(kElem, product);
-        if (!c.bias) continue;
-        for (int64_t i = 0; i < c.to_channels; ++i) {
-          add_bias(i, static_cast<T*>(product.c) + i * product.c_row);
-        }
-      } else {
-        ScratchArray<T> sums(Scratch::output, static_cast<std::size_t>(c.to_channels * columns));
-        product.c = sums.data();
-        product.c_row = columns;
-        gemm(kElem, product);
-        scatter(taps, sums.data());
-      }
+      if (!taps.table.empty()) gemm(kElem, all);
+      scatter(taps, taps.table.empty() ? nullptr : sums.data());
     }
   }
 };
