@@ -16,7 +16,9 @@ struct RandomStream {
 class VESTA_API Generator {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;  // PyTorch's
-  explicit Generator(uint64_t seed = kDefaultSeed, Device device = {}) : seed_(seed), device_(device) {}
+  /// Makes a generator that gives the streams of `seed` from number `first` on.
+  explicit Generator(uint64_t seed = kDefaultSeed, Device device = {}, uint64_t first = 0)
+      : seed_(seed), offset_(first), device_(device) {}
   Generator(const Generator&) = delete;
 
   /// Returns the device whose ops may use it. The numbers are the same on every device.
@@ -36,7 +38,7 @@ class VESTA_API Generator {
 
  private:
   mutable std::mutex mutex_;
-  uint64_t seed_, offset_ = 0;
+  uint64_t seed_, offset_;
   const Device device_;
 };
 

@@ -124,6 +124,7 @@ void register_all() {
   register_optim();
   register_random();
   register_amp();
+  register_attention();
   register_host();
   register_nccl();
   static CudaBackend backend;

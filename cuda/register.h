@@ -22,6 +22,7 @@ void register_cat();
 void register_optim();
 void register_random();
 void register_amp();
+void register_attention();
 void register_host();
 void register_nccl();
 

@@ -39,8 +39,34 @@ struct AttentionRule {
   }
 };
 
+struct FusedAttentionRule {
+  Saved query, key, value, mask, output, top;
+  AttentionCall call;
+  static constexpr unsigned results = 0b01;
+  static FusedAttentionRule save(const TensorPair& r, const Tensor& query, const Tensor& key, const Tensor& value,
+                                 MaybeTensor mask, double dropout_p, int64_t seed, int64_t offset, bool is_causal,
+                                 double scale, Needs) {
+    return {Saved(query),
+            Saved(key),
+            Saved(value),
+            mask.defined() ? Saved(*mask) : Saved(),
+            Saved::result(std::get<0>(r)),
+            Saved(std::get<1>(r)),
+            {dropout_p, seed, offset, is_causal, scale}};
+  }
+  Grads<3> operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    auto [q, k, v] = _fused_attention_backward(g[0], query(), key(), value(), mask(), output(), top(), call.dropout_p,
+                                               call.seed, call.offset, call.is_causal, call.scale);
+    return {q, k, v};
+  }
+};
+
 }  // namespace
 
-void register_attention() { record<ops::_attention, AttentionRule>(); }
+void register_attention() {
+  record<ops::_attention, AttentionRule>();
+  record<ops::_fused_attention, FusedAttentionRule>();
+}
 
 }  // namespace vesta::autograd::rules

@@ -81,6 +81,12 @@ VESTA_HD VESTA_INLINE constexpr double uniform_double(std::uint64_t bits) {
   return uniform_double(static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits));
 }
 
+/// Returns the last word for which an event of probability p > 0 happens (of 2^32 words).
+VESTA_HD VESTA_INLINE constexpr std::uint32_t last_event(double p) {
+  const double events = p * 0x1p32;
+  return events < 1 ? 0u : static_cast<std::uint32_t>(static_cast<std::uint64_t>(events) - 1);
+}
+
 /// Two independent numbers of the standard normal distribution.
 template <class T>
 struct NormalPair {

@@ -1,4 +1,4 @@
-// Attention by blocks: what the op's body and its gradient share.
+// Attention by blocks and in one kernel: what the ops' bodies, kernels and gradients share.
 #pragma once
 #include <vector>
 
@@ -31,5 +31,25 @@ struct AttentionPlan {
   /// Returns what dropout multiplies the weights of block number `i` by; undefined without dropout.
   VESTA_API Tensor kept(size_t i, const Tensor& weights) const;
 };
+
+/// What fused attention is told beside its operands.
+struct AttentionCall {
+  double dropout_p = 0;
+  int64_t seed = 0, offset = 0;  // of the stream that dropout draws, as bits
+  bool is_causal = false;
+  double scale = 1;
+};
+
+/// Checks the operands of fused attention. Error(runtime): sizes that do not fit, or a mask of another shape.
+VESTA_API void check_fused_attention(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask);
+
+/// Returns softmax(scores + mask) over keys. A query that may see nothing has weights, and gradients, of zero;
+/// `can_be_blind` says whether there may be one.
+VESTA_API Tensor attention_weights(Tensor scores, const Tensor& mask, bool can_be_blind);
+
+/// Computes scaled_dot_product_attention of checked operands with the fused op. With `grouped`, heads of key and value
+/// (dimension -3) serve several of query.
+VESTA_API Tensor fused_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                                 double dropout_p, bool is_causal, double scale, bool grouped);
 
 }  // namespace vesta

@@ -1,6 +1,7 @@
 // Attention (Vaswani et al. 2017). A tour: where the matrix of scores is small it is computed whole, and its gradient
 // is that of the parts; else `_attention` computes it by blocks of rows, of which only one exists at a time, and its
 // rule (autograd/rules/attention.cpp) computes the blocks again: memory is linear in the number of queries and of keys.
+// Devices with a kernel that never writes scores use that instead (composite_fused_attention.cpp).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,8 +41,9 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 int64_t scores_at_once(Device device) { return device.type == DeviceType::cpu ? int64_t(1) << 20 : int64_t(1) << 26; }
 constexpr int64_t kFewestRows = 64;  // of a block: products of fewer are slow
 
-/// Returns softmax(scores + mask) over keys. A query that may see nothing has weights, and gradients, of zero.
-Tensor weights_of(Tensor scores, const Tensor& mask, bool can_be_blind) {
+}  // namespace
+
+Tensor attention_weights(Tensor scores, const Tensor& mask, bool can_be_blind) {
   if (!mask.defined()) return softmax(scores, -1);
   scores = mask.dtype() == DType::bool_ ? where(mask, scores, kNever) : add(scores, mask.to(scores.dtype()));
   if (!can_be_blind || scores.size(-1) == 0) return softmax(scores, -1);
@@ -49,11 +51,13 @@ Tensor weights_of(Tensor scores, const Tensor& mask, bool can_be_blind) {
   return where(blind, 0.0, softmax(where(blind, 0.0, scores), -1));
 }
 
+namespace {
+
 Tensor whole(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& attn_mask, double dropout_p,
              bool is_causal, double factor) {
   const Tensor scores = matmul(mul(q, factor), transpose(k, -2, -1));
   const Tensor mask = is_causal ? tril(ones({q.size(-2), k.size(-2)}, DType::bool_, q.device())) : attn_mask;
-  Tensor weights = weights_of(scores, mask, !is_causal);
+  Tensor weights = attention_weights(scores, mask, !is_causal);
   if (dropout_p > 0) weights = _dropout(weights, dropout_p, true);
   return matmul(weights, v);
 }
@@ -98,6 +102,12 @@ bool in_blocks(const Tensor& q, const Tensor& k, const Tensor& mask, double drop
   return q.numel() / q.size(-1) > scores_at_once(q.device()) / k.size(-2);
 }
 
+/// Returns whether one kernel computes attention. It has no gradient of a mask, and takes no empty operand.
+bool in_one_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+  if (q.device().type != DeviceType::cuda || q.numel() == 0 || k.numel() == 0 || v.numel() == 0) return false;
+  return !(mask.defined() && (mask.numel() == 0 || (layer_state.grad_enabled && mask.requires_grad())));
+}
+
 }  // namespace
 
 Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -118,21 +128,27 @@ Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor&
   check_floating(query, kOp);
   // The CPU has no products of 16-bit floats that are faster than those of float32.
   const DType dtype = query.dtype(), wide = query.device().type == DeviceType::cpu ? compute_type(dtype) : dtype;
-  const Tensor q = query.to(wide), mask = attn_mask;
+  const Tensor q = query.to(wide);
+  const Tensor& mask = attn_mask;
   Tensor k = key.to(wide), v = value.to(wide);
+  VESTA_CHECK(!mask.defined() || mask.dtype() == DType::bool_ || mask.dtype() == query.dtype() ||
+                  mask.dtype() == DType::float32,
+              runtime, kOp, ": Expected attn_mask dtype to be bool or float or to match query dtype, but got ",
+              "attn_mask.dtype: ", mask.dtype(), " and query.dtype: ", query.dtype(), " instead.");
+  const double factor = scale ? *scale : 1 / std::sqrt(double(std::max<int64_t>(query.size(-1), 1)));
   if (enable_gqa) {
     VESTA_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3 && key.size(-3) > 0 && value.size(-3) > 0 &&
                     query.size(-3) % key.size(-3) == 0 && query.size(-3) % value.size(-3) == 0,
                 runtime, kOp, ": Number of heads in key and value must divide the number of heads in query, got ",
                 query.sizes(), ", ", key.sizes(), " and ", value.sizes(), ".");
+  }
+  if (in_one_kernel(q, k, v, mask)) {
+    return fused_attention(q, k, v, mask, dropout_p, is_causal, factor, enable_gqa);
+  }
+  if (enable_gqa) {
     k = repeat_interleave(k, query.size(-3) / key.size(-3), -3);
     v = repeat_interleave(v, query.size(-3) / value.size(-3), -3);
   }
-  const double factor = scale ? *scale : 1 / std::sqrt(double(std::max<int64_t>(query.size(-1), 1)));
-  VESTA_CHECK(!mask.defined() || mask.dtype() == DType::bool_ || mask.dtype() == query.dtype() ||
-                  mask.dtype() == DType::float32,
-              runtime, kOp, ": Expected attn_mask dtype to be bool or float or to match query dtype, but got ",
-              "attn_mask.dtype: ", mask.dtype(), " and query.dtype: ", query.dtype(), " instead.");
   const bool blocks = in_blocks(q, k, mask, dropout_p);
   return (blocks ? by_blocks : whole)(q, k, v, mask, dropout_p, is_causal, factor).to(dtype);
 }
@@ -181,9 +197,9 @@ Tensor block_of_mask(const AttentionBlock& b, const Tensor& mask) {
 
 Tensor AttentionPlan::weights(const AttentionBlock& b, const Tensor& query, const Tensor& key) const {
   const Tensor scores = matmul(mul(b.of_queries(query), scale), transpose(b.of_keys(key), -2, -1));
-  if (!is_causal) return weights_of(scores, mask.defined() ? block_of_mask(b, mask) : Tensor(), true);
+  if (!is_causal) return attention_weights(scores, mask.defined() ? block_of_mask(b, mask) : Tensor(), true);
   const Tensor seen = tril(ones({b.rows, b.columns}, DType::bool_, scores.device()), b.row);
-  return weights_of(scores, seen, false);
+  return attention_weights(scores, seen, false);
 }
 
 Tensor AttentionPlan::kept(size_t i, const Tensor& weights) const {
@@ -202,7 +218,7 @@ Tensor _attention_composite(const Tensor& query, const Tensor& key, const Tensor
               runtime, kOp, ": expected query [*, L, E], key [*, S, E] and value [*, S, V], got ", query.sizes(), ", ",
               key.sizes(), " and ", value.sizes(), ".");
   const AttentionPlan plan{mask, dropout_p, seed, is_causal, scale};
-  const Tensor y = empty({query.size(0), query.size(1), value.size(2)}, query.dtype(), query.device());
+  Tensor y = empty({query.size(0), query.size(1), value.size(2)}, query.dtype(), query.device());
   size_t i = 0;
   for (const AttentionBlock& b : plan.blocks(query, key)) {
     Tensor weights = plan.weights(b, query, key);

@@ -113,18 +113,12 @@ struct Integers {
   }
 };
 
-/// Returns the last word for which an event of probability p > 0 happens (of 2^32 words).
-VESTA_DEVICE uint32_t last_word(double p) {
-  const double events = p * 0x1p32;
-  return events < 1 ? 0u : uint32_t(uint64_t(events) - 1);
-}
-
 template <class T_>
 struct Bernoulli {
   using T = T_;
   static constexpr int count = 4;
   VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t, int64_t, const Philox4& w) {
-    const uint32_t last = last_word(l.a);
+    const uint32_t last = last_event(l.a);
     Values<T, count> r;
     for (int k = 0; k < count; ++k) r.v[k] = convert<T>(w.word[k] <= last ? 1.0f : 0.0f);
     return r;
@@ -154,7 +148,7 @@ struct Dropout {
   static constexpr int count = 4;
   VESTA_DEVICE static Values<T, count> make(const RandomLaunch& l, int64_t i, int64_t n, const Philox4& w) {
     const T* in = static_cast<const T*>(l.in) + i;
-    const uint32_t last = last_word(l.a);
+    const uint32_t last = last_event(l.a);
     Values<T, count> r;
     for (int k = 0; k < count; ++k) {
       const bool keep = w.word[k] <= last;

@@ -80,16 +80,10 @@ void integers(const RandomRun& r) {
   });
 }
 
-/// Returns the last word for which an event of probability p > 0 happens (of 2^32 words).
-VESTA_INLINE uint32_t last_word(double p) {
-  const double events = p * 0x1p32;
-  return events < 1 ? 0u : uint32_t(uint64_t(events) - 1);
-}
-
 template <class T>
 void bernoulli(const RandomRun& r) {
   T* out = reinterpret_cast<T*>(r.out);
-  const uint32_t last = last_word(r.a);
+  const uint32_t last = last_event(r.a);
   for_words<1>(r,
                [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) { out[i] = *w <= last ? T(1) : T(0); });
 }
@@ -110,7 +104,7 @@ void dropout(const RandomRun& r) {
   const T* in = reinterpret_cast<const T*>(r.in);
   bool* mask = r.mask;
   const C scale = C(r.b);
-  const uint32_t last = last_word(r.a);
+  const uint32_t last = last_event(r.a);
   for_words<1>(r, [=](int64_t i, const uint32_t* w) __attribute__((always_inline)) {
     mask[i] = *w <= last;
     out[i] = *w <= last ? T(C(in[i]) * scale) : T(C(0));

@@ -1,0 +1,95 @@
+// Fused attention and its gradient, over strided heads.
+#include <vesta/core/ops/attention.h>
+
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/view.h>
+#include <vesta/cuda/kernels/attention.h>
+#include <vesta/cuda/ops/operands.h>
+#include <vesta/cuda/ops/row_packs.h>
+#include <vesta/cuda/register.h>
+
+namespace vesta::cuda {
+namespace {
+
+/// Returns a tensor [batch, heads, rows, columns] whose columns lie side by side: itself, or a copy.
+Tensor with_rows(const Tensor& t) { return t.sizes()[3] == 1 || t.strides()[3] == 1 ? t : contiguous(t); }
+
+AttentionOperand operand_of(const Tensor& t) {
+  const char* data = static_cast<const char*>(t.impl()->data());
+  AttentionOperand o{t.impl()->data(), t.strides()[0], t.strides()[1], t.strides()[2]};
+  o.packed = rows_fit_packs(t.sizes()[3], t.dtype(), {data});
+  for (size_t d = 0; d < 3; ++d) o.packed = o.packed && rows_fit_packs(t.strides()[d], t.dtype(), {data});
+  return o;
+}
+
+/// Makes a tensor [batch, heads, rows, columns], with heads inside rows in memory where `like` has them so: what comes
+/// from [batch, rows, heads * columns] goes back to it as a view.
+Tensor result_like(const Tensor& like, int64_t batch, int64_t heads, int64_t rows, int64_t columns) {
+  if (heads > 1 && like.strides()[1] < like.strides()[2] && like.strides()[1] != 0) {
+    return transpose(empty_tensor({{batch, rows, heads, columns}}, like.dtype(), like.device()), 1, 2);
+  }
+  return empty_tensor({{batch, heads, rows, columns}}, like.dtype(), like.device());
+}
+
+/// The operands in the form that kernels take; the tensors live as long as this.
+struct Operands {
+  Tensor q, k, v, mask;
+  AttentionLaunch l;
+  Operands(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask_, const AttentionCall& call)
+      : q(with_rows(query)), k(with_rows(key)), v(with_rows(value)), mask(mask_) {
+    l.stream = stream_of(q), l.dtype = q.dtype();
+    l.batch = q.sizes()[0], l.heads = q.sizes()[1], l.group = l.heads / k.sizes()[1];
+    l.queries = q.sizes()[2], l.keys = k.sizes()[2], l.key_size = q.sizes()[3], l.value_size = v.sizes()[3];
+    l.q = operand_of(q), l.k = operand_of(k), l.v = operand_of(v);
+    l.causal = call.is_causal, l.scale = call.scale;
+    l.kept = 1 - call.dropout_p, l.seed = uint64_t(call.seed), l.offset = uint64_t(call.offset);
+    if (!mask.defined()) return;
+    const auto strides = mask.strides();
+    auto kind = AttentionMask::single;
+    if (mask.dtype() == DType::bool_) kind = AttentionMask::boolean;
+    else if (mask.dtype() == q.dtype()) kind = AttentionMask::same;
+    l.mask = {kind, mask.impl()->data(), strides[0], strides[1], strides[2], strides[3]};
+  }
+};
+
+TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask,
+                            double dropout_p, int64_t seed, int64_t offset, bool is_causal, double scale) {
+  check_one_device("scaled_dot_product_attention", {&query, &key, &value, &*mask});
+  const AttentionCall call{dropout_p, seed, offset, is_causal, scale};
+  check_fused_attention(query, key, value, mask);
+  const OperandDevice device(query);
+  Operands o(query, key, value, mask, call);
+  const Tensor y = result_like(query, o.l.batch, o.l.heads, o.l.queries, o.l.value_size);
+  const Tensor top = empty_tensor({{o.l.batch, o.l.heads, o.l.queries}}, compute_type(query.dtype()), query.device());
+  o.l.out = operand_of(y), o.l.top = top.impl()->data();
+  attention(o.l);
+  return {y, top};
+}
+
+TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+                                       MaybeTensor mask, const Tensor& output, const Tensor& top, double dropout_p,
+                                       int64_t seed, int64_t offset, bool is_causal, double scale) {
+  check_one_device("scaled_dot_product_attention", {&grad, &query, &key, &value, &*mask, &output, &top});
+  const AttentionCall call{dropout_p, seed, offset, is_causal, scale};
+  check_fused_attention(query, key, value, mask);
+  const OperandDevice device(query);
+  Operands o(query, key, value, mask, call);
+  const Tensor g = with_rows(grad), y = with_rows(output), inner = empty_tensor(top.sizes(), top.dtype(), top.device());
+  const Tensor of_q = result_like(query, o.l.batch, o.l.heads, o.l.queries, o.l.key_size);
+  const Tensor of_k = result_like(key, o.l.batch, key.sizes()[1], o.l.keys, o.l.key_size);
+  const Tensor of_v = result_like(value, o.l.batch, key.sizes()[1], o.l.keys, o.l.value_size);
+  o.l.grad = operand_of(g), o.l.out = operand_of(y);
+  o.l.top = top.impl()->data(), o.l.inner = inner.impl()->data();
+  o.l.of_q = operand_of(of_q), o.l.of_k = operand_of(of_k), o.l.of_v = operand_of(of_v);
+  attention_gradient(o.l);
+  return {of_q, of_k, of_v};
+}
+
+}  // namespace
+
+void register_attention() {
+  ops::_fused_attention.set_kernel(DeviceType::cuda, attention_kernel);
+  ops::_fused_attention_backward.set_kernel(DeviceType::cuda, attention_gradient_kernel);
+}
+
+}  // namespace vesta::cuda

@@ -1,0 +1,219 @@
+"""scaled_dot_product_attention on CUDA, one kernel that never writes the scores, against the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import vesta
+from vesta.nn.functional import scaled_dot_product_attention as attention
+
+pytestmark = pytest.mark.skipif(not vesta.cuda.is_available(), reason="needs a GPU, or the emulated device")
+
+TOLERANCE = {vesta.float64: 1e-12, vesta.float32: 2e-5, vesta.float16: 4e-3, vesta.bfloat16: 3e-2}
+
+
+def made(*shape: int, dtype: Any = vesta.float32, seed: int = 0) -> Any:
+    generator = vesta.Generator().manual_seed(seed + sum(shape))
+    return vesta.randn(*shape, generator=generator, dtype=vesta.float64).to(dtype)
+
+
+def launches() -> int:
+    return dict(vesta._C_cuda.counters())["launches"]
+
+
+def both(q: Any, k: Any, v: Any, *, grad: bool = True, **options: Any) -> None:
+    """Compares result and gradients of both devices. On the CPU 16-bit floats compute as float32 does on CUDA."""
+    sides = []
+    for device in ("cpu", "cuda"):
+        vesta.manual_seed(7)
+        inputs = [t.detach().to(device).requires_grad_(grad) for t in (q, k, v)]
+        more = {n: o.to(device) if isinstance(o, vesta.Tensor) else o for n, o in options.items()}
+        y = attention(*inputs, **more)
+        sides.append([y])
+        if grad:
+            g = made(*y.shape, dtype=y.dtype, seed=5).to(device)
+            sides[-1] += vesta.autograd.grad(y, inputs, g)
+    for want, got in zip(*sides):
+        assert got.device.type == "cuda" and got.shape == want.shape and got.dtype == want.dtype
+        tolerance = TOLERANCE[q.dtype]
+        vesta.testing.assert_close(got.detach().cpu(), want.detach(), rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+SIZES = [  # batch and heads, queries, keys, size of keys, size of values
+    ((2, 3), 5, 7, 4, 4),
+    ((1, 2), 70, 65, 33, 17),
+    ((1, 1), 1, 130, 8, 8),
+    ((1, 1), 17, 64, 64, 72),
+    ((1,), 20, 3, 1, 130),
+    ((), 33, 40, 80, 3),
+    ((2, 1, 2), 3, 2, 5, 6),
+]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_sizes_and_types(size: tuple[tuple[int, ...], int, int, int, int], dtype: Any) -> None:
+    heads, queries, keys, e, values = size
+    q, k, v = (made(*heads, *s, dtype=dtype) for s in ((queries, e), (keys, e), (keys, values)))
+    both(q, k, v)
+    both(q, k, v, is_causal=True, scale=0.3)
+
+
+MASKS: dict[str, Any] = {
+    "bool": lambda: made(20, 23) > 0,
+    "bool of each head": lambda: made(2, 3, 20, 23) > -0.5,
+    "bool of keys": lambda: made(2, 1, 1, 23) > 0,
+    "numbers": lambda: made(3, 20, 23),
+    "numbers, turned": lambda: made(23, 20).t(),
+    "numbers of queries": lambda: made(20, 1),
+    "one number": lambda: made(1, 1),
+    "sees nothing": lambda: vesta.zeros(20, 23, dtype=vesta.bool),
+    "some see nothing": lambda: made(20, 1).expand(20, 23) > 0,
+    "minus infinity": lambda: made(20, 23).masked_fill(made(20, 1) > 0, -vesta.inf),
+}
+
+
+@pytest.mark.parametrize("kind", MASKS)
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.float64, vesta.bfloat16], ids=str)
+def test_masks(kind: str, dtype: Any) -> None:
+    q, k, v = made(2, 3, 20, 6, dtype=dtype), made(2, 3, 23, 6, dtype=dtype), made(2, 3, 23, 5, dtype=dtype)
+    mask = MASKS[kind]()
+    both(q, k, v, attn_mask=mask)
+    if mask.dtype == vesta.float32 and dtype != vesta.float32:
+        both(q, k, v, attn_mask=mask.to(dtype))
+
+
+def test_queries_that_see_nothing_are_zero() -> None:
+    q = made(1, 2, 5, 4).cuda().requires_grad_()
+    mask = vesta.ones(5, 5, dtype=vesta.bool)
+    mask[1] = False
+    y = attention(q, q, q, mask.cuda())
+    (of_q,) = vesta.autograd.grad(y.sum(), q)
+    assert (y[:, :, 1] == 0).all() and not of_q.isnan().any()
+
+
+@pytest.mark.parametrize("keys", [1, 2, 6])
+def test_grouped_heads(keys: int) -> None:
+    q, k, v = made(2, 6, 19, 8), made(2, keys, 21, 8), made(2, keys, 21, 8)
+    both(q, k, v, enable_gqa=True, is_causal=True)
+    both(q, k, v, enable_gqa=True, attn_mask=made(6, 19, 21))
+    both(q, k, made(2, 3, 21, 8), enable_gqa=True)  # other heads of values than of keys
+
+
+def test_operands_broadcast() -> None:
+    q, k, v = made(2, 3, 9, 4), made(7, 4), made(7, 5)
+    both(q, k, v)
+    both(q, made(3, 7, 4), made(2, 1, 7, 5))
+    both(made(9, 4), made(3, 7, 4), made(3, 7, 5), attn_mask=made(2, 1, 9, 7))
+    both(q, made(2, 1, 7, 4), made(2, 1, 7, 5), is_causal=True)
+
+
+@pytest.mark.parametrize("p", [0.3, 0.9, 1.0])
+def test_dropout_draws_the_numbers_of_the_cpu(p: float) -> None:
+    q, k, v = made(2, 4, 20, 6), made(2, 4, 33, 6), made(2, 4, 33, 5)
+    both(q, k, v, dropout_p=p)
+    both(q.double(), k.double(), v.double(), dropout_p=p, attn_mask=made(20, 33) > 0)
+    both(q, k[:, :2], v[:, :2], dropout_p=p, enable_gqa=True)
+
+
+def test_layouts() -> None:
+    def views(t: Any) -> list[Any]:
+        b, h, n, e = t.shape
+        inside = vesta.empty(b, n, h, e).transpose(1, 2).copy_(t)
+        fused = vesta.empty(b, n, 3, h, e)[:, :, 1].transpose(1, 2).copy_(t)
+        turned = vesta.empty(b, h, e, n).transpose(2, 3).copy_(t)
+        return [inside, fused, turned, t[:, :, ::2]]
+
+    q = made(2, 3, 18, 8)
+    for view in views(q):
+        both(view, view, view, is_causal=True)
+    x = made(2, 18, 24).cuda()
+    y = attention(*(x.view(2, 18, 3, 8).transpose(1, 2),) * 3)
+    assert y.transpose(1, 2).is_contiguous()  # goes back to [2, 18, 24] without a copy
+    # The bits do not depend on the layout, on the batch or on the number of queries.
+    on = q.cuda()
+    want = attention(on, on, on)
+    for view in views(q)[:3]:
+        at = vesta.empty_strided(view.shape, view.stride(), device="cuda").copy_(view)
+        assert vesta.equal(attention(at, at, at), want)
+    assert vesta.equal(attention(on[1:], on[1:], on[1:]), want[1:])
+    assert vesta.equal(attention(on[:, :, :3], on, on), want[:, :, :3])
+
+
+def test_empty_operands() -> None:
+    for q, k, v in (
+        ((2, 0, 4), (2, 3, 4), (2, 3, 5)),
+        ((2, 3, 4), (2, 0, 4), (2, 0, 5)),
+        ((2, 3, 0), (2, 3, 0), (2, 3, 5)),
+        ((2, 3, 4), (2, 3, 4), (2, 3, 0)),
+        ((0, 3, 4), (0, 3, 4), (0, 3, 4)),
+    ):
+        both(made(*q), made(*k), made(*v))
+
+
+def test_infinite_and_missing_numbers() -> None:
+    q, k, v = made(1, 2, 20, 4), made(1, 2, 20, 4), made(1, 2, 20, 4)
+    q[0, 0, 3, 1] = vesta.nan
+    k[0, 1, 5, 2] = vesta.inf
+    both(q, k, v)
+
+
+def test_second_gradient() -> None:
+    sides = []
+    for device in ("cpu", "cuda"):
+        vesta.manual_seed(1)
+        q, k, v = (
+            made(1, h, n, 4, dtype=vesta.float64).to(device).requires_grad_() for h, n in ((2, 6), (1, 5), (1, 5))
+        )
+        y = attention(q, k, v, is_causal=True, dropout_p=0.2, enable_gqa=True)
+        first = vesta.autograd.grad(y.square().sum(), [q, k, v], create_graph=True)
+        sides.append(vesta.autograd.grad(sum(t.square().sum() for t in first), [q, k, v]))
+    for want, got in zip(*sides):
+        vesta.testing.assert_close(got.cpu(), want)
+
+
+def test_the_gradient_of_a_mask() -> None:
+    sides = []
+    for device in ("cpu", "cuda"):
+        q, mask = made(2, 5, 4).to(device), made(5, 5).to(device).requires_grad_()
+        sides.append(vesta.autograd.grad(attention(q, q, q, mask).square().sum(), mask)[0])
+    vesta.testing.assert_close(sides[1].cpu(), sides[0])
+
+
+def test_launches_and_memory() -> None:
+    q = made(2, 2, 130, 16).cuda().requires_grad_()
+    g = made(2, 2, 130, 16).cuda()
+    before = launches()
+    y = attention(q, q.detach(), q.detach(), is_causal=True)
+    assert launches() - before == 1
+    vesta.autograd.grad(y, q, g)
+    assert launches() - before == 5  # sums of grad * out, then a kernel for each operand
+    long = made(1, 1, 1500, 4).cuda()
+    vesta.cuda.reset_peak_memory_stats()
+    before = vesta.cuda.memory_allocated()
+    attention(long, long, long)
+    assert vesta.cuda.max_memory_allocated() - before < 1500 * 1500  # a byte for each score would be more
+
+
+def test_same_bits_every_time() -> None:
+    q, k, v = (made(2, h, 70, 16).cuda().requires_grad_() for h in (4, 2, 2))
+
+    def once() -> list[Any]:
+        vesta.manual_seed(3)
+        y = attention(q, k, v, is_causal=True, dropout_p=0.1, enable_gqa=True)
+        return [y, *vesta.autograd.grad(y.sum(), [q, k, v])]
+
+    assert all(vesta.equal(a, b) for a, b in zip(once(), once()))
+
+
+def test_autocast_and_bad_operands() -> None:
+    q = made(1, 2, 8, 4).cuda()
+    with vesta.autocast("cuda", dtype=vesta.bfloat16):
+        assert attention(q, q, q).dtype == vesta.bfloat16
+    with pytest.raises(RuntimeError, match="expected all tensors on one device"):
+        attention(q, q.cpu(), q)
+    with pytest.raises(RuntimeError, match="broadcast"):
+        attention(q, q, q, made(3, 8, 8).cuda())
+    with pytest.raises(RuntimeError, match="attn_mask dtype"):
+        attention(q, q, q, vesta.ones(8, 8, dtype=vesta.int64, device="cuda"))
