@@ -43,6 +43,18 @@ struct AttentionCall {
 /// Checks the operands of fused attention. Error(runtime): sizes that do not fit, or a mask of another shape.
 VESTA_API void check_fused_attention(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask);
 
+// The bodies of fused attention and of its gradient, which compute all scores: for what a device's kernel leaves out.
+TensorPair _fused_attention_composite(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask,
+                                      double dropout_p, int64_t seed, int64_t offset, bool is_causal, double scale);
+TensorTriple _fused_attention_backward_composite(const Tensor& grad, const Tensor& query, const Tensor& key,
+                                                 const Tensor& value, MaybeTensor mask, const Tensor& output,
+                                                 const Tensor& top, double dropout_p, int64_t seed, int64_t offset,
+                                                 bool is_causal, double scale);
+
+/// Makes a tensor [batch, heads, rows, columns] of the batch, dtype and device of `like`, with heads inside rows in
+/// memory where `like` has them so: what comes from [batch, rows, heads * columns] goes back to it as a view.
+VESTA_API Tensor empty_heads(const Tensor& like, int64_t heads, int64_t rows, int64_t columns);
+
 /// Returns softmax(scores + mask) over keys. A query that may see nothing has weights, and gradients, of zero;
 /// `can_be_blind` says whether there may be one.
 VESTA_API Tensor attention_weights(Tensor scores, const Tensor& mask, bool can_be_blind);

@@ -102,9 +102,13 @@ bool in_blocks(const Tensor& q, const Tensor& k, const Tensor& mask, double drop
   return q.numel() / q.size(-1) > scores_at_once(q.device()) / k.size(-2);
 }
 
-/// Returns whether one kernel computes attention. It has no gradient of a mask, and takes no empty operand.
-bool in_one_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
-  if (q.device().type != DeviceType::cuda || q.numel() == 0 || k.numel() == 0 || v.numel() == 0) return false;
+/// Returns whether one kernel computes attention. It has no gradient of a mask, and takes no empty operand; that of the
+/// CPU has no dropout.
+bool in_one_kernel(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout_p) {
+  const DeviceType device = q.device().type;
+  const bool host = device == DeviceType::cpu || device == DeviceType::meta;
+  if (device != DeviceType::cuda && (!host || dropout_p > 0)) return false;
+  if (q.numel() == 0 || k.numel() == 0 || v.numel() == 0) return false;
   return !(mask.defined() && (mask.numel() == 0 || (layer_state.grad_enabled && mask.requires_grad())));
 }
 
@@ -142,8 +146,9 @@ Tensor scaled_dot_product_attention_composite(const Tensor& query, const Tensor&
                 runtime, kOp, ": Number of heads in key and value must divide the number of heads in query, got ",
                 query.sizes(), ", ", key.sizes(), " and ", value.sizes(), ".");
   }
-  if (in_one_kernel(q, k, v, mask)) {
-    return fused_attention(q, k, v, mask, dropout_p, is_causal, factor, enable_gqa);
+  if (in_one_kernel(q, k, v, mask, dropout_p)) {
+    const bool narrow = mask.defined() && mask.dtype() != DType::bool_ && mask.dtype() != DType::float32;
+    return fused_attention(q, k, v, narrow ? mask.to(wide) : mask, dropout_p, is_causal, factor, enable_gqa).to(dtype);
   }
   if (enable_gqa) {
     k = repeat_interleave(k, query.size(-3) / key.size(-3), -3);

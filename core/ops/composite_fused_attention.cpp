@@ -87,6 +87,14 @@ void check_fused_attention(const Tensor& query, const Tensor& key, const Tensor&
       runtime, kOp, ": expected a mask [N, H, L, S] of bool, float32 or the query's dtype, got ", mask->sizes(), ".");
 }
 
+Tensor empty_heads(const Tensor& like, int64_t heads, int64_t rows, int64_t columns) {
+  const int64_t batch = like.size(0);
+  if (heads > 1 && like.strides()[1] < like.strides()[2] && like.strides()[1] != 0) {
+    return transpose(empty_tensor({{batch, rows, heads, columns}}, like.dtype(), like.device()), 1, 2);
+  }
+  return empty_tensor({{batch, heads, rows, columns}}, like.dtype(), like.device());
+}
+
 TensorPair _fused_attention_composite(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask,
                                       double dropout_p, int64_t seed, int64_t offset, bool is_causal, double scale) {
   check_fused_attention(query, key, value, mask);

@@ -22,15 +22,6 @@ AttentionOperand operand_of(const Tensor& t) {
   return o;
 }
 
-/// Makes a tensor [batch, heads, rows, columns], with heads inside rows in memory where `like` has them so: what comes
-/// from [batch, rows, heads * columns] goes back to it as a view.
-Tensor result_like(const Tensor& like, int64_t batch, int64_t heads, int64_t rows, int64_t columns) {
-  if (heads > 1 && like.strides()[1] < like.strides()[2] && like.strides()[1] != 0) {
-    return transpose(empty_tensor({{batch, rows, heads, columns}}, like.dtype(), like.device()), 1, 2);
-  }
-  return empty_tensor({{batch, heads, rows, columns}}, like.dtype(), like.device());
-}
-
 /// The operands in the form that kernels take; the tensors live as long as this.
 struct Operands {
   Tensor q, k, v, mask;
@@ -59,7 +50,7 @@ TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor
   check_fused_attention(query, key, value, mask);
   const OperandDevice device(query);
   Operands o(query, key, value, mask, call);
-  const Tensor y = result_like(query, o.l.batch, o.l.heads, o.l.queries, o.l.value_size);
+  const Tensor y = empty_heads(query, o.l.heads, o.l.queries, o.l.value_size);
   const Tensor top = empty_tensor({{o.l.batch, o.l.heads, o.l.queries}}, compute_type(query.dtype()), query.device());
   o.l.out = operand_of(y), o.l.top = top.impl()->data();
   attention(o.l);
@@ -75,9 +66,9 @@ TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, 
   const OperandDevice device(query);
   Operands o(query, key, value, mask, call);
   const Tensor g = with_rows(grad), y = with_rows(output), inner = empty_tensor(top.sizes(), top.dtype(), top.device());
-  const Tensor of_q = result_like(query, o.l.batch, o.l.heads, o.l.queries, o.l.key_size);
-  const Tensor of_k = result_like(key, o.l.batch, key.sizes()[1], o.l.keys, o.l.key_size);
-  const Tensor of_v = result_like(value, o.l.batch, key.sizes()[1], o.l.keys, o.l.value_size);
+  const Tensor of_q = empty_heads(query, o.l.heads, o.l.queries, o.l.key_size);
+  const Tensor of_k = empty_heads(key, key.sizes()[1], o.l.keys, o.l.key_size);
+  const Tensor of_v = empty_heads(value, key.sizes()[1], o.l.keys, o.l.value_size);
   o.l.grad = operand_of(g), o.l.out = operand_of(y);
   o.l.top = top.impl()->data(), o.l.inner = inner.impl()->data();
   o.l.of_q = operand_of(of_q), o.l.of_k = operand_of(of_k), o.l.of_v = operand_of(of_v);

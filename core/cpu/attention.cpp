@@ -1,0 +1,323 @@
+// Attention whose matrix of scores is never written: a tour. A task is a block of queries of one head (forward), or
+// all heads of queries that share keys (backward). Its scores, one row per query, lie in L2: products with the keys
+// that some query of the block may see, softmax row by row, products with the values. The gradient computes the scores
+// again and adds to the gradients of keys and values block after block, so that the order of sums is that of the
+// queries whatever the number of threads.
+#include <algorithm>
+#include <limits>
+
+#include <vesta/core/cpu/allocator.h>
+#include <vesta/core/cpu/gemm.h>
+#include <vesta/core/cpu/parallel.h>
+#include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/row_kernels.h>
+#include <vesta/core/ops/attention.h>
+#include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/view.h>
+
+namespace vesta::cpu {
+namespace {
+
+constexpr int64_t kBlockScores = 64 * 1024;  // 256 KiB of floats lie in L2
+constexpr int64_t kFewestQueries = 16, kMostQueries = 64;
+constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task worthwhile
+
+/// One [N, H, rows, columns] operand of any strides.
+template <class T>
+struct Heads {
+  T* data;
+  int64_t batch, head, row, column;
+  explicit Heads(const Tensor& t)
+      : data(reinterpret_cast<T*>(t.impl()->data())),
+        batch(t.strides()[0]),
+        head(t.strides()[1]),
+        row(t.strides()[2]),
+        column(t.strides()[3]) {}
+  T* at(int64_t n, int64_t h, int64_t i = 0) const { return data + n * batch + h * head + i * row; }
+};
+
+template <class T>
+struct Attention {
+  const Heads<T> query, key, value;
+  const Tensor mask;
+  const AttentionCall call;
+  const int64_t batch, heads, shared;  // shared: heads of keys and values
+  const int64_t queries, keys, width, value_width;
+  const RowKernels& rows = row_kernels(std::is_same_v<T, float> ? DType::float32 : DType::float64);
+  const Elem elem = std::is_same_v<T, float> ? Elem::f32 : Elem::f64;
+  const int64_t block = std::clamp(kBlockScores / keys, kFewestQueries, kMostQueries);
+
+  Attention(const Tensor& q, const Tensor& k, const Tensor& v, MaybeTensor seen, const AttentionCall& c)
+      : query(q),
+        key(k),
+        value(v),
+        mask(seen.defined() ? Tensor(*seen) : Tensor()),
+        call(c),
+        batch(q.size(0)),
+        heads(q.size(1)),
+        shared(k.size(1)),
+        queries(q.size(2)),
+        keys(k.size(2)),
+        width(q.size(3)),
+        value_width(v.size(3)) {}
+
+  int64_t blocks() const { return (queries + block - 1) / block; }
+  int64_t head_of_keys(int64_t h) const { return h / (heads / shared); }
+
+  /// A block of queries of one head.
+  struct Block {
+    int64_t n, h, first, count;
+    int64_t keys;  // those that some query may see
+  };
+  Block at(int64_t n, int64_t h, int64_t i) const {
+    const int64_t first = i * block, count = std::min(block, queries - first);
+    return {n, h, first, count, call.is_causal ? std::min(keys, first + count) : keys};
+  }
+  int64_t seen_by(const Block& b, int64_t i) const { return call.is_causal ? std::min(b.keys, b.first + i + 1) : keys; }
+
+  /// Computes the scores of a block, [count, b.keys], with the mask; `scaled` has room for the block's queries.
+  void score(const Block& b, T* scaled, T* scores) const {
+    const T factor = T(call.scale);
+    for (int64_t i = 0; i < b.count; ++i) {
+      const T* const from = query.at(b.n, b.h, b.first + i);
+      for (int64_t j = 0; j < width; ++j) scaled[i * width + j] = from[j * query.column] * factor;
+    }
+    gemm(elem, {.m = b.count,
+                .n = b.keys,
+                .k = width,
+                .a = scaled,
+                .a_row = width,
+                .a_col = 1,
+                .b = key.at(b.n, head_of_keys(b.h)),
+                .b_row = key.column,
+                .b_col = key.row,
+                .c = scores,
+                .c_row = b.keys});
+    if (!mask.defined()) return;
+    const char* const base = mask.impl()->data();
+    const int64_t size = itemsize(mask.dtype()), step = mask.strides()[3];
+    for (int64_t i = 0; i < b.count; ++i) {
+      T* const row = scores + i * b.keys;
+      const char* const from =
+          base + (b.n * mask.strides()[0] + b.h * mask.strides()[1] + (b.first + i) * mask.strides()[2]) * size;
+      if (mask.dtype() == DType::bool_) {
+        for (int64_t j = 0; j < b.keys; ++j) {
+          if (!from[j * step]) row[j] = -std::numeric_limits<T>::infinity();
+        }
+      } else if (mask.dtype() == DType::float32) {
+        for (int64_t j = 0; j < b.keys; ++j) row[j] += T(reinterpret_cast<const float*>(from)[j * step]);
+      } else {
+        for (int64_t j = 0; j < b.keys; ++j) row[j] += reinterpret_cast<const T*>(from)[j * step];
+      }
+    }
+  }
+
+  /// Turns n scores into weights, given the logarithm of the sum of their exponentials.
+  void weigh(T* row, double sum, int64_t n) const {
+    rows.exp_minus(reinterpret_cast<const char*>(row), sum, 1, 0, nullptr, reinterpret_cast<char*>(row), n);
+  }
+
+  /// Computes a block of the result and the logarithm of each query's sum; a query that sees nothing gets zeros and
+  /// infinity.
+  void forward(const Block& b, T* scaled, T* scores, const Heads<T>& out, T* top) const {
+    score(b, scaled, scores);
+    for (int64_t i = 0; i < b.count; ++i) {
+      T* const row = scores + i * b.keys;
+      const int64_t n = seen_by(b, i);
+      const double sum = rows.logsumexp(reinterpret_cast<const char*>(row), n);
+      const bool blind = sum == -std::numeric_limits<double>::infinity();
+      top[i] = blind ? std::numeric_limits<T>::infinity() : T(sum);
+      if (blind) std::fill_n(row, n, T(0));
+      else weigh(row, sum, n);
+      std::fill(row + n, row + b.keys, T(0));
+    }
+    gemm(elem, {.m = b.count,
+                .n = value_width,
+                .k = b.keys,
+                .a = scores,
+                .a_row = b.keys,
+                .a_col = 1,
+                .b = value.at(b.n, head_of_keys(b.h)),
+                .b_row = value.row,
+                .b_col = value.column,
+                .c = out.at(b.n, b.h, b.first),
+                .c_row = out.row});
+  }
+
+  /// Returns how many tasks of so many blocks are worthwhile for a thread.
+  int64_t grain(int64_t blocks_of_task) const {
+    const int64_t work = block * keys * (width + value_width) * blocks_of_task;
+    return std::max<int64_t>(1, kTaskWork / std::max<int64_t>(work, 1));
+  }
+
+  void run(const Heads<T>& out, T* top) const {
+    const int64_t each = blocks();
+    parallel_for(batch * heads * each, grain(1), [&](int64_t begin, int64_t end) {
+      const HostArray<T> room(size_t(block * (width + keys)));
+      for (int64_t t = begin; t < end; ++t) {
+        const Block b = at(t / each / heads, t / each % heads, t % each);
+        const int64_t row = (b.n * heads + b.h) * queries + b.first;
+        forward(b, room.data(), room.data() + block * width, out, top + row);
+      }
+    });
+  }
+
+  /// Working memory of a block's gradient.
+  struct Room {
+    T *scaled, *weights, *of_weights, *of_output;
+  };
+
+  struct Gradients {
+    Heads<T> grad, output;     // of the result, and the result
+    Heads<T> of_q, of_k, of_v;
+  };
+
+  /// Computes the gradient of a block of queries, and adds to those of keys and values.
+  void backward(const Block& b, const Room& r, const Gradients& g, const T* top) const {
+    score(b, r.scaled, r.weights);
+    for (int64_t i = 0; i < b.count; ++i) {
+      T* const row = r.weights + i * b.keys;
+      const int64_t n = seen_by(b, i);
+      weigh(row, double(top[i]), n);
+      std::fill(row + n, row + b.keys, T(0));
+      const T* const from = g.grad.at(b.n, b.h, b.first + i);
+      for (int64_t j = 0; j < value_width; ++j) r.of_output[i * value_width + j] = from[j * g.grad.column];
+    }
+    const int64_t k = head_of_keys(b.h);
+    gemm(elem, {.m = b.count,
+                .n = b.keys,
+                .k = value_width,
+                .a = r.of_output,
+                .a_row = value_width,
+                .a_col = 1,
+                .b = value.at(b.n, k),
+                .b_row = value.column,
+                .b_col = value.row,
+                .c = r.of_weights,
+                .c_row = b.keys});
+    gemm(elem, {.m = b.keys,
+                .n = value_width,
+                .k = b.count,
+                .a = r.weights,
+                .a_row = 1,
+                .a_col = b.keys,
+                .b = r.of_output,
+                .b_row = value_width,
+                .b_col = 1,
+                .c = g.of_v.at(b.n, k),
+                .c_row = g.of_v.row,
+                .accumulate = true});
+    for (int64_t i = 0; i < b.count; ++i) {
+      const T *const of_out = r.of_output + i * value_width, *const out = g.output.at(b.n, b.h, b.first + i);
+      double delta = 0;
+      for (int64_t j = 0; j < value_width; ++j) delta += double(of_out[j]) * double(out[j * g.output.column]);
+      T* const row = r.of_weights + i * b.keys;
+      const T* const weights = r.weights + i * b.keys;
+      for (int64_t j = 0; j < b.keys; ++j) row[j] = weights[j] * (row[j] - T(delta));
+    }
+    // The scaled queries give the gradient of keys with the scale; that of queries gets it at the end.
+    gemm(elem, {.m = b.keys,
+                .n = width,
+                .k = b.count,
+                .a = r.of_weights,
+                .a_row = 1,
+                .a_col = b.keys,
+                .b = r.scaled,
+                .b_row = width,
+                .b_col = 1,
+                .c = g.of_k.at(b.n, k),
+                .c_row = g.of_k.row,
+                .accumulate = true});
+    gemm(elem, {.m = b.count,
+                .n = width,
+                .k = b.keys,
+                .a = r.of_weights,
+                .a_row = b.keys,
+                .a_col = 1,
+                .b = key.at(b.n, k),
+                .b_row = key.row,
+                .b_col = key.column,
+                .c = g.of_q.at(b.n, b.h, b.first),
+                .c_row = g.of_q.row});
+    for (int64_t i = 0; i < b.count; ++i) {
+      T* const row = g.of_q.at(b.n, b.h, b.first + i);
+      for (int64_t j = 0; j < width; ++j) row[j] *= T(call.scale);
+    }
+  }
+
+  void run_backward(const Gradients& g, const T* top) const {
+    const int64_t group = heads / shared;
+    parallel_for(batch * shared, grain(group * blocks()), [&](int64_t begin, int64_t end) {
+      const HostArray<T> memory(size_t(block * (width + value_width + 2 * keys)));
+      T* const room = memory.data();
+      const Room r{room, room + block * width, room + block * (width + keys), room + block * (width + 2 * keys)};
+      for (int64_t t = begin; t < end; ++t) {
+        const int64_t n = t / shared, k = t % shared;
+        for (int64_t i = 0; i < keys; ++i) {
+          std::fill_n(g.of_k.at(n, k, i), width, T(0));
+          std::fill_n(g.of_v.at(n, k, i), value_width, T(0));
+        }
+        for (int64_t h = k * group; h < (k + 1) * group; ++h) {
+          for (int64_t i = 0; i < blocks(); ++i) {
+            const Block b = at(n, h, i);
+            backward(b, r, g, top + (n * heads + h) * queries + b.first);
+          }
+        }
+      }
+    });
+  }
+};
+
+bool has_kernel(const Tensor& query, double dropout_p) {
+  return dropout_p == 0 && (query.dtype() == DType::float32 || query.dtype() == DType::float64);
+}
+
+TensorPair attention_kernel(const Tensor& query, const Tensor& key, const Tensor& value, MaybeTensor mask,
+                            double dropout_p, int64_t seed, int64_t offset, bool is_causal, double scale) {
+  check_fused_attention(query, key, value, mask);
+  if (!has_kernel(query, dropout_p)) {
+    return _fused_attention_composite(query, key, value, mask, dropout_p, seed, offset, is_causal, scale);
+  }
+  const Tensor y = empty_heads(query, query.size(1), query.size(2), value.size(3));
+  const Tensor top = empty_tensor({{query.size(0), query.size(1), query.size(2)}}, query.dtype());
+  visit<kFloats>(query.dtype(), [&]<class T>() {
+    if constexpr (std::is_floating_point_v<T>) {
+      const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale});
+      run.run(Heads<T>(y), top.data_ptr<T>());
+    }
+  });
+  return {y, top};
+}
+
+TensorTriple attention_gradient_kernel(const Tensor& grad, const Tensor& query, const Tensor& key, const Tensor& value,
+                                       MaybeTensor mask, const Tensor& output, const Tensor& top, double dropout_p,
+                                       int64_t seed, int64_t offset, bool is_causal, double scale) {
+  check_fused_attention(query, key, value, mask);
+  if (!has_kernel(query, dropout_p)) {
+    return _fused_attention_backward_composite(grad, query, key, value, mask, output, top, dropout_p, seed, offset,
+                                               is_causal, scale);
+  }
+  const Tensor of_q = empty_heads(query, query.size(1), query.size(2), query.size(3)),
+               of_k = empty_heads(key, key.size(1), key.size(2), key.size(3)),
+               of_v = empty_heads(value, value.size(1), value.size(2), value.size(3));
+  const Tensor logs = contiguous(top);
+  visit<kFloats>(query.dtype(), [&]<class T>() {
+    if constexpr (std::is_floating_point_v<T>) {
+      const Attention<T> run(query, key, value, mask, {dropout_p, seed, offset, is_causal, scale});
+      run.run_backward({Heads<T>(grad), Heads<T>(output), Heads<T>(of_q), Heads<T>(of_k), Heads<T>(of_v)},
+                       logs.data_ptr<T>());
+    }
+  });
+  return {of_q, of_k, of_v};
+}
+
+}  // namespace
+
+void register_attention() {
+  ops::_fused_attention.set_kernel(DeviceType::cpu, attention_kernel);
+  ops::_fused_attention_backward.set_kernel(DeviceType::cpu, attention_gradient_kernel);
+}
+
+}  // namespace vesta::cpu
