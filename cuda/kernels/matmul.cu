@@ -62,7 +62,24 @@ Matrices<T> matrices_of(const ProductLaunch& l) {
   return o;
 }
 
+VESTA_KERNEL void product_pointers_kernel(ProductPointers l) {
+  const int64_t number = global_index();
+  if (number >= l.count) return;
+  const char *a = l.a, *b = l.b, *c = l.c;
+  int64_t rest = number;
+  for (int d = l.ndim - 1; d >= 0; --d) {
+    const int64_t next = rest / l.sizes[d], i = rest - next * l.sizes[d];
+    a += i * l.a_step[d], b += i * l.b_step[d], c += i * l.c_step[d];
+    rest = next;
+  }
+  l.to[number] = a, l.to[l.count + number] = b, l.to[2 * l.count + number] = c;
+}
+
 }  // namespace
+
+void run_product_pointers(const ProductPointers& l) {
+  launch_independent("product_pointers", product_pointers_kernel, linear_shape(uint64_t(l.count), 256, l.stream), l);
+}
 
 void run_products(const ProductLaunch& l) {
   visit_device<kNumbers>(l.dtype, [&]<class T>() { run_product<sum_of<T>>(l.name, l.stream, matrices_of<T>(l)); });

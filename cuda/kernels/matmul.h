@@ -26,6 +26,19 @@ struct ProductLaunch {
   int64_t sizes[kProductDims] = {}, a_step[kProductDims] = {}, b_step[kProductDims] = {};
 };
 
+/// The addresses of a batch of products: those of the first matrices, and steps in bytes.
+struct ProductPointers {
+  StreamHandle stream = nullptr;
+  const char *a = nullptr, *b = nullptr, *c = nullptr;
+  int64_t count = 1;
+  int ndim = 0;
+  int64_t sizes[kProductDims] = {}, a_step[kProductDims] = {}, b_step[kProductDims] = {}, c_step[kProductDims] = {};
+  const void** to = nullptr;  // [3, count]: of A, of B, of C
+};
+
+/// Queues the writing of the addresses.
+void run_product_pointers(const ProductPointers& launch);
+
 /// Queues the products, for every dtype but bool. 16-bit floats are summed in float and rounded once.
 void run_products(const ProductLaunch& launch);
 

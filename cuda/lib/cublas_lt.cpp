@@ -92,7 +92,7 @@ int scale_type(DType d) { return d == DType::float16 || d == DType::bfloat16 ? l
 struct Key {
   int64_t m, n, k, count, lda, ldb, ldc, a_step, b_step, c_step;
   int32_t device;
-  uint8_t dtype, epilogue, a_transposed, b_transposed, tf32, align_a, align_b, align_c, align_bias, unused[3];
+  uint8_t dtype, epilogue, a_transposed, b_transposed, tf32, align_a, align_b, align_c, align_bias, pointers, unused[2];
   bool operator==(const Key& o) const { return std::memcmp(this, &o, sizeof *this) == 0; }
 };
 static_assert(sizeof(Key) == 96);
@@ -123,6 +123,8 @@ Key key_of(const GemmDesc& d, int device, bool tf32) {
   k.a_transposed = d.a_transposed, k.b_transposed = d.b_transposed, k.tf32 = tf32;
   k.align_a = alignment(d.a, k.a_step * item), k.align_b = alignment(d.b, k.b_step * item);
   k.align_c = alignment(d.c, k.c_step * item);
+  k.pointers = d.by_pointers;
+  if (d.by_pointers) k.a_step = k.b_step = k.c_step = 0;
   if (d.epilogue != Epilogue::none) k.align_bias = alignment(d.bias, 0);
   return k;
 }
@@ -181,9 +183,13 @@ lt::Status Plan::make_desc(lt::MatmulDesc* to, const void* bias) const {
 lt::Status Plan::make_layout(lt::Layout* to, int64_t rows, int64_t columns, int64_t ld, int64_t step) const {
   const int32_t count = int32_t(key_.count);
   const lt::Status s = f_.layout_create(to, data_type(DType(key_.dtype)), uint64_t(rows), uint64_t(columns), ld);
-  if (s != 0 || count == 1) return s;
+  if (s != 0 || (count == 1 && !key_.pointers)) return s;
+  const auto mode = lt::batch_pointer_array;
   return all_of([&] { return f_.layout_set(*to, lt::layout_batch_count, &count, sizeof count); },
-                [&] { return f_.layout_set(*to, lt::layout_strided_batch_offset, &step, sizeof step); });
+                [&] {
+                  return key_.pointers ? f_.layout_set(*to, lt::layout_batch_mode, &mode, sizeof mode)
+                                       : f_.layout_set(*to, lt::layout_strided_batch_offset, &step, sizeof step);
+                });
 }
 
 lt::Status Plan::choose(lt::Handle handle) {
@@ -252,9 +258,14 @@ bool Plan::run(const GemmDesc& d, lt::Handle handle, StreamHandle stream) const 
   lt::MatmulDesc desc = desc_;
   lt::Status s = 0;
   if (d.epilogue != Epilogue::none) desc = nullptr, s = make_desc(&desc, d.bias);
-  if (s == 0) {
-    s = f_.matmul(handle, desc, alpha, d.b, a_, d.a, b_, zeros, d.c, c_, d.c, c_, &algo_, scratch, workspace_, stream);
+  const void *a = d.a, *b = d.b;
+  void* c = d.c;
+  if (d.by_pointers) {
+    a = d.pointers, b = d.pointers + d.count;
+    c = const_cast<void*>(static_cast<const void*>(d.pointers + 2 * d.count));  // read only
   }
+  if (s == 0)
+    s = f_.matmul(handle, desc, alpha, b, a_, a, b_, zeros, c, c_, c, c_, &algo_, scratch, workspace_, stream);
   if (desc && desc != desc_) f_.desc_destroy(desc);
   if (s != 0) warn_once(fmt::format("cuBLASLt refused a product (status {}); plain kernels are used.", s));
   return s == 0;
@@ -285,7 +296,7 @@ std::shared_ptr<const Plan> plan_of(const Key& key, lt::Handle handle) {
   }
   misses.fetch_add(1, std::memory_order_relaxed);
   auto made = std::make_shared<const Plan>(key, handle);
-  if (!made->usable()) warn_once(made->problem());
+  if (!made->usable() && !key.pointers) warn_once(made->problem());
   std::unique_lock guard(lock);
   if (plans.size() >= kMaxPlans) plans.clear();
   auto [it, fresh] = plans.emplace(key, std::move(made));
@@ -317,6 +328,13 @@ bool gemm(const GemmDesc& d, int device, StreamHandle stream) {
   const bool tf32 = d.dtype == DType::float32 && product_settings().matmul_allow_tf32;
   const auto plan = plan_of(key_of(d, device, tf32), handle);
   return plan->usable() && plan->run(d, handle, stream);
+}
+
+bool gemm_takes_pointers(const GemmDesc& d, int device) {
+  if (!gemm_available(d.dtype) || d.count > INT32_MAX) return false;
+  const lt::Handle handle = handle_of(device);
+  const bool tf32 = d.dtype == DType::float32 && product_settings().matmul_allow_tf32;
+  return handle && plan_of(key_of(d, device, tf32), handle)->usable();
 }
 
 GemmCounters gemm_counters() { return {hits.load(), misses.load()}; }

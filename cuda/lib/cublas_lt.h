@@ -9,13 +9,16 @@ namespace vesta::cuda {
 enum class Epilogue : uint8_t { none, bias, relu_bias, gelu_bias };
 
 /// The products C[m, n] = op(A)[m, k] @ op(B)[k, n], for `count` products at fixed distances. Row-major: A is stored
-/// [m, k], or [k, m] if a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1.
+/// [m, k], or [k, m] if a_transposed, its rows `lda` elements apart; C is [m, n]. m, n, k, count are at least 1. With
+/// `pointers` the matrices may lie anywhere, and the steps only say how they are aligned.
 struct GemmDesc {
   DType dtype = DType::float32;
   int64_t m = 1, n = 1, k = 1, count = 1;
   bool a_transposed = false, b_transposed = false;
   int64_t lda = 1, ldb = 1, ldc = 1;
   int64_t a_step = 0, b_step = 0, c_step = 0;
+  const void* const* pointers = nullptr;  // on the device: `count` of A, as many of B, as many of C
+  bool by_pointers = false;
   const void* a = nullptr;
   const void* b = nullptr;
   void* c = nullptr;
@@ -30,6 +33,9 @@ bool gemm_takes_bias(DType dtype);
 /// Queues the products on `stream` of `device` (which is current). Returns false if the library is missing or refuses
 /// them; then nothing was queued. float32 keeps its digits unless product_settings().matmul_allow_tf32.
 bool gemm(const GemmDesc& desc, int device, StreamHandle stream);
+
+/// Returns whether gemm() takes products by pointers; `pointers` need not be there yet. Older versions take none.
+bool gemm_takes_pointers(const GemmDesc& desc, int device);
 
 /// Counters of the cache of algorithms, for tests.
 struct GemmCounters {

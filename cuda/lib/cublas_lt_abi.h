@@ -21,7 +21,8 @@ enum DescAttribute : int {
   desc_bias_pointer = 8,
   desc_bias_data_type = 26,
 };
-enum LayoutAttribute : int { layout_batch_count = 5, layout_strided_batch_offset = 6 };
+enum LayoutAttribute : int { layout_batch_count = 5, layout_strided_batch_offset = 6, layout_batch_mode = 8 };
+enum BatchMode : uint32_t { batch_strided = 0, batch_pointer_array = 1 };
 enum PreferenceAttribute : int {
   pref_max_workspace_bytes = 1,
   pref_min_alignment_a = 5,

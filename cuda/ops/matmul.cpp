@@ -2,6 +2,8 @@
 // else by the plain kernels.
 #include <vesta/core/ops/matmul.h>
 
+#include <algorithm>
+
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/view.h>
@@ -59,9 +61,12 @@ struct Side {
 Side left_of(const Product& p) { return {p.m, p.k, p.a_row, p.a_col}; }
 Side right_of(const Product& p) { return {p.k, p.n, p.b_row, p.b_col}; }
 
-/// Merges batch dimensions that have a common distance, so that few calls are left; innermost last.
-SmallVector<ProductBatch, 4> merged(const SmallVector<ProductBatch, 4>& batch) {
-  SmallVector<ProductBatch, 4> to;
+using Batch = SmallVector<ProductBatch, 4>;
+
+/// Merges batch dimensions that have a common distance, and puts the largest last, which one call computes: few calls
+/// are left.
+Batch merged(const Batch& batch) {
+  Batch to;
   for (const ProductBatch& b : batch) {
     if (b.size == 1) continue;
     if (!to.empty() && to.back().a == b.a * b.size && to.back().b == b.b * b.size) {
@@ -70,11 +75,22 @@ SmallVector<ProductBatch, 4> merged(const SmallVector<ProductBatch, 4>& batch) {
       to.push_back(b);
     }
   }
+  if (!to.empty()) {
+    const auto largest = std::max_element(to.begin(), to.end(), [](auto& x, auto& y) { return x.size < y.size; });
+    std::swap(*largest, to.back());
+  }
   return to;
 }
 
+/// Returns how many calls a merged batch takes.
+int64_t calls_of(const Batch& batch) {
+  int64_t calls = 1;
+  for (size_t d = 0; d + 1 < batch.size(); ++d) calls *= batch[d].size;
+  return calls;
+}
+
 /// Queues dimensions [at, ...) of the batch, the innermost as one call. Returns false if refused.
-bool gemm_batch(GemmDesc g, const SmallVector<ProductBatch, 4>& batch, size_t at, const OperandDevice& device) {
+bool gemm_batch(GemmDesc g, const Batch& batch, size_t at, const OperandDevice& device) {
   if (at == batch.size()) return gemm(g, device.index(), device.stream());
   const ProductBatch& b = batch[at];
   if (at + 1 == batch.size()) {
@@ -92,19 +108,83 @@ bool gemm_batch(GemmDesc g, const SmallVector<ProductBatch, 4>& batch, size_t at
   return true;
 }
 
-/// Queues a product whose sides cuBLASLt can read. Returns false if refused.
-bool by_library(const Product& p, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& bias,
-                const OperandDevice& device) {
+/// Describes the first of a product's matrices. The sides must be such that cuBLASLt can read them.
+GemmDesc describe(const Product& p, const Tensor& a, const Tensor& b, const Tensor& c) {
   const Side left = left_of(p), right = right_of(p);
-  if (!left.ld || !right.ld) return false;
   GemmDesc g;
   g.dtype = c.dtype();
   g.m = p.m, g.n = p.n, g.k = p.k;
   g.a_transposed = left.transposed, g.lda = left.ld;
   g.b_transposed = right.transposed, g.ldb = right.ld, g.ldc = p.n;
   g.a = a.impl()->data(), g.b = b.impl()->data(), g.c = c.impl()->data();
+  return g;
+}
+
+/// Queues a product whose sides cuBLASLt can read. Returns false if refused.
+bool by_library(const Product& p, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& bias,
+                const OperandDevice& device) {
+  if (!left_of(p).ld || !right_of(p).ld) return false;
+  GemmDesc g = describe(p, a, b, c);
   if (bias.defined()) g.epilogue = Epilogue::bias, g.bias = bias.impl()->data();
   return gemm_batch(g, merged(p.batch), 0, device);
+}
+
+// Note [Batches of two distances]
+// cuBLASLt takes matrices at one distance. Heads of [batch, length, heads, size] lie at two: one for the batch, one for
+// the heads, and merging them would take a copy. New versions take an array of pointers, which a small kernel writes:
+// two launches for any batch. Else the operands are copied to one distance where that moves fewer bytes than the device
+// could in the time of the launches that it saves; else there is a call for each index of the smaller dimensions.
+constexpr int64_t kFewCalls = 2;
+constexpr int64_t kBytesPerLaunch = int64_t(10) << 20;  // some 2.5 us of an H200's memory
+
+/// Queues the products of a merged batch as one call. Returns false if cuBLASLt does not take it.
+bool by_pointers(const Product& p, const Batch& batch, const Tensor& a, const Tensor& b, const Tensor& c,
+                 const OperandDevice& device) {
+  if (!left_of(p).ld || !right_of(p).ld || batch.size() > size_t(kProductDims)) return false;
+  GemmDesc g = describe(p, a, b, c);
+  g.by_pointers = true;
+  const int64_t item = itemsize(g.dtype);
+  ProductPointers l;
+  l.stream = device.stream(), l.ndim = int(batch.size());
+  l.a = static_cast<const char*>(g.a), l.b = static_cast<const char*>(g.b), l.c = static_cast<const char*>(g.c);
+  for (size_t d = 0; d < batch.size(); ++d) {
+    const ProductBatch& step = batch[d];
+    l.sizes[d] = step.size, l.count *= step.size;
+    l.a_step[d] = step.a * item, l.b_step[d] = step.b * item, l.c_step[d] = step.c * item;
+    g.a_step |= step.a, g.b_step |= step.b, g.c_step |= step.c;
+  }
+  g.count = l.count;
+  if (!gemm_takes_pointers(g, device.index())) return false;
+  const Tensor table = empty_tensor({{3 * l.count}}, DType::int64, c.device());
+  l.to = reinterpret_cast<const void**>(table.impl()->data());
+  run_product_pointers(l);
+  g.pointers = l.to;
+  return gemm(g, device.index(), device.stream());
+}
+
+/// Returns whether an operand's matrices lie at one distance along the batch.
+bool at_one_distance(const Product& p, int64_t ProductBatch::* step) {
+  const ProductBatch* inner = nullptr;
+  for (size_t d = p.batch.size(); d-- > 0;) {
+    const ProductBatch& b = p.batch[d];
+    if (b.size == 1) continue;
+    if (inner && b.*step != inner->*step * inner->size) return false;
+    inner = &b;
+  }
+  return true;
+}
+
+/// Copies operands to one distance if that is cheaper than `calls` calls; the matrices stay by rows or by columns.
+void gather_batch(Tensor& a, Tensor& b, const Product& p, int64_t calls) {
+  if (a.dim() != b.dim() || !std::equal(a.sizes().begin(), a.sizes().end() - 2, b.sizes().begin())) return;
+  const bool move_a = !at_one_distance(p, &ProductBatch::a), move_b = !at_one_distance(p, &ProductBatch::b);
+  const int64_t bytes = 2 * ((move_a ? a.numel() : 0) + (move_b ? b.numel() : 0)) * a.element_size();
+  if (bytes > (calls - 1 - int(move_a) - int(move_b)) * kBytesPerLaunch) return;
+  const auto gathered = [](const Tensor& t, bool by_columns) {
+    return by_columns ? transpose(contiguous(transpose(t, -2, -1)), -2, -1) : contiguous(t);
+  };
+  if (move_a) a = gathered(a, left_of(p).transposed);
+  if (move_b) b = gathered(b, right_of(p).transposed);
 }
 
 /// Returns whether a product goes to cuBLASLt.
@@ -117,8 +197,13 @@ Tensor matmul_kernel(const Tensor& a, const Tensor& b) {
   Tensor c = result_tensor(p.sizes, a.dtype(), a.device());
   if (wants_library(p, c)) {
     Tensor x = left_of(p).ld ? a : contiguous(a), y = right_of(p).ld ? b : contiguous(b);
-    const bool moved = !x.is_same(a) || !y.is_same(b);
-    if (by_library(moved ? matmul_product(x, y) : p, x, y, c, {}, device)) return c;
+    Product q = matmul_product(x, y);
+    if (const Batch batch = merged(q.batch); calls_of(batch) > kFewCalls) {
+      if (by_pointers(q, batch, x, y, c, device)) return c;
+      gather_batch(x, y, q, calls_of(batch));
+      q = matmul_product(x, y);
+    }
+    if (by_library(q, x, y, c, {}, device)) return c;
   }
   if (c.numel()) run_batch(launch_of("matmul", p, a, b, c, device.stream()), p.batch, 0);
   return c;

@@ -47,6 +47,7 @@ SIZES = [  # batch and heads, queries, keys, size of keys, size of values
     ((1, 1), 17, 64, 64, 72),
     ((1,), 20, 3, 1, 130),
     ((), 33, 40, 80, 3),
+    ((1, 2), 66, 130, 150, 136),
     ((2, 1, 2), 3, 2, 5, 6),
 ]
 
@@ -57,7 +58,7 @@ def test_sizes_and_types(size: tuple[tuple[int, ...], int, int, int, int], dtype
     heads, queries, keys, e, values = size
     q, k, v = (made(*heads, *s, dtype=dtype) for s in ((queries, e), (keys, e), (keys, values)))
     both(q, k, v)
-    both(q, k, v, is_causal=True, scale=0.3)
+    both(q, k, v, is_causal=True, scale=0.7 / e**0.5)
 
 
 MASKS: dict[str, Any] = {

@@ -111,6 +111,15 @@ def test_blocks_combine_the_moments_of_floats_in_float(tmp_path: Path) -> None:
     assert re.search(r"ld\.global\S*\.v4\.f32", kernels[0])  # whole packs where no pack leaves its channel
 
 
+@pytest.mark.campaign
+@needs_nvcc
+def test_attention_of_16_bit_floats_uses_tensor_cores(tmp_path: Path) -> None:
+    text = ptx(ROOT / "cuda" / "kernels" / "attention_half.cu", "compute_80", tmp_path / "attention.ptx")
+    kernels = [part for part in re.split(r"\.(?:entry|func) ", text)[1:] if "attention" in part.partition("(")[0]]
+    products = [kernel for kernel in kernels if "inner" not in kernel.partition("(")[0]]
+    assert len(products) == 20 and all("wmma.mma.sync" in kernel for kernel in products)
+
+
 # ---- for which GPUs ---------------------------------------------------------------------------------------------
 
 

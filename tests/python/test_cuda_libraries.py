@@ -59,7 +59,7 @@ for dtype, rtol in (("float32", 2e-6), ("float64", 1e-13), ("float16", 2e-3), ("
         (lambda a, b, t: a[:, :1] @ b[:1], 1), (lambda a, b, t: a[:1].expand(6, 33) @ b, 1),
         (lambda a, b, t: t @ b, 1),                   # one tall product
         (lambda a, b, t: t @ t.transpose(2, 3), 1),   # one batch
-        (lambda a, b, t: t.transpose(0, 1) @ t.transpose(0, 1).transpose(2, 3), 5),
+        (lambda a, b, t: t.transpose(0, 1) @ t.transpose(0, 1).transpose(2, 3), 1),
         (lambda a, b, t: t.transpose(2, 3) @ a, 1), (lambda a, b, t: a.t() @ t[:, :1], 1),
     ]
     for i, (case, calls) in enumerate(cases):
@@ -68,6 +68,62 @@ for dtype, rtol in (("float32", 2e-6), ("float64", 1e-13), ("float16", 2e-3), ("
         assert fake.fake_calls() - before == calls, (dtype, i, fake.fake_calls() - before)
         same(got, case(a, b, batch), rtol)
 """)
+
+
+HEADS = """
+assert vesta.cuda.is_available()
+def counts():
+    calls = fake.fake_calls()  # the library's work counts as launches, too
+    return calls, dict(vesta._C_cuda.counters())["launches"] - calls
+def since(before):
+    return tuple(now - then for now, then in zip(counts(), before))
+for dtype, rtol in (("float32", 2e-6), ("float64", 1e-13), ("bfloat16", 2e-2), ("complex64", 2e-6)):
+    q, k = (made(*s, dtype=dtype).view(5, s[1], 3, 8) for s in ((5, 7, 24), (5, 9, 24)))
+    cases = [
+        lambda q, k: q.transpose(1, 2) @ k.transpose(1, 2).transpose(-1, -2),
+        lambda q, k: q.transpose(1, 2).transpose(-1, -2) @ q.transpose(1, 2),
+        lambda q, k: q.transpose(1, 2) @ k.transpose(1, 2)[:, :1].transpose(-1, -2),   # one head for all
+        lambda q, k: q[:, :, None].transpose(1, 3) @ k[:, :, None].transpose(1, 3).transpose(-1, -2),
+    ]
+    dq, dk = q.cuda(), k.cuda()
+    for i, case in enumerate(cases):
+        before = counts()
+        got = case(dq, dk)
+        assert since(before) == EXPECTED, (dtype, i, since(before))
+        same(got, case(q, k), rtol)
+"""
+
+
+def test_heads_of_transposed_views_are_one_call() -> None:
+    # the second number counts our own kernels: the one that writes the pointers
+    check("EXPECTED = 1, 1" + HEADS)
+    for schedule in ("lazy", "random"):
+        check("EXPECTED = 1, 1" + HEADS, VESTA_EMULATION_SCHEDULE=schedule)
+
+
+def test_heads_without_arrays_of_pointers_are_copied_or_few_calls() -> None:
+    # 3 heads of 5: copies of both operands would not be fewer launches
+    out = check("EXPECTED = 3, 0" + HEADS, FAKE_CUBLAS_LT="strided")
+    assert "cuBLASLt" not in out
+    check(
+        """
+assert vesta.cuda.is_available()
+def counts():
+    calls = fake.fake_calls()  # the library's work counts as launches, too
+    return calls, dict(vesta._C_cuda.counters())["launches"] - calls
+def since(before):
+    return tuple(now - then for now, then in zip(counts(), before))
+q, k = made(12, 10, 4, 8).transpose(1, 2), made(12, 4, 9, 8)
+for other, copies in ((k, 1), (q, 2)):  # 4 heads of 12
+    a, b = q.cuda(), other.cuda()
+    assert a.stride() == q.stride() and b.stride() == other.stride()
+    before = counts()
+    got = a @ b.transpose(-1, -2)
+    assert since(before) == (1, copies)
+    same(got, q @ other.transpose(-1, -2), 2e-6)
+""",
+        FAKE_CUBLAS_LT="strided",
+    )
 
 
 def test_linear_takes_its_bias_along() -> None:

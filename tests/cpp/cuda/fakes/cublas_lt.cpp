@@ -1,6 +1,6 @@
 // A cuBLASLt for the emulated device: the functions that cuda/lib/cublas_lt.cpp calls, with their published meanings,
 // computing by plain loops in long double. Becomes build/fakes/libcublasLt.so.13. FAKE_CUBLAS_LT chooses what it does:
-// `refuse` has no algorithm for anything, `old` gives an old version.
+// `refuse` has no algorithm for anything, `old` gives an old version, `strided` takes no arrays of pointers.
 #include <dlfcn.h>
 
 #include <complex>
@@ -23,6 +23,7 @@ struct Matrix {
   uint64_t rows = 0, cols = 0;
   int64_t ld = 0, step = 0;
   int count = 1;
+  uint32_t mode = lt::batch_strided;
 };
 uint64_t calls = 0, tf32_calls = 0;
 
@@ -49,13 +50,20 @@ sum_t<T> wide(T v) {
   else return v;
 }
 
+/// Returns matrix i of a batch: at a distance from the first one, or from an array of pointers on the device.
+template <class T, class P>
+T* matrix(const Matrix& m, P p, int i) {
+  if (m.mode == lt::batch_pointer_array) return static_cast<T* const*>(static_cast<const void*>(p))[i];
+  return static_cast<T*>(p) + i * m.step;
+}
+
 template <class T>
 void compute(const Work& w) {
   const uint64_t inner = w.desc.transa == lt::op_t ? w.a.rows : w.a.cols;
   for (int i = 0; i < w.d.count; ++i) {
-    const T* a = static_cast<const T*>(w.pa) + i * w.a.step;
-    const T* b = static_cast<const T*>(w.pb) + i * w.b.step;
-    T* d = static_cast<T*>(w.pd) + i * w.d.step;
+    const T* a = matrix<const T>(w.a, w.pa, i);
+    const T* b = matrix<const T>(w.b, w.pb, i);
+    T* d = matrix<T>(w.d, w.pd, i);
     for (uint64_t col = 0; col < w.d.cols; ++col) {
       for (uint64_t row = 0; row < w.d.rows; ++row) {
         sum_t<T> sum = 0;
@@ -92,7 +100,8 @@ bool fits(const Desc& m, const Matrix& a, const Matrix& b, const Matrix& d) {
   const uint64_t inner2 = m.transb ? b.cols : b.rows, cols = m.transb ? b.rows : b.cols;
   if (rows != d.rows || cols != d.cols || inner != inner2 || a.type != d.type || b.type != d.type) return false;
   for (const Matrix* x : {&a, &b, &d}) {
-    if (x->ld < int64_t(x->rows) || x->rows == 0 || x->cols == 0 || x->count != d.count) return false;
+    if (x->ld < int64_t(x->rows) || x->rows == 0 || x->cols == 0 || x->count != d.count || x->mode != d.mode)
+      return false;
   }
   const bool real32 = d.type == lt::r_32f || d.type == lt::r_16f || d.type == lt::r_16bf;
   return m.epilogue == lt::epilogue_default || (real32 && m.bias && m.bias_type == d.type);
@@ -152,6 +161,7 @@ EXPORT int cublasLtMatrixLayoutSetAttribute(void* l, int attribute, const void* 
   Matrix& m = *static_cast<Matrix*>(l);
   if (attribute == lt::layout_batch_count) assign(m.count, value, size);
   else if (attribute == lt::layout_strided_batch_offset) assign(m.step, value, size);
+  else if (attribute == lt::layout_batch_mode && !told("strided")) assign(m.mode, value, size);
   else return 7;
   return 0;
 }
