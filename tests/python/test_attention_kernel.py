@@ -1,4 +1,4 @@
-"""Attention in one kernel on the CPU: against its parts, gradients included, and equal bits for any batch and threads."""
+"""Attention in one kernel on the CPU: against its parts, with gradients; equal bits for any batch and threads."""
 
 import math
 
