@@ -60,15 +60,34 @@ struct RmsNormRule {
 struct GroupNormRule {
   Saved input, weight, mean, rstd;
   int64_t n = 0, c = 0, hxw = 0, group = 0;
-  static constexpr unsigned results = 0b001;
+  static constexpr unsigned results = 0b111;
   static GroupNormRule save(const TensorTriple& r, const Tensor& input, const Tensor& weight, const Tensor&, int64_t n,
                             int64_t c, int64_t hxw, int64_t group, double, Needs) {
-    return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Saved(std::get<2>(r)), n, c, hxw, group};
+    // detached: the rule computes them anew where it is differentiated
+    return {Saved(input), Saved(weight), Saved(std::get<1>(r).detach()), Saved(std::get<2>(r).detach()), n, c,
+            hxw,          group};
   }
-  Grads<3> operator()(const GradList& g, Needs) const {
-    if (!g[0].defined()) return {};
-    auto [x, w, b] = _group_norm_backward(g[0], input(), weight(), mean(), rstd(), n, c, hxw, group);
+  Grads<3> operator()(const GradList& g, Needs needs) const {
+    Tensor x, w, b;
+    if (g[0].defined()) {
+      std::tie(x, w, b) = _group_norm_backward(g[0], input(), weight(), mean(), rstd(), n, c, hxw, group);
+    }
+    if (needs[0] && (g[1].defined() || g[2].defined())) {
+      const Tensor more = of_statistics(g[1], g[2]);
+      x = x.defined() ? x + more : more;
+    }
     return {x, w, b};
+  }
+  /// dx of mean(x) and of rstd = (var(x) + eps)^(-1/2), whose slope is -rstd^3 (x - mean) / count.
+  Tensor of_statistics(const Tensor& of_mean, const Tensor& of_rstd) const {
+    const Dims rows{n, group, -1}, column{n, group, 1};
+    const Tensor x = input().to(mean().dtype()).reshape(rows), deviation = x - vesta::mean(x, Dims{2}, true);
+    const Tensor variance = vesta::mean(square(deviation), Dims{2}, true);
+    const Tensor eps = (reciprocal(square(rstd().reshape(column))) - variance).detach(), scale = rsqrt(variance + eps);
+    Tensor r = zeros_like(x);
+    if (of_mean.defined()) r = r + of_mean.reshape(column);
+    if (of_rstd.defined()) r = r - of_rstd.reshape(column) * scale * scale * scale * deviation;
+    return (r * Scalar(double(group) / double(c * hxw))).reshape(input().sizes()).to(input().dtype());
   }
 };
 

@@ -118,6 +118,17 @@ def test_second_derivatives():
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
+def test_gradients_of_the_statistics():
+    x, w, b = (draw(shape, vesta.float64, seed).requires_grad_() for seed, shape in enumerate([(2, 4, 3), 4, 4]))
+    call = lambda x, w, b: vesta.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-3)
+    assert vesta.autograd.gradcheck(call, (x, w, b)) and vesta.autograd.gradgradcheck(call, (x, w, b))
+    y = x.detach().cuda().requires_grad_()
+    for t in (x, y):
+        _, mean, rstd = vesta.native_group_norm(t, None, None, 2, 4, 3, 2, 1e-3)
+        (mean.sum() + (rstd * 2).sum()).backward()
+    np.testing.assert_allclose(y.grad.cpu().numpy(), x.grad.numpy(), rtol=1e-12)
+
+
 @pytest.mark.parametrize("form", [vesta.contiguous_format, vesta.channels_last], ids=["contiguous", "channels_last"])
 def test_one_launch_forward_and_two_backward(form):
     from vesta import _C_cuda
