@@ -80,7 +80,7 @@ struct GroupNormRule {
   }
   /// dx of mean(x) and of rstd = (var(x) + eps)^(-1/2), whose slope is -rstd^3 (x - mean) / count.
   Tensor of_statistics(const Tensor& of_mean, const Tensor& of_rstd) const {
-    const Dims rows{n, group, -1}, column{n, group, 1};
+    const Dims rows{n, group, c / group * hxw}, column{n, group, 1};
     const Tensor x = input().to(mean().dtype()).reshape(rows), deviation = x - vesta::mean(x, Dims{2}, true);
     const Tensor variance = vesta::mean(square(deviation), Dims{2}, true);
     const Tensor eps = (reciprocal(square(rstd().reshape(column))) - variance).detach(), scale = rsqrt(variance + eps);
