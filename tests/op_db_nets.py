@@ -351,9 +351,18 @@ def rows() -> Iterator[Row]:
         may="buic",
         **inexact,
     )
-    yield structured("group_norm", group_norm, groups, repeats=False, **inexact)
+    yield structured(
+        "group_norm",
+        group_norm,
+        groups,
+        repeats=False,
+        covers=("group_norm", "native_group_norm", "_group_norm_backward"),
+        **inexact,
+    )
     yield structured("instance_norm", lambda *a: instance_norm(*a[:8]), instances, repeats=False, **inexact)
-    yield structured("rms_norm", rms_norm, rows_of, **inexact)
+    yield structured(
+        "rms_norm", rms_norm, rows_of, covers=("rms_norm", "_fused_rms_norm", "_rms_norm_backward"), **inexact
+    )
     for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
         yield structured(kind, network(kind), sequences(kind), repeats=False, **inexact)
         covers = ("lstm_cell", "_lstm_cell", "_lstm_cell_backward") if kind == "lstm" else (f"{kind}_cell",)

@@ -1,4 +1,5 @@
-// Batch and layer normalisation (Ioffe and Szegedy 2015, Ba et al. 2016).
+// Normalisation: batch, layer, root mean square and group (Ioffe and Szegedy 2015, Ba et al. 2016, Zhang and Sennrich
+// 2019, Wu and He 2018).
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
 #include <vesta/core/ops/ops.h>
@@ -41,6 +42,55 @@ struct LayerNormRule {
   }
 };
 
+struct RmsNormRule {
+  Saved input, weight, rstd;
+  Dims shape;
+  static constexpr unsigned results = 0b01;
+  static RmsNormRule save(const TensorPair& r, const Tensor& input, IntList normalized_shape, const Tensor& weight,
+                          MaybeDouble, Needs) {
+    return {Saved(input), Saved(weight), Saved(std::get<1>(r)), Dims(normalized_shape)};
+  }
+  Grads<2> operator()(const GradList& g, Needs) const {
+    if (!g[0].defined()) return {};
+    auto [x, w] = _rms_norm_backward(g[0], input(), shape, weight(), rstd());
+    return {x, w};
+  }
+};
+
+struct GroupNormRule {
+  Saved input, weight, mean, rstd;
+  int64_t n = 0, c = 0, hxw = 0, group = 0;
+  static constexpr unsigned results = 0b111;
+  static GroupNormRule save(const TensorTriple& r, const Tensor& input, const Tensor& weight, const Tensor&, int64_t n,
+                            int64_t c, int64_t hxw, int64_t group, double, Needs) {
+    // detached: the rule computes them anew where it is differentiated
+    return {Saved(input), Saved(weight), Saved(std::get<1>(r).detach()), Saved(std::get<2>(r).detach()), n, c,
+            hxw,          group};
+  }
+  Grads<3> operator()(const GradList& g, Needs needs) const {
+    Tensor x, w, b;
+    if (g[0].defined()) {
+      std::tie(x, w, b) = _group_norm_backward(g[0], input(), weight(), mean(), rstd(), n, c, hxw, group);
+    }
+    if (needs[0] && (g[1].defined() || g[2].defined())) {
+      const Tensor more = of_statistics(g[1], g[2]);
+      x = x.defined() ? x + more : more;
+    }
+    return {x, w, b};
+  }
+  /// dx of mean(x) and of rstd = (var(x) + eps)^(-1/2), whose slope is -rstd^3 (x - mean) / count.
+  Tensor of_statistics(const Tensor& of_mean, const Tensor& of_rstd) const {
+    const Dims rows{n, group, c / group * hxw}, column{n, group, 1};
+    const Tensor x = input().to(mean().dtype()).reshape(rows), deviation = x - vesta::mean(x, Dims{2}, true);
+    const Tensor variance = vesta::mean(square(deviation), Dims{2}, true);
+    const Tensor eps = (reciprocal(square(rstd().reshape(column))) - variance).detach(), scale = rsqrt(variance + eps);
+    Tensor r = zeros_like(x);
+    if (of_mean.defined()) r = r + of_mean.reshape(column);
+    if (of_rstd.defined()) r = r - of_rstd.reshape(column) * scale * scale * scale * deviation;
+    return (r * Scalar(double(group) / double(c * hxw))).reshape(input().sizes()).to(input().dtype());
+  }
+};
+
 /// The same in terms of ops. In training the statistics are functions of the input, so they are computed anew; eps is
 /// what the given invstd has beyond the variance.
 TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, const Tensor& weight, const Tensor& mean,
@@ -74,6 +124,8 @@ TensorTriple batch_norm_gradient_formula(const Tensor& g, const Tensor& input, c
 void register_norm() {
   record<ops::native_batch_norm, BatchNormRule>();
   record<ops::native_layer_norm, LayerNormRule>();
+  record<ops::_fused_rms_norm, RmsNormRule>();
+  record<ops::native_group_norm, GroupNormRule>();
   record_composite<ops::_batch_norm_backward, &batch_norm_gradient_formula>();
 }
 

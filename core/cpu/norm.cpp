@@ -1,7 +1,6 @@
-// Batch normalisation: sums over every dimension but the second, then one affine map per channel. Layer normalisation:
-// the same over rows.
-// Ioffe and Szegedy 2015. The variance is a second pass over deviations from the mean, so that a large mean costs no
-// digits.
+// Batch normalisation: sums over every dimension but the second, then one affine map per channel. Layer, root mean
+// square and group normalisation: the same over rows. Ioffe and Szegedy 2015. The variance is a second pass over
+// deviations from the mean, so that a large mean costs no digits.
 #include <algorithm>
 #include <cmath>
 
@@ -156,8 +155,8 @@ struct LayerNormRows {
   Tensor x, weight, bias;  // weight and bias of the dtype of statistics, or undefined
   int64_t n, count, bytes;
   Dims statistics;
-  LayerNormRows(const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
-      : x(contiguous(input)), n(check_row_norm("layer_norm", input, shape, w, b)), statistics(input.sizes()) {
+  LayerNormRows(const char* op, const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
+      : x(contiguous(input)), n(check_row_norm(op, input, shape, w, b)), statistics(input.sizes()) {
     count = n == 0 ? 0 : x.numel() / n;
     bytes = n * itemsize(x.dtype());
     const DType wide = statistics_dtype(x.dtype());
@@ -171,7 +170,7 @@ const char* data_of(const Tensor& t) { return t.defined() ? t.impl()->data() : n
 
 TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias,
                                double eps) {
-  const LayerNormRows rows(input, normalized_shape, weight, bias);
+  const LayerNormRows rows("layer_norm", input, normalized_shape, weight, bias);
   const DType wide = statistics_dtype(input.dtype());
   const Tensor y = empty_tensor(input.sizes(), input.dtype());
   const Tensor mean = empty_tensor({&rows.count, 1}, wide), rstd = empty_tensor({&rows.count, 1}, wide);
@@ -196,29 +195,33 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
   return {y, view(mean, rows.statistics), view(rstd, rows.statistics)};
 }
 
+double statistic(const Tensor& t, int64_t i) {
+  return visit<kFloats>(t.dtype(), [&]<class T>() { return double(t.data_ptr<T>()[i]); });
+}
+
 // With x^ = (x - mean) * rstd, h = g * weight and n elements a row:
 //   dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n),  d weight = sum over rows of g x^,  d bias = sum over rows of g.
 // Sums over rows are of pieces of a fixed number of rows, added in order: the same bits for any number of threads.
-TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
-                                        MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
-  const LayerNormRows rows(input, normalized_shape, weight, {});
-  const Tensor g = contiguous(grad.to(input.dtype())), means = contiguous(mean), scales = contiguous(rstd);
+// An undefined mean is 0.
+TensorTriple row_gradients(const LayerNormRows& rows, const Tensor& grad, const Tensor& input, IntSpan normalized_shape,
+                           const Tensor& mean, const Tensor& rstd) {
+  const Tensor g = contiguous(grad.to(input.dtype())), scales = contiguous(rstd);
+  const Tensor means = mean.defined() ? contiguous(mean) : mean;
   const Tensor gx = empty_tensor(input.sizes(), input.dtype());
   const int64_t n = rows.n, piece = std::max<int64_t>(32, (rows.count + 255) / 256),
-                pieces = (rows.count + piece - 1) / piece, item = itemsize(mean.dtype());
-  const Tensor parts = zeros({std::max<int64_t>(pieces, 1), 2, n}, mean.dtype());
+                pieces = (rows.count + piece - 1) / piece, item = itemsize(rstd.dtype());
+  const Tensor parts = zeros({std::max<int64_t>(pieces, 1), 2, n}, rstd.dtype());
   const RowKernels& k = row_kernels(input.dtype());
   parallel_for(pieces, std::max<int64_t>(1, 16384 / std::max<int64_t>(n * piece, 1)), [&](int64_t b, int64_t e) {
     for (int64_t p = b; p < e; ++p) {
       char* const sums = parts.impl()->data() + p * 2 * n * item;
       for (int64_t i = p * piece; i < std::min(rows.count, (p + 1) * piece); ++i) {
         const char *const x = rows.x.impl()->data() + i * rows.bytes, *const gi = g.impl()->data() + i * rows.bytes;
-        const double m = visit<kFloats>(mean.dtype(), [&]<class T>() { return double(means.data_ptr<T>()[i]); });
-        const double r = visit<kFloats>(mean.dtype(), [&]<class T>() { return double(scales.data_ptr<T>()[i]); });
+        const double m = means.defined() ? statistic(means, i) : 0, r = statistic(scales, i);
         double sum, dot;
         k.normalize_sums(gi, x, m, r, data_of(rows.weight), sums, sums + n * item, n, &sum, &dot);
-        k.normalize_gradient(gi, x, m, r, data_of(rows.weight), sum / double(n), dot * r * r / double(n),
-                             gx.impl()->data() + i * rows.bytes, n);
+        k.normalize_gradient(gi, x, m, r, data_of(rows.weight), means.defined() ? sum / double(n) : 0,
+                             dot * r * r / double(n), gx.impl()->data() + i * rows.bytes, n);
       }
     }
   });
@@ -227,9 +230,157 @@ TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   return {gx, view(select(total, 0, 0), shape), view(select(total, 0, 1), shape)};
 }
 
+TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                        MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
+  const LayerNormRows rows("layer_norm", input, normalized_shape, weight, {});
+  return row_gradients(rows, grad, input, normalized_shape, mean, rstd);
+}
+
+/// Divides rows by their root mean square: layer normalisation around 0.
+TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
+  const LayerNormRows rows("rms_norm", input, normalized_shape, weight, {});
+  const DType wide = statistics_dtype(input.dtype());
+  const Tensor y = empty_tensor(input.sizes(), input.dtype());
+  const Tensor rstd = empty_tensor({&rows.count, 1}, wide);
+  const RowKernels& k = row_kernels(input.dtype());
+  const double small = eps ? *eps : rms_norm_eps(input.dtype());
+  parallel_for(rows.count, std::max<int64_t>(1, 16384 / std::max<int64_t>(rows.n, 1)), [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) {
+      const char* const x = rows.x.impl()->data() + i * rows.bytes;
+      double sum, squares;
+      k.moments(x, rows.n, 0, &sum, &squares);
+      const double scale = 1 / std::sqrt(squares / double(rows.n) + small);
+      set_at(rstd, i, scale);
+      k.normalize(x, 0, scale, data_of(rows.weight), nullptr, y.impl()->data() + i * rows.bytes, rows.n);
+    }
+  });
+  return {y, rows.count == 0 ? zeros(rows.statistics, wide) : view(rstd, rows.statistics)};
+}
+
+// Layer normalisation's gradient around 0: dx = rstd * (h - x^ * sum(h x^) / n).
+TensorPair rms_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                    MaybeTensor weight, const Tensor& rstd) {
+  const LayerNormRows rows("rms_norm", input, normalized_shape, weight, {});
+  auto [gx, gw, gb] = row_gradients(rows, grad, input, normalized_shape, {}, rstd);
+  return {gx, gw};
+}
+
+/// Group normalisation of a contiguous input: its rows are those of layer normalisation, but weight and bias belong to
+/// channels, which are runs of a row. Short runs see them repeated for every element.
+struct GroupRows : GroupNormShape {
+  Tensor x, weight, bias;  // [channels], or [channels * inner] where runs are short; undefined where not given
+  bool is_short;
+  int64_t item, stats_item;
+  GroupRows(const Tensor& input, const Tensor& w, const Tensor& b, const GroupNormShape& shape)
+      : GroupNormShape(shape),
+        x(contiguous(input)),
+        is_short(inner < kShortRun),
+        item(itemsize(x.dtype())),
+        stats_item(itemsize(statistics_dtype(x.dtype()))) {
+    weight = of_elements(w), bias = of_elements(b);
+  }
+  Tensor of_elements(const Tensor& t) const {
+    if (!t.defined()) return t;
+    const Tensor wide = contiguous(t.to(statistics_dtype(x.dtype())));
+    return is_short ? contiguous(expand(view(wide, {channels, 1}), {channels, inner})) : wide;
+  }
+  /// Returns where the weights of a row of short runs begin.
+  const char* at(const Tensor& t, int64_t i) const {
+    return t.defined() ? t.impl()->data() + i % groups * row() * stats_item : nullptr;
+  }
+  int64_t grain(int64_t elements) const { return std::max<int64_t>(1, 16384 / std::max<int64_t>(elements, 1)); }
+};
+
+TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t N, int64_t C,
+                               int64_t HxW, int64_t group, double eps) {
+  constexpr const char* op = "native_group_norm";
+  const GroupRows rows(input, weight, bias, GroupNormShape(op, input, weight, bias, N, C, HxW, group));
+  const DType wide = statistics_dtype(input.dtype());
+  const Tensor y = empty_tensor(input.sizes(), input.dtype());
+  const Tensor mean = empty_tensor(Dims{N, group}, wide), rstd = empty_tensor(Dims{N, group}, wide);
+  const Tensor means = view(mean, {-1}), scales = view(rstd, {-1});
+  const RowKernels& k = row_kernels(input.dtype());
+  const int64_t n = rows.row();
+  parallel_for(rows.rows(), rows.grain(n), [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) {
+      const char* const x = rows.x.impl()->data() + i * n * rows.item;
+      char* const to = y.impl()->data() + i * n * rows.item;
+      double sum, squares, rest;
+      const double first =
+          visit<kFloats>(input.dtype(), [&]<class T>() { return double(*reinterpret_cast<const T*>(x)); });
+      k.moments(x, n, first, &sum, &squares);
+      const double m = first + sum / double(n);
+      k.moments(x, n, m, &rest, &squares);
+      const double scale = 1 / std::sqrt((squares - rest * rest / double(n)) / double(n) + eps);
+      set_at(means, i, m);
+      set_at(scales, i, scale);
+      if (rows.is_short) {
+        k.normalize(x, m, scale, rows.at(rows.weight, i), rows.at(rows.bias, i), to, n);
+        continue;
+      }
+      for (int64_t d = 0; d < rows.depth; ++d) {
+        const int64_t c = i % group * rows.depth + d, run = d * HxW * rows.item;
+        const double slope = scale * value_at(rows.weight, c, 1);
+        k.affine(x + run, slope, value_at(rows.bias, c, 0) - m * slope, to + run, HxW);
+      }
+    }
+  });
+  return {contiguous(y, group_norm_format(input)), mean, rstd};
+}
+
+// The gradient of layer normalisation over the rows, h = g * weight. The sums over a channel are of one image each, and
+// added up in order: the same bits for any number of threads.
+TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+                                        const Tensor& rstd, int64_t N, int64_t C, int64_t HxW, int64_t group) {
+  constexpr const char* op = "_group_norm_backward";
+  const GroupRows rows(input, weight, {}, GroupNormShape(op, input, weight, {}, N, C, HxW, group));
+  const Tensor g = contiguous(grad.to(input.dtype())), means = contiguous(mean), scales = contiguous(rstd);
+  const Tensor gx = empty_tensor(input.sizes(), input.dtype());
+  const int64_t n = rows.row(), width = rows.is_short ? C * HxW : C;
+  const Tensor parts = zeros({2, std::max<int64_t>(N, 1), width}, mean.dtype());
+  const RowKernels& k = row_kernels(input.dtype());
+  char *const of_weight = parts.impl()->data(), *const of_bias = of_weight + N * width * rows.stats_item;
+  const Tensor flat = view(parts, {-1});
+  parallel_for(rows.rows(), rows.grain(n), [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) {
+      const char *const x = rows.x.impl()->data() + i * n * rows.item, *const gi = g.impl()->data() + i * n * rows.item;
+      char* const to = gx.impl()->data() + i * n * rows.item;
+      const double m = statistic(means, i), r = statistic(scales, i), count = double(n);
+      double sum = 0, dot = 0, s, d;
+      if (rows.is_short) {
+        const int64_t at = i * n * rows.stats_item;  // row i is a part of image i / groups: the same order
+        k.normalize_sums(gi, x, m, r, rows.at(rows.weight, i), of_weight + at, of_bias + at, n, &sum, &dot);
+        k.normalize_gradient(gi, x, m, r, rows.at(rows.weight, i), sum / count, dot * r * r / count, to, n);
+        continue;
+      }
+      for (int64_t c = 0; c < rows.depth; ++c) {
+        const int64_t run = c * HxW * rows.item;
+        k.gradient_sums(gi + run, x + run, m, HxW, &s, &d);
+        set_at(flat, i * rows.depth + c, d * r);
+        set_at(flat, (N * C) + i * rows.depth + c, s);
+        const double w = value_at(rows.weight, i % group * rows.depth + c, 1);
+        sum += w * s, dot += w * d;
+      }
+      const double slope = -r * r * r * dot / count, offset = -r * sum / count - slope * m;
+      for (int64_t c = 0; c < rows.depth; ++c) {
+        const int64_t run = c * HxW * rows.item;
+        const double w = value_at(rows.weight, i % group * rows.depth + c, 1);
+        k.combine(gi + run, x + run, r * w, slope, offset, to + run, HxW);
+      }
+    }
+  });
+  Tensor total = sum(parts, IntList(1));
+  if (rows.is_short) total = sum(view(total, {2, C, HxW}), IntList(2));
+  return {contiguous(gx, group_norm_format(input)), select(total, 0, 0), select(total, 0, 1)};
+}
+
 }  // namespace
 
 void register_norm() {
+  ops::_fused_rms_norm.set_kernel(DeviceType::cpu, rms_norm_kernel);
+  ops::_rms_norm_backward.set_kernel(DeviceType::cpu, rms_norm_gradient_kernel);
+  ops::native_group_norm.set_kernel(DeviceType::cpu, group_norm_kernel);
+  ops::_group_norm_backward.set_kernel(DeviceType::cpu, group_norm_gradient_kernel);
   ops::native_layer_norm.set_kernel(DeviceType::cpu, layer_norm_kernel);
   ops::_layer_norm_backward.set_kernel(DeviceType::cpu, layer_norm_gradient_kernel);
   ops::native_batch_norm.set_kernel(DeviceType::cpu, batch_norm_kernel);

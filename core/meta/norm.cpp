@@ -1,4 +1,4 @@
-// Batch and layer normalisation: shapes.
+// Batch, layer, root mean square and group normalisation: shapes.
 #include <vesta/core/ops/norm.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
+#include <vesta/core/ops/copy.h>
 
 namespace vesta::meta {
 namespace {
@@ -42,9 +43,42 @@ TensorTriple layer_norm_gradient(const Tensor&, const Tensor& input, IntList nor
   return {like(input), result(normalized_shape, mean.dtype()), result(normalized_shape, mean.dtype())};
 }
 
+TensorPair rms_norm(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble) {
+  check_row_norm("rms_norm", input, normalized_shape, weight, {});
+  Dims statistics(input.sizes());
+  std::fill(statistics.end() - std::ptrdiff_t(normalized_shape.size()), statistics.end(), 1);
+  return {like(input), result(statistics, statistics_dtype(input.dtype()))};
+}
+
+TensorPair rms_norm_gradient(const Tensor&, const Tensor& input, IntList normalized_shape, MaybeTensor weight,
+                             const Tensor& rstd) {
+  check_row_norm("rms_norm", input, normalized_shape, weight, {});
+  return {like(input), result(normalized_shape, rstd.dtype())};
+}
+
+/// Group normalisation's result: its input's memory format.
+Tensor formatted(const Tensor& input) { return contiguous(like(input), group_norm_format(input)); }
+
+TensorTriple group_norm(const Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t N, int64_t C, int64_t HxW,
+                        int64_t group, double) {
+  const GroupNormShape shape("native_group_norm", input, weight, bias, N, C, HxW, group);
+  const DType wide = statistics_dtype(input.dtype());
+  return {formatted(input), result({N, group}, wide), result({N, group}, wide)};
+}
+
+TensorTriple group_norm_gradient(const Tensor&, const Tensor& input, MaybeTensor weight, const Tensor& mean,
+                                 const Tensor&, int64_t N, int64_t C, int64_t HxW, int64_t group) {
+  const GroupNormShape shape("_group_norm_backward", input, weight, {}, N, C, HxW, group);
+  return {formatted(input), result({C}, mean.dtype()), result({C}, mean.dtype())};
+}
+
 }  // namespace
 
 void register_norm() {
+  ops::_fused_rms_norm.set_kernel(DeviceType::meta, rms_norm);
+  ops::_rms_norm_backward.set_kernel(DeviceType::meta, rms_norm_gradient);
+  ops::native_group_norm.set_kernel(DeviceType::meta, group_norm);
+  ops::_group_norm_backward.set_kernel(DeviceType::meta, group_norm_gradient);
   ops::native_layer_norm.set_kernel(DeviceType::meta, layer_norm);
   ops::_layer_norm_backward.set_kernel(DeviceType::meta, layer_norm_gradient);
   ops::native_batch_norm.set_kernel(DeviceType::meta, batch_norm);

@@ -107,32 +107,45 @@ Tensor normalize_composite(const Tensor& input, double p, IntList dim, double ep
   return div(input, clamp_min(norm(input, p, MaybeDims(IntSpan(dim)), true), wrapped(eps)));
 }
 
+Tensor rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
+  return std::get<0>(_fused_rms_norm(input, normalized_shape, weight, eps));
+}
+
 namespace {
 
-/// Returns the distance from 1 to the next number of a dtype.
-double epsilon_of(DType d) {
-  switch (d) {
-    case DType::float64: return 0x1p-52;
-    case DType::float16: return 0x1p-10;
-    case DType::bfloat16: return 0x1p-7;
-    default: return 0x1p-23;
-  }
+/// Returns the last dimensions, as many as normalized_shape has, and with `leading` the others.
+Dims dims_of_rows(const Tensor& input, IntSpan normalized_shape, bool leading) {
+  Dims dims;
+  const int64_t lead = input.dim() - int64_t(normalized_shape.size());
+  for (int64_t d = leading ? 0 : lead; d < (leading ? lead : input.dim()); ++d) dims.push_back(d);
+  return dims;
 }
 
 }  // namespace
 
 /// Divides rows by their root mean square (Zhang and Sennrich 2019).
-Tensor rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
-  constexpr const char* op = "rms_norm";
-  check_row_norm(op, input, normalized_shape, weight, {});
+TensorPair _fused_rms_norm_composite(const Tensor& input, IntList normalized_shape, MaybeTensor weight,
+                                     MaybeDouble eps) {
+  check_row_norm("rms_norm", input, normalized_shape, weight, {});
   const DType wide = compute_type(input.dtype());
-  const double small = eps ? *eps : epsilon_of(input.dtype());
-  Dims last;
-  for (int64_t d = input.dim() - int64_t(normalized_shape.size()); d < input.dim(); ++d) last.push_back(d);
+  const double small = eps ? *eps : rms_norm_eps(input.dtype());
   const Tensor x = input.to(wide);
-  Tensor r = mul(x, rsqrt(add(mean(square(x), last, true), small)));
+  const Tensor scale = rsqrt(add(mean(square(x), dims_of_rows(input, normalized_shape, false), true), small));
+  Tensor r = mul(x, scale);
   if (weight.defined()) r = mul(r, weight->to(wide));
-  return r.to(input.dtype());
+  return {r.to(input.dtype()), scale};
+}
+
+/// The root mean square is a function of the input, so it is computed anew, as in _layer_norm_backward_composite.
+TensorPair _rms_norm_backward_composite(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                        MaybeTensor weight, const Tensor& rstd) {
+  const Dims last = dims_of_rows(input, normalized_shape, false), lead = dims_of_rows(input, normalized_shape, true);
+  const auto average = [&](const Tensor& t) { return vesta::mean(t, MaybeDims(IntSpan(last)), true); };
+  const Tensor x = input.to(rstd.dtype()), g = grad.to(rstd.dtype()), squares = average(square(x));
+  const Tensor scale = rsqrt(add(squares, sub(reciprocal(square(rstd)), squares).detach())), normal = mul(x, scale);
+  const Tensor slope = weight.defined() ? mul(g, weight->to(rstd.dtype())) : g, product = mul(g, normal);
+  return {mul(sub(slope, mul(normal, average(mul(slope, normal)))), scale).to(input.dtype()),
+          lead.empty() ? product : sum(product, MaybeDims(IntSpan(lead)))};
 }
 
 Tensor group_norm_composite(const Tensor& input, int64_t num_groups, MaybeTensor weight, MaybeTensor bias, double eps,
@@ -146,15 +159,40 @@ Tensor group_norm_composite(const Tensor& input, int64_t num_groups, MaybeTensor
               ": Expected number of channels in input to be divisible by num_groups, but got input of shape ",
               input.sizes(), " and num_groups=", num_groups, ".");
   VESTA_CHECK(channels > 0, runtime, op, ": Expected number of channels to be greater than 0, got ", channels, ".");
-  VESTA_CHECK(input.dim() < 3 || numel_of(input.sizes().subspan(2), op) > 0, runtime, op,
-              ": Expected HxW to be greater than 0, got input ", input.sizes(), ".");
+  const int64_t inner = numel_of(input.sizes().subspan(2), op);
+  VESTA_CHECK(inner > 0, runtime, op, ": Expected HxW to be greater than 0, got input ", input.sizes(), ".");
   check_channels(weight, channels, op, "weight");
   check_channels(bias, channels, op, "bias");
-  Tensor r = input.to(compute_type(input.dtype()));
+  return std::get<0>(native_group_norm(input, weight, bias, input.size(0), channels, inner, num_groups, eps));
+}
+
+TensorTriple native_group_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t N,
+                                         int64_t C, int64_t HxW, int64_t group, double eps) {
+  const GroupNormShape shape("native_group_norm", input, weight, bias, N, C, HxW, group);
+  const DType wide = compute_type(input.dtype());
+  Tensor r = input.to(wide), means = zeros(Dims{N, group}, wide, input.device()), invstd = means;
   if (input.numel() > 0) {
-    r = reshape(std::get<0>(normalized_rows(r, input.numel() / (input.size(0) * num_groups), eps)), input.sizes());
+    std::tie(r, means, invstd) = normalized_rows(r, shape.row(), eps);
+    means = reshape(means, {N, group}), invstd = reshape(invstd, {N, group});
   }
-  return scaled_channels(r, weight, bias).to(input.dtype());
+  r = scaled_channels(reshape(r, {N, C, HxW}), weight, bias);
+  return {reshape(r, input.sizes()).to(input.dtype()), means, invstd};
+}
+
+/// The same in terms of ops, over [N, group, channels of a group, HxW].
+TensorTriple _group_norm_backward_composite(const Tensor& grad, const Tensor& input, MaybeTensor weight,
+                                            const Tensor& mean, const Tensor& rstd, int64_t N, int64_t C, int64_t HxW,
+                                            int64_t group) {
+  const Dims four{N, group, C / group, HxW}, row{2, 3}, others{0, 3};
+  const auto average = [&](const Tensor& t) { return vesta::mean(t, MaybeDims(IntSpan(row)), true); };
+  const auto total = [&](const Tensor& t) { return reshape(sum(t, MaybeDims(IntSpan(others))), {C}); };
+  const Tensor x = reshape(input.to(mean.dtype()), four), g = reshape(grad.to(mean.dtype()), four);
+  const Tensor deviation = sub(x, average(x)), variance = average(square(deviation));
+  const Tensor eps = sub(reciprocal(square(reshape(rstd, {N, group, 1, 1}))), variance).detach();
+  const Tensor scale = rsqrt(add(variance, eps)), normal = mul(deviation, scale);
+  const Tensor slope = weight.defined() ? mul(g, reshape(weight->to(mean.dtype()), {1, group, C / group, 1})) : g;
+  const Tensor of_input = mul(sub(sub(slope, average(slope)), mul(normal, average(mul(slope, normal)))), scale);
+  return {reshape(of_input, input.sizes()).to(input.dtype()), total(mul(g, normal)), total(g)};
 }
 
 Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
@@ -172,12 +210,13 @@ Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTen
   if (!use_input_stats) {
     return batch_norm(input, running_mean, running_var, weight, bias, false, momentum, eps);
   }
-  Tensor r = input.to(compute_type(input.dtype()));
-  if (input.numel() == 0) return scaled_channels(r, weight, bias).to(input.dtype());
+  if (input.numel() == 0) {
+    return scaled_channels(input.to(compute_type(input.dtype())), weight, bias).to(input.dtype());
+  }
   const int64_t n = input.numel() / (input.size(0) * channels);
   if (running_mean.defined() || running_var.defined()) {  // of each image, averaged over the batch
     NoGrad off;
-    const Tensor rows = reshape(r, {input.size(0), channels, n});
+    const Tensor rows = reshape(input.to(compute_type(input.dtype())), {input.size(0), channels, n});
     auto blend = [&](const MaybeTensor& running, const Tensor& now) {
       if (!running.defined()) return;
       copy_(*running, add(mul(*running, 1 - momentum), mul(mean(now, 0).to(running->dtype()), momentum)));
@@ -185,8 +224,7 @@ Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTen
     blend(running_mean, mean(rows, 2));
     blend(running_var, var(rows, 2));
   }
-  return scaled_channels(reshape(std::get<0>(normalized_rows(r, n, eps)), input.sizes()), weight, bias)
-      .to(input.dtype());
+  return std::get<0>(native_group_norm(input, weight, bias, input.size(0), channels, n, channels, eps));
 }
 
 }  // namespace vesta

@@ -180,6 +180,10 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"_batch_norm_backward", {&per_element<11>}},
       {"native_layer_norm", {&per_element<7>}},
       {"_layer_norm_backward", {&per_element<11>}},
+      {"_fused_rms_norm", {&per_element<4>}},
+      {"_rms_norm_backward", {&per_element<8>}},
+      {"native_group_norm", {&per_element<7>}},
+      {"_group_norm_backward", {&per_element<11>}},
 #define VESTA_STEP_COST(op, Step) {#op, {&optimizer_step}},
       VESTA_OPTIMIZER_STEPS(VESTA_STEP_COST)
 #undef VESTA_STEP_COST

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <vesta/core/ops/checks.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/define.h>
 #include <vesta/core/ops/docs/norm.h>
 #include <vesta/core/ops/pointwise.h>
@@ -64,6 +65,39 @@ int64_t check_row_norm(const char* op, const Tensor& input, IntSpan shape, const
                 which, ").");
   }
   return numel_of(shape, op);
+}
+
+double rms_norm_eps(DType d) {
+  switch (d) {
+    case DType::float64: return 0x1p-52;
+    case DType::float16: return 0x1p-10;
+    case DType::bfloat16: return 0x1p-7;
+    default: return 0x1p-23;
+  }
+}
+
+GroupNormShape::GroupNormShape(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
+                               int64_t c, int64_t hxw, int64_t group)
+    : images(n), channels(c), inner(hxw), groups(group), depth(0) {
+  check_floating(input, op);
+  VESTA_CHECK(group > 0 && c > 0 && c % group == 0, runtime, op,
+              ": Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+              input.sizes(), " with ", c, " channels and num_groups=", group, ".");
+  VESTA_CHECK(n >= 0 && hxw > 0 && numel_of(Dims{n, c, hxw}, op) == input.numel(), runtime, op,
+              ": expected an input of N * C * HxW elements, got ", input.sizes(), ", N=", n, ", C=", c, ", HxW=", hxw,
+              ".");
+  for (const Tensor* t : {&weight, &bias}) {
+    VESTA_CHECK(!t->defined() || (t->dim() == 1 && t->size(0) == c), runtime, op, ": Expected ",
+                t == &weight ? "weight" : "bias", " to be a vector of size equal to the number of channels in input, ",
+                c, ", but got ", t->defined() ? t->sizes() : IntSpan(), ".");
+  }
+  depth = c / group;
+}
+
+Text group_norm_format(const Tensor& input) {
+  if (!input.is_contiguous() && input.dim() == 4 && lies_in(input, "channels_last")) return "channels_last";
+  if (!input.is_contiguous() && input.dim() == 5 && lies_in(input, "channels_last_3d")) return "channels_last_3d";
+  return "contiguous_format";
 }
 
 }  // namespace vesta

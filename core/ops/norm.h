@@ -24,4 +24,20 @@ constexpr DType statistics_dtype(DType d) { return d == DType::float64 ? DType::
 VESTA_API int64_t check_row_norm(const char* op, const Tensor& input, IntSpan shape, const Tensor& weight,
                                  const Tensor& bias);
 
+/// Returns rms_norm's eps where none is given: the distance from 1 to the next number of the input's dtype.
+VESTA_API double rms_norm_eps(DType d);
+
+/// The shape of group normalisation: `images` times `groups` rows of `depth` channels, with `inner` elements for each.
+struct GroupNormShape {
+  int64_t images, channels, inner, groups, depth;
+  /// Checks the operands of `op`.
+  VESTA_API GroupNormShape(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
+                           int64_t c, int64_t hxw, int64_t group);
+  int64_t rows() const { return images * groups; }
+  int64_t row() const { return depth * inner; }
+};
+
+/// Returns the memory format of group normalisation's result: its input's, contiguous or channels_last.
+VESTA_API Text group_norm_format(const Tensor& input);
+
 }  // namespace vesta

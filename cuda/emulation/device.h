@@ -1,6 +1,8 @@
 // The emulated device's own calls, for launch() and for tests.
 #pragma once
 #include <functional>
+#include <span>
+#include <vector>
 
 #include <vesta/cuda/emulation/threads.h>
 
@@ -19,6 +21,17 @@ void progress();
 /// matter, so results are the same under all three.
 enum class Schedule : uint8_t { eager, lazy, random };
 void set_schedule(Schedule schedule, uint64_t seed);
+
+/// What is told of every task that runs, where somebody counts (counting/): its beginning and its end, and the bytes
+/// that copies touch. Null: nobody does.
+struct Watch {
+  void (*begin)(const char* name) = nullptr;
+  void (*end)() = nullptr;
+  void (*touch)(const void* p, size_t nbytes, bool written) = nullptr;
+};
+void set_watch(const Watch& watch);
+/// Returns the addresses of all devices' memory.
+std::vector<std::span<char>> device_memory();
 
 /// Makes the k-th allocation from now fail (1: the next); 0: none.
 void fail_allocation(uint64_t k);

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -88,6 +89,7 @@ class Arena {
     return true;
   }
   void refund(size_t nbytes) { used_ -= round(nbytes); }
+  std::span<char> addresses() const { return {base_, reserved_}; }
   bool holds(const void* p) const { return p >= base_ && p < base_ + reserved_; }
   size_t used() const { return used_; }
   size_t capacity() const { return capacity_; }
@@ -151,6 +153,7 @@ class Machine {
   bool reads_pageable_memory = false;
   int capability = 90;
   rt::Counters counters;
+  Watch watch;
   uint64_t failing = 0;
   Schedule schedule = Schedule::eager;
   std::mt19937_64 random;
@@ -326,7 +329,11 @@ class Machine {
   void run_head(Stream& s) {
     Task t = std::move(s.queue.front());
     s.queue.pop_front();
-    if (t.work) t.work();
+    if (t.work) {
+      if (watch.begin) watch.begin(t.name);
+      t.work();
+      if (watch.end) watch.end();
+    }
     if (t.event && !t.waits) t.event->done = t.ticket, t.event->time = std::chrono::steady_clock::now();
   }
   void run_all() {
@@ -397,6 +404,17 @@ void set_schedule(Schedule schedule, uint64_t seed) {
   m.random.seed(seed);
 }
 
+void set_watch(const Watch& watch) {
+  Machine& m = Machine::get();
+  std::lock_guard guard(m.lock);
+  m.watch = watch;
+}
+std::vector<std::span<char>> device_memory() {
+  std::vector<std::span<char>> all;
+  for (auto& a : Machine::get().arenas) all.push_back(a->addresses());
+  return all;
+}
+
 void fail_allocation(uint64_t k) {
   Machine& m = Machine::get();
   std::lock_guard guard(m.lock);
@@ -421,6 +439,17 @@ struct Locked {
 
 bool on_device(Machine& m, const void* p) {
   return std::any_of(m.arenas.begin(), m.arenas.end(), [&](auto& a) { return a->holds(p); });
+}
+
+void touch(const void* p, size_t nbytes, bool written) {
+  const emulation::Watch& watch = Machine::get().watch;
+  if (watch.touch) watch.touch(p, nbytes, written);
+}
+/// The work of a copy.
+void copy(void* to, const void* from, size_t nbytes) {
+  std::memmove(to, from, nbytes);
+  touch(from, nbytes, false);
+  touch(to, nbytes, true);
 }
 
 Status find(Machine& m, EventHandle e, EventPtr* to) {
@@ -625,10 +654,10 @@ Status memcpy_async(void* to, const void* from, size_t nbytes, Copy kind, Stream
   if (staged_first) {  // pageable memory is read before the call returns
     auto staged =
         std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + nbytes);
-    l->push(stream, Task{"memcpy", [=] { std::memcpy(to, staged->data(), nbytes); }, {}, 0, false, {}, false});
+    l->push(stream, Task{"memcpy", [=] { copy(to, staged->data(), nbytes); }, {}, 0, false, {}, false});
     return Status::success;
   }
-  l->push(stream, Task{"memcpy", [=] { std::memmove(to, from, nbytes); }, {}, 0, false, {}, false});
+  l->push(stream, Task{"memcpy", [=] { copy(to, from, nbytes); }, {}, 0, false, {}, false});
   if (kind == Copy::device_to_host && !is_page_locked(to)) l->finish(l->stream(stream));
   return Status::success;
 }
@@ -642,7 +671,11 @@ Status memcpy_peer_async(void* to, int to_device, const void* from, int from_dev
 }
 Status memset_async(void* to, int value, size_t nbytes, StreamHandle stream) {
   Locked l;
-  l->push(stream, Task{"memset", [=] { std::memset(to, value, nbytes); }, {}, 0, false, {}, false});
+  const auto set = [=] {
+    std::memset(to, value, nbytes);
+    touch(to, nbytes, true);
+  };
+  l->push(stream, Task{"memset", set, {}, 0, false, {}, false});
   return Status::success;
 }
 

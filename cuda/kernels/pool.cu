@@ -10,7 +10,8 @@ namespace vesta::cuda {
 namespace {
 
 constexpr unsigned kPoolThreads = 256;
-constexpr unsigned kFree = 0xffffffffu;  // no output claims this element
+constexpr unsigned kFree = 0xffffffffu;  // no output claims this slot
+constexpr unsigned kSlots = 2048;        // for the elements that 256 outputs go to: 8 KiB of shared memory
 
 template <class T>
 VESTA_HD T lowest() {
@@ -72,27 +73,31 @@ VESTA_DEVICE bool any_of_block(bool mine) {
 }
 
 /// Adds gradients: a block takes a plane, 256 outputs at a time. Outputs that go to the same element would add to it
-/// in any order. So each claims its element, the lowest of them adds in this round, and the others try again.
+/// in any order. So each claims a slot for its element, the lowest of them adds in this round, and the others try
+/// again. Elements that share a slot take turns too. Windows that do not overlap, and all that lie apart, need one
+/// round.
 template <class T>
 VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
   using C = compute_of<T>;
+  VESTA_SHARED(unsigned, claims, kSlots);
+  for (unsigned i = threadIdx.x; i < kSlots; i += kPoolThreads) claims[i] = kFree;
   for (int64_t plane = blockIdx.x; plane < l.planes; plane += gridDim.x) {
     T* to = static_cast<T*>(l.result) + plane * l.in;
-    unsigned* claims = l.claims + plane * l.in;
     for (int64_t first = 0; first < l.out; first += kPoolThreads) {
       const int64_t mine = first + threadIdx.x;
       const int64_t at = mine < l.out ? l.indices[plane * l.out + mine] : -1;  // -1: a window that covered only padding
       bool waits = at >= 0 && at < l.in;
       if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
+      const C term = waits ? convert<C>(static_cast<const T*>(l.grad)[plane * l.out + mine]) : C(0);
+      unsigned* const slot = &claims[waits ? unsigned(at) % kSlots : 0];
       while (any_of_block(waits)) {
-        if (waits) atomic_lower(&claims[at], unsigned(mine));
+        if (waits) atomic_lower(slot, threadIdx.x);
         block_barrier();
-        const bool wins = waits && claims[at] == unsigned(mine);
+        const bool wins = waits && *slot == threadIdx.x;
         block_barrier();
         if (wins) {
-          const C term = convert<C>(static_cast<const T*>(l.grad)[plane * l.out + mine]);
           to[at] = convert<T>(convert<C>(to[at]) + term);
-          claims[at] = kFree;
+          *slot = kFree;
           waits = false;
         }
       }

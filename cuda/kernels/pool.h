@@ -31,12 +31,11 @@ struct PoolGradientLaunch {
   int64_t planes = 0, in = 0, out = 0;  // elements of a plane
   const void* grad = nullptr;
   const int64_t* indices = nullptr;
-  void* result = nullptr;      // zeros
-  unsigned* claims = nullptr;  // [planes, in], each 2^32 - 1
+  void* result = nullptr;  // zeros
   Fault* fault = nullptr;
 };
 /// Queues the gradient, for floating dtypes. The terms of an element are added in the order of the outputs, so the
-/// bits are fixed. `out` is below 2^32 - 1.
+/// bits are fixed.
 void run_max_pool_gradient(const PoolGradientLaunch& launch);
 
 }  // namespace vesta::cuda

@@ -1,34 +1,13 @@
-// Layer normalisation (Ba, Kiros and Hinton 2016), a team for each row. Statistics are computed in the type of the
+// Layer normalisation (Ba, Kiros and Hinton 2016) and, around 0, by the root mean square (Zhang and Sennrich 2019): a
+// team for each row. Statistics are computed in the type of the
 // computation: the deviations from a first mean are small numbers, whose own mean corrects the first, so that a large
 // mean costs no digits and no double is needed for float.
+#include <vesta/cuda/kernels/norm_sums.cuh>
 #include <vesta/cuda/kernels/row_norm.h>
 #include <vesta/cuda/kernels/rows.cuh>
 
 namespace vesta::cuda {
 namespace {
-
-/// Two sums that are made together.
-template <class C>
-struct Pair {
-  C a, b;
-};
-template <class C>
-VESTA_DEVICE Pair<C> add_pairs(const Pair<C>& p, const Pair<C>& q) {
-  return {p.a + q.a, p.b + q.b};
-}
-
-/// A vector of the columns, of T or of the type of the computation; null: `otherwise`.
-template <class T>
-struct ColumnVector {
-  using C = compute_of<T>;
-  const char* data;
-  bool wide;
-  C otherwise;
-  VESTA_DEVICE C operator[](int64_t c) const {
-    if (!data) return otherwise;
-    return wide ? reinterpret_cast<const C*>(data)[c] : convert<C>(reinterpret_cast<const T*>(data)[c]);
-  }
-};
 
 template <class T>
 struct LayerNormArgs {
@@ -52,10 +31,13 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
   Row held(team, a.x + at, n, a.packed, C(0), exists);
-  C sum = 0;
-  held.each(team, a.x + at, n, a.packed, C(0),
-            [&](int64_t, const C* v) { sum = sum + ((v[0] + v[1]) + (v[2] + v[3])); });
-  const C mean = team.reduce(sum, [](C p, C q) { return p + q; }) / C(a.n);
+  C mean = 0;
+  if (a.mean) {
+    C sum = 0;
+    held.each(team, a.x + at, n, a.packed, C(0),
+              [&](int64_t, const C* v) { sum = sum + ((v[0] + v[1]) + (v[2] + v[3])); });
+    mean = team.reduce(sum, [](C p, C q) { return p + q; }) / C(a.n);
+  }
   Pair<C> s{C(0), C(0)};
   held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, const C* v) {
     VESTA_UNROLL
@@ -65,8 +47,12 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
     }
   });
   s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
-  const C rest = s.a / C(a.n), variance = (s.b - s.a * rest) / C(a.n), rstd = C(1) / math::sqrt(variance + a.eps);
-  if (exists && team.rank == 0) a.mean[team.row] = mean + rest, a.rstd[team.row] = rstd;
+  const C rest = a.mean ? s.a / C(a.n) : C(0), variance = (s.b - s.a * rest) / C(a.n);
+  const C rstd = C(1) / math::sqrt(variance + a.eps);
+  if (exists && team.rank == 0) {
+    a.rstd[team.row] = rstd;
+    if (a.mean) a.mean[team.row] = mean + rest;
+  }
   held.each(team, a.x + at, n, a.packed, C(0), [&](int64_t c, C* v) {
     VESTA_UNROLL
     for (int j = 0; j < kPack; ++j) {
@@ -77,7 +63,7 @@ VESTA_KERNEL void layer_norm_kernel(LayerNormArgs<T> a) {
 }
 
 // With x^ = (x - mean) * rstd, h = g * weight and n elements a row:
-//   dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n).
+//   dx = rstd * (h - sum(h) / n - x^ * sum(h x^) / n),  without sum(h) / n where the mean is not a function of x but 0.
 template <class T, class Row, class Team>
 VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
   using C = compute_of<T>;
@@ -87,7 +73,7 @@ VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
   const Team team(a.width);
   const bool exists = int64_t(team.row) < a.rows;
   const int64_t at = exists ? int64_t(team.row) * a.n : 0, n = exists ? a.n : 0;
-  const C mean = exists ? a.mean[team.row] : C(0), rstd = exists ? a.rstd[team.row] : C(0);
+  const C mean = exists && a.mean ? a.mean[team.row] : C(0), rstd = exists ? a.rstd[team.row] : C(0);
   Row held(team, a.grad + at, n, a.packed, C(0), exists);
   Pair<C> s{C(0), C(0)};
   held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, const C* g) {
@@ -100,7 +86,7 @@ VESTA_KERNEL void layer_norm_gradient_kernel(LayerNormArgs<T> a) {
     }
   });
   s = team.reduce(s, [](const Pair<C>& p, const Pair<C>& q) { return add_pairs(p, q); });
-  const C average = s.a / C(a.n), slope = s.b / C(a.n);
+  const C average = a.mean ? s.a / C(a.n) : C(0), slope = s.b / C(a.n);
   held.each(team, a.grad + at, n, a.packed, C(0), [&](int64_t c, C* g) {
     C x[kPack];
     load_columns(a.x + at, c, n, a.packed, C(0), x);
@@ -153,7 +139,7 @@ VESTA_KERNEL void column_sums_kernel(ColumnSumsArgs<T> a) {
   Pair<C> s{C(0), C(0)};
   for (int64_t row = begin + lane; there && row < end; row += kLanes) {
     const C g = convert<C>(a.grad[row * a.n + column]), x = convert<C>(a.x[row * a.n + column]);
-    s.a = s.a + g * ((x - a.mean[row]) * a.rstd[row]), s.b = s.b + g;
+    s.a = s.a + g * ((a.mean ? x - a.mean[row] : x) * a.rstd[row]), s.b = s.b + g;
   }
   s = sum_lanes(s, sums);
   if (lane == 0 && there) {
@@ -171,7 +157,10 @@ VESTA_KERNEL void column_sums_kernel(ColumnSumsArgs<T> a) {
     t.a = t.a + double(parts[2 * p * a.n + column]), t.b = t.b + double(parts[(2 * p + 1) * a.n + column]);
   }
   t = sum_lanes(t, totals);
-  if (lane == 0 && there) a.weight[column] = C(t.a), a.bias[column] = C(t.b);
+  if (lane == 0 && there) {
+    a.weight[column] = C(t.a);
+    if (a.bias) a.bias[column] = C(t.b);
+  }
 }
 
 template <class T>
@@ -198,7 +187,7 @@ LayerNormArgs<T> args_of(const LayerNormLaunch& l, unsigned width) {
 void layer_norm(const LayerNormLaunch& l) {
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
-      launch_block("layer_norm", layer_norm_kernel<T, Row, Team>, shape, args_of<T>(l, width));
+      launch_block(l.mean ? "layer_norm" : "rms_norm", layer_norm_kernel<T, Row, Team>, shape, args_of<T>(l, width));
     });
   });
 }
@@ -206,12 +195,13 @@ void layer_norm(const LayerNormLaunch& l) {
 void layer_norm_gradient(const LayerNormGradientLaunch& g) {
   const LayerNormLaunch& l = g.base;
   const unsigned tiles = unsigned((l.n + kNormTile - 1) / kNormTile);
+  const char* const name = l.mean ? "_layer_norm_backward" : "_rms_norm_backward";
   visit_device<kFloats>(l.dtype, [&]<class T>() {
     using C = compute_of<T>;
     with_rows<T>(uint64_t(l.rows), l.n, l.stream, [&]<class Row, class Team>(const LaunchShape& shape, unsigned width) {
       auto a = args_of<T>(l, width);
       a.grad = reinterpret_cast<const T*>(g.grad), a.counters = g.counters, a.tiles = tiles;
-      launch_block("_layer_norm_backward", layer_norm_gradient_kernel<T, Row, Team>, shape, a);
+      launch_block(name, layer_norm_gradient_kernel<T, Row, Team>, shape, a);
     });
     const ColumnSumsArgs<T> a{reinterpret_cast<const T*>(l.x),
                               reinterpret_cast<const T*>(g.grad),
@@ -227,7 +217,7 @@ void layer_norm_gradient(const LayerNormGradientLaunch& g) {
                               g.pieces,
                               tiles};
     const LaunchShape shape = linear_shape(uint64_t(tiles) * uint64_t(g.pieces) * kTeamThreads, kTeamThreads, l.stream);
-    launch_block("_layer_norm_backward", column_sums_kernel<T>, shape, a);
+    launch_block(name, column_sums_kernel<T>, shape, a);
   });
 }
 

@@ -1,4 +1,4 @@
-// The arguments of layer normalisation: contiguous rows, and the statistics of each.
+// The arguments of layer and root mean square normalisation: contiguous rows, and the statistics of each.
 #pragma once
 #include <vesta/core/dtype_set.h>
 #include <vesta/cuda/runtime.h>
@@ -18,7 +18,7 @@ struct LayerNormLaunch {
   const char* weight = nullptr;  // [n], or null: 1
   const char* bias = nullptr;    // [n], or null: 0
   bool wide_weight = false, wide_bias = false;  // of the statistics' dtype instead of x's
-  char* mean = nullptr;  // [rows], written, or read for the gradient; so is rstd
+  char* mean = nullptr;  // [rows], written, or read for the gradient; so is rstd. Null: 0, by the root mean square
   char* rstd = nullptr;
   bool packed = false;  // rows are aligned for packs of four
 };

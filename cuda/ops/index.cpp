@@ -7,6 +7,7 @@
 // thread at a run of equal keys handles it whole. Sorting is left out if places cannot be equal: a single one, or
 // those of a mask.
 #include <bit>
+#include <numeric>
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
@@ -159,13 +160,23 @@ class Slices {
     m_.marked = merge(dims_, m_.walk, m_.name);
     m_.total = total_of(m_.walk);
     if (m_.total == 0) return false;
-    m_.unit = item();
+    m_.unit = place_step();
     m_.bad_key = 1;
     for (int k = 0; k < m_.places.n; ++k) {
-      m_.bad_key += uint64_t(std::max<int64_t>(m_.places.size[k] - 1, 0)) * uint64_t(m_.places.stride[k] / m_.unit);
+      if (m_.places.size[k] <= 1) continue;
+      m_.bad_key += uint64_t(m_.places.size[k] - 1) * uint64_t(m_.places.stride[k] / m_.unit);
     }
     m_.wide = m_.total >= kNarrow || (writes && m_.bad_key > UINT32_MAX);
     return true;
+  }
+  /// Returns the bytes that all places are apart by some multiple of: those of a row where rows are indexed. So keys
+  /// count rows, and have few bits to sort.
+  int64_t place_step() const {
+    int64_t step = 0;
+    for (int k = 0; k < m_.places.n; ++k) {
+      if (m_.places.size[k] > 1) step = std::gcd(step, m_.places.stride[k]);
+    }
+    return step > 0 ? step : item();
   }
   Keys sorted(bool distinct) {
     Keys keys(m_.count, std::bit_width(m_.bad_key), m_.wide, self_.device());

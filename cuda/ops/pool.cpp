@@ -41,11 +41,8 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   PoolGradientLaunch l;
   l.name = op, l.stream = device.stream(), l.dtype = g.dtype();
   l.in = plane, l.planes = gx.numel() / plane, l.out = g.numel() / l.planes;
-  VESTA_CHECK(l.out < UINT32_MAX, value, op, ": expected planes of fewer than 2^32 elements, got ", g.sizes(), ".");
-  Tensor claims = empty_tensor(Dims{gx.numel()}, DType::int32, grad.device());
-  VESTA_CUDA_CHECK(rt::memset_async(claims.impl()->data(), 0xff, size_t(gx.numel()) * 4, device.stream()));
   l.grad = g.impl()->data(), l.indices = at.data_ptr<int64_t>();
-  l.result = gx.impl()->data(), l.claims = reinterpret_cast<unsigned*>(claims.data_ptr<int32_t>());
+  l.result = gx.impl()->data();
   l.fault = fault_of(device.index());
   run_max_pool_gradient(l);
   return gx;

@@ -1,4 +1,4 @@
-// Layer normalisation over rows: one kernel forward, two backward.
+// Layer and root mean square normalisation over rows: one kernel forward, two backward.
 #include <vesta/cuda/kernels/row_norm.h>
 
 #include <algorithm>
@@ -27,12 +27,12 @@ struct Rows {
   Dims statistics;
   LayerNormLaunch l;
 
-  Rows(const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
+  Rows(const char* op, const Tensor& input, IntSpan shape, const Tensor& w, const Tensor& b)
       : x(contiguous(input)),
         weight(ready(w, input.dtype())),
         bias(ready(b, input.dtype())),
         wide(statistics_dtype(input.dtype())),
-        n(check_row_norm("layer_norm", input, shape, w, b)),
+        n(check_row_norm(op, input, shape, w, b)),
         statistics(input.sizes()) {
     std::fill(statistics.end() - std::ptrdiff_t(shape.size()), statistics.end(), 1);
     if (x.numel() == 0) return;
@@ -52,7 +52,7 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
                                double eps) {
   check_one_device("layer_norm", {&input, &*weight, &*bias});
   DeviceGuard guard(input.device().index);
-  Rows rows(input, normalized_shape, weight, bias);
+  Rows rows("layer_norm", input, normalized_shape, weight, bias);
   const Tensor y = empty_tensor(input.sizes(), input.dtype(), input.device());
   if (y.numel() == 0) {
     const Tensor none = zeros(rows.statistics, rows.wide, input.device());
@@ -67,27 +67,42 @@ TensorTriple layer_norm_kernel(const Tensor& input, IntList normalized_shape, Ma
   return {y, mean, rstd};
 }
 
-TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
-                                        MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
-  check_one_device("_layer_norm_backward", {&grad, &input, &*weight, &mean, &rstd});
+TensorPair rms_norm_kernel(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps) {
+  check_one_device("rms_norm", {&input, &*weight});
   DeviceGuard guard(input.device().index);
-  Rows rows(input, normalized_shape, weight, {});
+  Rows rows("rms_norm", input, normalized_shape, weight, {});
+  const Tensor y = empty_tensor(input.sizes(), input.dtype(), input.device());
+  if (y.numel() == 0) return {y, zeros(rows.statistics, rows.wide, input.device())};
+  const Tensor rstd = empty_tensor(rows.statistics, rows.wide, input.device());
+  LayerNormLaunch& l = rows.l;
+  l.y = y.impl()->data(), l.rstd = rstd.impl()->data(), l.eps = eps ? *eps : rms_norm_eps(input.dtype());
+  l.packed = rows_fit_packs(l.n, l.dtype, {l.x, l.y});
+  layer_norm(l);
+  return {y, rstd};
+}
+
+/// Returns the gradients of the input, the weight and the bias; without a mean those of rms_norm, without a bias.
+TensorTriple row_gradients(const char* op, const Tensor& grad, const Tensor& input, IntSpan normalized_shape,
+                           const Tensor& weight, const Tensor& mean, const Tensor& rstd) {
+  DeviceGuard guard(input.device().index);
+  Rows rows(op, input, normalized_shape, weight, {});
   const Device device = input.device();
   const Tensor gx = empty_tensor(input.sizes(), input.dtype(), device);
   if (gx.numel() == 0) {
-    const Tensor none = zeros(normalized_shape, mean.dtype(), device);
+    const Tensor none = zeros(normalized_shape, rstd.dtype(), device);
     return {gx, none, zeros_like(none)};
   }
   const Tensor g = contiguous(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()));
   const auto statistic = [&](const Tensor& t) {
-    return contiguous(t.dtype() == rows.wide ? t : _to_copy(t, rows.wide));
+    return !t.defined() ? t : contiguous(t.dtype() == rows.wide ? t : _to_copy(t, rows.wide));
   };
   const Tensor means = statistic(mean), scales = statistic(rstd);
   const Tensor gw = empty_tensor(normalized_shape, rows.wide, device);
-  const Tensor gb = empty_tensor(normalized_shape, rows.wide, device);
+  const Tensor gb = mean.defined() ? empty_tensor(normalized_shape, rows.wide, device) : Tensor();
   LayerNormGradientLaunch launch;
   LayerNormLaunch& l = launch.base = rows.l;
-  l.y = gx.impl()->data(), l.mean = means.impl()->data(), l.rstd = scales.impl()->data();
+  l.y = gx.impl()->data(), l.rstd = scales.impl()->data();
+  if (mean.defined()) l.mean = means.impl()->data(), launch.bias_gradient = gb.impl()->data();
   launch.grad = g.impl()->data();
   l.packed = rows_fit_packs(l.n, l.dtype, {l.x, l.y, launch.grad});
   const int64_t tiles = (l.n + kNormTile - 1) / kNormTile, most = std::max<int64_t>(1, kBlocks / tiles);
@@ -96,9 +111,22 @@ TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   const Tensor parts = empty_tensor(Dims{launch.pieces, 2, l.n}, rows.wide, device);
   const Tensor counters = empty_tensor(Dims{tiles}, DType::int32, device);
   launch.parts = parts.impl()->data(), launch.counters = reinterpret_cast<unsigned*>(counters.impl()->data());
-  launch.weight_gradient = gw.impl()->data(), launch.bias_gradient = gb.impl()->data();
+  launch.weight_gradient = gw.impl()->data();
   layer_norm_gradient(launch);
   return {gx, gw, gb};
+}
+
+TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                        MaybeTensor weight, const Tensor& mean, const Tensor& rstd) {
+  check_one_device("_layer_norm_backward", {&grad, &input, &*weight, &mean, &rstd});
+  return row_gradients("layer_norm", grad, input, normalized_shape, weight, mean, rstd);
+}
+
+TensorPair rms_norm_gradient_kernel(const Tensor& grad, const Tensor& input, IntList normalized_shape,
+                                    MaybeTensor weight, const Tensor& rstd) {
+  check_one_device("_rms_norm_backward", {&grad, &input, &*weight, &rstd});
+  auto [gx, gw, gb] = row_gradients("rms_norm", grad, input, normalized_shape, weight, {}, rstd);
+  return {gx, gw};
 }
 
 }  // namespace
@@ -106,6 +134,8 @@ TensorTriple layer_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
 void register_row_norm() {
   ops::native_layer_norm.set_kernel(DeviceType::cuda, layer_norm_kernel);
   ops::_layer_norm_backward.set_kernel(DeviceType::cuda, layer_norm_gradient_kernel);
+  ops::_fused_rms_norm.set_kernel(DeviceType::cuda, rms_norm_kernel);
+  ops::_rms_norm_backward.set_kernel(DeviceType::cuda, rms_norm_gradient_kernel);
 }
 
 }  // namespace vesta::cuda

@@ -304,3 +304,31 @@ def test_fill_takes_a_value_from_any_device() -> None:
     assert value.grad.device.type == "cpu" and value.grad.item() == 3
     with pytest.raises(RuntimeError, match="device"):
         x.cuda().index_fill(1, index, 1)
+
+
+def test_keys_count_rows() -> None:
+    """A sort of the rows' numbers takes as many passes for wide rows as for rows of one element."""
+    from vesta import _C_cuda
+
+    def launches(columns: int) -> int:
+        index = vesta.arange(3000, device="cuda") % 200
+        rows, source = (vesta.zeros(n, columns, device="cuda") for n in (200, 3000))
+        before = dict(_C_cuda.counters())["launches"]
+        rows.index_add_(0, index, source)
+        return dict(_C_cuda.counters())["launches"] - before
+
+    assert launches(1) == launches(96)
+
+
+def test_sums_at_places_of_several_strides() -> None:
+    x, v = vesta.zeros(4, 6, 10), vesta.arange(120).reshape(12, 10).float()
+    i, j = vesta.arange(12) % 4, vesta.tensor([0, 5, 3, 2, 0, 5, -1, 2, 0, 1, 3, 3])
+    columns = vesta.tensor([0, 9, 9, 4])
+    for index, values in (((i, j), v), ((i, vesta.tensor([5])), v), ((i[:4], j[:4], columns), v[0, :4])):
+        want, got = x.clone(), x.cuda()
+        want.index_put_(index, values, accumulate=True)
+        got.index_put_(tuple(k.cuda() for k in index), values.cuda(), accumulate=True)
+        assert vesta.equal(got.cpu(), want), index
+    one, single = vesta.zeros(1, 5, device="cuda"), vesta.tensor([0, -1, 0], device="cuda")
+    one.index_put_((single,), vesta.ones(3, 5, device="cuda"), accumulate=True)
+    assert one.tolist() == [[3.0] * 5]

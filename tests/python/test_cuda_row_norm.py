@@ -1,4 +1,4 @@
-"""Layer normalization on CUDA: one kernel forward, two backward, against float64 on the CPU."""
+"""Layer and root mean square normalization on CUDA: one kernel forward, two backward, against float64 on the CPU."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ def draw(shape, dtype, seed=0, mean=0.5):
     return vesta.tensor(mean + np.random.default_rng(seed).standard_normal(shape)).to(dtype)
 
 
-def results(device, shape, dtype, weight_dtype, affine=True, wide=None, change=lambda t: t):
+def results(device, shape, dtype, weight_dtype, affine=True, wide=None, change=lambda t: t, rms=False):
     """Returns y and the gradients by x, weight and bias; ``wide``: the dtype that everything is computed in."""
     x, g = (change(draw(shape, dtype, seed).to(device, wide or dtype)) for seed in (0, 3))
     x = x.detach().requires_grad_()
     w, b = (draw(x.shape[-1:], weight_dtype, seed).to(device, wide or weight_dtype).requires_grad_() for seed in (1, 2))
-    y = F.layer_norm(x, x.shape[-1:], w if affine else None, b if affine else None, 1e-5)
+    if rms:
+        y = F.rms_norm(x, x.shape[-1:], w if affine else None, 1e-5)
+    else:
+        y = F.layer_norm(x, x.shape[-1:], w if affine else None, b if affine else None, 1e-5)
     y.backward(g)
-    return [y, x.grad] + ([w.grad, b.grad] if affine else [])
+    return [y, x.grad] + ([w.grad, b.grad][: 1 if rms else 2] if affine else [])
 
 
 def check(shape, dtype, weight_dtype, **options):
@@ -37,17 +40,19 @@ def check(shape, dtype, weight_dtype, **options):
         assert got.is_cuda and np.all(np.abs(a - b) <= bound), (got.dtype, np.max(np.abs(a - b) / bound))
 
 
+@pytest.mark.parametrize("rms", [False, True], ids=["layer", "rms"])
 @pytest.mark.parametrize("dtype", EPS, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_values_and_gradients(shape, dtype):
-    check(shape, dtype, dtype)
-    check(shape, dtype, dtype, affine=False)
+def test_values_and_gradients(shape, dtype, rms):
+    check(shape, dtype, dtype, rms=rms)
+    check(shape, dtype, dtype, affine=False, rms=rms)
 
 
-def test_weights_of_another_dtype_and_layouts():
-    check((6, 40), vesta.bfloat16, vesta.float32)
+@pytest.mark.parametrize("rms", [False, True], ids=["layer", "rms"])
+def test_weights_of_another_dtype_and_layouts(rms):
+    check((6, 40), vesta.bfloat16, vesta.float32, rms=rms)
     for change in (lambda t: t.t(), lambda t: t[:, 1:], lambda t: t[::2, ::3]):
-        check((12, 40), vesta.float32, vesta.float32, change=change)
+        check((12, 40), vesta.float32, vesta.float32, change=change, rms=rms)
 
 
 def test_a_large_mean_costs_no_digits():
@@ -62,9 +67,9 @@ def test_no_elements():
     for shape in ((0, 5), (3, 0)):
         x = vesta.zeros(shape, device="cuda", requires_grad=True)
         w = vesta.ones(shape[1], device="cuda", requires_grad=True)
-        y = F.layer_norm(x, shape[1:], w, w)
-        y.backward(vesta.ones_like(y))
-        assert y.shape == shape == x.grad.shape and w.grad.tolist() == [0.0] * shape[1]
+        for y in (F.layer_norm(x, shape[1:], w, w), F.rms_norm(x, shape[1:], w)):
+            y.backward(vesta.ones_like(y))
+            assert y.shape == shape == x.grad.shape and w.grad.tolist() == [0.0] * shape[1]
 
 
 @pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16], ids=str)
@@ -80,6 +85,10 @@ def test_one_launch_forward_and_two_backward(dtype):
     assert launches() - before == 1
     vesta._C._layer_norm_backward(y, x, (96,), w, mean, rstd)
     assert launches() - before == 3
+    y, rstd = vesta._C._fused_rms_norm(x, (96,), w, None)
+    assert launches() - before == 4
+    vesta._C._rms_norm_backward(y, x, (96,), w, rstd)
+    assert launches() - before == 6
 
 
 def test_equal_bits_on_every_run_and_for_any_batch():
@@ -89,3 +98,24 @@ def test_equal_bits_on_every_run_and_for_any_batch():
     _, mean, rstd = vesta.native_layer_norm(x, (50,), w, None, 1e-5)
     gradients = [vesta._C._layer_norm_backward(x, x, (50,), w, mean, rstd) for _ in range(3)]
     assert all(vesta.equal(a, b) for other in gradients[1:] for a, b in zip(gradients[0], other))
+    y = F.rms_norm(x, (50,), w)
+    assert vesta.equal(F.rms_norm(x[7:9], (50,), w), y[7:9])
+    strided = vesta.empty(50, 600, device="cuda").t().copy_(x)
+    assert not strided.is_contiguous() and vesta.equal(F.rms_norm(strided, (50,), w), y)
+
+
+def test_second_derivatives_of_rms_norm():
+    found = []
+    for device in ("cpu", "cuda"):
+        x, w, g = (
+            draw(shape, vesta.float64, seed).to(device).requires_grad_()
+            for seed, shape in enumerate([(3, 5), 5, (3, 5)])
+        )
+        call = lambda x, w: F.rms_norm(x, (5,), w, 1e-3)
+        if device == "cpu":
+            assert vesta.autograd.gradcheck(call, (x, w)) and vesta.autograd.gradgradcheck(call, (x, w))
+        first = vesta.autograd.grad(call(x, w), (x, w), g, create_graph=True)
+        second = vesta.autograd.grad(sum((t * t).sum() for t in first), (x, w, g))
+        found.append([t.detach().cpu().numpy() for t in (*first, *second)])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

@@ -25,6 +25,12 @@
       double eps = 1e-5), (input, normalized_shape, weight, bias, eps), composite, functional, casts(none, float32))   \
   OP(FUNCTION, Tensor, normalize, (const Tensor& input, double p = 2, IntList dim = 1, double eps = 1e-12),            \
      (input, p, dim, eps), composite, functional, out)                                                                 \
+  OP(FUNCTION, TensorTriple, native_group_norm,                                                                        \
+     (const Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t N, int64_t C, int64_t HxW, int64_t group,     \
+      double eps), (input, weight, bias, N, C, HxW, group, eps), composite)                                            \
+  OP(FUNCTION, TensorTriple, _group_norm_backward,                                                                     \
+     (const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean, const Tensor& rstd, int64_t N,  \
+      int64_t C, int64_t HxW, int64_t group), (grad, input, weight, mean, rstd, N, C, HxW, group), composite, hidden)  \
   OP(FUNCTION, Tensor, group_norm,                                                                                     \
      (const Tensor& input, int64_t num_groups, MaybeTensor weight = {}, MaybeTensor bias = {}, double eps = 1e-5,      \
       bool cudnn_enabled = true), (input, num_groups, weight, bias, eps, cudnn_enabled), composite,                    \
@@ -33,6 +39,12 @@
      (const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean, MaybeTensor running_var,    \
       bool use_input_stats, double momentum, double eps, bool cudnn_enabled),                                          \
      (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled), composite)       \
+  OP(FUNCTION, TensorPair, _fused_rms_norm,                                                                            \
+     (const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeDouble eps),                             \
+     (input, normalized_shape, weight, eps), composite, hidden)                                                        \
+  OP(FUNCTION, TensorPair, _rms_norm_backward,                                                                         \
+     (const Tensor& grad, const Tensor& input, IntList normalized_shape, MaybeTensor weight, const Tensor& rstd),      \
+     (grad, input, normalized_shape, weight, rstd), composite, hidden)                                                 \
   OP(FUNCTION, Tensor, rms_norm,                                                                                       \
      (const Tensor& input, IntList normalized_shape, MaybeTensor weight = {}, MaybeDouble eps = {}),                   \
      (input, normalized_shape, weight, eps), composite)

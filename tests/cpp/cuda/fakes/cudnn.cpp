@@ -129,17 +129,18 @@ void for_products(const Work& k, F f) {
 
 void run(void* argument) {
   const std::unique_ptr<Work> k(static_cast<Work*>(argument));
-  std::vector<double> x = read(k->x), w = read(k->w), y = read(k->y);
+  const auto operand = [&](const Operand& o, int written_by) {
+    return k->kind == written_by ? std::vector<double>(size_t(o.numel())) : read(o);
+  };
+  std::vector<double> x = operand(k->x, dnn::operation_input_gradient);
+  std::vector<double> w = operand(k->w, dnn::operation_weight_gradient), y = operand(k->y, dnn::operation_forward);
   if (k->kind == dnn::operation_forward) {
-    y.assign(y.size(), 0);
     for_products(*k, [&](size_t a, size_t b, size_t c) { y[c] += x[a] * w[b]; });
     write(k->y, y);
   } else if (k->kind == dnn::operation_input_gradient) {
-    x.assign(x.size(), 0);
     for_products(*k, [&](size_t a, size_t b, size_t c) { x[a] += y[c] * w[b]; });
     write(k->x, x);
   } else {
-    w.assign(w.size(), 0);
     for_products(*k, [&](size_t a, size_t b, size_t c) { w[b] += x[a] * y[c]; });
     write(k->w, w);
   }

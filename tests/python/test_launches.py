@@ -1,0 +1,56 @@
+"""The device that counts bytes (cuda/emulation/counting), and benchmarks/launches.py, which stands on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import vesta
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = Path(os.environ.get("VESTA_BUILD", "build")).resolve()
+EMULATED = os.environ.get("VESTA_CUDA_LIBRARY", "").endswith("libvesta_cuda_emulation.so")
+pytestmark = [
+    pytest.mark.campaign,  # the kernels are compiled once more
+    pytest.mark.skipif(not EMULATED or not vesta.cuda.is_available(), reason="needs the emulated device"),
+]
+
+KERNELS = """
+import sys
+sys.path.insert(0, "benchmarks")
+import vesta
+from launches import Counter
+x, y = vesta.randn(1000, 1000).cuda(), vesta.randn(1000, 1000).cuda()
+def moved(call):
+    with Counter() as counter:
+        call()
+        vesta.cuda.synchronize()
+    return [(l.read, l.written) for l in counter.launches]
+n = 4_000_000
+assert moved(lambda: x + y) == [(2 * n, n)]
+assert moved(lambda: x.exp_()) == [(n, n)]
+assert moved(lambda: x[:, ::16].exp()) == [(63 * 1000 * 32, 63 * 4000)]  # a sector for each element
+assert moved(lambda: x.copy_(y)) == [(n, n)]
+(read, written), = moved(lambda: x.sum(1))
+assert read == n and written == 4000, (read, written)
+"""
+
+
+def test_bytes_of_launches() -> None:
+    counting = [sys.executable, "benchmarks/launches.py", "--only", "mlp"]
+    environment = {**os.environ, "VESTA_BUILD": str(BUILD)}
+    done = subprocess.run(counting, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500, check=True)
+    found = re.search(r"total: (\d+) launches, .* ratio ([\d.]+) .* (\d+) layout copies", done.stdout)
+    assert found and int(found[1]) <= 26 and float(found[2]) < 1.05 and int(found[3]) == 0, done.stdout
+    assert re.search(r"^linear +3 +3 ", done.stdout, re.M), done.stdout
+
+    environment["VESTA_CUDA_LIBRARY"] = str(BUILD / "lib" / "libvesta_cuda_counting.so")
+    environment["VESTA_EMULATION_DEVICES"] = "1"
+    done = subprocess.run(
+        [sys.executable, "-c", KERNELS], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
