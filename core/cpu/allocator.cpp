@@ -11,6 +11,7 @@
 // need has fallen gives its old peak back while it works.
 #include <vesta/core/cpu/allocator.h>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -68,7 +69,7 @@ void* map_large(size_t bytes) {
   auto* begin = static_cast<char*>(whole);
   size_t before = (kHuge - reinterpret_cast<uintptr_t>(begin) % kHuge) % kHuge;
   if (before) munmap(begin, before);
-  if (before < kHuge) munmap(begin + before + bytes, kHuge - before);
+  munmap(begin + before + bytes, kHuge - before);
   madvise(begin + before, bytes, MADV_HUGEPAGE);
   return begin + before;
 }
@@ -81,11 +82,13 @@ Block* from_system(size_t bytes, int size_class) {
              : nullptr;
   }
   static_assert(kLargeFrom / 16 >= kPage, "the sizes of large blocks are whole pages");
+  void* record = pool::take(sizeof(Block));
   void* p = kCaching ? map_large(bytes) : nullptr;
   bool mapped = p;
   if (!p) p = std::aligned_alloc(kPage, bytes);
-  if (!p) return nullptr;
-  return new (pool::take(sizeof(Block))) Block{bytes, p, size_class, true, mapped, {}, {}, {}, {}};
+  if (p) return new (record) Block{bytes, p, size_class, true, mapped, {}, {}, {}, {}};
+  pool::give(record, sizeof(Block));
+  return nullptr;
 }
 
 void to_system(Block* b) {
@@ -111,9 +114,10 @@ struct Cache {
   size_t live = 0, cached = 0;
   size_t peak = 0, earlier_peak = 0, since = 0;  // `since`: bytes allocated since `peak` began to be measured
 
-  size_t bound() const {
-    size_t recent = std::max(peak, earlier_peak);
-    return std::max(recent + recent / 4, live + kMinCache);
+  /// Returns what may be held once `bytes` more are live.
+  size_t bound(size_t bytes = 0) const {
+    size_t recent = std::max({peak, earlier_peak, live + bytes});
+    return std::max(recent + recent / 4, live + bytes + kMinCache);
   }
 
   void count_live(size_t bytes) {
@@ -160,19 +164,27 @@ struct Cache {
     return nullptr;
   }
 
-  /// Takes out large blocks, the oldest first, until `bytes` more are within the bound; returns them as a list.
-  Block* make_room(size_t bytes) {
+  /// Takes out blocks until `bytes` more, live or cached, are within the bound: large ones, the oldest first, then
+  /// small ones. Returns them as a list.
+  Block* make_room(size_t bytes, size_t limit) {
     Block* out = nullptr;
-    while (oldest && live + cached + bytes > bound()) {
-      Block* b = take(oldest);
-      b->next = out;
-      out = b;
+    const auto take_out = [&](Block* b) {
+      take(b);
+      b->next = std::exchange(out, b);
+    };
+    while (oldest && live + cached + bytes > limit) take_out(oldest);
+    for (int i = kClasses - 1; i >= 0 && live + cached + bytes > limit; --i) {
+      while (free[i] && live + cached + bytes > limit) take_out(free[i]);
     }
     return out;
   }
 };
 Cache& cache() {
-  static auto* c = new Cache;  // outlives every tensor
+  static Cache* c = [] {
+    // Another thread may hold the lock while this one forks; the child must find it free.
+    pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
+    return new Cache;  // outlives every tensor
+  }();
   return *c;
 }
 
@@ -186,7 +198,7 @@ void give_back(void* context) {
     return to_system(b);
   }
   if (c.live + c.cached + b->bytes <= c.bound()) return c.keep(b);
-  Block* out = c.make_room(b->bytes);
+  Block* out = c.make_room(b->bytes, c.bound());
   if (c.live + c.cached + b->bytes <= c.bound()) {
     c.keep(b);
   } else {
@@ -208,8 +220,8 @@ Memory allocate(size_t nbytes) {
   {
     std::lock_guard lock(c.mutex);
     b = c.find(size_class, bytes >= kLargeFrom);
-    c.count_live(b ? b->bytes : bytes);
-    if (!b) out = c.make_room(0);
+    if (b) c.count_live(b->bytes);
+    else out = c.make_room(bytes, c.bound(bytes));
   }
   release_list(out);
   if (!b) {
@@ -218,12 +230,10 @@ Memory allocate(size_t nbytes) {
       release_cached_host_memory();
       b = from_system(bytes, size_class);
     }
-    if (!b) {
-      std::lock_guard lock(c.mutex);
-      c.live -= bytes;
-      fail(Cause::memory, "out of memory: tried to allocate ", nbytes, " bytes on the CPU; ", c.live,
-           " bytes are in use.");
-    }
+    std::lock_guard lock(c.mutex);
+    VESTA_CHECK(b, memory, "out of memory: tried to allocate ", nbytes, " bytes on the CPU; ", c.live,
+                " bytes are in use.");
+    c.count_live(bytes);
   }
   return {b->data, b, &give_back};
 }

@@ -1,4 +1,5 @@
 // The cache of host memory: a repeated step finds its blocks again, and nothing is kept beyond a recent need.
+#include <vesta/core/base/error.h>
 #include <vesta/core/cpu/allocator.h>
 
 #include <catch2/catch.hpp>
@@ -104,6 +105,24 @@ TEST_CASE("a need that has fallen gives its memory back while the program works"
   CHECK(cpu::host_memory().cached > 512 * kMiB);
   for (int i = 0; i < 20 * 1024 / 8; ++i) Buffer(8 * kMiB);  // 20 GiB in blocks of 8 MiB
   CHECK(cpu::host_memory().cached <= 100 * kMiB);
+}
+
+TEST_CASE("small blocks are given back as well", "[host_memory]") {
+  forget_peaks();
+  {
+    std::vector<Buffer> small;
+    for (int i = 0; i < 1000; ++i) small.emplace_back(400 * 1024);
+  }
+  CHECK(cpu::host_memory().cached > 256 * kMiB);
+  for (int i = 0; i < 20 * 1024 / 8; ++i) Buffer(8 * kMiB);
+  CHECK(cpu::host_memory().cached <= 100 * kMiB);
+}
+
+TEST_CASE("an allocation that fails does not count as a need", "[host_memory]") {
+  forget_peaks();
+  CHECK_THROWS_AS(cpu::allocate(size_t(1) << 46), Error);
+  for (int i = 1; i <= 12; ++i) Buffer(i * 36 * kMiB);
+  CHECK(cpu::host_memory().cached <= 12 * 36 * kMiB * 5 / 4 + 64 * kMiB);
 }
 
 #endif
