@@ -33,15 +33,16 @@ constexpr int64_t kGrain = 32768;  // elements a thread takes at a time
   fail(Cause::index, "index ", index, " is out of bounds for dimension ", dim, " with size ", size);
 }
 
-/// Adds index[i] * stride to offset[i] for all i; an index out of [low, size) raises before anything is written.
-void add_offsets(int64_t* offset, const int64_t* index, int64_t n, int64_t stride, int64_t size, int64_t dim,
+/// Makes offset[i] index[i] * stride for all i, or adds that to it. An index outside of the dimension raises.
+void set_offsets(bool add, int64_t* offset, const int64_t* index, int64_t n, int64_t stride, int64_t size, int64_t dim,
                  bool wraps) {
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
     uint64_t bad = 0;
     for (int64_t i = begin; i < end; ++i) {
       int64_t k = index[i] + (wraps && index[i] < 0 ? size : 0);
       bad |= uint64_t(k) >= uint64_t(size);
-      offset[i] += int64_t(uint64_t(k) * uint64_t(stride));
+      const auto from = uint64_t(k) * uint64_t(stride);
+      offset[i] = int64_t(add ? uint64_t(offset[i]) + from : from);
     }
     if (!bad) return;
     for (int64_t i = begin; i < end; ++i) {
@@ -58,11 +59,11 @@ class Grid {
 
   /// Sets the places from a checked advanced index. `other` has the result's shape.
   void set_places(const IndexPlan& plan) {
-    places_ = zeros_of(plan.indices[0].numel());
+    places_ = empty_places(plan.indices[0].numel());
     for (size_t k = 0; k < plan.dims.size(); ++k) {
       size_t d = size_t(plan.dims[k]);
-      add_offsets(places(), plan.indices[k].data_ptr<int64_t>(), count(), self_.strides()[d] * item(), self_.sizes()[d],
-                  plan.dims[k], true);
+      set_offsets(k > 0, places(), plan.indices[k].data_ptr<int64_t>(), count(), self_.strides()[d] * item(),
+                  self_.sizes()[d], plan.dims[k], true);
     }
     size_t next = 0;
     int64_t to = 0;
@@ -84,10 +85,11 @@ class Grid {
   /// Sets the places from a vector of indices into one dimension, none negative. `other` has self's shape but for that
   /// dimension.
   void set_places(int64_t dim, const Tensor& index) {
-    places_ = zeros_of(index.numel());
+    places_ = empty_places(index.numel());
     bool scalar = self_.dim() == 0;
-    add_offsets(places(), index.data_ptr<int64_t>(), count(), scalar ? item() : self_.strides()[size_t(dim)] * item(),
-                scalar ? 1 : self_.sizes()[size_t(dim)], dim, false);
+    set_offsets(false, places(), index.data_ptr<int64_t>(), count(),
+                scalar ? item() : self_.strides()[size_t(dim)] * item(), scalar ? 1 : self_.sizes()[size_t(dim)], dim,
+                false);
     for (int64_t d = 0; d < self_.dim(); ++d) {
       if (d != dim) add_dim(self_.sizes()[size_t(d)], self_.strides()[size_t(d)], other_.strides()[size_t(d)]);
     }
@@ -95,8 +97,9 @@ class Grid {
   }
   /// Sets the places to rows of a matrix. `other` is contiguous: [..., columns].
   void set_rows(const Tensor& index) {
-    places_ = zeros_of(index.numel());
-    add_offsets(places(), index.data_ptr<int64_t>(), count(), self_.strides()[0] * item(), self_.sizes()[0], 0, false);
+    places_ = empty_places(index.numel());
+    set_offsets(false, places(), index.data_ptr<int64_t>(), count(), self_.strides()[0] * item(), self_.sizes()[0], 0,
+                false);
     add_dim(self_.sizes()[1], self_.strides()[1], 1);
     step_ = self_.sizes()[1] * item();
   }
@@ -106,11 +109,7 @@ class Grid {
   void add(double alpha) { run(true, alpha, true); }
 
  private:
-  static Tensor zeros_of(int64_t n) {
-    Tensor t = empty_tensor({{n}}, DType::int64);
-    if (n) std::memset(t.data_ptr(), 0, size_t(n) * 8);
-    return t;
-  }
+  static Tensor empty_places(int64_t n) { return empty_tensor({{n}}, DType::int64); }
   int64_t* places() const { return static_cast<int64_t*>(places_.data_ptr()); }
   int64_t count() const { return places_.numel(); }
   int64_t item() const { return itemsize(self_.dtype()); }
@@ -123,7 +122,8 @@ class Grid {
   void run(bool write, double alpha, bool add);
   void rows(int64_t begin, int64_t end, bool write, double alpha, bool add) const;
   void outer_offsets(int64_t o, int64_t& self, int64_t& other) const;
-  void row(char* self, char* other, int64_t n, bool write, double alpha, bool add) const;
+  void rows_at(char* self, const int64_t* places, char* other, int64_t count, int64_t n, bool write, double alpha,
+               bool add) const;
 
   const Tensor &self_, &other_;
   Tensor places_;
@@ -168,15 +168,22 @@ void Grid::outer_offsets(int64_t o, int64_t& self, int64_t& other) const {
   }
 }
 
-void Grid::row(char* self, char* other, int64_t n, bool write, double alpha, bool add) const {
-  if (add) {
-    kernels.add_row[int(self_.dtype())]({self, self_row_, other, other_row_, n, alpha});
-  } else if (self_row_ == item() && other_row_ == item()) {
-    std::memcpy(write ? self : other, write ? other : self, size_t(n * item()));
-  } else {
-    Convert same = convert(self_.dtype(), self_.dtype());
-    if (write) same(other, other_row_, self, self_row_, n);
-    else same(self, self_row_, other, other_row_, n);
+/// Processes a row of n elements at each of `count` places.
+void Grid::rows_at(char* self, const int64_t* places, char* other, int64_t count, int64_t n, bool write, double alpha,
+                   bool add) const {
+  const DType d = self_.dtype();
+  if (self_row_ == item() && other_row_ == item()) {
+    RowsAtPlaces at{self, places, other, step_, count, n, alpha};
+    if (add) return kernels.add_rows[int(d)](at);
+    at.n *= item();
+    return (write ? kernels.put_rows : kernels.take_rows)(at);
+  }
+  const Convert same = convert(d, d);
+  for (int64_t k = 0; k < count; ++k, other += step_) {
+    char* const to = self + places[k];
+    if (add) kernels.add_row[int(d)]({to, self_row_, other, other_row_, n, alpha});
+    else if (write) same(other, other_row_, to, self_row_, n);
+    else same(to, self_row_, other, other_row_, n);
   }
 }
 
@@ -192,7 +199,7 @@ void Grid::rows(int64_t begin, int64_t end, bool write, double alpha, bool add) 
       if (add) kernels.add_at[int(self_.dtype())](at);
       else (write ? kernels.put : kernels.take)[size](at);
     } else {
-      for (int64_t k = j; k < j + n; ++k) row(self + a + places()[k], other + b + k * step_, row_, write, alpha, add);
+      rows_at(self + a, places() + j, other + b + j * step_, n, row_, write, alpha, add);
     }
     begin += n;
   }
@@ -225,7 +232,7 @@ void Grid::run(bool write, double alpha, bool add) {
       outer_offsets(i / pieces, a, b);
       char* self = self_.impl()->data() + a + first * self_row_;
       char* other = other_.impl()->data() + b + first * other_row_;
-      for (int64_t k = 0; k < count(); ++k) row(self + places()[k], other + k * step_, n, true, alpha, add);
+      rows_at(self, places(), other, count(), n, true, alpha, add);
     }
   });
 }

@@ -23,12 +23,27 @@ struct RowAddition {
   double alpha;
 };
 
+/// Rows of n bytes, or of n elements, at the places `base + offset[k]` and in a run whose rows are `run_step` bytes
+/// apart.
+struct RowsAtPlaces {
+  char* base;
+  const int64_t* offset;
+  char* run;
+  int64_t run_step;
+  int64_t rows;
+  int64_t n;
+  double alpha = 1;  // for additions
+};
+
 /// The loops of one instruction set: moves, indexed by log2 of the item size, and additions, indexed by dtype.
 struct IndexKernels {
   void (*take[5])(const AtPlaces&);  // run[i] = places[i]
   void (*put[5])(const AtPlaces&);   // places[i] = run[i]
   void (*add_at[kNumDTypes])(const AtPlaces&);  // places[i] += alpha * run[i], in order
   void (*add_row[kNumDTypes])(const RowAddition&);
+  void (*take_rows)(const RowsAtPlaces&);  // dense rows, n in bytes
+  void (*put_rows)(const RowsAtPlaces&);
+  void (*add_rows[kNumDTypes])(const RowsAtPlaces&);  // dense rows, in order, n in elements
 };
 
 }  // namespace vesta::cpu

@@ -92,9 +92,9 @@ VESTA_INLINE Vec<C> load_operand(const T* p, bool repeated, int64_t n) {
   return load_convert_partial<C, T>(p, n);
 }
 
-/// Runs `formula(Vec<C>...)` over vectors of elements stored as T. With `number_last`, a last operand that is repeated
-/// is read once, and what follows from it alone is computed once.
-template <class T, int operands, bool number_last = false, class F>
+/// Runs `formula(Vec<C>...)` over vectors of elements stored as T. If D has a number as last operand, that is read
+/// once, and what follows from it alone is computed once; with `known`, when D::numbers[known] is compiled.
+template <class T, int operands, class D = void, int known = -1, class F>
 VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
   using C = compute_t<T>;
   constexpr int64_t N = Vec<C>::N;
@@ -116,13 +116,29 @@ VESTA_INLINE void vector_loop(const LoopArgs& a, F formula) {
     for (; i + N <= n; i += N) at(i, N);
     if (i < n) at(i, n - i);
   };
-  if constexpr (number_last) {
-    if (advance[operands - 1] == 0) {
-      const Vec<C> number = load_operand<T, C>(in[operands - 1], true, N);
-      return loop(std::make_index_sequence<operands - 1>{}, number);
-    }
+  constexpr std::make_index_sequence<operands - 1> others{};
+  if constexpr (known >= 0) return loop(others, Vec<C>(C(D::numbers[known])));
+  if constexpr (traits::number_last<D>()) {
+    if (advance[operands - 1] == 0) return loop(others, load_operand<T, C>(in[operands - 1], true, N));
   }
   loop(std::make_index_sequence<operands>{});
+}
+
+/// Calls run<k>() if the last operand is D::numbers[k], repeated, else run<-1>(). Each is a function of its own: one of
+/// all loops is too long for the compiler to see the numbers through.
+template <class T, int operands, class D, class F>
+VESTA_INLINE void with_known_number(const LoopArgs& a, F run) {
+  if constexpr (traits::number_last<D>()) {
+    using C = compute_t<T>;
+    if (a.n > 0 && a.step[operands - 1] == 0) {
+      const C value = load_operand<T, C>(reinterpret_cast<const T*>(a.in[operands - 1]), true, 1)[0];
+      const bool is_known = [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+        return ((value == C(D::numbers[I]) && (run.template operator()<int(I)>(), true)) || ...);
+      }(std::make_index_sequence<sizeof(D::numbers) / sizeof(D::numbers[0])>{});
+      if (is_known) return;
+    }
+  }
+  run.template operator()<-1>();
 }
 
 template <class S, class A, class B>
@@ -189,10 +205,21 @@ VESTA_INLINE void select_loop(const LoopArgs& a) {
 
 template <class D, class T, int inputs, class P>
 struct ForwardLoop {
+  template <int known>
+  [[gnu::noinline]] static void vectors(const LoopArgs& a) {
+    [[maybe_unused]] const OwnParameters<P> own(a.params);
+    char* const second = second_of(a);
+    vector_loop<T, inputs, D, known>(a, [&](auto... v) __attribute__((always_inline)) {
+      return stored<D, T>(traits::forward<D, P>(own.at, v...), second);
+    });
+  }
+  VESTA_INLINE static char* second_of(const LoopArgs& a) {
+    if constexpr (traits::has_two_results<D>()) return a.second;
+    else return nullptr;
+  }
   static void run(const LoopArgs& a) {
     [[maybe_unused]] const OwnParameters<P> own(a.params);
-    [[maybe_unused]] char* second = nullptr;
-    if constexpr (traits::has_two_results<D>()) second = a.second;
+    [[maybe_unused]] char* const second = second_of(a);
     if constexpr (traits::mask_first<D>()) {
       static_assert(inputs == 3);
       if constexpr (sizeof(T) <= 8) {
@@ -201,9 +228,7 @@ struct ForwardLoop {
       scalar_loop<T, inputs, bool>(
           a, [](bool m, auto... v) __attribute__((always_inline)) { return D::forward(m, v...); });
     } else if constexpr (is_float(dtype_of<T>)) {
-      vector_loop<T, inputs, traits::number_last<D>()>(a, [&](auto... v) __attribute__((always_inline)) {
-        return stored<D, T>(traits::forward<D, P>(own.at, v...), second);
-      });
+      with_known_number<T, inputs, D>(a, [&]<int known>() __attribute__((always_inline)) { vectors<known>(a); });
     } else {
       scalar_loop<T, inputs, T>(a, [&](auto... v) __attribute__((always_inline)) {
         auto r = traits::forward<D, P>(own.at, v...);
@@ -217,13 +242,19 @@ struct ForwardLoop {
 template <class D, class T, int inputs, class P, int i>
 struct GradientLoop {
   using G = traits::Gradient<D, inputs, P, i>;
-  static void run(const LoopArgs& a) {
+  using Numbers = std::conditional_t<traits::number_last<D>() && (G::mask >> (inputs - 1)) == 1, D, void>;
+  template <int known>
+  [[gnu::noinline]] static void vectors(const LoopArgs& a) {
     [[maybe_unused]] const OwnParameters<P> own(a.params);
-    vector_loop<T, G::operands>(a, [&](auto g, auto... used) __attribute__((always_inline)) {
+    vector_loop<T, G::operands, Numbers, known>(a, [&](auto g, auto... used) __attribute__((always_inline)) {
       using V = decltype(g);
       V list[sizeof...(used) + 1] = {used..., g};
       return G::template call<V>(g, list, own.at);
     });
+  }
+  static void run(const LoopArgs& a) {
+    with_known_number<T, G::operands, Numbers>(a,
+                                               [&]<int known>() __attribute__((always_inline)) { vectors<known>(a); });
   }
 };
 

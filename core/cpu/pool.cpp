@@ -1,5 +1,6 @@
 // Max pooling: a window slides over each plane; the place of the maximum is kept for the gradient.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include <vesta/core/cpu/isa.h>
@@ -50,16 +51,20 @@ void pool_plane(const T* x, const Window& w, T* y, int64_t* indices) {
   }
 }
 
-PoolKernel<float> singles;
-PoolKernel<double> doubles;
+PoolKernels<float> singles;
+PoolKernels<double> doubles;
+
+template <class T>
+const PoolKernels<T>& kernels() {
+  if constexpr (std::is_same_v<T, float>) return singles;
+  else return doubles;
+}
 
 /// Pools one plane row by row, all windows of a row at once, tap by tap: the order in which a window sees its elements
 /// is that of pool_plane. The plane has fewer than 2^31 elements.
 template <class T>
 void pool_plane_by_taps(const T* x, const Window& w, T* y, int64_t* indices) {
-  PoolKernel<T> take;
-  if constexpr (std::is_same_v<T, float>) take = singles;
-  else take = doubles;
+  const auto take = kernels<T>().tap;
   const auto& n = w.in;
   const int64_t outputs = w.out[2];
   // taps that some window has on the plane: the last window's first ones, the first window's last ones
@@ -98,6 +103,12 @@ void pool_plane_by_taps(const T* x, const Window& w, T* y, int64_t* indices) {
 /// Pools one plane by 2 x 2 windows side by side: no bounds to check, no branch.
 template <class T>
 void pool_plane_2x2(const T* x, const Window& w, T* y, int64_t* indices) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    for (int64_t i = 0; i < w.out[1]; ++i, y += w.out[2], indices += w.out[2]) {
+      kernels<T>().pairs({x + 2 * i * w.in[2], w.in[2], w.out[2], 2 * i * w.in[2], y, indices});
+    }
+    return;
+  }
   using C = compute_t<T>;
   auto wins = [](C v, C best) { return (v > best) | ((v != v) & (best == best)); };
   for (int64_t i = 0; i < w.out[1]; ++i) {
@@ -150,8 +161,8 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
   constexpr const char* op = "_max_pool_backward";
   const int64_t in = check_max_pool_backward(grad, indices, input_size);
-  Tensor g = contiguous(grad), at = contiguous(indices), gx = zeros(input_size, grad.dtype());
-  if (g.numel() == 0) return gx;
+  if (grad.numel() == 0) return zeros(input_size, grad.dtype());
+  Tensor g = contiguous(grad), at = contiguous(indices), gx = empty_tensor(input_size, grad.dtype());
   const int64_t out = g.numel() / (g.size(0) * g.size(1));
   visit<kFloats>(g.dtype(), [&]<class T>() {
     using C = compute_t<T>;
@@ -160,6 +171,7 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
         const T* from = g.data_ptr<T>() + p * out;
         const int64_t* i = at.data_ptr<int64_t>() + p * out;
         T* to = gx.data_ptr<T>() + p * in;
+        std::memset(static_cast<void*>(to), 0, size_t(in) * sizeof(T));  // while the plane is in the cache
         for (int64_t k = 0; k < out; ++k) {
           if (i[k] < 0) continue;  // a window that covered only padding
           VESTA_CHECK(i[k] < in, index, op, ": index ", i[k], " is out of bounds for a plane of ", in, " elements.");

@@ -18,11 +18,24 @@ struct PoolTap {
   Place* at;  ///< [count], their places, negative where a window has seen nothing yet
 };
 
-/// The kernel of one instruction set: takes what each window sees where it is the first, larger, or the first NaN.
+/// A row of 2 x 2 windows side by side: window j sees elements 2 j and 2 j + 1 of rows a and b, `width` apart.
 template <class T>
-using PoolKernel = void (*)(const PoolTap<T>&);
+struct PoolPairs {
+  const T* a;
+  std::int64_t width, count;
+  std::int64_t place;  ///< of a's first element
+  T* y;
+  std::int64_t* places;
+};
+
+/// The kernels of one instruction set. Each takes what a window sees where it is the first, larger, or the first NaN.
+template <class T>
+struct PoolKernels {
+  void (*tap)(const PoolTap<T>&);
+  void (*pairs)(const PoolPairs<T>&);
+};
 
 }  // namespace vesta::cpu
 
-VESTA_DECLARE_ON_ISA(void register_pool_kernels(vesta::cpu::PoolKernel<float>& singles,
-                                                vesta::cpu::PoolKernel<double>& doubles))
+VESTA_DECLARE_ON_ISA(void register_pool_kernels(vesta::cpu::PoolKernels<float>& singles,
+                                                vesta::cpu::PoolKernels<double>& doubles))

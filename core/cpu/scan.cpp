@@ -8,6 +8,7 @@
 
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
+#include <vesta/core/cpu/scan_kernels.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/reduce.h>
@@ -16,7 +17,9 @@ namespace vesta::cpu {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // elements a thread takes at a time
-constexpr int kLines = 8;          // lines summed together
+constexpr int64_t kLines = 32;     // lines scanned together
+
+ScanKernels kernels;
 
 /// The map from an element type to the type of its running sum; integers wrap around.
 template <class T>
@@ -49,40 +52,25 @@ T narrowed(S v) {
 
 enum class Running : uint8_t { sum, product };
 
-/// Adds up, or multiplies, `width` lines whose first elements are `across` apart and whose elements are `next` apart.
-/// Several at once, because an addition waits for the one before it.
-template <Running op, int width, class T, class S>
-void scan_part(S (&values)[width], const T* x, T* y, int64_t length, int64_t next, int64_t across) {
-  for (int64_t i = 0; i < length; ++i, x += next, y += next) {
-    for (int k = 0; k < width; ++k) {
-      const S v = widened<S>(x[k * across]);
-      if constexpr (op == Running::sum) values[k] += v;
-      else if constexpr (is_complex(dtype_of<T>))
-        values[k] = {values[k].real() * v.real() - values[k].imag() * v.imag(),
-                     values[k].real() * v.imag() + values[k].imag() * v.real()};
-      else values[k] *= v;
-      y[k * across] = narrowed<T>(values[k]);
-    }
-  }
-}
-template <Running op, int width, class T>
-void scan_lines(const T* x, T* y, int64_t length, int64_t next, int64_t across) {
+/// Adds up, or multiplies, the elements of each line.
+template <Running op, class T>
+void scan_lines(const ScanLines& s) {
+  constexpr int way = op == Running::product;
+  if constexpr (std::is_same_v<T, float>) return kernels.of_float[way](s);
+  if constexpr (std::is_same_v<T, double>) return kernels.of_double[way](s);
+  if constexpr (std::is_same_v<T, int64_t>) return kernels.of_int64[way](s);
   using S = typename Sum<T>::type;
-  S values[width];
-  std::fill_n(values, width, op == Running::sum ? S(0) : S(1));
-  if (width == 1 || across == 1) return scan_part<op>(values, x, y, length, next, across);
-  // Lines lie apart, perhaps by whole pages, which share places of the cache: they go through a block, a few elements
-  // of each at a time.
-  constexpr int64_t kPart = 16;
-  T block[kPart * width];
-  for (int64_t i = 0; i < length; i += kPart) {
-    const int64_t part = std::min(kPart, length - i);
-    for (int k = 0; k < width; ++k) {
-      for (int64_t j = 0; j < part; ++j) block[j * width + k] = x[k * across + i + j];
-    }
-    scan_part<op>(values, block, block, part, width, 1);
-    for (int k = 0; k < width; ++k) {
-      for (int64_t j = 0; j < part; ++j) y[k * across + i + j] = block[j * width + k];
+  for (int64_t line = 0; line < s.lines; ++line) {
+    const T* x = static_cast<const T*>(s.x) + line * s.across;
+    T* y = static_cast<T*>(s.y) + line * s.across;
+    S value = op == Running::sum ? S(0) : S(1);
+    for (int64_t i = 0; i < s.length; ++i, x += s.next, y += s.next) {
+      const S v = widened<S>(*x);
+      if constexpr (op == Running::sum) value += v;
+      else if constexpr (is_complex(dtype_of<T>))
+        value = {value.real() * v.real() - value.imag() * v.imag(), value.real() * v.imag() + value.imag() * v.real()};
+      else value *= v;
+      *y = narrowed<T>(value);
     }
   }
 }
@@ -100,12 +88,8 @@ Tensor running_kernel(const Tensor& input, int64_t dim, MaybeDType dtype) {
     T* y = r.data_ptr<T>();
     parallel_for(sets * groups, std::max<int64_t>(1, kGrain / (length * kLines)), [&](int64_t b, int64_t e) {
       for (int64_t g = b; g < e; ++g) {
-        int64_t line = g % groups * kLines, at = g / groups * length * inner + line * across;
-        if (together - line >= kLines) {
-          scan_lines<op, kLines>(x + at, y + at, length, inner, across);
-        } else {
-          for (; line < together; ++line, at += across) scan_lines<op, 1>(x + at, y + at, length, inner, across);
-        }
+        const int64_t line = g % groups * kLines, at = g / groups * length * inner + line * across;
+        scan_lines<op, T>({x + at, y + at, length, inner, std::min(kLines, together - line), across});
       }
     });
   });
@@ -177,6 +161,7 @@ Tensor logcumsumexp_kernel(const Tensor& input, int64_t dim) {
 }  // namespace
 
 void register_scan() {
+  VESTA_ON_ISA(register_scan_kernels, kernels);
   ops::cumsum.set_kernel(DeviceType::cpu, running_kernel<Running::sum>);
   ops::cumprod.set_kernel(DeviceType::cpu, running_kernel<Running::product>);
   ops::logcumsumexp.set_kernel(DeviceType::cpu, logcumsumexp_kernel);

@@ -11,6 +11,8 @@
 
 #include <sleef.h>
 
+#include <utility>
+
 namespace vesta::cpu::VESTA_ISA_NS {
 
 #if defined(VESTA_SIMD_AVX512)
@@ -258,54 +260,153 @@ VESTA_INLINE Vec<T> general_pow(Vec<T> a, Vec<T> b) {
   return select(infinite, copysign(root * root, y), y);
 }
 
-#if defined(VESTA_SIMD_AVX512) || defined(VESTA_SIMD_AVX2)
-constexpr bool kEasyCubes = true;
-#else
-constexpr bool kEasyCubes = false;  // the rest of a square takes a fused multiply-add
-#endif
-
-/// Computes a^b for b of -1, 1/2, 1, 2 (correctly rounded) and 3; anything for others.
+/// A number as the sum of two: `high`, and `low`, which holds what rounding took from it.
 template <class T>
-VESTA_INLINE Vec<T> easy_pow(Vec<T> a, Vec<T> b) {
-  const Vec<T> square = a * a;
-  Vec<T> y = select(b == Vec<T>(T(2)), square, a);
-  if (const Mask<T> cubes = b == Vec<T>(T(3)); kEasyCubes && any(cubes)) {
-    const Vec<T> rest = mul_add(a, a, -square), cube = square * a;
-    y = select(cubes, select(isfinite(cube), mul_add(square, a, rest * a), cube), y);
+struct TwoPart {
+  Vec<T> high, low;
+};
+
+/// Multiplies; what is dropped is below 2^-44 (float) or 2^-102 (double) of the product.
+template <class T>
+VESTA_INLINE TwoPart<T> operator*(TwoPart<T> a, TwoPart<T> b) {
+  const Vec<T> high = a.high * b.high;
+  return {high, mul_add(a.high, b.low, mul_add(a.low, b.high, mul_add(a.high, b.high, -high)))};
+}
+
+/// Returns a^n for a whole n from 1 on, by repeated squares.
+template <int n, class T>
+VESTA_INLINE TwoPart<T> product_of(Vec<T> a) {
+  if constexpr (n == 1) {
+    return {a, Vec<T>(T(0))};
+  } else if constexpr (n == 2) {
+    const Vec<T> square = a * a;
+    return {square, mul_add(a, a, -square)};
+  } else if constexpr (n % 2 == 0) {
+    const TwoPart<T> half = product_of<n / 2>(a);
+    return half * half;
+  } else {
+    const TwoPart<T> rest = product_of<n - 1>(a);
+    const Vec<T> high = rest.high * a;
+    return {high, mul_add(rest.low, a, mul_add(rest.high, a, -high))};
   }
-  if (const Mask<T> roots = b == Vec<T>(T(0.5)); any(roots)) {  // C's pow(-0, 1/2) is 0 and its pow(-inf, 1/2) is inf
-    const Vec<T> infinity(std::numeric_limits<T>::infinity());
-    y = select(roots, select(a == -infinity, infinity, sqrt(a) + Vec<T>(T(0))), y);
+}
+
+/// Returns a^n for a whole n from 2 on, rounded once from what product_of() knows.
+template <int n, class T>
+VESTA_INLINE Vec<T> whole_power(Vec<T> a) {
+  const TwoPart<T> p = product_of < n % 2 == 0 ? n / 2 : n - 1 > (a);
+  if constexpr (n % 2 == 0) return mul_add(p.high, p.high, (p.high + p.high) * p.low);
+  else return mul_add(p.high, a, p.low * a);
+}
+
+/// An exponent of halves that is known when the code is compiled: a power that is products, a quotient and a root.
+template <int halves>
+struct Exponent {
+  static constexpr int whole = halves / 2, magnitude = whole < 0 ? -whole : whole;
+  static constexpr bool is_root = halves % 2 != 0;
+  // Products carry their rounding error by a fused multiply-add.
+  static constexpr bool exists = is_root || whole == 1 || whole == 2 || whole == -1 || kHasFma;
+  static constexpr double value = halves * 0.5;
+
+  /// Returns where power() holds: all intermediate results are finite and, of quotients and roots, normal.
+  template <class T>
+  VESTA_INLINE static Mask<T> holds(Vec<T> a) {
+    constexpr int range = sizeof(T) == 4 ? 126 : 1022;
+    if constexpr (halves == 1) {
+      return ~isnan(a);
+    } else if constexpr (is_root) {
+      return (a >= Vec<T>(T(sizeof(T) == 4 ? 0x1p-100 : 0x1p-900))) & isfinite(a);
+    } else if constexpr (whole == 1 || whole == 2 || whole == -1) {
+      return Mask<T>(true);
+    } else {
+      const Vec<T> largest(two_to<T>(range / magnitude));
+      if constexpr (whole > 0) return abs(a) <= largest;
+      else return (abs(a) <= largest) & (abs(a) >= Vec<T>(T(1)) / largest);
+    }
   }
-  if (const Mask<T> reciprocals = b == Vec<T>(T(-1)); any(reciprocals)) y = select(reciprocals, Vec<T>(T(1)) / a, y);
-  return y;
+
+  /// Computes a^value. Squares, -1 and 1/2 are correctly rounded; the error of the others is below 0.51 ulp, where the
+  /// result is normal.
+  template <class T>
+  VESTA_INLINE static Vec<T> power(Vec<T> a) {
+    const Vec<T> one(T(1));
+    if constexpr (halves == 1) {  // C's pow(-0, 1/2) is 0 and its pow(-inf, 1/2) is inf
+      const Vec<T> infinity(std::numeric_limits<T>::infinity());
+      return select(a == -infinity, infinity, sqrt(a) + Vec<T>(T(0)));
+    } else if constexpr (is_root) {  // of a = s^2 + rest: 1 / sqrt a = (1 - rest / 2a) / s
+      const Vec<T> s = sqrt(a), y = one / s;
+      if constexpr (!kHasFma) return y;
+      const Vec<T> rest = mul_add(-s, s, a) * y * y * Vec<T>(T(0.5));
+      return mul_add(y, mul_add(-y, s, one) - rest, y);
+    } else if constexpr (whole == 1) {
+      return a;
+    } else if constexpr (whole == 2) {
+      return a * a;
+    } else if constexpr (whole == -1) {
+      return one / a;
+    } else if constexpr (exists) {
+      if constexpr (whole > 0) return whole_power<whole>(a);
+      const TwoPart<T> p = product_of<magnitude>(a);
+      const Vec<T> y = one / p.high;
+      return mul_add(y, mul_add(-y, p.low, mul_add(-y, p.high, one)), y);
+    }
+    return a;
+  }
+
+ private:
+  template <class T>
+  static constexpr T two_to(int n) {
+    T power = 1;
+    for (; n > 0; --n) power *= 2;
+    return power;
+  }
+};
+
+/// The exponents that are products and roots, in halves: f is called with an Exponent for each.
+template <class F>
+VESTA_INLINE void each_exponent(F f) {
+  [&]<int... halves>(std::integer_sequence<int, halves...>) __attribute__((always_inline)) {
+    (f(Exponent<halves>{}), ...);
+  }(std::integer_sequence<int, 4, 6, 8, 10, 12, 14, 16, -2, -4, -6, 1, -1, 2>{});
+}
+
+/// Computes a^b for exponents of any kind; a lane's bits depend on that lane alone.
+template <class T>
+[[gnu::noinline]] static Vec<T> mixed_pow(Vec<T> a, Vec<T> b) {
+  Vec<T> y = a;
+  Mask<T> done(false);
+  each_exponent([&]<class E>(E) __attribute__((always_inline)) {
+    if constexpr (E::exists) {
+      const Mask<T> here = b == Vec<T>(T(E::value));
+      if (!any(here)) return;
+      const Mask<T> easy = here & E::holds(a);
+      y = select(easy, E::power(a), y), done = done | easy;
+    }
+  });
+  if (all(done)) return y;
+  return select(done, y, general_pow(a, b));
 }
 
 /// Computes a^b by C's rules.
 template <class T>
 VESTA_INLINE Vec<T> pow(Vec<T> a, Vec<T> b) {
-  // A number as exponent is the same in every lane and in every turn of a loop: the branch is predicted, and a square
-  // or a cube runs as fast as memory allows. The values are those of easy_pow.
-  if (all(b == Vec<T>(T(2)))) {
-    const Vec<T> square = a * a;
-    if (all(isfinite(square))) [[likely]]
-      return square;
-  } else if (kEasyCubes && all(b == Vec<T>(T(3)))) {
-    constexpr T largest = sizeof(T) == 4 ? T(0x1p42) : T(0x1p341);  // whose cube is finite
-    const Vec<T> square = a * a;
-    if (all(abs(a) <= Vec<T>(largest))) [[likely]]
-      return mul_add(square, a, mul_add(a, a, -square) * a);
-  } else if (all(b == Vec<T>(T(-1)))) {
-    const Vec<T> reciprocal = Vec<T>(T(1)) / a;
-    if (all(isfinite(reciprocal))) [[likely]]
-      return reciprocal;
+  // A number as exponent that the compiler knows, because the loop was compiled for it (Pow::numbers): its products
+  // alone, which run as fast as memory allows. The values are those of mixed_pow.
+  const bool same = [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    return ((b.raw[I] == b.raw[0]) & ...);
+  }(std::make_integer_sequence<int, Vec<T>::N>{});
+  if (__builtin_constant_p(b.raw[0]) && __builtin_constant_p(same) && same) {
+    Vec<T> y = a;
+    bool done = false;
+    each_exponent([&]<class E>(E) __attribute__((always_inline)) {
+      if constexpr (E::exists) {
+        if (b.raw[0] == T(E::value) && all(E::holds(a))) y = E::power(a), done = true;
+      }
+    });
+    if (done) [[likely]]
+      return y;
   }
-  Mask<T> easy = (abs(b) == Vec<T>(T(1))) | (b == Vec<T>(T(2))) | (b == Vec<T>(T(0.5)));
-  if (kEasyCubes) easy = easy | (b == Vec<T>(T(3)));
-  const Vec<T> quick = easy_pow(a, b);
-  easy = easy & (isfinite(quick) | ~isfinite(a));  // near the largest number the rounded square may decide
-  if (all(easy)) return quick;
-  return select(easy, quick, general_pow(a, b));  // each lane is as if it were alone
+  return mixed_pow(a, b);
 }
 
 /// Computes the remainder of a / b with the sign of a, exactly. SLEEF does not compute quotients beyond its loop; such

@@ -160,3 +160,89 @@ def test_rows_of_windows_pool_like_windows_alone(dtype: str, stride: int) -> Non
         alone, place = F.max_pool2d(x[..., first : first + 3].contiguous(), 3, stride, return_indices=True)
         assert_same(y[..., j], alone[..., 0])
         assert_same(at[..., j], place[..., 0] // 3 * 50 + place[..., 0] % 3 + first, "places")
+
+
+EXPONENTS = [2, 3, 4, 5, 6, 7, 8, -1, -2, -3, 0.5, -0.5]
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_a_number_as_exponent_gives_the_bits_of_a_tensor_of_it(dtype: str, exponent: float) -> None:
+    x = random(1003, dtype=dtype)
+    most = 15 if dtype == "float16" else np.log2(np.finfo(dtype).max) - 1
+    edge = 2.0 ** (most / max(abs(exponent), 1))  # about where powers stop being finite
+    x[:8] = vesta.tensor([0.0, -0.0, np.inf, -np.inf, np.nan, edge * 0.99, -edge * 1.01, 1 / edge], dtype=x.dtype)
+    leaf, other = x.clone().requires_grad_(), x.clone().requires_grad_()
+    exponents = vesta.full_like(x, exponent)
+    assert_same(x**exponent, x**exponents)
+    assert_same((x[3:20] ** exponent)[1:], (x**exponent)[4:20], "at another address")
+    (leaf**exponent).sum().backward()
+    (other**exponents).sum().backward()
+    assert_same(leaf.grad, other.grad, "gradient")
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+def test_errors_of_powers(exponent: float) -> None:
+    """Powers of a number as exponent are within 0.51 ulp of the true value (1 / sqrt as well)."""
+    x = np.abs(random(4096).numpy()) + np.float32(0.01)
+    got, true = (vesta.tensor(x) ** exponent).numpy(), x.astype(np.float64) ** exponent
+    assert (np.abs(got - true) / np.spacing(true.astype(np.float32))).max() <= 0.51
+
+
+@pytest.mark.parametrize("op", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "float16", "complex64"])
+def test_lines_are_scanned_in_order(dtype: str, op: str) -> None:
+    """Running sums and products along any dimension: of one line, and of many together, the same bits."""
+    x = random(37, 45, 41, dtype=dtype)
+    if op == "cumprod":
+        x = x / 8 if x.is_floating_point() or x.is_complex() else x
+    for dim in range(3):
+        together = getattr(x, op)(dim)
+        for i, j in ((0, 0), (36, 1), (5, 40), (33, 33)):
+            line = x.movedim(dim, -1)[i, j].contiguous()
+            assert_same(getattr(line, op)(0), together.movedim(dim, -1)[i, j].contiguous(), f"dim {dim}, line {i}, {j}")
+    line = random(1000, dtype="float32").numpy()
+    np.testing.assert_array_equal(
+        vesta.tensor(np.stack([line] * 19)).cumsum(1)[17].numpy(), line.astype(np.float64).cumsum().astype(np.float32)
+    )
+
+
+@pytest.mark.parametrize("width", [1, 3, 5, 17, 70, 2000])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "complex128", "float16"])
+def test_rows_at_places(dtype: str, width: int) -> None:
+    x, places = random(90, width, dtype=dtype), np.random.default_rng(1).integers(0, 90, 200)
+    index, values = vesta.tensor(places), x.numpy()
+    np.testing.assert_array_equal(x.index_select(0, index).numpy(), values[places])
+    np.testing.assert_array_equal(x[index].numpy(), values[places])
+    np.testing.assert_array_equal(x.t().index_select(1, index).numpy(), values[places].T)
+    rows = random(200, width, dtype=dtype, seed=3)
+    put = x.clone()
+    put[index] = rows
+    wanted = values.copy()
+    wanted[places] = rows.numpy()  # of equal places, the last one
+    np.testing.assert_array_equal(put.numpy(), wanted)
+    added, summed = x.clone().index_add_(0, index, rows), values.copy()
+    for k, place in enumerate(places):
+        summed[place] = summed[place] + rows.numpy()[k]
+    np.testing.assert_array_equal(added.numpy(), summed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [(2, 2), (7, 9), (40, 70), (3, 37)])
+def test_windows_of_two(dtype: str, size: tuple[int, int]) -> None:
+    """2 x 2 maxima beside each other: values, places and gradients are those of windows taken one by one."""
+    x = random(2, 3, *size, dtype=dtype).round()  # equal values among them
+    x[0, 0, 0, 1] = float("nan")
+    x[1, 2] = -float("inf")
+    leaf = x.clone().requires_grad_()
+    y, at = F.max_pool2d(leaf, 2, return_indices=True)
+    y.sum().backward()
+    wanted = np.zeros(x.shape, x.numpy().dtype)
+    for n, c, i, j in np.ndindex(*y.shape):
+        window = x.numpy()[n, c, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2].ravel()
+        best = int(np.argmax(window))  # the first NaN, or the first of the largest
+        place = (2 * i + best // 2) * size[1] + 2 * j + best % 2
+        np.testing.assert_array_equal(y.detach().numpy()[n, c, i, j], window[best])
+        assert at[n, c, i, j].item() == place
+        wanted[n, c].flat[place] += 1
+    np.testing.assert_array_equal(leaf.grad.numpy(), wanted)

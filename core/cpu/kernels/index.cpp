@@ -1,5 +1,7 @@
 #include <vesta/core/cpu/index.h>
 
+#include <type_traits>
+
 #include <vesta/core/base/macros.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -61,6 +63,62 @@ void add_row(const RowAddition& a) {
   }
 }
 
+constexpr int64_t kLine = 64;  // bytes of a cache line
+
+/// Rows that come next, which the CPU is asked for: those at random places are no stream that it foresees.
+class Ahead {
+ public:
+  VESTA_INLINE Ahead(const RowsAtPlaces& a, int64_t bytes)
+      : a_(a), bytes_(bytes < kMost ? bytes : kMost), rows_(bytes < kMost ? 1 + kMost / 2 / (bytes + 1) : 1) {}
+  /// Asks for a row some way behind row k.
+  VESTA_INLINE void expect(int64_t k) const {
+    if (k + rows_ >= a_.rows) return;
+    const char* const row = a_.base + a_.offset[k + rows_];
+    for (int64_t i = 0; i < bytes_; i += kLine) __builtin_prefetch(row + i);
+  }
+
+ private:
+  static constexpr int64_t kMost = 2048;  // bytes: what follows in a long row is foreseen
+  const RowsAtPlaces& a_;
+  const int64_t bytes_, rows_;
+};
+
+/// Copies a row of any length in moves of fixed sizes; the last one may overlap the one before.
+VESTA_INLINE void copy_row(char* to, const char* from, int64_t n) {
+  auto moves = [&]<int64_t size>(std::integral_constant<int64_t, size>) __attribute__((always_inline)) {
+    int64_t i = 0;
+    for (; i + size <= n; i += size) __builtin_memcpy(to + i, from + i, size);
+    if (i < n) __builtin_memcpy(to + n - size, from + n - size, size);
+  };
+  if (n > 4096) __builtin_memcpy(to, from, size_t(n));
+  else if (n >= 64) moves(std::integral_constant<int64_t, 64>{});
+  else if (n >= 16) moves(std::integral_constant<int64_t, 16>{});
+  else if (n >= 4) moves(std::integral_constant<int64_t, 4>{});
+  else moves(std::integral_constant<int64_t, 1>{});
+}
+
+template <bool put>
+void move_rows(const RowsAtPlaces& a) {
+  const Ahead ahead(a, a.n);
+  for (int64_t k = 0; k < a.rows; ++k) {
+    char *const row = a.base + a.offset[k], *const run = a.run + k * a.run_step;
+    ahead.expect(k);
+    if (put) copy_row(row, run, a.n);
+    else copy_row(run, row, a.n);
+  }
+}
+template <class T>
+void add_rows(const RowsAtPlaces& a) {
+  const Ahead ahead(a, a.n * int64_t(sizeof(T)));
+  for (int64_t k = 0; k < a.rows; ++k) {
+    T* const to = reinterpret_cast<T*>(a.base + a.offset[k]);
+    const T* const from = reinterpret_cast<const T*>(a.run + k * a.run_step);
+    ahead.expect(k);
+#pragma GCC ivdep  // the rows of the run lie apart from the places
+    for (int64_t i = 0; i < a.n; ++i) add_to(to[i], from[i], a.alpha);
+  }
+}
+
 template <class T>
 void enter_moves(IndexKernels& k, int size) {
   k.take[size] = &take<T>;
@@ -75,9 +133,12 @@ void register_index(IndexKernels& k) {
   enter_moves<uint32_t>(k, 2);
   enter_moves<uint64_t>(k, 3);
   enter_moves<Wide>(k, 4);
+  k.take_rows = &move_rows<false>;
+  k.put_rows = &move_rows<true>;
 #define VESTA_X(name, type, text)                    \
   k.add_at[int(DType::name)] = &add_at<type>;        \
-  k.add_row[int(DType::name)] = &add_row<type>;
+  k.add_row[int(DType::name)] = &add_row<type>;      \
+  k.add_rows[int(DType::name)] = &add_rows<type>;
   VESTA_DTYPES(VESTA_X)
 #undef VESTA_X
 }

@@ -1,4 +1,4 @@
-// The inner loop of max pooling: one tap of many windows, which the compiler turns into vectors.
+// The inner loops of max pooling: one tap of many windows, or windows of 2 x 2, which the compiler turns into vectors.
 #include <vesta/core/cpu/pool_kernels.h>
 
 namespace vesta::cpu::VESTA_ISA_NS {
@@ -32,11 +32,36 @@ void pool_tap(const PoolTap<T>& tap) {
   }
 }
 
+template <class T>
+void pool_pairs(const PoolPairs<T>& p) {
+  using Place = typename PoolTap<T>::Place;
+  const T* __restrict a = p.a;
+  const T* __restrict b = p.a + p.width;
+  T* __restrict y = p.y;
+  std::int64_t* __restrict places = p.places;
+  const std::int64_t n = p.count, first = p.place;
+  const Place below = static_cast<Place>(p.width);
+  for (std::int64_t j = 0; j < n; ++j) {
+    T best = a[2 * j];
+    Place at = 0;
+    auto see = [&](T v, Place place) __attribute__((always_inline)) {
+      const Place wins = (v > best ? -1 : 0) | ((v != v ? -1 : 0) & (best == best ? -1 : 0));
+      best = wins ? v : best;
+      at = wins ? place : at;
+    };
+    see(a[2 * j + 1], 1);
+    see(b[2 * j], below);
+    see(b[2 * j + 1], below + 1);
+    y[j] = best;
+    places[j] = first + 2 * j + at;
+  }
+}
+
 }  // namespace
 
-void register_pool_kernels(PoolKernel<float>& singles, PoolKernel<double>& doubles) {
-  singles = &pool_tap<float>;
-  doubles = &pool_tap<double>;
+void register_pool_kernels(PoolKernels<float>& singles, PoolKernels<double>& doubles) {
+  singles = {&pool_tap<float>, &pool_pairs<float>};
+  doubles = {&pool_tap<double>, &pool_pairs<double>};
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

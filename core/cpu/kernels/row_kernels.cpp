@@ -3,6 +3,7 @@
 #include <vesta/core/cpu/row_kernels.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <vesta/core/cpu/rows.h>
@@ -12,33 +13,61 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
-/// Adds up f(i, n) over the vectors of a row in four chains of at most kBlock vectors, the blocks in double.
-template <class C, class F>
-VESTA_INLINE double sum_vectors(int64_t n, F f) {
+/// Adds up each of the `count` vectors of f(i, n) over the vectors of a row in four chains of at most kBlock vectors,
+/// the blocks in double.
+template <class C, int count, class F>
+VESTA_INLINE void sum_all(int64_t n, double* totals, F f) {
   constexpr int64_t N = Vec<C>::N, kBlock = 64;
-  double total = 0;
+  for (int k = 0; k < count; ++k) totals[k] = 0;
   for (int64_t i = 0; i < n;) {
-    Vec<C> chain[4] = {Vec<C>(C(0)), Vec<C>(C(0)), Vec<C>(C(0)), Vec<C>(C(0))};
+    Vec<C> chain[4][count];
+    for (int w = 0; w < 4; ++w) {
+      for (int k = 0; k < count; ++k) chain[w][k] = Vec<C>(C(0));
+    }
+    const auto add = [&](int w, int64_t at, int64_t lanes) __attribute__((always_inline)) {
+      const std::array<Vec<C>, count> v = f(at, lanes);
+      for (int k = 0; k < count; ++k) chain[w][k] = chain[w][k] + v[k];
+    };
     const int64_t end = std::min(n, i + N * kBlock);
     for (; i + 4 * N <= end; i += 4 * N) {
-      for (int w = 0; w < 4; ++w) chain[w] = chain[w] + f(i + w * N, N);
+#pragma GCC unroll 4
+      for (int w = 0; w < 4; ++w) add(w, i + w * N, N);
     }
-    for (int w = 0; i + N <= end; i += N, ++w) chain[w] = chain[w] + f(i, N);
+    for (int w = 0; i + N <= end; i += N, ++w) add(w, i, N);
     C rest[N];
-    int64_t left = end - i;
+    const int64_t left = end - i;
     if (left > 0) {  // lanes past the end must not count, whatever f returns for their zeros
-      f(i, left).store(rest);
-      for (int64_t k = left; k < N; ++k) rest[k] = C(0);
-      chain[3] = chain[3] + Vec<C>::load(rest);
+      const std::array<Vec<C>, count> v = f(i, left);
+      for (int k = 0; k < count; ++k) {
+        v[k].store(rest);
+        for (int64_t j = left; j < N; ++j) rest[j] = C(0);
+        chain[3][k] = chain[3][k] + Vec<C>::load(rest);
+      }
       i = end;
     }
-    ((chain[0] + chain[2]) + (chain[1] + chain[3])).store(rest);
-    for (int64_t half = N / 2; half; half /= 2) {
-      for (int64_t k = 0; k < half; ++k) rest[k] += rest[k + half];
+    for (int k = 0; k < count; ++k) {
+      ((chain[0][k] + chain[2][k]) + (chain[1][k] + chain[3][k])).store(rest);
+      for (int64_t half = N / 2; half; half /= 2) {
+        for (int64_t j = 0; j < half; ++j) rest[j] += rest[j + half];
+      }
+      totals[k] += double(rest[0]);
     }
-    total += double(rest[0]);
   }
+}
+
+/// Adds up f(i, n), one vector.
+template <class C, class F>
+VESTA_INLINE double sum_vectors(int64_t n, F f) {
+  double total;
+  sum_all<C, 1>(n, &total, [&](int64_t i, int64_t w) __attribute__((always_inline)) { return std::array{f(i, w)}; });
   return total;
+}
+/// Adds up the two vectors of f(i, n) in one pass.
+template <class C, class F>
+VESTA_INLINE void sum_pairs(int64_t n, double* first, double* second, F f) {
+  double totals[2];
+  sum_all<C, 2>(n, totals, f);
+  *first = totals[0], *second = totals[1];
 }
 
 template <class T>
@@ -147,10 +176,9 @@ void moments(const char* xb, int64_t n, double shift, double* sum, double* squar
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
   const Vec<C> s{C(shift)};
-  *sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(x + i, w) - s; });
-  *squares = sum_vectors<C>(n, [&](int64_t i, int64_t w) {
-    Vec<C> d = load_row<C>(x + i, w) - s;
-    return d * d;
+  sum_pairs<C>(n, sum, squares, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    const Vec<C> d = load_row<C>(x + i, w) - s;
+    return std::array{d, d * d};
   });
 }
 
@@ -168,9 +196,10 @@ void gradient_sums(const char* gb, const char* xb, double mean, int64_t n, doubl
   using C = compute_t<T>;
   const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
   const Vec<C> m{C(mean)};
-  *sum = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w); });
-  *product =
-      sum_vectors<C>(n, [&](int64_t i, int64_t w) { return load_row<C>(g + i, w) * (load_row<C>(x + i, w) - m); });
+  sum_pairs<C>(n, sum, product, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    const Vec<C> v = load_row<C>(g + i, w);
+    return std::array{v, v * (load_row<C>(x + i, w) - m)};
+  });
 }
 
 template <class T>
@@ -207,12 +236,11 @@ void normalize_sums(const char* gb, const char* xb, double mean, double rstd, co
   const C* weight = reinterpret_cast<const C*>(wb);
   C *gw = reinterpret_cast<C*>(of_weight), *gbias = reinterpret_cast<C*>(of_bias);
   const Vec<C> m{C(mean)}, r{C(rstd)};
-  const auto slope = [&](int64_t i, int64_t w) {
-    const Vec<C> v = load_row<C>(g + i, w);
-    return weight ? v * load_row<C>(weight + i, w) : v;
-  };
-  *sum = sum_vectors<C>(n, slope);
-  *product = sum_vectors<C>(n, [&](int64_t i, int64_t w) { return slope(i, w) * (load_row<C>(x + i, w) - m); });
+  sum_pairs<C>(n, sum, product, [&](int64_t i, int64_t w) __attribute__((always_inline)) {
+    Vec<C> v = load_row<C>(g + i, w);
+    if (weight) v = v * load_row<C>(weight + i, w);
+    return std::array{v, v * (load_row<C>(x + i, w) - m)};
+  });
   each_vector<C>(n, [&](int64_t i, int64_t w) {
     const Vec<C> v = load_row<C>(g + i, w);
     store_row<C>(load_row<C>(gw + i, w) + v * ((load_row<C>(x + i, w) - m) * r), gw + i, w);
