@@ -304,8 +304,8 @@ template <int halves>
 struct Exponent {
   static constexpr int whole = halves / 2, magnitude = whole < 0 ? -whole : whole;
   static constexpr bool is_root = halves % 2 != 0;
-  // Products carry their rounding error by a fused multiply-add.
-  static constexpr bool exists = is_root || whole == 1 || whole == 2 || whole == -1 || kHasFma;
+  // Products and reciprocal roots carry their rounding error by a fused multiply-add.
+  static constexpr bool exists = halves == 1 || halves == 2 || halves == 4 || halves == -2 || kHasFma;
   static constexpr double value = halves * 0.5;
 
   /// Returns where power() holds: all intermediate results are finite and, of quotients and roots, normal.
@@ -335,7 +335,6 @@ struct Exponent {
       return select(a == -infinity, infinity, sqrt(a) + Vec<T>(T(0)));
     } else if constexpr (is_root) {  // of a = s^2 + rest: 1 / sqrt a = (1 - rest / 2a) / s
       const Vec<T> s = sqrt(a), y = one / s;
-      if constexpr (!kHasFma) return y;
       const Vec<T> rest = mul_add(-s, s, a) * y * y * Vec<T>(T(0.5));
       return mul_add(y, mul_add(-y, s, one) - rest, y);
     } else if constexpr (whole == 1) {
