@@ -18,11 +18,15 @@ struct PoolTap {
   Place* at;  ///< [count], their places, negative where a window has seen nothing yet
 };
 
-/// The kernel of one instruction set: takes what each window sees where it is the first, larger, or the first NaN.
+/// The kernels of one instruction set: they take what each window sees where it is the first, larger, or the first NaN.
 template <class T>
-using PoolKernel = void (*)(const PoolTap<T>&);
+struct PoolKernels {
+  void (*row)(const PoolTap<T>&);
+  /// The same for the channels of one window, which lie side by side: all are at `place`, the stride is 1.
+  void (*channels)(const PoolTap<T>&);
+};
 
 }  // namespace vesta::cpu
 
-VESTA_DECLARE_ON_ISA(void register_pool_kernels(vesta::cpu::PoolKernel<float>& singles,
-                                                vesta::cpu::PoolKernel<double>& doubles))
+VESTA_DECLARE_ON_ISA(void register_pool_kernels(vesta::cpu::PoolKernels<float>& singles,
+                                                vesta::cpu::PoolKernels<double>& doubles))

@@ -26,6 +26,13 @@ struct RowKernels {
   void (*gradient_sums)(const char* g, const char* x, double mean, int64_t n, double* sum, double* dot) = nullptr;
   /// gx = g * a + x * b + c.
   void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
+  /// The same for each of n pixels, whose channels lie side by side; a, b and c have one number per channel, of the
+  /// dtype of statistics.
+  void (*affine_pixels)(const char* x, const char* a, const char* b, char* y, int64_t n, int64_t channels) = nullptr;
+  void (*combine_pixels)(const char* g, const char* x, const char* a, const char* b, const char* c, char* gx, int64_t n,
+                         int64_t channels) = nullptr;
+  /// Elements of a row that are summed in one chain; sums of a longer row add up its chains, in order.
+  int64_t chain = 0;
   /// y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).
   void (*normalize)(const char* x, double mean, double rstd, const char* w, const char* b, char* y,
                     int64_t n) = nullptr;

@@ -7,6 +7,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -154,7 +155,9 @@ Tensor group_norm_composite(const Tensor& input, int64_t num_groups, MaybeTensor
   if (input.numel() > 0) {
     r = reshape(std::get<0>(normalized_rows(r, input.numel() / (input.size(0) * num_groups), eps)), input.sizes());
   }
-  return scaled_channels(r, weight, bias).to(input.dtype());
+  r = scaled_channels(r, weight, bias).to(input.dtype());
+  if (!suggests_channels_last(input)) return r;
+  return contiguous(r, input.dim() == 4 ? "channels_last" : "channels_last_3d");
 }
 
 Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,

@@ -12,10 +12,12 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
+constexpr int64_t kBlock = 64;  // vectors of a chain
+
 /// Adds up f(i, n) over the vectors of a row in four chains of at most kBlock vectors, the blocks in double.
 template <class C, class F>
 VESTA_INLINE double sum_vectors(int64_t n, F f) {
-  constexpr int64_t N = Vec<C>::N, kBlock = 64;
+  constexpr int64_t N = Vec<C>::N;
   double total = 0;
   for (int64_t i = 0; i < n;) {
     Vec<C> chain[4] = {Vec<C>(C(0)), Vec<C>(C(0)), Vec<C>(C(0)), Vec<C>(C(0))};
@@ -185,6 +187,35 @@ void combine(const char* gb, const char* xb, double a, double b, double c, char*
 }
 
 template <class T>
+void affine_pixels(const char* xb, const char* ab, const char* bb, char* out, int64_t n, int64_t channels) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(xb);
+  const C *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb);
+  T* y = reinterpret_cast<T*>(out);
+  for (int64_t p = 0; p < n; ++p, x += channels, y += channels) {
+    each_vector<C>(channels, [&](int64_t i, int64_t w) {
+      store_row<C>(load_row<C>(x + i, w) * load_row<C>(a + i, w) + load_row<C>(b + i, w), y + i, w);
+    });
+  }
+}
+
+template <class T>
+void combine_pixels(const char* gb, const char* xb, const char* ab, const char* bb, const char* cb, char* out,
+                    int64_t n, int64_t channels) {
+  using C = compute_t<T>;
+  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
+  const C *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb), *c = reinterpret_cast<const C*>(cb);
+  T* gx = reinterpret_cast<T*>(out);
+  for (int64_t p = 0; p < n; ++p, g += channels, x += channels, gx += channels) {
+    each_vector<C>(channels, [&](int64_t i, int64_t w) {
+      store_row<C>(load_row<C>(g + i, w) * load_row<C>(a + i, w) + load_row<C>(x + i, w) * load_row<C>(b + i, w) +
+                       load_row<C>(c + i, w),
+                   gx + i, w);
+    });
+  }
+}
+
+template <class T>
 void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n) {
   using C = compute_t<T>;
   const T* x = reinterpret_cast<const T*>(xb);
@@ -281,10 +312,23 @@ void _lstm_cell_backward(const char* activations, const char* cx, const char* gh
 void register_rows(RowKernels (&rows)[kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
-    rows[d] = {
-        &softmax<T>,   &_softmax_backward<T>,  &logsumexp<T>, &dot<T>,       &exp_minus<T>,      &moments<T>,
-        &affine<T>,    &gradient_sums<T>,      &combine<T>,   &normalize<T>, &normalize_sums<T>, &normalize_gradient<T>,
-        &lstm_cell<T>, &_lstm_cell_backward<T>};
+    rows[d] = {.softmax = &softmax<T>,
+               ._softmax_backward = &_softmax_backward<T>,
+               .logsumexp = &logsumexp<T>,
+               .dot = &dot<T>,
+               .exp_minus = &exp_minus<T>,
+               .moments = &moments<T>,
+               .affine = &affine<T>,
+               .gradient_sums = &gradient_sums<T>,
+               .combine = &combine<T>,
+               .affine_pixels = &affine_pixels<T>,
+               .combine_pixels = &combine_pixels<T>,
+               .chain = kBlock * Vec<compute_t<T>>::N,
+               .normalize = &normalize<T>,
+               .normalize_sums = &normalize_sums<T>,
+               .normalize_gradient = &normalize_gradient<T>,
+               .lstm_cell = &lstm_cell<T>,
+               ._lstm_cell_backward = &_lstm_cell_backward<T>};
   };
   one.template operator()<float>();
   one.template operator()<double>();

@@ -1,0 +1,38 @@
+// Batch normalisation of images whose channels lie side by side: sums per channel, and maps of pixels.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include <vesta/core/tensor.h>
+
+namespace vesta::cpu {
+
+/// Note [Sums over pixels]
+/// With channels last, the values of a channel lie apart. Pieces of an image, as long as a chain of sums
+/// (RowKernels::chain), are transposed into the cache, and the kernels of rows sum them: their bits do not depend on
+/// the layout. A task has some channels of one sample; samples are added in order.
+
+/// A dense [batch, inner pixels, channels].
+struct Pixels {
+  int64_t batch, inner, channels;
+  DType dtype;
+};
+
+/// The sums of one channel over one sample.
+struct PairOfSums {
+  double first, second;
+};
+
+/// Returns sum(x - shift) and sum((x - shift)^2), [batch, channels].
+std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift);
+/// Returns sum(g) and sum(g * (x - mean)), [batch, channels].
+std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
+                                            const std::vector<double>& mean);
+/// y = x * scale + shift, per channel.
+void affine_pixels(const Pixels& p, const char* x, const std::vector<double>& scale, const std::vector<double>& shift,
+                   char* y);
+/// gx = g * a + x * b + c, per channel.
+void combine_pixels(const Pixels& p, const char* g, const char* x, const std::vector<double>& a,
+                    const std::vector<double>& b, const std::vector<double>& c, char* gx);
+
+}  // namespace vesta::cpu
