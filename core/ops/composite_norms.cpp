@@ -156,8 +156,7 @@ Tensor group_norm_composite(const Tensor& input, int64_t num_groups, MaybeTensor
     r = reshape(std::get<0>(normalized_rows(r, input.numel() / (input.size(0) * num_groups), eps)), input.sizes());
   }
   r = scaled_channels(r, weight, bias).to(input.dtype());
-  if (!suggests_channels_last(input)) return r;
-  return contiguous(r, input.dim() == 4 ? "channels_last" : "channels_last_3d");
+  return suggests_channels_last(input) ? to_channels_last(r) : r;
 }
 
 Tensor instance_norm_composite(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,

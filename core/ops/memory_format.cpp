@@ -55,6 +55,12 @@ Tensor dense_image(const Tensor& t, bool channels_last) {
   return r;
 }
 
+Tensor to_channels_last(const Tensor& t) {
+  const Tensor r = contiguous(t, t.dim() == 4 ? "channels_last" : "channels_last_3d");
+  const Dims want = image_strides(t.sizes(), true);
+  return std::ranges::equal(IntSpan(want), r.strides()) ? r : as_strided(r, r.sizes(), want);
+}
+
 Tensor channels_behind(const Tensor& t) {
   Dims order{0};
   for (int64_t d = 2; d < t.dim(); ++d) order.push_back(d);

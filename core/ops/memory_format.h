@@ -25,6 +25,9 @@ VESTA_API Tensor image_result(IntSpan sizes, bool channels_last, DType dtype, De
 /// Returns the tensor itself if its elements lie densely in this order, else a copy that does.
 VESTA_API Tensor dense_image(const Tensor& t, bool channels_last);
 
+/// Brings the result of other ops to channels last, with exact strides; its gradient passes.
+VESTA_API Tensor to_channels_last(const Tensor& t);
+
 /// Returns a tensor [N, C, *] as [N, *, C], and back.
 VESTA_API Tensor channels_behind(const Tensor& t);
 VESTA_API Tensor channels_second(const Tensor& t);
