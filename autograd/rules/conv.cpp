@@ -38,7 +38,7 @@ struct ConvolutionRule {
     if (needs[2]) {
       Dims all_but_channels{0};
       for (int64_t d = 2; d < g.dim(); ++d) all_but_channels.push_back(d);
-      of_bias = g.sum(all_but_channels);
+      of_bias = contiguous(g).sum(all_but_channels);  // a sum's order goes by the strides
     }
     return {of_input, of_weight, of_bias};
   }
@@ -51,7 +51,7 @@ Tensor convolve_as(IntSpan sizes, const Tensor& input, const Tensor& weight, con
   for (int64_t d = 2; d < r.dim(); ++d) {
     if (r.size(d) > sizes[size_t(d)]) r = r.narrow(d, 0, sizes[size_t(d)]);
   }
-  return r;
+  return m.channels_last ? to_channels_last(r) : r;
 }
 
 struct InputGradientRule {  // of _convolution_backward_input(grad, weight)

@@ -38,7 +38,7 @@ Tensor bernoulli(const Tensor& p, Generator*) {
 
 TensorPair native_dropout(const Tensor& input, double p, bool) {
   check_native_dropout(input, p);
-  if (!input.is_contiguous() && input.impl()->dense())
+  if (!input.is_contiguous())
     return {empty_preserving(input, input.dtype(), kMeta), empty_preserving(input, DType::bool_, kMeta)};
   return {like(input), like(input, DType::bool_)};
 }

@@ -145,9 +145,9 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   if (std::ranges::all_of(sizes, [](int64_t n) { return n == 1; })) {
     Dims spatial;
     for (int64_t d = 2; d < x.dim(); ++d) spatial.push_back(d);
-    if (!suggests_channels_last(x)) return p.unbatch(input, mean(x, spatial, true));
     // A sum's order goes by the strides: that of rows gives the bits of every layout. Planes are small here.
-    return p.unbatch(input, to_channels_last(mean(contiguous(x), spatial, true)));
+    const Tensor r = mean(contiguous(x), spatial, true);
+    return p.unbatch(input, suggests_channels_last(x) ? to_channels_last(r) : r);
   }
   const DType dtype = x.dtype();
   x = x.to(compute_type(dtype));

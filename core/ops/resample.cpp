@@ -103,7 +103,10 @@ Tensor resized_without_values(const Tensor& x, IntSpan sizes) {
 }  // namespace
 
 Tensor without_elements(const Tensor& x, IntSpan sizes) {
-  if (!has_values(x) && numel_of(sizes, "resample") > 0) return resized_without_values(x, sizes);
+  if (!has_values(x) && numel_of(sizes, "resample") > 0) {
+    const Tensor r = resized_without_values(x, sizes);
+    return sizes.size() == size_t(x.dim()) && suggests_channels_last(x) ? to_channels_last(r) : r;
+  }
   return reshape(narrow(x, 0, 0, 0), sizes);
 }
 

@@ -29,13 +29,18 @@ def follows(x):
     return True
 
 
-def strides_of(sizes, last):
+def strides(x, exact=True):
+    """The strides of x; if not exact, those of dimensions of size 1 do not count."""
+    return tuple(s if exact or n > 1 else 1 for s, n in zip(x.stride(), x.shape))
+
+
+def strides_of(sizes, last, exact=True):
     """The strides of a dense tensor."""
     order = (0, *range(2, len(sizes)), 1) if last else range(len(sizes))
-    strides, step = [0] * len(sizes), 1
+    found, step = [0] * len(sizes), 1
     for d in reversed(list(order)):
-        strides[d], step = step, step * max(sizes[d], 1)
-    return tuple(strides)
+        found[d], step = step, step * max(sizes[d], 1)
+    return tuple(s if exact or n > 1 else 1 for s, n in zip(found, sizes))
 
 
 def made(sizes, kind, seed=0):
@@ -74,7 +79,7 @@ def conv_transpose(x, w, **options):
 
 
 def statistics(x):
-    return vesta.linspace(-1, 1, x.size(1)), vesta.linspace(1, 2, x.size(1))
+    return vesta.linspace(-1, 1, x.size(1), device=x.device), vesta.linspace(1, 2, x.size(1), device=x.device)
 
 
 OPS = {
@@ -122,13 +127,10 @@ def test_an_op_follows_its_input(name, shape):
         if name in ("relu", "add", "dropout") and kind == "a slice of rows":
             continue
         y, (gx,) = run(OPS[name], x)
-        dense = name in ("relu", "add", "dropout")
-        if not dense or kind.startswith("last"):
-            assert y.stride() == strides_of(y.shape, follows(x)), kind
-        if name not in ("group_norm", "adaptive_avg_pool 1"):
-            large = [d for d in range(x.dim()) if x.size(d) > 1]
-            want = strides_of(x.shape, follows(x))
-            assert [gx.stride(d) for d in large] == [want[d] for d in large], kind
+        exact = name not in ("relu", "add", "dropout")  # PyTorch's elementwise ops give rows where both fit
+        assert strides(y, exact) == strides_of(y.shape, follows(x), exact), kind
+        if name not in ("group_norm", "adaptive_avg_pool 1"):  # those have the strides of their last step
+            assert strides(gx, False) == strides_of(x.shape, follows(x), False), kind
         expected = expected or (bits(y), bits(gx))
         assert (bits(y), bits(gx)) == expected, kind
 
@@ -143,14 +145,12 @@ CONVOLUTIONS = {
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-@pytest.mark.parametrize("shape", [(2, 8, 6, 5), (1, 33, 9, 9), (3, 16, 1, 7), (2, 1, 6, 5), (1, 8, 3, 6, 5)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 8, 6, 5), (1, 33, 9, 9), (3, 16, 3, 7), (2, 1, 6, 5), (1, 8, 3, 6, 5)], ids=str)
 def test_a_convolution_follows_its_input_or_weight(name, shape, bias):
     outputs, size, options = CONVOLUTIONS[name]
     kernel = (size,) * (len(shape) - 2)
     if not outputs:
         outputs, options = shape[1], {**options, "groups": shape[1]}
-    if (shape[2] + 2 * options.get("padding", 0)) < (size - 1) * options.get("dilation", 1) + 1:
-        pytest.skip("the kernel does not fit")
     sizes = (outputs, shape[1] // options.get("groups", 1), *kernel)
     offsets = vesta.linspace(-1, 1, outputs) if bias else None
     for op, weight_sizes in ((conv, sizes), (conv_transpose, (shape[1], sizes[0] // options.get("groups", 1), *kernel))):
