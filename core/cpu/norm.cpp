@@ -135,14 +135,14 @@ Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool train
   if (training) {
     for (size_t c = 0; c < channels; ++c)
       shift[c] = x.numel() ? first_of(x.dtype(), from + int64_t(c) * itemsize(x.dtype())) : 0.0;
-    std::vector<PairOfSums> sums = pixel_moments(p, from, shift);
+    std::vector<PairOfSums> sums = pixel_moments(p, from, shift, false);
     const auto total = [&](size_t c) {
       PairOfSums all{0, 0};
       for (size_t at = c; at < sums.size(); at += channels) all.first += sums[at].first, all.second += sums[at].second;
       return all;
     };
     for (size_t c = 0; c < channels; ++c) m[c] = shift[c] + total(c).first / count;
-    sums = pixel_moments(p, from, m);
+    sums = pixel_moments(p, from, m, true);
     for (size_t c = 0; c < channels; ++c) {
       const PairOfSums rest = total(c);
       var[c] = (rest.second - rest.first * rest.first / count) / count;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <vesta/core/cpu/copy.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/cpu/scratch.h>
@@ -11,47 +10,36 @@
 namespace vesta::cpu {
 namespace {
 
-constexpr int64_t kChannels = 32;  // of a task: a few cache lines of each pixel
+constexpr int64_t kChannels = 512;  // whose sums of a piece lie in L2
 constexpr int64_t kTaskElements = 16384;  // elements that make a task worthwhile
 
-/// Transposes pixels [first, first + n) of an image, channels [c, c + count), into rows.
-void read_rows(const Pixels& p, const char* image, int64_t first, int64_t n, int64_t c, int64_t count, char* rows) {
-  const int64_t item = itemsize(p.dtype);
-  transpose_matrix({.from = image + (first * p.channels + c) * item,
-                    .to = rows,
-                    .from_row = p.channels * item,
-                    .to_row = n * item,
-                    .rows = n,
-                    .columns = count,
-                    .item = item});
-}
-
-/// Calls sum(channel, row of the first image, row of the second, n) for the chains of every channel and sample, and
-/// adds up what it returns. The second image may be null.
+/// Computes the sums of every channel and sample: piece(offset in bytes, pixels, first channel, channels, sums, sums,
+/// room) sums up to `chain` pixels. Pieces of a sample are added in order.
 template <class F>
-std::vector<PairOfSums> sum_chains(const Pixels& p, const char* a, const char* b, F sum) {
-  std::vector<PairOfSums> sums(size_t(p.batch * p.channels), {0, 0});
-  const int64_t chain = row_kernels(p.dtype).chain, item = itemsize(p.dtype);
-  const int64_t cuts = (p.channels + kChannels - 1) / kChannels, bytes = p.inner * p.channels * item;
-  const int64_t grain = std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, p.inner * kChannels));
-  parallel_for(p.batch * cuts, grain, [&](int64_t begin, int64_t end) {
-    const int64_t room = kChannels * std::min(chain, p.inner) * item;
-    char* const rows_a = static_cast<char*>(thread_scratch(Scratch::operand_a, size_t(room)));
-    char* const rows_b = static_cast<char*>(thread_scratch(Scratch::operand_b, size_t(b ? room : 0)));
+std::vector<PairOfSums> sum_pieces(const Pixels& p, F piece) {
+  const RowKernels& k = row_kernels(p.dtype);
+  const int64_t pieces = std::max<int64_t>(1, (p.inner + k.chain - 1) / k.chain), item = itemsize(p.dtype);
+  const int64_t most = std::min(kChannels, p.channels), wide = p.dtype == DType::float64 ? 8 : 4;
+  const size_t tasks = size_t(p.batch * pieces), channels = size_t(p.channels);
+  std::vector<double> parts(tasks * 2 * channels);
+  const int64_t work = std::max<int64_t>(1, std::min(k.chain, p.inner) * p.channels);
+  parallel_for(int64_t(tasks), std::max<int64_t>(1, kTaskElements / work), [&](int64_t begin, int64_t end) {
+    char* const room = static_cast<char*>(thread_scratch(Scratch::operand_a, size_t(2 * k.slots * most * wide)));
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t n = t / cuts, c0 = t % cuts * kChannels, count = std::min(kChannels, p.channels - c0);
-      for (int64_t first = 0; first < p.inner; first += chain) {
-        const int64_t length = std::min(chain, p.inner - first);
-        read_rows(p, a + n * bytes, first, length, c0, count, rows_a);
-        if (b) read_rows(p, b + n * bytes, first, length, c0, count, rows_b);
-        for (int64_t c = 0; c < count; ++c) {
-          const PairOfSums part = sum(c0 + c, rows_a + c * length * item, rows_b + c * length * item, length);
-          PairOfSums& to = sums[size_t(n * p.channels + c0 + c)];
-          to.first += part.first, to.second += part.second;
-        }
+      const int64_t first = t % pieces * k.chain, n = std::min(k.chain, p.inner - first);
+      double* const sums = parts.data() + size_t(t) * 2 * channels;
+      for (int64_t c = 0; c < p.channels; c += kChannels) {
+        piece(((t / pieces * p.inner + first) * p.channels + c) * item, n, c, std::min(kChannels, p.channels - c),
+              sums + c, sums + channels + c, room);
       }
     }
   });
+  std::vector<PairOfSums> sums(size_t(p.batch) * channels, {0, 0});
+  for (size_t t = 0; t < tasks; ++t) {
+    const double* const part = parts.data() + t * 2 * channels;
+    PairOfSums* const to = sums.data() + t / size_t(pieces) * channels;
+    for (size_t c = 0; c < channels; ++c) to[c].first += part[c], to[c].second += part[channels + c];
+  }
   return sums;
 }
 
@@ -74,22 +62,22 @@ void over_pixels(const Pixels& p, F f) {
 
 }  // namespace
 
-std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift) {
+std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift, bool squares) {
   const RowKernels& k = row_kernels(p.dtype);
-  return sum_chains(p, x, nullptr, [&](int64_t c, const char* row, const char*, int64_t n) {
-    PairOfSums s;
-    k.moments(row, n, shift[size_t(c)], &s.first, &s.second);
-    return s;
+  const std::vector<char> shifts = narrowed(p, shift);
+  const int64_t wide = p.dtype == DType::float64 ? 8 : 4;
+  return sum_pieces(p, [&](int64_t at, int64_t n, int64_t c, int64_t count, double* a, double* b, char* room) {
+    k.moments_pixels(x + at, n, p.channels, count, shifts.data() + c * wide, a, squares ? b : nullptr, room);
   });
 }
 
 std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
                                             const std::vector<double>& mean) {
   const RowKernels& k = row_kernels(p.dtype);
-  return sum_chains(p, g, x, [&](int64_t c, const char* of_g, const char* of_x, int64_t n) {
-    PairOfSums s;
-    k.gradient_sums(of_g, of_x, mean[size_t(c)], n, &s.first, &s.second);
-    return s;
+  const std::vector<char> means = narrowed(p, mean);
+  const int64_t wide = p.dtype == DType::float64 ? 8 : 4;
+  return sum_pieces(p, [&](int64_t at, int64_t n, int64_t c, int64_t count, double* a, double* b, char* room) {
+    k.gradient_sums_pixels(g + at, x + at, n, p.channels, count, means.data() + c * wide, a, b, room);
   });
 }
 

@@ -8,9 +8,10 @@
 namespace vesta::cpu {
 
 /// Note [Sums over pixels]
-/// With channels last, the values of a channel lie apart. Pieces of an image, as long as a chain of sums
-/// (RowKernels::chain), are transposed into the cache, and the kernels of rows sum them: their bits do not depend on
-/// the layout. A task has some channels of one sample; samples are added in order.
+/// A row's sum has a number of slots, to which its elements are added in turn, and which are added at the end of each
+/// piece (RowKernels::chain). With channels last, every channel has these slots side by side with those of the others,
+/// and vectors run along the channels: memory is read in its order, and the bits are those of every other layout. A
+/// task is a piece of one sample; pieces and samples are added in order.
 
 /// A dense [batch, inner pixels, channels].
 struct Pixels {
@@ -23,8 +24,8 @@ struct PairOfSums {
   double first, second;
 };
 
-/// Returns sum(x - shift) and sum((x - shift)^2), [batch, channels].
-std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift);
+/// Returns sum(x - shift) and, if asked for, sum((x - shift)^2), [batch, channels].
+std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift, bool squares);
 /// Returns sum(g) and sum(g * (x - mean)), [batch, channels].
 std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
                                             const std::vector<double>& mean);

@@ -1,5 +1,6 @@
 // Max pooling: a window slides over each plane; the place of the maximum is kept for the gradient.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include <vesta/core/cpu/isa.h>
@@ -217,9 +218,12 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
 
 /// The gradient with channels last. A task has some channels of a sample, whose sums have the order of the windows.
 Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntList input_size, int64_t in) {
-  constexpr int64_t kChannels = 16;  // whole cache lines, so that threads do not share one
+  constexpr int64_t kChannels = 32;  // whole cache lines, so that threads do not share one
   const Tensor g = dense_image(grad, true), at = dense_image(indices, true);
   const Tensor gx = empty_image(input_size, true, grad.dtype());
+  char* const bytes = gx.impl()->data();
+  const int64_t size = gx.numel() * itemsize(gx.dtype());
+  parallel_for(size, 1 << 18, [&](int64_t b, int64_t e) { std::memset(bytes + b, 0, size_t(e - b)); });
   const int64_t batch = gx.size(0), channels = gx.size(1), cuts = (channels + kChannels - 1) / kChannels;
   const int64_t out = g.numel() / std::max<int64_t>(1, batch * channels);
   visit<kFloats>(g.dtype(), [&]<class T>() {
@@ -229,7 +233,6 @@ Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntLi
       for (int64_t t = b; t < e; ++t) {
         const int64_t n = t / cuts, c0 = t % cuts * kChannels, count = std::min(kChannels, channels - c0);
         T* const to = gx.data_ptr<T>() + n * in * channels + c0;
-        for (int64_t p = 0; p < in; ++p) std::fill_n(to + p * channels, count, T(0));
         const T* from = g.data_ptr<T>() + n * out * channels + c0;
         const int64_t* i = at.data_ptr<int64_t>() + n * out * channels + c0;
         for (int64_t k = 0; k < out; ++k, from += channels, i += channels) {
