@@ -68,7 +68,7 @@ struct InputGradientRule {  // of _convolution_backward_input(grad, weight)
   }
   Grads<2> operator()(const Tensor& g, Needs needs) const {
     Tensor of_grad, of_weight;
-    if (needs[0]) of_grad = convolve_as(grad_size, g, weight(), m);
+    if (needs[0]) of_grad = convolve_as(grad_size, m.channels_last ? g : contiguous(g), weight(), m);
     if (needs[1])
       of_weight = _convolution_backward_weight(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups,
                                                m.channels_last);
@@ -90,7 +90,7 @@ struct WeightGradientRule {  // of _convolution_backward_weight(grad, input)
   }
   Grads<2> operator()(const Tensor& g, Needs needs) const {
     Tensor of_grad, of_input;
-    if (needs[0]) of_grad = convolve_as(grad_size, input(), g, m);
+    if (needs[0]) of_grad = convolve_as(grad_size, input(), m.channels_last ? g : contiguous(g), m);
     if (needs[1])
       of_input = _convolution_backward_input(grad(), g, input_size, m.stride, m.padding, m.dilation, m.groups,
                                              m.channels_last);

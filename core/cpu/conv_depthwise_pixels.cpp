@@ -57,9 +57,9 @@ struct Pixels {
     for (std::size_t t = 0; t < count; ++t) {
       const int64_t r0 = q0 * c.canvas.step[0] + p.at[t][0], r1 = q1 * c.canvas.step[1] + p.at[t][1];
       const bool inside = r0 >= 0 && r0 < c.from_size[0] && r1 >= 0 && r1 < c.from_size[1];
-      rows[t] = inside ? c.from + n * c.from_strides.batch + r0 * c.from_strides.spatial[0] +
-                             r1 * c.from_strides.spatial[1]
-                       : nullptr;
+      rows[t] =
+          inside ? c.from + n * c.from_strides.batch + r0 * c.from_strides.spatial[0] + r1 * c.from_strides.spatial[1]
+                 : nullptr;
     }
     DepthwisePixel<T> pixel{lines, static_cast<int64_t>(count), p.w, c.groups, c.bias, c.groups, nullptr};
     T* const to = c.to + n * c.to_strides.batch + p0 * c.to_strides.spatial[0] + p1 * c.to_strides.spatial[1];

@@ -214,9 +214,8 @@ void write_columns(const Taps& taps, bool covers, std::int64_t begin, std::int64
 /// Writes outputs [begin, end) of a product to an image of `size` whose channels lie side by side: those of output p
 /// are the first `channels` numbers at in + (p - begin) * pitch. What lies outside is dropped.
 template <class E>
-void write_sums(const Taps& taps, std::int64_t begin, std::int64_t end, std::int64_t channels,
-                const typename E::T* in, std::int64_t pitch, const Spatial& size, typename E::Stored* out,
-                const ImageStrides& strides) {
+void write_sums(const Taps& taps, std::int64_t begin, std::int64_t end, std::int64_t channels, const typename E::T* in,
+                std::int64_t pitch, const Spatial& size, typename E::Stored* out, const ImageStrides& strides) {
   for (std::int64_t p = begin; p < end;) {
     const std::int64_t q2 = p % taps.count[2], row = p / taps.count[2], length = std::min(taps.count[2] - q2, end - p);
     const std::int64_t p0 = taps.first[0] + row / taps.count[1] * taps.step[0];
@@ -226,8 +225,8 @@ void write_sums(const Taps& taps, std::int64_t begin, std::int64_t end, std::int
     const typename E::T* from = in + (p - begin + part.low) * pitch;
     p += length;
     if (p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1]) continue;
-    typename E::Stored* to = out + p0 * strides.spatial[0] + p1 * strides.spatial[1] +
-                             (p2 + part.low * taps.step[2]) * strides.spatial[2];
+    typename E::Stored* to =
+        out + p0 * strides.spatial[0] + p1 * strides.spatial[1] + (p2 + part.low * taps.step[2]) * strides.spatial[2];
     for (std::int64_t i = part.low; i < part.high; ++i, from += pitch, to += taps.step[2] * strides.spatial[2]) {
       E::narrow(channels, from, to);
     }

@@ -93,28 +93,29 @@ Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool trainin
   const RowKernels& k = row_kernels(x.dtype());
   const char* from = x.impl()->data();
   char* to = y.impl()->data();
-  parallel_for(
-      runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
-        for (int64_t c = b; c < e; ++c) {
-          double m = value_at(maps.running_mean, c, 0), var = value_at(maps.running_var, c, 1);
-          const double count = double(runs.count());
-          if (training) {
-            // A shift near the mean keeps float sums of a large mean exact enough; the first element is near enough.
-            const double shift = runs.count() ? first_of(x.dtype(), from + runs.at(0, c)) : 0.0;
-            double sum = 0, squares = 0, s, q;
-            for (int64_t n = 0; n < runs.batch; ++n)
-              k.moments(from + runs.at(n, c), runs.inner, shift, &s, &q), sum += s;
-            m = shift + sum / count;
-            double rest = 0;
-            for (int64_t n = 0; n < runs.batch; ++n)
-              k.moments(from + runs.at(n, c), runs.inner, m, &s, &q), rest += s, squares += q;
-            var = (squares - rest * rest / count) / count;
-          }
-          const ChannelMaps::Map map = maps.settle(c, m, var);
-          for (int64_t n = 0; n < runs.batch; ++n)
-            k.affine(from + runs.at(n, c), map.scale, map.shift, to + runs.at(n, c), runs.inner);
-        }
-      });
+  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t c = b; c < e; ++c) {
+                   double m = value_at(maps.running_mean, c, 0), var = value_at(maps.running_var, c, 1);
+                   const double count = double(runs.count());
+                   if (training) {
+                     // A shift near the mean keeps float sums of a large mean exact enough; the first element is near
+                     // enough.
+                     const double shift = runs.count() ? first_of(x.dtype(), from + runs.at(0, c)) : 0.0;
+                     double sum = 0, squares = 0, s, q;
+                     for (int64_t n = 0; n < runs.batch; ++n)
+                       k.moments(from + runs.at(n, c), runs.inner, shift, &s, &q), sum += s;
+                     m = shift + sum / count;
+                     double rest = 0;
+                     for (int64_t n = 0; n < runs.batch; ++n)
+                       k.moments(from + runs.at(n, c), runs.inner, m, &s, &q), rest += s, squares += q;
+                     var = (squares - rest * rest / count) / count;
+                   }
+                   const ChannelMaps::Map map = maps.settle(c, m, var);
+                   for (int64_t n = 0; n < runs.batch; ++n)
+                     k.affine(from + runs.at(n, c), map.scale, map.shift, to + runs.at(n, c), runs.inner);
+                 }
+               });
   return y;
 }
 
@@ -126,7 +127,8 @@ Pixels pixels_of(const BatchNormShape& shape, DType dtype) {
 
 /// Normalises an input with channels last; so is the result. Its bits are those of normalize_runs.
 Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool training) {
-  const Tensor x = dense_image(input, true), y = empty_image(x.sizes(), true, x.dtype());
+  const Tensor x = dense_image(input, true);
+  Tensor y = empty_image(x.sizes(), true, x.dtype());
   const Pixels p = pixels_of(maps.shape, x.dtype());
   const size_t channels = size_t(p.channels);
   const double count = double(maps.shape.count());
@@ -149,7 +151,8 @@ Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool train
     }
   }
   for (size_t c = 0; c < channels; ++c) {
-    if (!training) m[c] = value_at(maps.running_mean, int64_t(c), 0), var[c] = value_at(maps.running_var, int64_t(c), 1);
+    if (!training)
+      m[c] = value_at(maps.running_mean, int64_t(c), 0), var[c] = value_at(maps.running_var, int64_t(c), 1);
     const ChannelMaps::Map map = maps.settle(int64_t(c), m[c], var[c]);
     scale[c] = map.scale, shift[c] = map.shift;
   }
@@ -197,7 +200,8 @@ TensorTriple batch_norm_gradient_pixels(const Tensor& grad, const Tensor& input,
   const BatchNormShape shape(input);
   const Tensor x = dense_image(input, true), g = dense_image(grad.to(input.dtype()), true);
   const Tensor gx = empty_image(x.sizes(), true, x.dtype());
-  const Tensor gw = empty_tensor({&shape.channels, 1}, mean.dtype()), gb = empty_tensor({&shape.channels, 1}, mean.dtype());
+  const Tensor gw = empty_tensor({&shape.channels, 1}, mean.dtype()),
+               gb = empty_tensor({&shape.channels, 1}, mean.dtype());
   const Pixels p = pixels_of(shape, x.dtype());
   const size_t channels = size_t(p.channels);
   std::vector<double> m(channels), scale(channels), slope(channels), offset(channels);
@@ -232,22 +236,22 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   const RowKernels& k = row_kernels(x.dtype());
   const char *xp = x.impl()->data(), *gp = g.impl()->data();
   char* to = gx.impl()->data();
-  parallel_for(
-      runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
-        for (int64_t c = b; c < e; ++c) {
-          double m = value_at(mean, c, 0), inv = value_at(invstd, c, 1), count = double(runs.count());
-          double sum = 0, dot = 0, s, d;
-          for (int64_t n = 0; n < runs.batch; ++n)
-            k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), m, runs.inner, &s, &d), sum += s, dot += d;
-          const ChannelGradient of(sum, dot, m, inv, value_at(weight, c, 1), count, training);
-          set_at(gw, c, of.of_weight);
-          set_at(gb, c, of.of_bias);
-          for (int64_t n = 0; n < runs.batch; ++n) {
-            k.combine(gp + runs.at(n, c), xp + runs.at(n, c), of.scale, of.slope, of.offset, to + runs.at(n, c),
-                      runs.inner);
-          }
-        }
-      });
+  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t c = b; c < e; ++c) {
+                   double m = value_at(mean, c, 0), inv = value_at(invstd, c, 1), count = double(runs.count());
+                   double sum = 0, dot = 0, s, d;
+                   for (int64_t n = 0; n < runs.batch; ++n)
+                     k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), m, runs.inner, &s, &d), sum += s, dot += d;
+                   const ChannelGradient of(sum, dot, m, inv, value_at(weight, c, 1), count, training);
+                   set_at(gw, c, of.of_weight);
+                   set_at(gb, c, of.of_bias);
+                   for (int64_t n = 0; n < runs.batch; ++n) {
+                     k.combine(gp + runs.at(n, c), xp + runs.at(n, c), of.scale, of.slope, of.offset,
+                               to + runs.at(n, c), runs.inner);
+                   }
+                 }
+               });
   return {gx, gw, gb};
 }
 

@@ -31,8 +31,8 @@ struct RowKernels {
   void (*affine_pixels)(const char* x, const char* a, const char* b, char* y, int64_t n, int64_t channels) = nullptr;
   void (*combine_pixels)(const char* g, const char* x, const char* a, const char* b, const char* c, char* gx, int64_t n,
                          int64_t channels) = nullptr;
-  /// Elements of a row that `moments` and `gradient_sums` sum at once: a longer row's sums add up such pieces, in order.
-  /// A piece has `slots` sums, to which its elements are added in turn.
+  /// Elements of a row that `moments` and `gradient_sums` sum at once: a longer row's sums add up such pieces, in
+  /// order. A piece has `slots` sums, to which its elements are added in turn.
   int64_t chain = 0, slots = 0;
   /// Returns the sums of moments() for each of `count` channels over n <= chain pixels, `channels` elements apart;
   /// shift has one number per channel, of the dtype of statistics. `squares` may be null. `room` is for 2 * slots *

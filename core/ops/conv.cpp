@@ -247,7 +247,8 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
     y = _convolution_backward_input(x, weight, sizes, stride, padding, dilation, groups,
                                     convolution_is_channels_last(x, weight));
   }
-  if (bias.defined()) y = convolution_is_channels_last(x, weight) ? to_channels_last(with_bias(y, bias)) : with_bias(y, bias);
+  if (bias.defined())
+    y = convolution_is_channels_last(x, weight) ? to_channels_last(with_bias(y, bias)) : with_bias(y, bias);
   return input.dim() == dims + 1 ? squeeze(y, 0) : y;
 }
 

@@ -84,7 +84,8 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
     const int64_t outputs = image * l.channels * l.out + channel;
     for (int64_t first = 0; first < l.out; first += kPoolThreads) {
       const int64_t mine = first + threadIdx.x;
-      const int64_t at = mine < l.out ? l.indices[outputs + mine * l.channels] : -1;  // -1: a window that covered only padding
+      const int64_t at =
+          mine < l.out ? l.indices[outputs + mine * l.channels] : -1;  // -1: a window that covered only padding
       bool waits = at >= 0 && at < l.in;
       if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
       while (any_of_block(waits)) {

@@ -153,12 +153,13 @@ def test_a_convolution_follows_its_input_or_weight(name, shape, bias):
         outputs, options = shape[1], {**options, "groups": shape[1]}
     sizes = (outputs, shape[1] // options.get("groups", 1), *kernel)
     offsets = vesta.linspace(-1, 1, outputs) if bias else None
-    for op, weight_sizes in ((conv, sizes), (conv_transpose, (shape[1], sizes[0] // options.get("groups", 1), *kernel))):
+    backward_sizes = (shape[1], outputs // options.get("groups", 1), *kernel)
+    for op, weight_sizes in ((conv, sizes), (conv_transpose, backward_sizes)):
         expected = None
         for kind in KINDS:
             for weight_kind in ("rows", "last"):
                 x, w = made(shape, kind), made(weight_sizes, weight_kind, seed=3)
-                y, (gx, gw) = run(lambda x, w: op(x, w, bias=offsets, **options), x, w)
+                y, (gx, gw) = run(lambda x, w, op=op: op(x, w, bias=offsets, **options), x, w)
                 last = follows(x) or follows(w)
                 assert y.stride() == strides_of(y.shape, last), (kind, weight_kind)
                 assert gx.stride() == strides_of(gx.shape, last), (kind, weight_kind)
@@ -240,7 +241,8 @@ class Block(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 16, 7, 2, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        first = nn.Conv2d(3, 16, 7, 2, 3, bias=False)
+        self.stem = nn.Sequential(first, nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
         self.body = nn.Sequential(nn.Conv2d(16, 16, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16))
         self.down = nn.Conv2d(16, 32, 1, 2)
         self.head = nn.Linear(32, 5)

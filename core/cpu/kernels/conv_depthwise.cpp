@@ -138,8 +138,7 @@ inline __attribute__((always_inline)) void whole(const DepthwisePixel<typename X
   for (std::int64_t t = 0; t < p.tap_count; ++t) {
     const typename X::T *x = p.lines[t] + at, *w = p.w + t * p.w_row + at;
 #pragma GCC unroll 4
-    for (int v = 0; v < kCount; ++v)
-      sum[v] = X::fma(X::load(w + v * X::kWidth), X::load(x + v * X::kWidth), sum[v]);
+    for (int v = 0; v < kCount; ++v) sum[v] = X::fma(X::load(w + v * X::kWidth), X::load(x + v * X::kWidth), sum[v]);
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kCount; ++v) {
