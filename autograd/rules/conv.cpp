@@ -2,6 +2,7 @@
 // gradients, so every order exists.
 #include <vesta/autograd/record.h>
 #include <vesta/autograd/rules/rules.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/ops.h>
 
 namespace vesta::autograd::rules {
@@ -11,6 +12,7 @@ namespace {
 struct Moves {
   Dims stride, padding, dilation;
   int64_t groups = 1;
+  bool channels_last = false;  // the layout of the gradients
 };
 
 struct ConvolutionRule {
@@ -23,18 +25,20 @@ struct ConvolutionRule {
             needs[0] ? Saved(weight) : Saved(),
             Dims(input.sizes()),
             Dims(weight.sizes()),
-            {Dims(stride), Dims(padding), Dims(dilation), groups}};
+            {Dims(stride), Dims(padding), Dims(dilation), groups, convolution_is_channels_last(input, weight)}};
   }
   Grads<3> operator()(const Tensor& g, Needs needs) const {
     Tensor of_input, of_weight, of_bias;
     if (needs[0])
-      of_input = _convolution_backward_input(g, weight(), input_size, m.stride, m.padding, m.dilation, m.groups);
+      of_input = _convolution_backward_input(g, weight(), input_size, m.stride, m.padding, m.dilation, m.groups,
+                                             m.channels_last);
     if (needs[1])
-      of_weight = _convolution_backward_weight(g, input(), weight_size, m.stride, m.padding, m.dilation, m.groups);
+      of_weight = _convolution_backward_weight(g, input(), weight_size, m.stride, m.padding, m.dilation, m.groups,
+                                               m.channels_last);
     if (needs[2]) {
       Dims all_but_channels{0};
       for (int64_t d = 2; d < g.dim(); ++d) all_but_channels.push_back(d);
-      of_bias = g.sum(all_but_channels);
+      of_bias = contiguous(g).sum(all_but_channels);  // a sum's order goes by the strides
     }
     return {of_input, of_weight, of_bias};
   }
@@ -47,7 +51,7 @@ Tensor convolve_as(IntSpan sizes, const Tensor& input, const Tensor& weight, con
   for (int64_t d = 2; d < r.dim(); ++d) {
     if (r.size(d) > sizes[size_t(d)]) r = r.narrow(d, 0, sizes[size_t(d)]);
   }
-  return r;
+  return m.channels_last ? to_channels_last(r) : r;
 }
 
 struct InputGradientRule {  // of _convolution_backward_input(grad, weight)
@@ -55,18 +59,19 @@ struct InputGradientRule {  // of _convolution_backward_input(grad, weight)
   Dims grad_size, weight_size;
   Moves m;
   static InputGradientRule save(const Tensor&, const Tensor& grad, const Tensor& weight, IntList, IntList stride,
-                                IntList padding, IntList dilation, int64_t groups, Needs) {
+                                IntList padding, IntList dilation, int64_t groups, bool channels_last, Needs) {
     return {Saved(grad),
             Saved(weight),
             Dims(grad.sizes()),
             Dims(weight.sizes()),
-            {Dims(stride), Dims(padding), Dims(dilation), groups}};
+            {Dims(stride), Dims(padding), Dims(dilation), groups, channels_last}};
   }
   Grads<2> operator()(const Tensor& g, Needs needs) const {
     Tensor of_grad, of_weight;
-    if (needs[0]) of_grad = convolve_as(grad_size, g, weight(), m);
+    if (needs[0]) of_grad = convolve_as(grad_size, m.channels_last ? g : contiguous(g), weight(), m);
     if (needs[1])
-      of_weight = _convolution_backward_weight(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups);
+      of_weight = _convolution_backward_weight(grad(), g, weight_size, m.stride, m.padding, m.dilation, m.groups,
+                                               m.channels_last);
     return {of_grad, of_weight};
   }
 };
@@ -76,18 +81,19 @@ struct WeightGradientRule {  // of _convolution_backward_weight(grad, input)
   Dims grad_size, input_size;
   Moves m;
   static WeightGradientRule save(const Tensor&, const Tensor& grad, const Tensor& input, IntList, IntList stride,
-                                 IntList padding, IntList dilation, int64_t groups, Needs) {
+                                 IntList padding, IntList dilation, int64_t groups, bool channels_last, Needs) {
     return {Saved(grad),
             Saved(input),
             Dims(grad.sizes()),
             Dims(input.sizes()),
-            {Dims(stride), Dims(padding), Dims(dilation), groups}};
+            {Dims(stride), Dims(padding), Dims(dilation), groups, channels_last}};
   }
   Grads<2> operator()(const Tensor& g, Needs needs) const {
     Tensor of_grad, of_input;
-    if (needs[0]) of_grad = convolve_as(grad_size, input(), g, m);
+    if (needs[0]) of_grad = convolve_as(grad_size, input(), m.channels_last ? g : contiguous(g), m);
     if (needs[1])
-      of_input = _convolution_backward_input(grad(), g, input_size, m.stride, m.padding, m.dilation, m.groups);
+      of_input = _convolution_backward_input(grad(), g, input_size, m.stride, m.padding, m.dilation, m.groups,
+                                             m.channels_last);
     return {of_grad, of_input};
   }
 };

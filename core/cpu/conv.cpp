@@ -3,6 +3,7 @@
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 
 namespace vesta::cpu {
 namespace {
@@ -22,11 +23,20 @@ ConvShape conv_shape(IntSpan input, IntSpan weight, const Window& w, int64_t gro
 }
 ImageStrides strides_of(const Tensor& t) { return {t.strides()[0], t.strides()[1], spatial_strides(t)}; }
 
+/// Returns dense weights [O, C, ...] with channels last, if so.
+Tensor in_layout(const Tensor& weights, bool channels_last) {
+  if (!channels_last) return weights;
+  Tensor r = empty_image(weights.sizes(), true, weights.dtype());
+  copy_values(r, weights);
+  return r;
+}
+
 Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
                           IntList dilation, int64_t groups) {
   Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
   Tensor k = contiguous(weight), b = bias.defined() ? contiguous(bias) : Tensor();
-  Tensor y = empty_tensor(w.result_sizes(input.sizes()[0], weight.sizes()[0]), input.dtype());
+  Tensor y = empty_image(w.result_sizes(input.sizes()[0], weight.sizes()[0]),
+                         convolution_is_channels_last(input, weight), input.dtype());
   if (y.numel()) {
     conv_forward(elem_of(input.dtype(), "_convolution"), conv_shape(input.sizes(), weight.sizes(), w, groups),
                  input.impl()->data(), strides_of(input), k.impl()->data(), b.defined() ? b.impl()->data() : nullptr,
@@ -36,9 +46,9 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
 }
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
-                             IntList padding, IntList dilation, int64_t groups) {
+                             IntList padding, IntList dilation, int64_t groups, bool channels_last) {
   Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
-  Tensor k = contiguous(weight), gx = empty_tensor(input_size, grad.dtype());
+  Tensor k = contiguous(weight), gx = empty_image(input_size, channels_last, grad.dtype());
   if (gx.numel()) {
     conv_backward_data(elem_of(grad.dtype(), "_convolution_backward_input"),
                        conv_shape(input_size, weight.sizes(), w, groups), grad.impl()->data(), strides_of(grad),
@@ -48,7 +58,7 @@ Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList i
 }
 
 Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
-                              IntList padding, IntList dilation, int64_t groups) {
+                              IntList padding, IntList dilation, int64_t groups, bool channels_last) {
   Window w = check_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
   Tensor gw = empty_tensor(weight_size, grad.dtype());
   if (gw.numel()) {
@@ -56,7 +66,7 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
                           conv_shape(input.sizes(), weight_size, w, groups), input.impl()->data(), strides_of(input),
                           grad.impl()->data(), strides_of(grad), gw.impl()->data(), nullptr);
   }
-  return gw;
+  return in_layout(gw, channels_last);
 }
 
 }  // namespace

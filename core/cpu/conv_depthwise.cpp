@@ -1,6 +1,8 @@
 // Depthwise convolution: Note [Depthwise convolution] in conv_depthwise.h. A task is some planes; each is laid out on
 // its canvas, summed, and written to its place.
 #include <vesta/core/cpu/conv_depthwise.h>
+#include <vesta/core/cpu/conv_depthwise_pixels.h>
+#include <vesta/core/cpu/conv_channels_last.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/rounding.h>
 #include <vesta/core/cpu/scratch.h>
@@ -92,6 +94,33 @@ void lay_out(const Canvas& canvas, const Spatial& size, const typename E::Stored
       }
     }
   }
+}
+
+// Copies images of any layout to dense planes; rows of pixels are transposed.
+template <class Stored>
+void lay_out_planes(int64_t batch, int64_t channels, const Spatial& size, const Stored* in, const ImageStrides& strides,
+                    Stored* out) {
+  constexpr int64_t kChannels = 64;  // a task's, of one sample and one index of the outermost dimension
+  const int64_t pieces = ceil_div(channels, kChannels), plane = size[0] * size[1] * size[2], area = size[1] * size[2];
+  parallel_for(batch * size[0] * pieces, std::max<int64_t>(1, kTaskWork / (kChannels * area)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t n = t / pieces / size[0], q = t / pieces % size[0], c = t % pieces * kChannels;
+                   const int64_t count = std::min(kChannels, channels - c);
+                   const Stored* from = in + n * strides.batch + q * strides.spatial[0] + c * strides.channel;
+                   Stored* to = out + (n * channels + c) * plane + q * area;
+                   for (int64_t r = 0; r < size[1]; ++r, from += strides.spatial[1], to += size[2]) {
+                     if (strides.channel == 1) {
+                       transpose_elements(size[2], count, from, strides.spatial[2], to, plane);
+                       continue;
+                     }
+                     for (int64_t l = 0; l < count; ++l) {
+                       const Stored* const row = from + l * strides.channel;
+                       for (int64_t i = 0; i < size[2]; ++i) to[l * plane + i] = row[i * strides.spatial[2]];
+                     }
+                   }
+                 }
+               });
 }
 
 template <class E>
@@ -201,6 +230,9 @@ struct WeightGradient {
 template <class E>
 void correlate_depthwise(const Correlated<E>& c, const typename E::T* w) {
   if (c.batch <= 0 || c.to_size[0] * c.to_size[1] * c.to_size[2] <= 0) return;
+  if constexpr (std::is_same_v<typename E::Stored, typename E::T>) {
+    if (c.from_strides.channel == 1 && c.to_strides.channel == 1) return depthwise_channels_last(c, w);
+  }
   int64_t work = 1;
   for (const Taps& taps : c.products) work += taps.span(c.canvas) * static_cast<int64_t>(taps.tap.size() + 1);
   parallel_for(c.batch * c.groups, std::max<int64_t>(1, kTaskWork / work),
@@ -217,6 +249,23 @@ template <class E>
 void depthwise_weight_gradient(const ConvShape& shape, const typename E::Stored* x, const ImageStrides& x_strides,
                                const typename E::Stored* gy, const ImageStrides& gy_strides, typename E::Stored* gw,
                                typename E::Stored* gbias) {
+  if (shape.in_channels >= kTransposedChannels && (x_strides.channel == 1 || gy_strides.channel == 1)) {
+    // Reading one channel of every pixel would fetch all of them each time.
+    using Stored = typename E::Stored;
+    const auto size_of = [&](const Spatial& s) {
+      return static_cast<std::size_t>(shape.batch * shape.in_channels * s[0] * s[1] * s[2]);
+    };
+    ScratchArray<Stored> planes(Scratch::weights, size_of(shape.in)), grads(Scratch::output, size_of(shape.out));
+    lay_out_planes(shape.batch, shape.in_channels, shape.in, x, x_strides, planes.data());
+    lay_out_planes(shape.batch, shape.in_channels, shape.out, gy, gy_strides, grads.data());
+    WeightGradient<E>{.shape = shape,
+                      .x = planes.data(),
+                      .x_strides = dense_strides(shape.in_channels, shape.in),
+                      .gy = grads.data(),
+                      .gy_strides = dense_strides(shape.in_channels, shape.out)}
+        .run(gw, gbias);
+    return;
+  }
   WeightGradient<E>{.shape = shape, .x = x, .x_strides = x_strides, .gy = gy, .gy_strides = gy_strides}.run(gw, gbias);
 }
 

@@ -55,12 +55,25 @@ struct DepthwiseRows {
   std::int64_t out_row, out_step;
 };
 
+/// One pixel: out[c] = sum over t of lines[t][c] * w[t * w_row + c], plus the bias, for c < channels.
+template <class T>
+struct DepthwisePixel {
+  const T* const* lines;
+  std::int64_t tap_count;
+  const T* w;
+  std::int64_t w_row;
+  const T* bias;  ///< [channels], or null
+  std::int64_t channels;
+  T* out;
+};
+
 /// The kernels of one instruction set for T = float or double.
 template <class T>
 struct DepthwiseKernels {
   void (*copy)(const DepthwiseRows<T>&);
   void (*plane)(const DepthwisePlane<T>&);
   void (*gradient)(const DepthwiseGradient<T>&);
+  void (*pixel)(const DepthwisePixel<T>&);
 };
 
 /// Returns the kernels of the instruction set that gemm_kernels uses, T = float or double.

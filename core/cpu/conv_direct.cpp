@@ -22,6 +22,7 @@ constexpr int64_t kTaskWork = 64 * 1024;  // multiply-adds that make a task wort
 constexpr int64_t kManyImages = 16;  // from here on images are laid out by the task that needs them
 constexpr int64_t kMostReading =
     8 << 20;  // bytes of one canvas, over all panels, beyond which columns are better packed
+constexpr int64_t kLaidOutChannels = 32;  // channels that a task lays out
 constexpr int64_t kVectorChannels = 16;  // output channels come in vectors of this length
 
 template <class E>
@@ -189,6 +190,10 @@ struct Direct {
     const bool covers = c.covers_image(taps);
     for (int64_t i = 0; i < strip.images; ++i, sums += (end - begin) * kernels.panel) {
       Stored* const image = c.to_image(strip.image + i, images.group) + panel * kernels.panel * c.to_strides.channel;
+      if (c.to_strides.channel == 1 && !covers) {  // the sums lie as the image does
+        write_sums<E>(taps, begin, end, columns, sums, kernels.panel, c.to_size, image, c.to_strides);
+        continue;
+      }
       if constexpr (std::is_same_v<Stored, T>) {
         if (covers) {
           kernels.transpose(end - begin, columns, sums, image + begin, c.to_strides.channel);
@@ -239,10 +244,16 @@ struct Direct {
     const int64_t elements = image_elements();
     ScratchArray<T> laid(Scratch::input, static_cast<std::size_t>(ready ? 0 : c.batch * c.groups * elements));
     if (!ready) {
-      parallel_for(c.batch * c.groups, std::max<int64_t>(1, 16384 / elements), [&](int64_t begin, int64_t end) {
+      const int64_t pieces = ceil_div(c.from_channels, kLaidOutChannels), most = kLaidOutChannels * layout.channel();
+      parallel_for(c.batch * c.groups * pieces, std::max<int64_t>(1, 16384 / most), [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {
-          std::fill_n(laid.data() + t * elements, elements, T(0));
-          lay_out(t / c.groups, t % c.groups, laid.data() + t * elements);
+          const int64_t image = t / pieces, first = t % pieces * kLaidOutChannels;
+          const int64_t count = std::min(kLaidOutChannels, c.from_channels - first);
+          T* const to = laid.data() + image * elements + first * layout.channel();
+          std::fill_n(to, count * layout.channel(), T(0));
+          fill_canvas<E>(layout, c.from_size, count,
+                         c.from_image(image / c.groups, image % c.groups) + first * c.from_strides.channel,
+                         c.from_strides, to);
         }
       });
     }

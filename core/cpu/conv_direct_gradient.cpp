@@ -89,8 +89,9 @@ struct DirectWeightGradient {
   void pack(const Stored* from, const ImageStrides& strides, int64_t images, int64_t channels, int64_t row,
             int64_t rows, int64_t width, T* out) const {
     from += row * strides.spatial[1];
-    const bool in_place =
-        std::is_same_v<Stored, T> && strides.spatial[2] == 1 && (rows == 1 || strides.spatial[1] == width);
+    const int64_t step = strides.spatial[2];
+    const bool in_place = std::is_same_v<Stored, T> && (step == 1 || strides.channel == 1) &&
+                          (rows == 1 || strides.spatial[1] == width * step);
     const int64_t pixels = rows * width;
     T* const room =
         in_place ? nullptr : static_cast<T*>(thread_scratch(Scratch::operand_a, sizeof(T) * panel() * pixels));
@@ -101,7 +102,7 @@ struct DirectWeightGradient {
         if (count < panel()) std::fill_n(out, pixels * panel(), T(0));
         if constexpr (std::is_same_v<Stored, T>) {
           if (in_place) {
-            kernels.pack(count, pixels, image, strides.channel, 1, out);
+            kernels.pack(count, pixels, image, strides.channel, step, out);
             continue;
           }
         }

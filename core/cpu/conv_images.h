@@ -2,6 +2,7 @@
 #pragma once
 
 #include <vesta/core/cpu/conv_canvas.h>
+#include <vesta/core/cpu/conv_channels_last.h>
 
 #include <algorithm>
 #include <cstring>
@@ -74,12 +75,43 @@ struct Inside {
   }
 };
 
+/// Does what fill_canvas does for channels that lie side by side: rows of the image are transposed.
+template <class E>
+void fill_canvas_transposed(const Canvas& canvas, const Spatial& size, std::int64_t channels,
+                            const typename E::Stored* in, const ImageStrides& strides, typename E::T* out) {
+  using T = typename E::T;
+  std::int64_t phase = 0;
+  for (const std::int64_t r0 : canvas.residues[0]) {
+    for (const std::int64_t r1 : canvas.residues[1]) {
+      for (const std::int64_t r2 : canvas.residues[2]) {
+        const std::int64_t first = r2 - canvas.before[2];
+        const Inside row(canvas.size[2], first, canvas.step[2], size[2]);
+        T* to = out + phase++ * canvas.plane() + row.low;
+        for (std::int64_t i0 = 0; i0 < canvas.size[0]; ++i0) {
+          const std::int64_t p0 = i0 * canvas.step[0] + r0 - canvas.before[0];
+          for (std::int64_t i1 = 0; i1 < canvas.size[1]; ++i1, to += canvas.size[2]) {
+            const std::int64_t p1 = i1 * canvas.step[1] + r1 - canvas.before[1];
+            if (p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1] || row.low == row.high) continue;
+            read_pixels<E>(row.high - row.low, channels,
+                           in + p0 * strides.spatial[0] + p1 * strides.spatial[1] +
+                               (first + row.low * canvas.step[2]) * strides.spatial[2],
+                           canvas.step[2] * strides.spatial[2], to, canvas.channel());
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Lays out `channels` channels of the image at `in` on a canvas. What lies outside the image is not written: clear
 /// the canvas once, then lay out any number of images.
 template <class E>
 void fill_canvas(const Canvas& canvas, const Spatial& size, std::int64_t channels, const typename E::Stored* in,
                  const ImageStrides& strides, typename E::T* out) {
   const std::int64_t width = canvas.size[2];
+  if (strides.channel == 1 && channels >= kTransposedChannels) {
+    return fill_canvas_transposed<E>(canvas, size, channels, in, strides, out);
+  }
   for (std::int64_t c = 0; c < channels; ++c, in += strides.channel) {
     for (const std::int64_t r0 : canvas.residues[0]) {
       for (const std::int64_t r1 : canvas.residues[1]) {
@@ -119,6 +151,10 @@ void write_rows(const Canvas& canvas, const Taps& taps, std::int64_t begin, std:
     const typename E::T* line = in + (r - begin) * canvas.size[2] + row.low;
     typename E::Stored* to = out + p0 * strides.spatial[0] + p1 * strides.spatial[1] +
                              (taps.first[2] + row.low * taps.step[2]) * strides.spatial[2];
+    if (strides.channel == 1 && channels >= kTransposedChannels) {
+      write_pixels<E>(row.high - row.low, channels, line, pitch, to, taps.step[2] * strides.spatial[2]);
+      continue;
+    }
     for (std::int64_t c = 0; c < channels; ++c, line += pitch, to += strides.channel) {
       write_row<E>(row.high - row.low, line, to, taps.step[2] * strides.spatial[2]);
     }
@@ -167,7 +203,33 @@ void write_columns(const Taps& taps, bool covers, std::int64_t begin, std::int64
       line += part.low;
       stored = part.high - part.low;
     }
+    if (strides.channel == 1 && step != 1 && channels >= kTransposedChannels) {
+      write_pixels<E>(stored, channels, line, pitch, to, step);
+      continue;
+    }
     for (std::int64_t i = 0; i < channels; ++i) write_row<E>(stored, line + i * pitch, to + i * strides.channel, step);
+  }
+}
+
+/// Writes outputs [begin, end) of a product to an image of `size` whose channels lie side by side: those of output p
+/// are the first `channels` numbers at in + (p - begin) * pitch. What lies outside is dropped.
+template <class E>
+void write_sums(const Taps& taps, std::int64_t begin, std::int64_t end, std::int64_t channels, const typename E::T* in,
+                std::int64_t pitch, const Spatial& size, typename E::Stored* out, const ImageStrides& strides) {
+  for (std::int64_t p = begin; p < end;) {
+    const std::int64_t q2 = p % taps.count[2], row = p / taps.count[2], length = std::min(taps.count[2] - q2, end - p);
+    const std::int64_t p0 = taps.first[0] + row / taps.count[1] * taps.step[0];
+    const std::int64_t p1 = taps.first[1] + row % taps.count[1] * taps.step[1];
+    const std::int64_t p2 = taps.first[2] + q2 * taps.step[2];
+    const Inside part(length, p2, taps.step[2], size[2]);
+    const typename E::T* from = in + (p - begin + part.low) * pitch;
+    p += length;
+    if (p0 < 0 || p0 >= size[0] || p1 < 0 || p1 >= size[1]) continue;
+    typename E::Stored* to =
+        out + p0 * strides.spatial[0] + p1 * strides.spatial[1] + (p2 + part.low * taps.step[2]) * strides.spatial[2];
+    for (std::int64_t i = part.low; i < part.high; ++i, from += pitch, to += taps.step[2] * strides.spatial[2]) {
+      E::narrow(channels, from, to);
+    }
   }
 }
 

@@ -1,15 +1,16 @@
 // Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated (a canvas and the
-// products on it) and take the fastest of four ways: plane by plane (Note [Depthwise convolution] in
-// conv_depthwise.h), directly (Note [Direct convolution] in conv_direct.h), as one product of all images (Note [Few
-// columns] in conv_few_columns.h), or as a Correlation, which runs over
-// (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h), multiply strip by strip,
-// write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own sample, with the blocks
-// of Taps::block, so neither the batch nor the threads can change it.
+// products on it) and take the fastest of five ways: plane by plane (Note [Depthwise convolution] in
+// conv_depthwise.h), as a plain product of pixels (Note [Pixels in rows] in conv_pointwise.h), directly (Note [Direct
+// convolution] in conv_direct.h), as one product of all images (Note [Few columns] in conv_few_columns.h), or as a
+// Correlation, which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h),
+// multiply strip by strip, write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own
+// sample, with the blocks of Taps::block, so neither the batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_few_columns.h>
 #include <vesta/core/cpu/conv_images.h>
+#include <vesta/core/cpu/conv_pointwise.h>
 #include <vesta/core/cpu/conv_weights.h>
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
@@ -36,6 +37,7 @@ constexpr int64_t kSmallImage = 256;  // outputs below which images are joined t
 constexpr int64_t kLongestStep = int64_t{1} << 23;  // elements between joined images: offsets fit 32 bits
 constexpr double kPackingCost = 6;  // packing a column costs as much as this many rows of weights
 constexpr int64_t kManyRows = 96;  // rows of weights from which packed columns are always read faster
+constexpr int64_t kLaidOutChannels = 32;  // channels that a task lays out, where they lie side by side
 constexpr int64_t kPackedElements = 1024;  // results below which packing does not pay
 
 // One direction of a convolution: images `from`, products, images `to`. E is the element type. A product's columns are
@@ -245,13 +247,15 @@ struct Correlation : Correlated<E> {
     const int64_t elements = canvas_elements(), count = static_cast<int64_t>(strips.size());
     ScratchArray<T> laid(Scratch::input, static_cast<std::size_t>(batch * groups * elements));
     if (!ready) {
-      const int64_t planes = groups * from_channels, grain = std::max<int64_t>(1, 16384 / canvas.channel());
-      parallel_for(batch * planes, grain, [&](int64_t begin, int64_t end) {
+      // channels side by side are laid out together
+      const int64_t planes = groups * from_channels, piece = from_strides.channel == 1 ? kLaidOutChannels : 1;
+      const int64_t pieces = ceil_div(planes, piece), grain = std::max<int64_t>(1, 16384 / (piece * canvas.channel()));
+      parallel_for(batch * pieces, grain, [&](int64_t begin, int64_t end) {
         for (int64_t t = begin; t < end; ++t) {
-          const int64_t sample = t / planes, channel = t % planes;
-          T* const plane = laid.data() + t * canvas.channel();
-          std::fill_n(plane, canvas.channel(), T(0));
-          fill_canvas<E>(canvas, from_size, 1, from + sample * from_strides.batch + channel * from_strides.channel,
+          const int64_t sample = t / pieces, channel = t % pieces * piece, count = std::min(piece, planes - channel);
+          T* const plane = laid.data() + (sample * planes + channel) * canvas.channel();
+          std::fill_n(plane, count * canvas.channel(), T(0));
+          fill_canvas<E>(canvas, from_size, count, from + sample * from_strides.batch + channel * from_strides.channel,
                          from_strides, plane);
         }
       });
@@ -312,6 +316,7 @@ template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                const typename E::T* values, WeightKey key) {
   if (goes_depthwise(run)) return correlate_depthwise(run, values);
+  if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
   if (has_few_columns(run)) return correlate_few_columns(run, values, use == WeightUse::backward_data);
   const bool direct = goes_direct(run);
   run.weights = packed_weights(shape, direct ? direct_use : use, run.products, values, key);

@@ -82,6 +82,8 @@ void run_transposed(const PointwisePlan& p, int d) {
 
 }  // namespace
 
+void transpose_matrix(const Transposition& t) { VESTA_ON_ISA(transpose, t); }
+
 void run_copy(const PointwisePlan& p) {
   if (is_linear(p, p.out) && is_constant(p, p.in[0])) return run_fill(p);
   if (int d = transposed_dim(p)) return run_transposed(p, d);

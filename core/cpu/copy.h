@@ -17,4 +17,7 @@ struct Transposition {
   int64_t item;           // 1, 2, 4, 8 or 16
 };
 
+/// Transposes a matrix with the instruction set in use, on this thread.
+void transpose_matrix(const Transposition& t);
+
 }  // namespace vesta::cpu

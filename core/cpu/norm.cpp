@@ -3,13 +3,16 @@
 // deviations from the mean, so that a large mean costs no digits.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include <vesta/core/cpu/norm_pixels.h>
 #include <vesta/core/cpu/parallel.h>
 #include <vesta/core/cpu/register.h>
 #include <vesta/core/cpu/row_kernels.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/view.h>
@@ -51,58 +54,125 @@ void set_at(const Tensor& t, int64_t i, double v) {
   visit<kFloats>(t.dtype(), [&]<class T>() { *reinterpret_cast<T*>(p) = T(static_cast<compute_t<T>>(v)); });
 }
 
+/// What batch normalisation makes of the statistics of each channel.
+struct ChannelMaps {
+  BatchNormShape shape;
+  Tensor weight, bias, running_mean, running_var;
+  double momentum, eps;
+  Tensor mean, invstd;
+
+  struct Map {
+    double scale, shift;
+  };
+  /// Keeps the statistics of a channel; returns the map of its elements.
+  Map settle(int64_t c, double m, double var) const {
+    const double count = double(shape.count());
+    if (shape.update) {
+      const double unbiased = var * count / (count - 1);
+      set_at(running_mean, c, (1 - momentum) * value_at(running_mean, c, 0) + momentum * m);
+      set_at(running_var, c, (1 - momentum) * value_at(running_var, c, 1) + momentum * unbiased);
+    }
+    const double inv = 1 / std::sqrt(var + eps);
+    set_at(mean, c, m);
+    set_at(invstd, c, inv);
+    const double scale = inv * value_at(weight, c, 1);
+    return {scale, value_at(bias, c, 0) - m * scale};
+  }
+};
+
+double first_of(DType dtype, const char* p) {
+  return visit<kFloats>(dtype, [&]<class T>() { return double(*reinterpret_cast<const T*>(p)); });
+}
+
+/// Normalises an input of runs.
+Tensor normalize_runs(const Tensor& input, const ChannelMaps& maps, bool training) {
+  Tensor x = contiguous(input);
+  Runs runs(x);
+  Tensor y = empty_tensor(x.sizes(), x.dtype());
+  const RowKernels& k = row_kernels(x.dtype());
+  const char* from = x.impl()->data();
+  char* to = y.impl()->data();
+  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t c = b; c < e; ++c) {
+                   double m = value_at(maps.running_mean, c, 0), var = value_at(maps.running_var, c, 1);
+                   const double count = double(runs.count());
+                   if (training) {
+                     // A shift near the mean keeps float sums of a large mean exact enough; the first element is near
+                     // enough.
+                     const double shift = runs.count() ? first_of(x.dtype(), from + runs.at(0, c)) : 0.0;
+                     double sum = 0, squares = 0, s, q;
+                     for (int64_t n = 0; n < runs.batch; ++n)
+                       k.moments(from + runs.at(n, c), runs.inner, shift, &s, &q), sum += s;
+                     m = shift + sum / count;
+                     double rest = 0;
+                     for (int64_t n = 0; n < runs.batch; ++n)
+                       k.moments(from + runs.at(n, c), runs.inner, m, &s, &q), rest += s, squares += q;
+                     var = (squares - rest * rest / count) / count;
+                   }
+                   const ChannelMaps::Map map = maps.settle(c, m, var);
+                   for (int64_t n = 0; n < runs.batch; ++n)
+                     k.affine(from + runs.at(n, c), map.scale, map.shift, to + runs.at(n, c), runs.inner);
+                 }
+               });
+  return y;
+}
+
+/// Returns images with channels last as pixels. Short runs are one image, as gather_runs makes them.
+Pixels pixels_of(const BatchNormShape& shape, DType dtype) {
+  if (has_short_runs(shape)) return {1, shape.batch * shape.inner, shape.channels, dtype};
+  return {shape.batch, shape.inner, shape.channels, dtype};
+}
+
+/// Normalises an input with channels last; so is the result. Its bits are those of normalize_runs.
+Tensor normalize_pixels(const Tensor& input, const ChannelMaps& maps, bool training) {
+  const Tensor x = dense_image(input, true);
+  Tensor y = empty_image(x.sizes(), true, x.dtype());
+  const Pixels p = pixels_of(maps.shape, x.dtype());
+  const size_t channels = size_t(p.channels);
+  const double count = double(maps.shape.count());
+  const char* const from = x.impl()->data();
+  std::vector<double> m(channels), var(channels), scale(channels), shift(channels);
+  if (training) {
+    for (size_t c = 0; c < channels; ++c)
+      shift[c] = x.numel() ? first_of(x.dtype(), from + int64_t(c) * itemsize(x.dtype())) : 0.0;
+    std::vector<PairOfSums> sums = pixel_moments(p, from, shift, false);
+    const auto total = [&](size_t c) {
+      PairOfSums all{0, 0};
+      for (size_t at = c; at < sums.size(); at += channels) all.first += sums[at].first, all.second += sums[at].second;
+      return all;
+    };
+    for (size_t c = 0; c < channels; ++c) m[c] = shift[c] + total(c).first / count;
+    sums = pixel_moments(p, from, m, true);
+    for (size_t c = 0; c < channels; ++c) {
+      const PairOfSums rest = total(c);
+      var[c] = (rest.second - rest.first * rest.first / count) / count;
+    }
+  }
+  for (size_t c = 0; c < channels; ++c) {
+    if (!training)
+      m[c] = value_at(maps.running_mean, int64_t(c), 0), var[c] = value_at(maps.running_var, int64_t(c), 1);
+    const ChannelMaps::Map map = maps.settle(int64_t(c), m[c], var[c]);
+    scale[c] = map.scale, shift[c] = map.shift;
+  }
+  affine_pixels(p, from, scale, shift, y.impl()->data());
+  return y;
+}
+
 TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTensor bias, MaybeTensor running_mean,
                                MaybeTensor running_var, bool training, double momentum, double eps) {
   const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
-  if (has_short_runs(shape)) {
+  const bool last = suggests_channels_last(input);
+  if (!last && has_short_runs(shape)) {
     auto [y, mean, invstd] =
         batch_norm_kernel(gather_runs(input, shape), weight, bias, running_mean, running_var, training, momentum, eps);
     return {scatter_runs(y, input), mean, invstd};
   }
-  const bool update = shape.update;
-  Tensor x = contiguous(input);
-  Runs runs(x);
-  Tensor y = empty_tensor(x.sizes(), x.dtype());
-  DType stats = statistics_dtype(x.dtype());
-  Tensor mean = empty_tensor({&runs.channels, 1}, stats), invstd = empty_tensor({&runs.channels, 1}, stats);
-  const RowKernels& k = row_kernels(x.dtype());
-  const char* from = x.impl()->data();
-  char* to = y.impl()->data();
-  parallel_for(
-      runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
-        for (int64_t c = b; c < e; ++c) {
-          double m = value_at(running_mean, c, 0), var = value_at(running_var, c, 1), count = double(runs.count());
-          if (training) {
-            // A shift near the mean keeps float sums of a large mean exact enough; the first element is near enough.
-            double shift =
-                runs.count() ? double(visit<kFloats>(x.dtype(),
-                                                     [&]<class T>() {
-                                                       return double(*reinterpret_cast<const T*>(from + runs.at(0, c)));
-                                                     }))
-                             : 0.0;
-            double sum = 0, squares = 0, s, q;
-            for (int64_t n = 0; n < runs.batch; ++n)
-              k.moments(from + runs.at(n, c), runs.inner, shift, &s, &q), sum += s;
-            m = shift + sum / count;
-            double rest = 0;
-            for (int64_t n = 0; n < runs.batch; ++n)
-              k.moments(from + runs.at(n, c), runs.inner, m, &s, &q), rest += s, squares += q;
-            var = (squares - rest * rest / count) / count;
-            if (update) {
-              double unbiased = var * count / (count - 1);
-              set_at(running_mean, c, (1 - momentum) * value_at(running_mean, c, 0) + momentum * m);
-              set_at(running_var, c, (1 - momentum) * value_at(running_var, c, 1) + momentum * unbiased);
-            }
-          }
-          double inv = 1 / std::sqrt(var + eps);
-          set_at(mean, c, m);
-          set_at(invstd, c, inv);
-          double scale = inv * value_at(weight, c, 1), shift = value_at(bias, c, 0) - m * scale;
-          for (int64_t n = 0; n < runs.batch; ++n)
-            k.affine(from + runs.at(n, c), scale, shift, to + runs.at(n, c), runs.inner);
-        }
-      });
-  if (update) {
+  const DType stats = statistics_dtype(input.dtype());
+  Tensor mean = empty_tensor({&shape.channels, 1}, stats), invstd = empty_tensor({&shape.channels, 1}, stats);
+  const ChannelMaps maps{shape, weight, bias, running_mean, running_var, momentum, eps, mean, invstd};
+  const Tensor y = last ? normalize_pixels(input, maps, training) : normalize_runs(input, maps, training);
+  if (shape.update) {
     running_mean->impl()->bump("batch_norm");
     running_var->impl()->bump("batch_norm");
   }
@@ -113,9 +183,46 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
 // With x^ = (x - mean) * invstd and m elements a channel:
 //   d bias = sum g,  d weight = sum g x^,
 //   dx = weight * invstd * (g - sum(g) / m - x^ * sum(g x^) / m)   in training,  weight * invstd * g  otherwise.
+struct ChannelGradient {
+  double of_weight, of_bias, scale, slope, offset;  // dx = scale * g + slope * x + offset
+  ChannelGradient(double sum, double dot, double m, double inv, double weight, double count, bool training)
+      : of_weight(dot * inv), of_bias(sum), scale(inv * weight), slope(0), offset(0) {
+    if (!training) return;
+    slope = -scale * dot * inv * inv / count;
+    offset = -scale * sum / count - slope * m;
+  }
+};
+
+/// The gradient for images with channels last; so is the result.
+TensorTriple batch_norm_gradient_pixels(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                        const Tensor& mean, const Tensor& invstd, bool training) {
+  const BatchNormShape shape(input);
+  const Tensor x = dense_image(input, true), g = dense_image(grad.to(input.dtype()), true);
+  const Tensor gx = empty_image(x.sizes(), true, x.dtype());
+  const Tensor gw = empty_tensor({&shape.channels, 1}, mean.dtype()),
+               gb = empty_tensor({&shape.channels, 1}, mean.dtype());
+  const Pixels p = pixels_of(shape, x.dtype());
+  const size_t channels = size_t(p.channels);
+  std::vector<double> m(channels), scale(channels), slope(channels), offset(channels);
+  for (size_t c = 0; c < channels; ++c) m[c] = value_at(mean, int64_t(c), 0);
+  const std::vector<PairOfSums> sums = pixel_gradient_sums(p, g.impl()->data(), x.impl()->data(), m);
+  for (size_t c = 0; c < channels; ++c) {
+    PairOfSums all{0, 0};
+    for (size_t at = c; at < sums.size(); at += channels) all.first += sums[at].first, all.second += sums[at].second;
+    const ChannelGradient of(all.first, all.second, m[c], value_at(invstd, int64_t(c), 1),
+                             value_at(weight, int64_t(c), 1), double(shape.count()), training);
+    set_at(gw, int64_t(c), of.of_weight);
+    set_at(gb, int64_t(c), of.of_bias);
+    scale[c] = of.scale, slope[c] = of.slope, offset[c] = of.offset;
+  }
+  combine_pixels(p, g.impl()->data(), x.impl()->data(), scale, slope, offset, gx.impl()->data());
+  return {gx, gw, gb};
+}
+
 TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input, MaybeTensor weight, const Tensor& mean,
                                         const Tensor& invstd, bool training) {
   const BatchNormShape shape(input);
+  if (suggests_channels_last(input)) return batch_norm_gradient_pixels(grad, input, weight, mean, invstd, training);
   if (has_short_runs(shape)) {
     auto [rows, gw, gb] = batch_norm_gradient_kernel(gather_runs(grad.to(input.dtype()), shape),
                                                      gather_runs(input, shape), weight, mean, invstd, training);
@@ -128,25 +235,22 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   const RowKernels& k = row_kernels(x.dtype());
   const char *xp = x.impl()->data(), *gp = g.impl()->data();
   char* to = gx.impl()->data();
-  parallel_for(
-      runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)), [&](int64_t b, int64_t e) {
-        for (int64_t c = b; c < e; ++c) {
-          double m = value_at(mean, c, 0), inv = value_at(invstd, c, 1), count = double(runs.count());
-          double sum = 0, dot = 0, s, d;
-          for (int64_t n = 0; n < runs.batch; ++n)
-            k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), m, runs.inner, &s, &d), sum += s, dot += d;
-          set_at(gw, c, dot * inv);
-          set_at(gb, c, sum);
-          double scale = inv * value_at(weight, c, 1), slope = 0, offset = 0;
-          if (training) {
-            slope = -scale * dot * inv * inv / count;
-            offset = -scale * sum / count - slope * m;
-          }
-          for (int64_t n = 0; n < runs.batch; ++n) {
-            k.combine(gp + runs.at(n, c), xp + runs.at(n, c), scale, slope, offset, to + runs.at(n, c), runs.inner);
-          }
-        }
-      });
+  parallel_for(runs.channels, std::max<int64_t>(1, 16384 / std::max<int64_t>(runs.count(), 1)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t c = b; c < e; ++c) {
+                   double m = value_at(mean, c, 0), inv = value_at(invstd, c, 1), count = double(runs.count());
+                   double sum = 0, dot = 0, s, d;
+                   for (int64_t n = 0; n < runs.batch; ++n)
+                     k.gradient_sums(gp + runs.at(n, c), xp + runs.at(n, c), m, runs.inner, &s, &d), sum += s, dot += d;
+                   const ChannelGradient of(sum, dot, m, inv, value_at(weight, c, 1), count, training);
+                   set_at(gw, c, of.of_weight);
+                   set_at(gb, c, of.of_bias);
+                   for (int64_t n = 0; n < runs.batch; ++n) {
+                     k.combine(gp + runs.at(n, c), xp + runs.at(n, c), of.scale, of.slope, of.offset,
+                               to + runs.at(n, c), runs.inner);
+                   }
+                 }
+               });
   return {gx, gw, gb};
 }
 

@@ -10,6 +10,7 @@
 #include <vesta/core/cpu/scratch.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/pool.h>
 #include <vesta/core/ops/tap_range.h>
 
@@ -135,9 +136,73 @@ bool is_2x2(const Window& w) {
          w.dilation == Spatial{1, 1, 1} && w.out[1] * 2 <= w.in[1] && w.out[2] * 2 <= w.in[2];
 }
 
+/// Pools row (l, i) of the outputs of an image whose channels lie side by side, window by window.
+template <class T>
+void pool_row_of_pixels(const T* x, const Window& w, int64_t channels, int64_t l, int64_t i, T* y, int64_t* indices) {
+  using C = compute_t<T>;
+  using Limits = std::numeric_limits<C>;
+  constexpr bool kVectors = std::is_same_v<T, float> || std::is_same_v<T, double>;
+  using Place = std::conditional_t<kVectors && sizeof(T) == 4, int32_t, int64_t>;  // as PoolTap has it
+  const T lowest = T(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());  // of a window in the padding
+  Place* const at = static_cast<Place*>(thread_scratch(Scratch::operand_a, sizeof(Place) * size_t(channels)));
+  const auto& n = w.in;
+  const int64_t layer = l * w.stride[0] - w.padding[0], row = i * w.stride[1] - w.padding[1];
+  const TapRange layers = taps_inside(layer, w.kernel[0], w.dilation[0], n[0]);
+  const TapRange rows = taps_inside(row, w.kernel[1], w.dilation[1], n[1]);
+  for (int64_t j = 0; j < w.out[2]; ++j, y += channels, indices += channels) {
+    const int64_t column = j * w.stride[2] - w.padding[2];
+    const TapRange columns = taps_inside(column, w.kernel[2], w.dilation[2], n[2]);
+    std::fill_n(y, channels, lowest);
+    std::fill_n(at, channels, Place(-1));
+    for (int64_t a = layers.first; a < layers.last; ++a) {
+      for (int64_t b = rows.first; b < rows.last; ++b) {
+        const int64_t line = ((layer + a * w.dilation[0]) * n[1] + row + b * w.dilation[1]) * n[2];
+        for (int64_t k = columns.first; k < columns.last; ++k) {
+          const int64_t place = line + column + k * w.dilation[2];
+          const T* const pixel = x + place * channels;
+          if constexpr (kVectors) {
+            kernels<T>().channels({pixel, 1, channels, Place(place), y, at});
+          } else {
+            for (int64_t c = 0; c < channels; ++c) {
+              const C v = static_cast<C>(pixel[c]), best = static_cast<C>(y[c]);
+              if (at[c] < 0 || v > best || (v != v && best == best)) y[c] = pixel[c], at[c] = place;
+            }
+          }
+        }
+      }
+    }
+    std::copy_n(at, channels, indices);
+  }
+}
+
+/// Pools an input with channels last; so are the results.
+TensorPair max_pool_pixels(const Tensor& input, const Window& w) {
+  const Tensor x = dense_image(input, true);
+  const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
+  const Dims sizes = w.result_sizes(batch, channels);
+  Tensor y = empty_image(sizes, true, x.dtype()), indices = empty_image(sizes, true, DType::int64);
+  if (y.numel() == 0) return {y, indices};
+  const int64_t in = plane_of(w.in) * channels, line = w.out[2] * channels, lines = w.out[0] * w.out[1];
+  visit<kReals>(x.dtype(), [&]<class T>() {
+    parallel_for(batch * lines, std::max<int64_t>(1, 8192 / line), [&](int64_t b, int64_t e) {
+      for (int64_t t = b; t < e; ++t) {
+        const int64_t r = t % lines;
+        pool_row_of_pixels<T>(x.data_ptr<T>() + t / lines * in, w, channels, r / w.out[1], r % w.out[1],
+                              y.data_ptr<T>() + t * line, indices.data_ptr<int64_t>() + t * line);
+      }
+    });
+  });
+  return {y, indices};
+}
+
 TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, IntList padding, IntList dilation,
                            bool ceil_mode) {
   const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
+  if (suggests_channels_last(input)) {
+    if (plane_of(w.in) < INT32_MAX) return max_pool_pixels(input, w);
+    const auto [values, places] = max_pool_kernel(contiguous(input), kernel, stride, padding, dilation, ceil_mode);
+    return {dense_image(values, true), dense_image(places, true)};
+  }
   Tensor x = contiguous(input);
   const Dims sizes = w.result_sizes(x.sizes()[0], x.sizes()[1]);
   Tensor y = empty_tensor(sizes, x.dtype()), indices = empty_tensor(sizes, DType::int64);
@@ -158,9 +223,44 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
   return {y, indices};
 }
 
+/// The gradient with channels last. A task has some channels of a sample, whose sums have the order of the windows.
+Tensor max_pool_gradient_pixels(const Tensor& grad, const Tensor& indices, IntList input_size, int64_t in) {
+  constexpr int64_t kChannels = 32;  // whole cache lines, so that threads do not share one
+  const Tensor g = dense_image(grad, true), at = dense_image(indices, true);
+  const Tensor gx = empty_image(input_size, true, grad.dtype());
+  char* const bytes = gx.impl()->data();
+  const int64_t size = gx.numel() * itemsize(gx.dtype());
+  parallel_for(size, 1 << 18, [&](int64_t b, int64_t e) { std::memset(bytes + b, 0, size_t(e - b)); });
+  const int64_t batch = gx.size(0), channels = gx.size(1), cuts = (channels + kChannels - 1) / kChannels;
+  const int64_t out = g.numel() / std::max<int64_t>(1, batch * channels);
+  visit<kFloats>(g.dtype(), [&]<class T>() {
+    using C = compute_t<T>;
+    const int64_t grain = std::max<int64_t>(1, 8192 / (kChannels * std::max<int64_t>(in, 1)));
+    parallel_for(batch * cuts, grain, [&](int64_t b, int64_t e) {
+      for (int64_t t = b; t < e; ++t) {
+        const int64_t n = t / cuts, c0 = t % cuts * kChannels, count = std::min(kChannels, channels - c0);
+        T* const to = gx.data_ptr<T>() + n * in * channels + c0;
+        const T* from = g.data_ptr<T>() + n * out * channels + c0;
+        const int64_t* i = at.data_ptr<int64_t>() + n * out * channels + c0;
+        for (int64_t k = 0; k < out; ++k, from += channels, i += channels) {
+          for (int64_t c = 0; c < count; ++c) {
+            if (i[c] < 0) continue;  // a window that covered only padding
+            VESTA_CHECK(i[c] < in, index, "_max_pool_backward: index ", i[c], " is out of bounds for a plane of ", in,
+                        " elements.");
+            T& sum = to[i[c] * channels + c];
+            sum = T(static_cast<C>(sum) + static_cast<C>(from[c]));
+          }
+        }
+      }
+    });
+  });
+  return gx;
+}
+
 Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntList input_size) {
   constexpr const char* op = "_max_pool_backward";
   const int64_t in = check_max_pool_backward(grad, indices, input_size);
+  if (suggests_channels_last(indices)) return max_pool_gradient_pixels(grad, indices, input_size, in);
   if (grad.numel() == 0) return zeros(input_size, grad.dtype());
   Tensor g = contiguous(grad), at = contiguous(indices), gx = empty_tensor(input_size, grad.dtype());
   const int64_t out = g.numel() / (g.size(0) * g.size(1));

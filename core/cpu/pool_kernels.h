@@ -33,6 +33,8 @@ template <class T>
 struct PoolKernels {
   void (*tap)(const PoolTap<T>&);
   void (*pairs)(const PoolPairs<T>&);
+  /// The same for the channels of one window, which lie side by side: all are at `place`, the stride is 1.
+  void (*channels)(const PoolTap<T>&);
 };
 
 }  // namespace vesta::cpu

@@ -117,8 +117,16 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
   return out;
 }
 
-TensorPair native_dropout(const Tensor& input, double p, bool train) {
+TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   check_native_dropout(input, p);
+  if (!input.is_contiguous()) {  // draws go by the number of an element, whatever the layout
+    const auto [values, kept] = dropout_kernel(contiguous_copy(input), p, train);
+    Tensor out = empty_preserving(input, input.dtype(), Device()),
+           mask = empty_preserving(input, DType::bool_, Device());
+    copy_values(out, values);
+    copy_values(mask, kept);
+    return {out, mask};
+  }
   Tensor out = empty_tensor(input.sizes(), input.dtype()), mask = empty_tensor(input.sizes(), DType::bool_);
   if (!train) {
     copy_values(out, input);
@@ -190,7 +198,7 @@ void register_randoms() {
   ops::_random_.set_kernel(DeviceType::cpu, &random_);
   ops::bernoulli_.set_kernel(DeviceType::cpu, &bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::cpu, &bernoulli);
-  ops::native_dropout.set_kernel(DeviceType::cpu, &native_dropout);
+  ops::native_dropout.set_kernel(DeviceType::cpu, &dropout_kernel);
   ops::randperm.set_kernel(DeviceType::cpu, &randperm);
 }
 

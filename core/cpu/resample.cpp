@@ -9,6 +9,7 @@
 #include <vesta/core/cpu/resample_kernels.h>
 #include <vesta/core/dtype_set.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/resample.h>
 
 namespace vesta::cpu {
@@ -147,9 +148,8 @@ void check_rows(const int64_t* starts, const int64_t* places, int64_t size, int6
   VESTA_CHECK(good, index, "_resample: rows that read outside of a dimension of ", in, " elements.");
 }
 
-Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights,
-                       MaybeTensor, MaybeTensor) {
-  const int64_t d = check_resample(input, dim, size, rows, weights);
+/// Computes the product for an input whose memory is in the order of its dimensions; d counts from 0.
+Tensor resample_dense(const Tensor& input, int64_t d, int64_t size, const Tensor& rows, const Tensor& weights) {
   const Tensor x = contiguous(input);
   Dims sizes(x.sizes());
   sizes[size_t(d)] = size;
@@ -180,6 +180,17 @@ Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Ten
     });
   });
   return y;
+}
+
+Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights,
+                       MaybeTensor, MaybeTensor) {
+  const int64_t d = check_resample(input, dim, size, rows, weights);
+  if (suggests_channels_last(input)) {  // the same product in the order of the memory
+    const int64_t at = d == 0 ? 0 : d == 1 ? input.dim() - 1 : d - 1;
+    const Tensor pixels = channels_behind(dense_image(input, true));
+    return channels_second(resample_dense(pixels, at, size, rows, weights));
+  }
+  return resample_dense(input, d, size, rows, weights);
 }
 
 }  // namespace

@@ -26,6 +26,22 @@ struct RowKernels {
   void (*gradient_sums)(const char* g, const char* x, double mean, int64_t n, double* sum, double* dot) = nullptr;
   /// gx = g * a + x * b + c.
   void (*combine)(const char* g, const char* x, double a, double b, double c, char* gx, int64_t n) = nullptr;
+  /// The same for each of n pixels, whose channels lie side by side; a, b and c have one number per channel, of the
+  /// dtype of statistics.
+  void (*affine_pixels)(const char* x, const char* a, const char* b, char* y, int64_t n, int64_t channels) = nullptr;
+  void (*combine_pixels)(const char* g, const char* x, const char* a, const char* b, const char* c, char* gx, int64_t n,
+                         int64_t channels) = nullptr;
+  /// Elements of a row that `moments` and `gradient_sums` sum at once: a longer row's sums add up such pieces, in
+  /// order. A piece has `slots` sums, to which its elements are added in turn.
+  int64_t chain = 0, slots = 0;
+  /// Returns the sums of moments() for each of `count` channels over n <= chain pixels, `channels` elements apart;
+  /// shift has one number per channel, of the dtype of statistics. `squares` may be null. `room` is for 2 * slots *
+  /// count numbers of that dtype.
+  void (*moments_pixels)(const char* x, int64_t n, int64_t channels, int64_t count, const char* shift, double* sum,
+                         double* squares, char* room) = nullptr;
+  /// Returns the sums of gradient_sums() in the same way.
+  void (*gradient_sums_pixels)(const char* g, const char* x, int64_t n, int64_t channels, int64_t count,
+                               const char* mean, double* sum, double* dot, char* room) = nullptr;
   /// y = (x - mean) * rstd * w + b (w and b of the dtype of statistics, or null).
   void (*normalize)(const char* x, double mean, double rstd, const char* w, const char* b, char* y,
                     int64_t n) = nullptr;

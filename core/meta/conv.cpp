@@ -1,5 +1,6 @@
 // Convolutions: shapes.
 #include <vesta/core/ops/conv.h>
+#include <vesta/core/ops/memory_format.h>
 
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
@@ -10,19 +11,20 @@ namespace {
 Tensor convolution(const Tensor& input, const Tensor& weight, MaybeTensor bias, IntList stride, IntList padding,
                    IntList dilation, int64_t groups) {
   const Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
-  return result(w.result_sizes(input.sizes()[0], weight.sizes()[0]), input.dtype());
+  return image(w.result_sizes(input.sizes()[0], weight.sizes()[0]), convolution_is_channels_last(input, weight),
+               input.dtype());
 }
 
 Tensor input_gradient(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride, IntList padding,
-                      IntList dilation, int64_t groups) {
+                      IntList dilation, int64_t groups, bool channels_last) {
   check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
-  return result(input_size, grad.dtype());
+  return image(input_size, channels_last, grad.dtype());
 }
 
 Tensor weight_gradient(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride, IntList padding,
-                       IntList dilation, int64_t groups) {
+                       IntList dilation, int64_t groups, bool channels_last) {
   check_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
-  return result(weight_size, grad.dtype());
+  return image(weight_size, channels_last, grad.dtype());
 }
 
 }  // namespace

@@ -20,13 +20,15 @@ TensorTriple batch_norm(const Tensor& input, MaybeTensor weight, MaybeTensor bia
   }
   const int64_t channels = training ? shape.channels : 0;  // no statistics are computed in evaluation
   const DType stats = statistics_dtype(input.dtype());
-  return {like(input), result({channels}, stats), result({channels}, stats)};
+  return {image(input.sizes(), suggests_channels_last(input), input.dtype()), result({channels}, stats),
+          result({channels}, stats)};
 }
 
 TensorTriple batch_norm_gradient(const Tensor&, const Tensor& input, MaybeTensor, const Tensor& mean, const Tensor&,
                                  bool) {
   const int64_t channels = BatchNormShape(input).channels;
-  return {like(input), result({channels}, mean.dtype()), result({channels}, mean.dtype())};
+  return {image(input.sizes(), suggests_channels_last(input), input.dtype()), result({channels}, mean.dtype()),
+          result({channels}, mean.dtype())};
 }
 
 TensorTriple layer_norm(const Tensor& input, IntList normalized_shape, MaybeTensor weight, MaybeTensor bias, double) {

@@ -11,12 +11,13 @@ TensorPair max_pool(const Tensor& input, IntList kernel, IntList stride, IntList
                     bool ceil_mode) {
   const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
   const Dims sizes = w.result_sizes(input.sizes()[0], input.sizes()[1]);
-  return {result(sizes, input.dtype()), result(sizes, DType::int64)};
+  const bool last = suggests_channels_last(input);
+  return {image(sizes, last, input.dtype()), image(sizes, last, DType::int64)};
 }
 
 Tensor max_pool_gradient(const Tensor& grad, const Tensor& indices, IntList input_size) {
   check_max_pool_backward(grad, indices, input_size);
-  return result(input_size, grad.dtype());
+  return image(input_size, suggests_channels_last(indices), grad.dtype());
 }
 
 }  // namespace

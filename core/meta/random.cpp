@@ -3,6 +3,7 @@
 
 #include <vesta/core/meta/register.h>
 #include <vesta/core/meta/result.h>
+#include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/kernel_checks.h>
 
 namespace vesta::meta {
@@ -37,6 +38,8 @@ Tensor bernoulli(const Tensor& p, Generator*) {
 
 TensorPair native_dropout(const Tensor& input, double p, bool) {
   check_native_dropout(input, p);
+  if (!input.is_contiguous())
+    return {empty_preserving(input, input.dtype(), kMeta), empty_preserving(input, DType::bool_, kMeta)};
   return {like(input), like(input, DType::bool_)};
 }
 

@@ -10,7 +10,7 @@ namespace {
 Tensor resample(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights, MaybeTensor,
                 MaybeTensor) {
   const int64_t d = check_resample(input, dim, size, rows, weights);
-  return result(with_size(input, d, size), input.dtype());
+  return image(with_size(input, d, size), suggests_channels_last(input), input.dtype());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/select.h>
@@ -176,7 +177,8 @@ TensorTriple native_group_norm_composite(const Tensor& input, MaybeTensor weight
     means = reshape(means, {N, group}), invstd = reshape(invstd, {N, group});
   }
   r = scaled_channels(reshape(r, {N, C, HxW}), weight, bias);
-  return {reshape(r, input.sizes()).to(input.dtype()), means, invstd};
+  r = reshape(r, input.sizes()).to(input.dtype());
+  return {suggests_channels_last(input) ? to_channels_last(r) : r, means, invstd};
 }
 
 /// The same in terms of ops, over [N, group, channels of a group, HxW].

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/docs/conv.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/matmul.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/core/ops/view.h>
 
@@ -243,9 +244,11 @@ Tensor convolve_transposed(int64_t dims, const Tensor& input, const Tensor& weig
     take_windows_of(w, x, x.size(0), weight.size(0), op);
     y = IntegerConvolution(w, weight, groups).transposed(x, sizes);
   } else {
-    y = _convolution_backward_input(x, weight, sizes, stride, padding, dilation, groups);
+    y = _convolution_backward_input(x, weight, sizes, stride, padding, dilation, groups,
+                                    convolution_is_channels_last(x, weight));
   }
-  y = with_bias(y, bias);
+  if (bias.defined())
+    y = convolution_is_channels_last(x, weight) ? to_channels_last(with_bias(y, bias)) : with_bias(y, bias);
   return input.dim() == dims + 1 ? squeeze(y, 0) : y;
 }
 

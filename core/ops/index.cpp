@@ -8,6 +8,7 @@
 
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/promotion.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/strided_iter.h>
@@ -310,6 +311,10 @@ CatPlan cat_plan(TensorList tensors, int64_t dim) {
     plan.sizes[size_t(plan.dim)] = checked_add(plan.sizes[size_t(plan.dim)], t.sizes()[size_t(plan.dim)], "cat");
     if (t.numel()) plan.used.push_back(int32_t(i));
   }
+  // Channels last where all of them are; an empty one-dimensional tensor has no say.
+  plan.channels_last = !plan.used.empty() && std::ranges::all_of(plan.used, [&](int32_t i) {
+    return suggests_channels_last(tensors[size_t(i)]);
+  });
   return plan;
 }
 
@@ -317,7 +322,7 @@ namespace {
 
 Tensor cat_kernel(TensorList tensors, int64_t dim) {
   CatPlan plan = cat_plan(tensors, dim);
-  Tensor r = result_tensor(plan.sizes, plan.dtype, tensors[0].device());
+  Tensor r = image_result(plan.sizes, plan.channels_last, plan.dtype, tensors[0].device());
   Dims sizes(plan.sizes);
   int64_t offset = 0, stride = r.strides()[size_t(plan.dim)];
   for (int32_t i : plan.used) {

@@ -9,6 +9,7 @@
 #include <vesta/core/ops/docs/pool.h>
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/numbers.h>
 #include <vesta/core/ops/reduce.h>
 #include <vesta/core/ops/resample.h>
@@ -144,7 +145,9 @@ Tensor adaptive_avg_pool(const Pooling& p, const Tensor& input, IntList output_s
   if (std::ranges::all_of(sizes, [](int64_t n) { return n == 1; })) {
     Dims spatial;
     for (int64_t d = 2; d < x.dim(); ++d) spatial.push_back(d);
-    return p.unbatch(input, mean(x, spatial, true));
+    // A sum's order goes by the strides: that of rows gives the bits of every layout. Planes are small here.
+    const Tensor r = mean(contiguous(x), spatial, true);
+    return p.unbatch(input, suggests_channels_last(x) ? to_channels_last(r) : r);
   }
   const DType dtype = x.dtype();
   x = x.to(compute_type(dtype));
@@ -190,7 +193,10 @@ TensorPair adaptive_max_pool(const Pooling& p, const Tensor& input, IntList outp
     places.push_back(at);
     longest.push_back(most);
   }
-  for (int64_t d = 0; d < p.dims; ++d) x = index_select(x, d + 2, places[size_t(d)].to(x.device()));
+  const bool last = suggests_channels_last(x);
+  if (last) x = channels_behind(x);
+  for (int64_t d = 0; d < p.dims; ++d) x = index_select(x, d + (last ? 1 : 2), places[size_t(d)].to(x.device()));
+  if (last) x = channels_second(x);
   auto [values, indices] = _max_pool(x, longest, {}, 0, 1, false);
   // From a place among the copies to that of the input.
   Tensor rest = indices, at = zeros_like(indices);

@@ -12,6 +12,7 @@
 #include <vesta/core/ops/factory.h>
 #include <vesta/core/ops/index.h>
 #include <vesta/core/ops/kernel_checks.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/register.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/core/ops/window.h>
@@ -102,7 +103,10 @@ Tensor resized_without_values(const Tensor& x, IntSpan sizes) {
 }  // namespace
 
 Tensor without_elements(const Tensor& x, IntSpan sizes) {
-  if (!has_values(x) && numel_of(sizes, "resample") > 0) return resized_without_values(x, sizes);
+  if (!has_values(x) && numel_of(sizes, "resample") > 0) {
+    const Tensor r = resized_without_values(x, sizes);
+    return sizes.size() == size_t(x.dim()) && suggests_channels_last(x) ? to_channels_last(r) : r;
+  }
   return reshape(narrow(x, 0, 0, 0), sizes);
 }
 
@@ -142,7 +146,7 @@ Dims padded_sizes(const Tensor& input, IntList pad, const char* op) {
 Tensor constant_pad_kernel(const Tensor& input, IntList pad, Scalar value) {
   constexpr const char* op = "constant_pad_nd";
   const Dims sizes = padded_sizes(input, pad, op);
-  Tensor result = result_tensor(sizes, input.dtype(), input.device());
+  Tensor result = image_result(sizes, suggests_channels_last(input), input.dtype(), input.device());
   fill_(result, value);
   Tensor from = input, to = result;
   for (size_t i = 0; i < pad.size(); i += 2) {

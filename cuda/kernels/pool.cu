@@ -25,14 +25,14 @@ VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
   using C = compute_of<T>;
   const int64_t area = l.out[1] * l.out[2], out = l.out[0] * area, in = l.in[0] * l.in[1] * l.in[2];
   for (int64_t i = int64_t(global_index()); i < n; i += int64_t(gridDim.x) * blockDim.x) {
-    const int64_t plane = i / out, place = i - plane * out, layer = place / area,
+    const int64_t pixel = i / l.channels, image = pixel / out, place = pixel - image * out, layer = place / area,
                   row = (place - layer * area) / l.out[2];
     const int64_t corner[3] = {layer * l.stride[0] - l.padding[0], row * l.stride[1] - l.padding[1],
                                place % l.out[2] * l.stride[2] - l.padding[2]};
     const TapRange layers = taps_inside(corner[0], l.kernel[0], l.dilation[0], l.in[0]),
                    rows = taps_inside(corner[1], l.kernel[1], l.dilation[1], l.in[1]),
                    columns = taps_inside(corner[2], l.kernel[2], l.dilation[2], l.in[2]);
-    const T* x = static_cast<const T*>(l.input) + plane * in;
+    const T* x = static_cast<const T*>(l.input) + image * in * l.channels + (i - pixel * l.channels);
     int64_t best_at = -1;
     C best{};
     for (int64_t a = layers.first; a < layers.last; ++a) {
@@ -41,12 +41,12 @@ VESTA_KERNEL void max_pool_kernel(PoolLaunch l, int64_t n) {
         const int64_t line = (z * l.in[1] + r) * l.in[2] + corner[2];
         for (int64_t k = columns.first; k < columns.last; ++k) {
           const int64_t at = line + k * l.dilation[2];
-          const C v = convert<C>(x[at]);
+          const C v = convert<C>(x[at * l.channels]);
           if (best_at < 0 || v > best || (v != v && best == best)) best = v, best_at = at;
         }
       }
     }
-    static_cast<T*>(l.values)[i] = best_at < 0 ? lowest<T>() : x[best_at];
+    static_cast<T*>(l.values)[i] = best_at < 0 ? lowest<T>() : x[best_at * l.channels];
     l.indices[i] = best_at;
   }
 }
@@ -82,13 +82,17 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
   VESTA_SHARED(unsigned, claims, kSlots);
   for (unsigned i = threadIdx.x; i < kSlots; i += kPoolThreads) claims[i] = kFree;
   for (int64_t plane = blockIdx.x; plane < l.planes; plane += gridDim.x) {
-    T* to = static_cast<T*>(l.result) + plane * l.in;
+    // elements of a plane, of the input and of the outputs, are `channels` apart
+    const int64_t image = plane / l.channels, channel = plane - image * l.channels;
+    T* to = static_cast<T*>(l.result) + image * l.channels * l.in + channel;
+    const int64_t outputs = image * l.channels * l.out + channel;
     for (int64_t first = 0; first < l.out; first += kPoolThreads) {
       const int64_t mine = first + threadIdx.x;
-      const int64_t at = mine < l.out ? l.indices[plane * l.out + mine] : -1;  // -1: a window that covered only padding
+      const int64_t at =
+          mine < l.out ? l.indices[outputs + mine * l.channels] : -1;  // -1: a window that covered only padding
       bool waits = at >= 0 && at < l.in;
       if (at >= l.in) report(l.fault, FaultKind::index, l.name, at, l.in);
-      const C term = waits ? convert<C>(static_cast<const T*>(l.grad)[plane * l.out + mine]) : C(0);
+      const C term = waits ? convert<C>(static_cast<const T*>(l.grad)[outputs + mine * l.channels]) : C(0);
       unsigned* const slot = &claims[waits ? unsigned(at) % kSlots : 0];
       while (any_of_block(waits)) {
         if (waits) atomic_lower(slot, threadIdx.x);
@@ -96,7 +100,8 @@ VESTA_KERNEL void max_pool_gradient_kernel(PoolGradientLaunch l) {
         const bool wins = waits && *slot == threadIdx.x;
         block_barrier();
         if (wins) {
-          to[at] = convert<T>(convert<C>(to[at]) + term);
+          T& element = to[at * l.channels];
+          element = convert<T>(convert<C>(element) + term);
           *slot = kFree;
           waits = false;
         }

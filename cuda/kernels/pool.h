@@ -14,6 +14,7 @@ struct PoolLaunch {
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;
   int64_t planes = 0;
+  int64_t channels = 1;  ///< that lie side by side: an element's neighbour in its plane is so many elements away
   int64_t in[3] = {}, out[3] = {}, kernel[3] = {}, stride[3] = {}, padding[3] = {}, dilation[3] = {};
   const void* input = nullptr;
   void* values = nullptr;
@@ -29,6 +30,7 @@ struct PoolGradientLaunch {
   StreamHandle stream = nullptr;
   DType dtype = DType::float32;
   int64_t planes = 0, in = 0, out = 0;  // elements of a plane
+  int64_t channels = 1;  ///< as in PoolLaunch
   const void* grad = nullptr;
   const int64_t* indices = nullptr;
   void* result = nullptr;  // zeros

@@ -8,8 +8,8 @@
 // the pass over memory that a step would repeat, and the next forward sees a write that no version counts (another
 // library's, through DLPack). No more than an eighth of the device's memory is kept, and none when an allocation
 // fails. A stream that is being captured keeps and takes none: a graph's replay must make its own. Rejected: keeping a
-// weight's copy from step to step (it changes in each), and results that stay in this layout (their strides and views
-// would have to show it).
+// weight's copy from step to step (it changes in each). Operands that have channels last are read in place and counted
+// nowhere; results keep that layout where the op follows it (Note [Layouts] in core/ops/memory_format.h).
 #pragma once
 #include <cstdint>
 

@@ -81,7 +81,7 @@ std::pair<LayoutUse, LayoutUse> layout_uses(Direction direction, const Tensor& f
 /// Convolves with the device's handle locked; returns an undefined tensor, and perhaps a problem for a warning, if
 /// cuDNN cannot.
 Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
-                       std::string& problem) {
+                       bool result_channels_last, std::string& problem) {
   const Device device = first.device();
   PerDevice& on = PerDevice::get(device.index);
   std::lock_guard guard(on.lock);
@@ -108,7 +108,8 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
         {of_first, a.impl()->data()}, {6 - of_result - of_first, b.impl()->data()}, {of_result, result.impl()->data()}};
     cudnn::check(f.set_stream(on.handle, current_stream(device.index).handle()), "cudnnSetStream");
     plan->run(on.handle, pointers, workspace.defined() ? workspace.impl()->data() : nullptr);
-    return contiguous(permute(result, Dims{0, 3, 1, 2}));
+    const Tensor as_images = permute(result, Dims{0, 3, 1, 2});
+    return result_channels_last ? as_images : contiguous(as_images);
   } catch (const cudnn::Refused& e) {
     problem = fmt::format("cuDNN refused a convolution ({}); plain kernels are used.", e.what());
     return {};
@@ -117,10 +118,11 @@ Tensor convolve_locked(Direction direction, const ConvDesc& d, const Tensor& fir
 
 }  // namespace
 
-Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second) {
+Tensor convolve(Direction direction, const ConvDesc& d, const Tensor& first, const Tensor& second,
+                bool result_channels_last) {
   if (!is_available()) return {};
   std::string problem;
-  Tensor result = convolve_locked(direction, d, first, second, problem);
+  Tensor result = convolve_locked(direction, d, first, second, result_channels_last, problem);
   if (!problem.empty()) warn_once(problem);  // unlocked: it may wait for Python's lock, and its holder for ours
   return result;
 }

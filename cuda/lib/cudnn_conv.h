@@ -1,5 +1,5 @@
-// Convolutions by cuDNN. It is fastest with channels last, so operands are converted to that layout and results
-// converted back; callers do not see it.
+// Convolutions by cuDNN. It is fastest with channels last: operands that lie so are read in place and others are
+// converted; a result keeps this layout, or is converted to rows, as the caller asks.
 #pragma once
 #include <vesta/core/ops/conv.h>
 #include <vesta/cuda/lib/cudnn_graph.h>
@@ -22,6 +22,7 @@ VESTA_API cudnn::Plan plan_convolution(cudnn::Direction direction, const ConvDes
 /// Computes y from x and w (forward), the gradient of x from w and y's, or of w from x and y's, on the current stream
 /// of their device. `first` and `second` are the operands in that order. The result is undefined if cuDNN is missing
 /// or refuses; then nothing was queued.
-Tensor convolve(cudnn::Direction direction, const ConvDesc& desc, const Tensor& first, const Tensor& second);
+Tensor convolve(cudnn::Direction direction, const ConvDesc& desc, const Tensor& first, const Tensor& second,
+                bool result_channels_last);
 
 }  // namespace vesta::cuda

@@ -1,8 +1,11 @@
 // cat: tensors that are rows of dense runs (contiguous ones, and slices along outer dimensions) are copied many in one
 // launch; others, by layout or dtype, one by one.
+#include <vector>
+
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/destination.h>
 #include <vesta/core/ops/index.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/cuda/kernels/cat.h>
 #include <vesta/cuda/ops/operands.h>
 #include <vesta/cuda/register.h>
@@ -31,8 +34,8 @@ bool as_rows(const Tensor& t, int64_t dim, CatEntry& e) {
   return e.rows * e.run < kCatBytes;
 }
 
-Tensor cat_kernel(TensorList tensors, int64_t dim) {
-  const CatPlan plan = cat_plan(tensors, dim);
+/// Concatenates to a row-major result.
+Tensor cat_rows(TensorList tensors, const CatPlan& plan) {
   DeviceGuard guard(tensors[0].device().index);
   Tensor r = result_tensor(plan.sizes, plan.dtype, tensors[0].device());
   if (r.numel() == 0) return r;
@@ -58,6 +61,17 @@ Tensor cat_kernel(TensorList tensors, int64_t dim) {
   }
   if (l.count) run_cat(l);
   return r;
+}
+
+Tensor cat_kernel(TensorList tensors, int64_t dim) {
+  const CatPlan plan = cat_plan(tensors, dim);
+  if (!plan.channels_last) return cat_rows(tensors, plan);
+  std::vector<Tensor> pixels;  // the same in the order of the memory
+  for (int32_t i : plan.used) pixels.push_back(channels_behind(tensors[size_t(i)]));
+  const int64_t behind = plan.dim == 0 ? 0 : plan.dim == 1 ? int64_t(plan.sizes.size()) - 1 : plan.dim - 1;
+  CatPlan rows = cat_plan(pixels, behind);
+  rows.dtype = plan.dtype;
+  return channels_second(cat_rows(pixels, rows));
 }
 
 }  // namespace

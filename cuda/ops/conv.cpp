@@ -3,6 +3,7 @@
 
 #include <vesta/core/ops/conv.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/view.h>
 #include <vesta/cuda/kernels/conv.h>
 #include <vesta/cuda/lib/cudnn_conv.h>
@@ -43,11 +44,11 @@ ConvLaunch launch_of(const char* op, DType dtype, IntSpan input, IntSpan weight,
 /// Computes with cuDNN; returns an undefined tensor if it is missing or refuses. It gets neither empty products nor
 /// volumes; lines are images of one row.
 Tensor by_library(cudnn::Direction direction, const ConvLaunch& l, const Window& w, const Tensor& first,
-                  const Tensor& second) {
+                  const Tensor& second, bool channels_last) {
   if (!first.numel() || !second.numel() || w.dims == 3) return {};
   const ConvDesc desc{l.dtype, l.batch, l.channels, l.outputs, l.groups, w};
-  if (w.dims == 2) return convolve(direction, desc, first, second);
-  const Tensor r = convolve(direction, desc, unsqueeze(first, 2), unsqueeze(second, 2));
+  if (w.dims == 2) return convolve(direction, desc, first, second, channels_last);
+  const Tensor r = convolve(direction, desc, unsqueeze(first, 2), unsqueeze(second, 2), false);
   return r.defined() ? squeeze(r, 2) : r;
 }
 
@@ -56,7 +57,8 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
   const Window w = check_convolution(input, weight, bias, stride, padding, dilation, groups);
   const OperandDevice device(input);
   ConvLaunch l = launch_of("_convolution", input.dtype(), input.sizes(), weight.sizes(), w, groups, device.stream());
-  if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight); y.defined()) {
+  const bool last = convolution_is_channels_last(input, weight);
+  if (Tensor y = by_library(cudnn::Direction::forward, l, w, input, weight, last); y.defined()) {
     if (!bias.defined()) return y;
     Dims column(size_t(w.dims + 1), 1);
     column[0] = l.outputs;
@@ -69,32 +71,34 @@ Tensor convolution_kernel(const Tensor& input, const Tensor& weight, MaybeTensor
   l.weight = k.impl()->data(), l.result = y.impl()->data();
   if (b.defined()) l.bias = b.impl()->data();
   run_conv_forward(l);
-  return y;
+  return dense_image(y, last);
 }
 
 Tensor input_gradient_kernel(const Tensor& grad, const Tensor& weight, IntList input_size, IntList stride,
-                             IntList padding, IntList dilation, int64_t groups) {
+                             IntList padding, IntList dilation, int64_t groups, bool channels_last) {
   constexpr const char* op = "_convolution_backward_input";
   const Window w = check_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input_size, weight.sizes(), w, groups, device.stream());
-  if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad); gx.defined()) return gx;
+  if (Tensor gx = by_library(cudnn::Direction::input_gradient, l, w, weight, grad, channels_last); gx.defined())
+    return gx;
   Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
   if (!gx.numel()) return gx;
   Tensor k = contiguous(weight);
   l.image = grad.impl()->data(), set_strides(l.image_strides, grad);
   l.weight = k.impl()->data(), l.result = gx.impl()->data();
   run_conv_input_gradient(l);
-  return gx;
+  return dense_image(gx, channels_last);
 }
 
 Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList weight_size, IntList stride,
-                              IntList padding, IntList dilation, int64_t groups) {
+                              IntList padding, IntList dilation, int64_t groups, bool channels_last) {
   constexpr const char* op = "_convolution_backward_weight";
   const Window w = check_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups);
   const OperandDevice device(grad);
   ConvLaunch l = launch_of(op, grad.dtype(), input.sizes(), weight_size, w, groups, device.stream());
-  if (Tensor gw = by_library(cudnn::Direction::weight_gradient, l, w, input, grad); gw.defined()) return gw;
+  if (Tensor gw = by_library(cudnn::Direction::weight_gradient, l, w, input, grad, channels_last); gw.defined())
+    return gw;
   Tensor gw = empty_tensor(weight_size, grad.dtype(), grad.device());
   if (!gw.numel()) return gw;
   l.image = input.impl()->data(), set_strides(l.image_strides, input);
@@ -106,7 +110,7 @@ Tensor weight_gradient_kernel(const Tensor& grad, const Tensor& input, IntList w
     l.partial = partial.impl()->data();
   }
   run_conv_weight_gradient(l);
-  return gw;
+  return dense_image(gw, channels_last);
 }
 
 }  // namespace

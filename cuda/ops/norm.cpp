@@ -5,6 +5,7 @@
 
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
 #include <vesta/cuda/device.h>
 #include <vesta/cuda/ops/operands.h>
@@ -26,10 +27,11 @@ ChannelVector vector_of(const Tensor& t) {
 struct Launch {
   BatchNormLaunch l;
   Tensor sums, map;
-  Launch(const Tensor& x, const BatchNormShape& shape, const Tensor& y) {
+  Launch(const Tensor& x, const BatchNormShape& shape, const Tensor& y, bool channels_last) {
     l.stream = stream_of(x), l.dtype = x.dtype();
     l.x = x.impl()->data(), l.y = y.impl()->data();
     l.batch = shape.batch, l.channels = shape.channels, l.inner = shape.inner;
+    if (channels_last) l.batch = shape.count(), l.inner = 1;  // pixels are rows of channels
     const int64_t most = l.inner == 1 ? kPiece / 16 : kPiece;  // there a block's threads share 32 channels
     l.piece = most;
     auto pieces = [&] { return std::max<int64_t>(1, (shape.count() + l.piece - 1) / l.piece); };
@@ -48,11 +50,12 @@ TensorTriple batch_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
   check_one_device("batch_norm", {&input, &*weight, &*bias, &*running_mean, &*running_var});
   const BatchNormShape shape = batch_norm_shape(input, weight, bias, running_mean, running_var, training);
   DeviceGuard guard(input.device().index);
-  Tensor x = contiguous(input), y = empty_tensor(x.sizes(), x.dtype(), x.device());
+  const bool last = suggests_channels_last(input);
+  Tensor x = dense_image(input, last), y = empty_image(x.sizes(), last, x.dtype(), x.device());
   const DType stats = statistics_dtype(x.dtype());
   Tensor mean = empty_tensor({&shape.channels, 1}, stats, x.device());
   Tensor invstd = empty_tensor({&shape.channels, 1}, stats, x.device());
-  Launch run(x, shape, y);
+  Launch run(x, shape, y, last);
   BatchNormLaunch& l = run.l;
   l.training = training, l.update = shape.update, l.momentum = momentum, l.eps = eps;
   l.weight = vector_of(weight), l.bias = vector_of(bias);
@@ -72,12 +75,14 @@ TensorTriple batch_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
                                         const Tensor& invstd, bool training) {
   check_one_device("_batch_norm_backward", {&grad, &input, &*weight, &mean, &invstd});
   DeviceGuard guard(input.device().index);
-  Tensor x = contiguous(input), g = contiguous(grad.dtype() == x.dtype() ? grad : _to_copy(grad, x.dtype()));
+  const bool last = suggests_channels_last(input);
+  Tensor x = dense_image(input, last);
+  Tensor g = dense_image(grad.dtype() == x.dtype() ? grad : _to_copy(grad, x.dtype()), last);
   const BatchNormShape shape(x);
-  Tensor gx = empty_tensor(x.sizes(), x.dtype(), x.device());
+  Tensor gx = empty_image(x.sizes(), last, x.dtype(), x.device());
   Tensor gw = empty_tensor({&shape.channels, 1}, mean.dtype(), x.device());
   Tensor gb = empty_tensor({&shape.channels, 1}, mean.dtype(), x.device());
-  Launch run(x, shape, gx);
+  Launch run(x, shape, gx, last);
   BatchNormLaunch& l = run.l;
   l.grad = g.impl()->data(), l.training = training;
   l.weight = vector_of(weight), l.mean = vector_of(mean), l.invstd = vector_of(invstd);

@@ -1,5 +1,6 @@
 // Max pooling and its gradient.
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/pool.h>
 #include <vesta/cuda/fault.h>
 #include <vesta/cuda/kernels/pool.h>
@@ -13,13 +14,15 @@ TensorPair max_pool_kernel(const Tensor& input, IntList kernel, IntList stride, 
                            bool ceil_mode) {
   const Window w = check_max_pool(input, kernel, stride, padding, dilation, ceil_mode);
   const OperandDevice device(input);
-  Tensor x = contiguous(input);
+  const bool last = suggests_channels_last(input);
+  Tensor x = dense_image(input, last);
   const Dims sizes = w.result_sizes(x.sizes()[0], x.sizes()[1]);
-  Tensor y = empty_tensor(sizes, x.dtype(), x.device()), indices = empty_tensor(sizes, DType::int64, x.device());
+  Tensor y = empty_image(sizes, last, x.dtype(), x.device());
+  Tensor indices = empty_image(sizes, last, DType::int64, x.device());
   if (y.numel() == 0) return {y, indices};
   PoolLaunch l;
   l.name = "_max_pool", l.stream = device.stream(), l.dtype = x.dtype();
-  l.planes = sizes[0] * sizes[1];
+  l.planes = sizes[0] * sizes[1], l.channels = last ? sizes[1] : 1;
   for (size_t d = 0; d < 3; ++d) {
     l.in[d] = w.in[d], l.out[d] = w.out[d], l.kernel[d] = w.kernel[d];
     l.stride[d] = w.stride[d], l.padding[d] = w.padding[d], l.dilation[d] = w.dilation[d];
@@ -33,14 +36,16 @@ Tensor max_pool_gradient_kernel(const Tensor& grad, const Tensor& indices, IntLi
   constexpr const char* op = "_max_pool_backward";
   const int64_t plane = check_max_pool_backward(grad, indices, input_size);
   const OperandDevice device(grad);
-  Tensor g = contiguous(grad), at = contiguous(indices);
-  Tensor gx = empty_tensor(input_size, grad.dtype(), grad.device());
+  const bool last = suggests_channels_last(indices);
+  Tensor g = dense_image(grad, last), at = dense_image(indices, last);
+  Tensor gx = empty_image(input_size, last, grad.dtype(), grad.device());
   if (!gx.numel()) return gx;
   VESTA_CUDA_CHECK(rt::memset_async(gx.impl()->data(), 0, size_t(gx.numel() * itemsize(gx.dtype())), device.stream()));
   if (!g.numel()) return gx;
   PoolGradientLaunch l;
   l.name = op, l.stream = device.stream(), l.dtype = g.dtype();
   l.in = plane, l.planes = gx.numel() / plane, l.out = g.numel() / l.planes;
+  l.channels = last ? gx.size(1) : 1;
   l.grad = g.impl()->data(), l.indices = at.data_ptr<int64_t>();
   l.result = gx.impl()->data();
   l.fault = fault_of(device.index());

@@ -88,9 +88,17 @@ Tensor bernoulli(const Tensor& p, Generator* generator) {
   return out;
 }
 
-TensorPair native_dropout(const Tensor& input, double p, bool train) {
+TensorPair dropout_kernel(const Tensor& input, double p, bool train) {
   check_native_dropout(input, p);
   DeviceGuard guard(input.device().index);
+  if (!input.is_contiguous()) {  // draws go by the number of an element, whatever the layout
+    const auto [values, kept] = dropout_kernel(contiguous_copy(input), p, train);
+    Tensor out = empty_preserving(input, input.dtype(), input.device());
+    Tensor mask = empty_preserving(input, DType::bool_, input.device());
+    copy_values(out, values);
+    copy_values(mask, kept);
+    return {out, mask};
+  }
   Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device());
   Tensor mask = empty_tensor(input.sizes(), DType::bool_, input.device());
   if (!train) {
@@ -144,7 +152,7 @@ void register_random() {
   ops::_random_.set_kernel(DeviceType::cuda, &random_);
   ops::bernoulli_.set_kernel(DeviceType::cuda, &bernoulli_);
   ops::bernoulli.set_kernel(DeviceType::cuda, &bernoulli);
-  ops::native_dropout.set_kernel(DeviceType::cuda, &native_dropout);
+  ops::native_dropout.set_kernel(DeviceType::cuda, &dropout_kernel);
   ops::randperm.set_kernel(DeviceType::cuda, &randperm);
 }
 

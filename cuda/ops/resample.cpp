@@ -1,5 +1,6 @@
 // A sparse matrix times a dimension (core/ops/resample.h).
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/resample.h>
 #include <vesta/cuda/kernels/resample.h>
 #include <vesta/cuda/ops/operands.h>
@@ -8,9 +9,8 @@
 namespace vesta::cuda {
 namespace {
 
-Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights,
-                       MaybeTensor, MaybeTensor) {
-  const int64_t d = check_resample(input, dim, size, rows, weights);
+/// Computes the product for an input whose memory is in the order of its dimensions; d counts from 0.
+Tensor resample_dense(const Tensor& input, int64_t d, int64_t size, const Tensor& rows, const Tensor& weights) {
   const OperandDevice device(input);
   const Tensor x = contiguous(input);
   Dims sizes(x.sizes());
@@ -26,6 +26,17 @@ Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Ten
   l.input = x.impl()->data(), l.result = y.impl()->data();
   run_resample(l);
   return y;
+}
+
+Tensor resample_kernel(const Tensor& input, int64_t dim, int64_t size, const Tensor& rows, const Tensor& weights,
+                       MaybeTensor, MaybeTensor) {
+  const int64_t d = check_resample(input, dim, size, rows, weights);
+  if (suggests_channels_last(input)) {  // the same product in the order of the memory
+    const int64_t at = d == 0 ? 0 : d == 1 ? input.dim() - 1 : d - 1;
+    const Tensor pixels = channels_behind(dense_image(input, true));
+    return channels_second(resample_dense(pixels, at, size, rows, weights));
+  }
+  return resample_dense(input, d, size, rows, weights);
 }
 
 }  // namespace

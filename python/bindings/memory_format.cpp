@@ -1,6 +1,7 @@
 #include "memory_format.h"
 
 #include <vesta/core/ops/copy.h>
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/view.h>
 
 namespace vesta::python {
@@ -19,7 +20,10 @@ bool lies_in(const Tensor& t, Format format) {
 }
 
 Tensor laid_out(const Tensor& t, Format format, const char* op) {
-  if (format == Format::preserve || lies_in(t, format)) return t;
+  if (format == Format::preserve) return t;
+  // Where dimensions of size 1 leave it open, the strides say which layout ops follow: they must be those asked for.
+  const bool last = format == Format::channels_last || format == Format::channels_last_3d;
+  if (lies_in(t, format) && (!last || t.numel() == 0 || suggests_channels_last(t))) return t;
   const std::string_view name = kNames[int(format)];
   strides_in(name, t.sizes(), op);  // says so of a wrong number of dimensions, in the name of the op
   return clone(t, name);

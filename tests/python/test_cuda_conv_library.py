@@ -104,6 +104,46 @@ assert kept() == 0
 """)
 
 
+def test_a_network_with_channels_last_converts_nothing() -> None:
+    """Images, weights, activations and gradients of a residual network keep the layout that cuDNN reads and writes."""
+    check("""
+class Block(nn.Module):
+    def __init__(self, planes, out, stride):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(planes, 4, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU(),
+            nn.Conv2d(4, 4, 3, stride, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU(),
+            nn.Conv2d(4, out, 1, bias=False), nn.BatchNorm2d(out))
+        self.shortcut = nn.Sequential(nn.Conv2d(planes, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+    def forward(self, x):
+        return (self.body(x) + self.shortcut(x)).relu()
+def network():
+    vesta.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 7, 2, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+        Block(4, 8, 1), Block(8, 8, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))
+image = made(2, 3, 24, 20)
+for dtype in (vesta.float32, vesta.bfloat16):
+    net = network().cuda().to(dtype).to(memory_format=vesta.channels_last)
+    x = image.to(dtype).contiguous(memory_format=vesta.channels_last)
+    for step in range(2):
+        net.zero_grad()
+        with Count() as c: net(x).square().sum().backward()
+        assert (c.made, c.taken) == (0, 0) and kept() == 0, (c.made, c.taken)
+    for p in net.parameters(): assert p.grad.stride() == p.stride(), (p.shape, p.grad.stride())
+    if dtype == vesta.float32:
+        rows = network().cuda()
+        rows(image).square().sum().backward()
+        for p, q in zip(net.parameters(), rows.parameters()): same(p.grad, q.grad, 1e-3)
+# an input with channels last is enough, and a weight too
+y = F.conv2d(image.contiguous(memory_format=vesta.channels_last), made(4, 3, 3, 3))
+assert y.is_contiguous(memory_format=vesta.channels_last)
+y = F.conv2d(image, made(4, 3, 3, 3).contiguous(memory_format=vesta.channels_last))
+assert y.is_contiguous(memory_format=vesta.channels_last)
+assert F.conv2d(image, made(4, 3, 3, 3)).is_contiguous()
+""")
+
+
 def test_what_is_kept_goes_with_its_memory_and_changes_with_it() -> None:
     check("""
 x, w = leaf(2, 3, 8, 8), leaf(4, 3, 3, 3)

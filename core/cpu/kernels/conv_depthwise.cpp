@@ -127,8 +127,44 @@ void gradient(const DepthwiseGradient<typename X::T>& d) {
   }
 }
 
-constexpr DepthwiseKernels<float> kF32 = {&copy<VecF32>, &plane<VecF32>, &gradient<VecF32>};
-constexpr DepthwiseKernels<double> kF64 = {&copy<VecF64>, &plane<VecF64>, &gradient<VecF64>};
+constexpr int kPixelVectors = 4;  // independent chains, as above
+
+/// Sums kCount vectors of channels from `at` on.
+template <class X, int kCount>
+inline __attribute__((always_inline)) void whole(const DepthwisePixel<typename X::T>& p, std::int64_t at) {
+  typename X::V sum[kCount];
+#pragma GCC unroll 4
+  for (int v = 0; v < kCount; ++v) sum[v] = X::zero();
+  for (std::int64_t t = 0; t < p.tap_count; ++t) {
+    const typename X::T *x = p.lines[t] + at, *w = p.w + t * p.w_row + at;
+#pragma GCC unroll 4
+    for (int v = 0; v < kCount; ++v) sum[v] = X::fma(X::load(w + v * X::kWidth), X::load(x + v * X::kWidth), sum[v]);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kCount; ++v) {
+    if (p.bias != nullptr) sum[v] = X::add(sum[v], X::load(p.bias + at + v * X::kWidth));
+    X::store(p.out + at + v * X::kWidth, sum[v]);
+  }
+}
+
+template <class X>
+void pixel(const DepthwisePixel<typename X::T>& p) {
+  constexpr int W = X::kWidth;
+  std::int64_t at = 0;
+  for (; at + kPixelVectors * W <= p.channels; at += kPixelVectors * W) whole<X, kPixelVectors>(p, at);
+  for (; at + W <= p.channels; at += W) whole<X, 1>(p, at);
+  if (at == p.channels) return;
+  const auto mask = X::mask(static_cast<int>(p.channels - at));
+  typename X::V sum = X::zero();
+  for (std::int64_t t = 0; t < p.tap_count; ++t) {
+    sum = X::fma(X::load(p.w + t * p.w_row + at, mask), X::load(p.lines[t] + at, mask), sum);
+  }
+  if (p.bias != nullptr) sum = X::add(sum, X::load(p.bias + at, mask));
+  X::store(p.out + at, sum, mask);
+}
+
+constexpr DepthwiseKernels<float> kF32 = {&copy<VecF32>, &plane<VecF32>, &gradient<VecF32>, &pixel<VecF32>};
+constexpr DepthwiseKernels<double> kF64 = {&copy<VecF64>, &plane<VecF64>, &gradient<VecF64>, &pixel<VecF64>};
 
 }  // namespace
 

@@ -57,11 +57,27 @@ void pool_pairs(const PoolPairs<T>& p) {
   }
 }
 
+template <class T>
+void pool_channels(const PoolTap<T>& tap) {
+  using Place = typename PoolTap<T>::Place;
+  const T* __restrict x = tap.x;
+  T* __restrict best = tap.best;
+  Place* __restrict at = tap.at;
+  const Place place = tap.place;
+  for (std::int64_t j = 0; j < tap.count; ++j) {
+    const T v = x[j], b = best[j];
+    const Place p = at[j];
+    const Place wins = (p < 0 ? -1 : 0) | (v > b ? -1 : 0) | ((v != v ? -1 : 0) & (b == b ? -1 : 0));
+    best[j] = wins ? v : b;
+    at[j] = wins ? place : p;
+  }
+}
+
 }  // namespace
 
 void register_pool_kernels(PoolKernels<float>& singles, PoolKernels<double>& doubles) {
-  singles = {&pool_tap<float>, &pool_pairs<float>};
-  doubles = {&pool_tap<double>, &pool_pairs<double>};
+  singles = {&pool_tap<float>, &pool_pairs<float>, &pool_channels<float>};
+  doubles = {&pool_tap<double>, &pool_pairs<double>, &pool_channels<double>};
 }
 
 }  // namespace vesta::cpu::VESTA_ISA_NS

@@ -13,11 +13,13 @@
 namespace vesta::cpu::VESTA_ISA_NS {
 namespace {
 
+constexpr int64_t kBlock = 64;  // vectors of a chain
+
 /// Adds up each of the `count` vectors of f(i, n) over the vectors of a row in four chains of at most kBlock vectors,
 /// the blocks in double.
 template <class C, int count, class F>
 VESTA_INLINE void sum_all(int64_t n, double* totals, F f) {
-  constexpr int64_t N = Vec<C>::N, kBlock = 64;
+  constexpr int64_t N = Vec<C>::N;
   for (int k = 0; k < count; ++k) totals[k] = 0;
   for (int64_t i = 0; i < n;) {
     Vec<C> chain[4][count];
@@ -213,6 +215,111 @@ void combine(const char* gb, const char* xb, double a, double b, double c, char*
   });
 }
 
+/// The slot to which sum_vectors adds element e of a piece of n: lane by lane, four vectors in turn, the last elements
+/// to the fourth.
+template <class C>
+VESTA_INLINE int64_t slot_of(int64_t e, int64_t n) {
+  constexpr int64_t N = Vec<C>::N;
+  const int64_t whole = n / N * N;
+  return e < whole ? e % (4 * N) : 3 * N + e - whole;
+}
+
+/// Adds the slots of each channel as sum_vectors does.
+template <class C>
+void add_slots(C* slots, int64_t count, double* totals) {
+  constexpr int64_t N = Vec<C>::N;
+  const auto at = [&](int64_t chain, int64_t lane) { return slots + (chain * N + lane) * count; };
+  each_vector<C>(count, [&](int64_t i, int64_t w) {
+    for (int64_t k = 0; k < N; ++k) {
+      const auto load = [&](int64_t chain) { return load_row<C>(at(chain, k) + i, w); };
+      store_row<C>((load(0) + load(2)) + (load(1) + load(3)), at(0, k) + i, w);
+    }
+    for (int64_t half = N / 2; half; half /= 2) {
+      for (int64_t k = 0; k < half; ++k) {
+        store_row<C>(load_row<C>(at(0, k) + i, w) + load_row<C>(at(0, k + half) + i, w), at(0, k) + i, w);
+      }
+    }
+  });
+  for (int64_t c = 0; c < count; ++c) totals[c] = double(slots[c]);
+}
+
+template <class T>
+void moments_pixels(const char* xb, int64_t n, int64_t channels, int64_t count, const char* shift, double* sum,
+                    double* squares, char* room) {
+  using C = compute_t<T>;
+  constexpr int64_t kSlots = 4 * Vec<C>::N;
+  const T* x = reinterpret_cast<const T*>(xb);
+  const C* s = reinterpret_cast<const C*>(shift);
+  C *const first = reinterpret_cast<C*>(room), *const second = first + kSlots * count;
+  std::fill_n(first, (squares ? 2 : 1) * kSlots * count, C(0));
+  for (int64_t p = 0; p < n; ++p, x += channels) {
+    C *const a = first + slot_of<C>(p, n) * count, *const b = second + slot_of<C>(p, n) * count;
+    if (squares) {
+      each_vector<C>(count, [&](int64_t i, int64_t w) {
+        const Vec<C> d = load_row<C>(x + i, w) - load_row<C>(s + i, w);
+        store_row<C>(load_row<C>(a + i, w) + d, a + i, w);
+        store_row<C>(load_row<C>(b + i, w) + d * d, b + i, w);
+      });
+    } else {
+      each_vector<C>(count, [&](int64_t i, int64_t w) {
+        store_row<C>(load_row<C>(a + i, w) + (load_row<C>(x + i, w) - load_row<C>(s + i, w)), a + i, w);
+      });
+    }
+  }
+  add_slots(first, count, sum);
+  if (squares) add_slots(second, count, squares);
+}
+
+template <class T>
+void gradient_sums_pixels(const char* gb, const char* xb, int64_t n, int64_t channels, int64_t count, const char* mean,
+                          double* sum, double* product, char* room) {
+  using C = compute_t<T>;
+  constexpr int64_t kSlots = 4 * Vec<C>::N;
+  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
+  const C* m = reinterpret_cast<const C*>(mean);
+  C *const first = reinterpret_cast<C*>(room), *const second = first + kSlots * count;
+  std::fill_n(first, 2 * kSlots * count, C(0));
+  for (int64_t p = 0; p < n; ++p, g += channels, x += channels) {
+    C *const a = first + slot_of<C>(p, n) * count, *const b = second + slot_of<C>(p, n) * count;
+    each_vector<C>(count, [&](int64_t i, int64_t w) {
+      const Vec<C> v = load_row<C>(g + i, w);
+      store_row<C>(load_row<C>(a + i, w) + v, a + i, w);
+      store_row<C>(load_row<C>(b + i, w) + v * (load_row<C>(x + i, w) - load_row<C>(m + i, w)), b + i, w);
+    });
+  }
+  add_slots(first, count, sum);
+  add_slots(second, count, product);
+}
+
+template <class T>
+void affine_pixels(const char* xb, const char* ab, const char* bb, char* out, int64_t n, int64_t channels) {
+  using C = compute_t<T>;
+  const T* x = reinterpret_cast<const T*>(xb);
+  const C *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb);
+  T* y = reinterpret_cast<T*>(out);
+  for (int64_t p = 0; p < n; ++p, x += channels, y += channels) {
+    each_vector<C>(channels, [&](int64_t i, int64_t w) {
+      store_row<C>(load_row<C>(x + i, w) * load_row<C>(a + i, w) + load_row<C>(b + i, w), y + i, w);
+    });
+  }
+}
+
+template <class T>
+void combine_pixels(const char* gb, const char* xb, const char* ab, const char* bb, const char* cb, char* out,
+                    int64_t n, int64_t channels) {
+  using C = compute_t<T>;
+  const T *g = reinterpret_cast<const T*>(gb), *x = reinterpret_cast<const T*>(xb);
+  const C *a = reinterpret_cast<const C*>(ab), *b = reinterpret_cast<const C*>(bb), *c = reinterpret_cast<const C*>(cb);
+  T* gx = reinterpret_cast<T*>(out);
+  for (int64_t p = 0; p < n; ++p, g += channels, x += channels, gx += channels) {
+    each_vector<C>(channels, [&](int64_t i, int64_t w) {
+      store_row<C>(load_row<C>(g + i, w) * load_row<C>(a + i, w) + load_row<C>(x + i, w) * load_row<C>(b + i, w) +
+                       load_row<C>(c + i, w),
+                   gx + i, w);
+    });
+  }
+}
+
 template <class T>
 void normalize(const char* xb, double mean, double rstd, const char* wb, const char* bb, char* out, int64_t n) {
   using C = compute_t<T>;
@@ -309,10 +416,26 @@ void _lstm_cell_backward(const char* activations, const char* cx, const char* gh
 void register_rows(RowKernels (&rows)[kNumDTypes]) {
   auto one = [&]<class T>() {
     int d = int(dtype_of<T>);
-    rows[d] = {
-        &softmax<T>,   &_softmax_backward<T>,  &logsumexp<T>, &dot<T>,       &exp_minus<T>,      &moments<T>,
-        &affine<T>,    &gradient_sums<T>,      &combine<T>,   &normalize<T>, &normalize_sums<T>, &normalize_gradient<T>,
-        &lstm_cell<T>, &_lstm_cell_backward<T>};
+    rows[d] = {.softmax = &softmax<T>,
+               ._softmax_backward = &_softmax_backward<T>,
+               .logsumexp = &logsumexp<T>,
+               .dot = &dot<T>,
+               .exp_minus = &exp_minus<T>,
+               .moments = &moments<T>,
+               .affine = &affine<T>,
+               .gradient_sums = &gradient_sums<T>,
+               .combine = &combine<T>,
+               .affine_pixels = &affine_pixels<T>,
+               .combine_pixels = &combine_pixels<T>,
+               .chain = kBlock * Vec<compute_t<T>>::N,
+               .slots = 4 * Vec<compute_t<T>>::N,
+               .moments_pixels = &moments_pixels<T>,
+               .gradient_sums_pixels = &gradient_sums_pixels<T>,
+               .normalize = &normalize<T>,
+               .normalize_sums = &normalize_sums<T>,
+               .normalize_gradient = &normalize_gradient<T>,
+               .lstm_cell = &lstm_cell<T>,
+               ._lstm_cell_backward = &_lstm_cell_backward<T>};
   };
   one.template operator()<float>();
   one.template operator()<double>();

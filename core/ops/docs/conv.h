@@ -36,10 +36,12 @@ inline constexpr char _convolution[] =
     "_convolution(input, weight, bias, stride, padding, dilation, groups): cross-correlation of a batch [N, C, ...] "
     "of 1 to 3 spatial dimensions.";
 inline constexpr char _convolution_backward_input[] =
-    "_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups): gradient of "
+    "_convolution_backward_input(grad, weight, input_size, stride, padding, dilation, groups, channels_last=False): "
+    "gradient of "
     "_convolution's input.";
 inline constexpr char _convolution_backward_weight[] =
-    "_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups): gradient of "
+    "_convolution_backward_weight(grad, input, weight_size, stride, padding, dilation, groups, channels_last=False): "
+    "gradient of "
     "_convolution's weight.";
 
 }  // namespace vesta::doc

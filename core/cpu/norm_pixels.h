@@ -1,0 +1,39 @@
+// Batch normalisation of images whose channels lie side by side: sums per channel, and maps of pixels.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include <vesta/core/tensor.h>
+
+namespace vesta::cpu {
+
+/// Note [Sums over pixels]
+/// A row's sum has a number of slots, to which its elements are added in turn, and which are added at the end of each
+/// piece (RowKernels::chain). With channels last, every channel has these slots side by side with those of the others,
+/// and vectors run along the channels: memory is read in its order, and the bits are those of every other layout. A
+/// task is a piece of one sample; pieces and samples are added in order.
+
+/// A dense [batch, inner pixels, channels].
+struct Pixels {
+  int64_t batch, inner, channels;
+  DType dtype;
+};
+
+/// The sums of one channel over one sample.
+struct PairOfSums {
+  double first, second;
+};
+
+/// Returns sum(x - shift) and, if asked for, sum((x - shift)^2), [batch, channels].
+std::vector<PairOfSums> pixel_moments(const Pixels& p, const char* x, const std::vector<double>& shift, bool squares);
+/// Returns sum(g) and sum(g * (x - mean)), [batch, channels].
+std::vector<PairOfSums> pixel_gradient_sums(const Pixels& p, const char* g, const char* x,
+                                            const std::vector<double>& mean);
+/// y = x * scale + shift, per channel.
+void affine_pixels(const Pixels& p, const char* x, const std::vector<double>& scale, const std::vector<double>& shift,
+                   char* y);
+/// gx = g * a + x * b + c, per channel.
+void combine_pixels(const Pixels& p, const char* g, const char* x, const std::vector<double>& a,
+                    const std::vector<double>& b, const std::vector<double>& c, char* gx);
+
+}  // namespace vesta::cpu
