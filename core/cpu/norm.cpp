@@ -429,7 +429,7 @@ TensorTriple group_norm_kernel(const Tensor& input, MaybeTensor weight, MaybeTen
       }
     }
   });
-  return {contiguous(y, group_norm_format(input)), mean, rstd};
+  return {suggests_channels_last(input) ? to_channels_last(y) : y, mean, rstd};
 }
 
 // The gradient of layer normalisation over the rows, h = g * weight. The sums over a channel are of one image each, and
@@ -475,7 +475,7 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
   });
   Tensor total = sum(parts, IntList(1));
   if (rows.is_short) total = sum(view(total, {2, C, HxW}), IntList(2));
-  return {contiguous(gx, group_norm_format(input)), select(total, 0, 0), select(total, 0, 1)};
+  return {suggests_channels_last(input) ? to_channels_last(gx) : gx, select(total, 0, 0), select(total, 0, 1)};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Batch, layer, root mean square and group normalisation: shapes.
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/norm.h>
 
 #include <algorithm>
@@ -59,7 +60,9 @@ TensorPair rms_norm_gradient(const Tensor&, const Tensor& input, IntList normali
 }
 
 /// Group normalisation's result: its input's memory format.
-Tensor formatted(const Tensor& input) { return contiguous(like(input), group_norm_format(input)); }
+Tensor formatted(const Tensor& input) {
+  return empty_image(input.sizes(), suggests_channels_last(input), input.dtype(), input.device());
+}
 
 TensorTriple group_norm(const Tensor& input, MaybeTensor weight, MaybeTensor bias, int64_t N, int64_t C, int64_t HxW,
                         int64_t group, double) {

@@ -94,10 +94,4 @@ GroupNormShape::GroupNormShape(const char* op, const Tensor& input, const Tensor
   depth = c / group;
 }
 
-Text group_norm_format(const Tensor& input) {
-  if (!input.is_contiguous() && input.dim() == 4 && lies_in(input, "channels_last")) return "channels_last";
-  if (!input.is_contiguous() && input.dim() == 5 && lies_in(input, "channels_last_3d")) return "channels_last_3d";
-  return "contiguous_format";
-}
-
 }  // namespace vesta

@@ -37,7 +37,4 @@ struct GroupNormShape {
   int64_t row() const { return depth * inner; }
 };
 
-/// Returns the memory format of group normalisation's result: its input's, contiguous or channels_last.
-VESTA_API Text group_norm_format(const Tensor& input);
-
 }  // namespace vesta

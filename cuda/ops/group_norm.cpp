@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <vesta/core/ops/memory_format.h>
 #include <vesta/core/ops/checks.h>
 #include <vesta/core/ops/copy.h>
 #include <vesta/core/ops/factory.h>
@@ -18,35 +19,35 @@ constexpr int64_t kBlocks = 1024;  // so many blocks of the weights' gradient ke
 
 /// The operands as the kernels read them: of one memory format, vectors of the input's dtype or of the statistics'.
 struct Groups {
-  Text format;
+  bool last;  // channels last
   Tensor x, weight, bias;
   DType wide;
   GroupNormLaunch l;
 
   Groups(const Tensor& input, const Tensor& w, const Tensor& b, const GroupNormShape& shape)
-      : format(fitting_format(input, shape)),
-        x(contiguous(input, format)),
+      : last(fitting_format(input, shape)),
+        x(dense_image(input, last)),
         weight(ready(w, input.dtype())),
         bias(ready(b, input.dtype())),
         wide(statistics_dtype(input.dtype())) {
     l.images = shape.images, l.channels = shape.channels, l.inner = shape.inner, l.groups = shape.groups;
-    l.channels_last = format != "contiguous_format" || shape.inner == 1;
+    l.channels_last = last || shape.inner == 1;
     if (x.numel() == 0) return;
     l.stream = stream_of(x), l.dtype = x.dtype(), l.x = x.impl()->data();
     if (weight.defined()) l.weight = weight.impl()->data(), l.wide_weight = weight.dtype() == wide;
     if (bias.defined()) l.bias = bias.impl()->data(), l.wide_bias = bias.dtype() == wide;
   }
   /// The kernels see [N, C, HxW]: an input of other first dimensions is contiguous.
-  static Text fitting_format(const Tensor& input, const GroupNormShape& shape) {
+  static bool fitting_format(const Tensor& input, const GroupNormShape& shape) {
     const bool as_seen = input.dim() > 2 && input.size(0) == shape.images && input.size(1) == shape.channels;
-    return as_seen ? group_norm_format(input) : Text("contiguous_format");
+    return as_seen && suggests_channels_last(input);
   }
   static Tensor ready(const Tensor& t, DType dtype) {
     if (!t.defined()) return t;
     const bool known = t.dtype() == dtype || t.dtype() == statistics_dtype(dtype);
     return contiguous(known ? t : _to_copy(t, statistics_dtype(dtype)));
   }
-  Tensor result() const { return empty_preserving(x, x.dtype(), x.device()); }
+  Tensor result() const { return empty_image(x.sizes(), last, x.dtype(), x.device()); }
   /// Sets whether rows of a tile can be loaded at once: of four channels, or of four positions.
   void set_packed(std::initializer_list<const char*> pointers) {
     const int64_t bytes = std::min<int64_t>(16, kGroupTile * itemsize(l.dtype));
@@ -86,7 +87,7 @@ TensorTriple group_norm_gradient_kernel(const Tensor& grad, const Tensor& input,
     const Tensor none = zeros(Dims{C}, mean.dtype(), device);
     return {gx, none, zeros_like(none)};
   }
-  const Tensor g = contiguous(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()), groups.format);
+  const Tensor g = dense_image(grad.dtype() == input.dtype() ? grad : _to_copy(grad, input.dtype()), groups.last);
   const auto statistic = [&](const Tensor& t) {
     return contiguous(t.dtype() == groups.wide ? t : _to_copy(t, groups.wide));
   };
