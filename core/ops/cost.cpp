@@ -84,6 +84,18 @@ Cost convolution_backward_weight(Sizes s) {
 /// A gate of a recurrent cell is a row of a product, which are ops of their own: what is left is element-wise.
 Cost distance(Sizes s) { return {s.all_bytes(), 3 * s.numel(s.result()) * s.size(s.operand(0), -1)}; }
 
+/// query [N, H, L, E], key [N, G, S, E] and value [N, G, S, V], the first of which is parameter `first`: `scores`
+/// products that run over E and `sums` that run over V, all of them for [L, S] weights of a head. As in PyTorch, what a
+/// causal mask leaves out counts.
+Cost attention(Sizes s, int first, double scores, double sums) {
+  const Shape *query = s.operand(first), *key = s.operand(first + 1), *value = s.operand(first + 2);
+  const double weights = s.numel(query) / std::max(1.0, s.size(query, -1)) * s.size(key, -2);
+  return {s.all_bytes(), 2 * weights * (scores * s.size(query, -1) + sums * s.size(value, -1))};
+}
+Cost fused_attention(Sizes s) { return attention(s, 0, 1, 1); }
+/// The scores once more, and a product for each of the gradients of query, key, value and weights.
+Cost fused_attention_backward(Sizes s) { return attention(s, 1, 3, 2); }
+
 // ---- linear algebra: the leading terms, per matrix ----
 
 double matrices(Sizes s, const Shape* a) { return s.numel(a) / std::max(1.0, s.size(a, -1) * s.size(a, -2)); }
@@ -152,6 +164,8 @@ const std::unordered_map<std::string_view, Entry>& table() {
       {"_convolution", {&convolution, true}},
       {"_convolution_backward_input", {&convolution_backward_input, true}},
       {"_convolution_backward_weight", {&convolution_backward_weight, true}},
+      {"_fused_attention", {&fused_attention, true}},
+      {"_fused_attention_backward", {&fused_attention_backward, true}},
       {"cdist", {&distance}},
       {"_pdist", {&distance}},
       {"linalg_cholesky_ex", {&cholesky}},

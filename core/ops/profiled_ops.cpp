@@ -2,8 +2,10 @@
 #include <array>
 
 #include <vesta/core/dispatch/profiler.h>
+#include <vesta/core/ops/attention.h>
 #include <vesta/core/ops/ops.h>
 #include <vesta/core/ops/register.h>
+#include <vesta/core/ops/ties.h>
 #include <vesta/core/ops/topics.h>
 
 namespace vesta {
@@ -21,7 +23,7 @@ namespace vesta {
 #define VESTA_TOPIC_ADDRESSES(topic, LIST) LIST(VESTA_ADDRESS)
 
 void register_profiled_ops() {
-  static OpBase* const all[] = {VESTA_TOPICS(VESTA_TOPIC_ADDRESSES)};
+  static OpBase* const all[] = {VESTA_TOPICS(VESTA_TOPIC_ADDRESSES) VESTA_PRIVATE_LISTS(VESTA_TOPIC_ADDRESSES)};
   profiler::add_ops(all);
 }
 

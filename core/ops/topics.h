@@ -3,6 +3,7 @@
 #pragma once
 #include <vesta/core/ops/lists/activation.h>
 #include <vesta/core/ops/lists/arithmetic.h>
+#include <vesta/core/ops/lists/attention.h>
 #include <vesta/core/ops/lists/compare.h>
 #include <vesta/core/ops/lists/conv.h>
 #include <vesta/core/ops/lists/copy.h>
@@ -28,6 +29,7 @@
 #include <vesta/core/ops/lists/sort.h>
 #include <vesta/core/ops/lists/sparse.h>
 #include <vesta/core/ops/lists/special.h>
+#include <vesta/core/ops/lists/ties.h>
 #include <vesta/core/ops/lists/trigonometric.h>
 #include <vesta/core/ops/lists/view.h>
 
@@ -64,3 +66,6 @@
   X(sparse, VESTA_OPS_SPARSE)                                                                                          \
   X(optim, VESTA_OPS_OPTIM)
 #define VESTA_TOPICS(X) VESTA_POINTWISE_TOPICS(X) VESTA_STRUCTURED_TOPICS(X)
+
+// X(name, list): lists whose ops nobody calls by name (no topics). They are profiled as all others.
+#define VESTA_PRIVATE_LISTS(X) X(attention, VESTA_OPS_ATTENTION) X(ties, VESTA_OPS_TIES)

@@ -10,7 +10,11 @@ using namespace vesta;
 
 namespace {
 
-Tensor with_strides(Dims sizes, Dims strides) { return empty_tensor_strided(sizes, strides, DType::float32); }
+Tensor with_strides(Dims sizes, Dims strides) {
+  int64_t span = 1;
+  for (size_t i = 0; i < sizes.size(); ++i) span += (sizes[i] - 1) * strides[i];
+  return as_strided(empty_tensor({{span}}, DType::float32), sizes, strides);
+}
 
 }  // namespace
 

@@ -676,6 +676,11 @@ def test_operations_are_counted_as_pytorch_counts_them() -> None:
         F.scaled_dot_product_attention(q, q, q)
     assert counter.get_total_flops() == 6272  # torch 2.15.0
     with FlopCounterMode(display=False) as counter:
+        key, value = vesta.randn(2, 3, 5, 8, requires_grad=True), vesta.randn(2, 3, 5, 6, requires_grad=True)
+        F.scaled_dot_product_attention(vesta.randn(2, 3, 7, 8, requires_grad=True), key, value).sum().backward()
+    scores = 2 * 2 * 3 * 7 * 5
+    assert counter.get_total_flops() == scores * (8 + 6) + scores * (3 * 8 + 2 * 6)
+    with FlopCounterMode(display=False) as counter:
         vesta.bmm(vesta.ones(3, 4, 5), vesta.ones(3, 5, 6))
         vesta.addmm(vesta.ones(6), vesta.ones(4, 5), vesta.ones(5, 6))
         vesta.einsum("bij,bjk->bik", vesta.ones(3, 4, 5), vesta.ones(3, 5, 6))
