@@ -240,7 +240,7 @@ struct Choice {
   Cost inside;
   bool contains_ops = false;
   bool inside_works = false;  // a contained op does more than to prepare operands
-  bool parts = true;          // the sum counts
+  bool parts = true;  // the sum counts
   Cost total() const { return parts ? inside : own; }
 };
 
