@@ -4,7 +4,7 @@
 // 6 off the first use.
 //
 // Note [How much is cached]
-// What is live and what is cached together hold at most what was live at the recent peak, and a quarter more; 64 MiB
+// What is live and what is cached together hold at most what was live at the recent peak, and half of it more; 64 MiB
 // may always be cached. A training step therefore finds at its next turn every block that it used at this one, and a
 // process never holds more than it needed at one time. Beyond the bound the blocks that were freed longest ago go back
 // to the system. A peak is recent until eight times its bytes have been allocated after it, so that a program whose
@@ -117,7 +117,7 @@ struct Cache {
   /// Returns what may be held once `bytes` more are live.
   size_t bound(size_t bytes = 0) const {
     size_t recent = std::max({peak, earlier_peak, live + bytes});
-    return std::max(recent + recent / 4, live + bytes + kMinCache);
+    return std::max(recent + recent / 2, live + bytes + kMinCache);
   }
 
   void count_live(size_t bytes) {

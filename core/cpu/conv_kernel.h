@@ -57,6 +57,31 @@ struct DirectKernels {
   void (*transpose)(std::int64_t pixels, std::int64_t columns, const T* in, T* out, std::int64_t out_row);
 };
 
+/// The transforms of tiles: Note [Winograd's convolution] in conv_winograd.h. Channels lie side by side, in panels of
+/// DirectKernels<float>::panel; element (i, j) of a transformed tile lies `point * (6 * i + j)` behind its first.
+struct WinogradKernels {
+  /// Transforms `tiles` tiles of 6 x 6 pixels, 4 apart, for the first `channels` channels of a panel: pixel (i, j) of
+  /// tile t at in[i * row + (4 * t + j) * panel], its transform at out + t * tile.
+  void (*input)(std::int64_t tiles, std::int64_t channels, const float* in, std::int64_t row, float* out,
+                std::int64_t tile, std::int64_t point);
+  /// Transforms products back, to tiles of 4 x 4 pixels: pixel (i, j) of tile t at out[i * row + (4 * t + j) * panel],
+  /// plus the bias of its channel (null: none). Returns whether every result is finite.
+  bool (*output)(std::int64_t tiles, std::int64_t channels, const float* in, std::int64_t tile, std::int64_t point,
+                 const float* bias, float* out, std::int64_t row);
+  /// Transforms the 3 x 3 weights of `count` pairs of channels, for a panel of output channels: weight (i, j) of pair p
+  /// at in[(9 * p + 3 * i + j) * panel], or that of (2 - i, 2 - j) if `flipped`; its transform at out + p * panel.
+  void (*weights)(std::int64_t count, bool flipped, const float* in, float* out, std::int64_t point);
+  /// Transforms `tiles` tiles of 4 x 4 pixels of the gradient of the outputs, for a panel: the transpose of `output`.
+  void (*output_gradient)(std::int64_t tiles, const float* in, std::int64_t row, float* out, std::int64_t tile,
+                          std::int64_t point);
+  /// Transforms sums of products back to the gradient of the weights of `count` pairs of channels, the transpose of
+  /// `weights`: pair p from in + p * pair to out[(9 * p + 3 * i + j) * panel]. Returns whether every result is finite.
+  bool (*weights_gradient)(std::int64_t count, const float* in, std::int64_t pair, std::int64_t point, float* out);
+};
+
+/// Returns the transforms of the instruction set that gemm_kernels uses.
+const WinogradKernels& winograd_kernels();
+
 /// Returns the kernels of the instruction set that gemm_kernels uses, T = float or double.
 template <class T>
 const DirectKernels<T>& direct_kernels();
@@ -64,4 +89,5 @@ const DirectKernels<T>& direct_kernels();
 }  // namespace vesta::cpu
 
 VESTA_DECLARE_ON_ISA(const DirectKernels<float>& direct_float_kernels();
-                     const DirectKernels<double>& direct_double_kernels())
+                     const DirectKernels<double>& direct_double_kernels();
+                     const WinogradKernels& winograd_float_kernels())

@@ -6,6 +6,7 @@
 #include <vesta/core/cpu/conv_direct.h>
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_pointwise_gradient.h>
+#include <vesta/core/cpu/conv_winograd.h>
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
@@ -234,6 +235,13 @@ void backward_weights(const ConvShape& shape, const void* x, const ImageStrides&
   };
   if (weight_gradient_goes_depthwise(shape)) return go(depthwise_weight_gradient<E>);
   if (weight_gradient_goes_pointwise(shape)) return go(pointwise_weight_gradient<E>);
+  if constexpr (std::is_same_v<typename E::T, float>) {
+    if (shape.batch > 0 && goes_winograd(shape) &&
+        winograd_weight_gradient<E>(shape, static_cast<const Stored*>(x), x_strides, static_cast<const Stored*>(gy),
+                                    gy_strides, static_cast<Stored*>(gw), static_cast<Stored*>(gbias))) {
+      return;
+    }
+  }
   if (weight_gradient_goes_direct(shape)) return go(direct_weight_gradient<E>);
   WeightGradient<E> run{.kernels = gemm_kernels<typename E::T>(),
                         .shape = shape,

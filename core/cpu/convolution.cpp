@@ -1,10 +1,11 @@
 // Convolution: a tour. conv_forward and conv_backward_data describe themselves as a Correlated (a canvas and the
-// products on it) and take the fastest of five ways: plane by plane (Note [Depthwise convolution] in
-// conv_depthwise.h), as a plain product of pixels (Note [Pixels in rows] in conv_pointwise.h), directly (Note [Direct
-// convolution] in conv_direct.h), as one product of all images (Note [Few columns] in conv_few_columns.h), or as a
-// Correlation, which runs over (sample, group) pairs: lay the image out on its canvas (Note [Canvas] in conv_canvas.h),
-// multiply strip by strip, write the strip to its place. Every number is one chain of sums (gemm_kernel.h) over its own
-// sample, with the blocks of Taps::block, so neither the batch nor the threads can change it.
+// products on it) and take the fastest of six ways: plane by plane (Note [Depthwise convolution] in conv_depthwise.h),
+// as a plain product of pixels (Note [Pixels in rows] in conv_pointwise.h), as one product of all images (Note [Few
+// columns] in conv_few_columns.h), with fewer products (Note [Winograd's convolution] in conv_winograd.h), directly
+// (Note [Direct convolution] in conv_direct.h), or as a Correlation, which runs over (sample, group) pairs: lay the
+// image out on its canvas (Note [Canvas] in conv_canvas.h), multiply strip by strip, write the strip to its place.
+// Every number is one chain of sums (gemm_kernel.h) over its own sample, with the blocks of Taps::block, so neither the
+// batch nor the threads can change it.
 #include <vesta/core/cpu/conv_canvas.h>
 #include <vesta/core/cpu/conv_depthwise.h>
 #include <vesta/core/cpu/conv_direct.h>
@@ -12,6 +13,7 @@
 #include <vesta/core/cpu/conv_images.h>
 #include <vesta/core/cpu/conv_pointwise.h>
 #include <vesta/core/cpu/conv_weights.h>
+#include <vesta/core/cpu/conv_winograd.h>
 #include <vesta/core/cpu/convolution.h>
 #include <vesta/core/cpu/gemm_kernel.h>
 #include <vesta/core/cpu/parallel.h>
@@ -311,17 +313,36 @@ int64_t weight_count(const ConvShape& shape) {
   return shape.out_channels * (shape.in_channels / shape.groups) * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
 }
 
-// Packs the weights for the faster way and computes the convolution that way.
+// Packs the weights and computes the convolution directly or on its canvas.
+template <class E>
+void correlate_packed(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
+                      const typename E::T* values, WeightKey key) {
+  const bool direct = goes_direct(run);
+  run.weights = packed_weights(shape, direct ? direct_use : use, run.products, values, key);
+  if (direct) return correlate_direct(run);
+  Correlation<E>(run).run();
+}
+
+// Computes the convolution the fastest way.
 template <class E>
 void correlate(Correlated<E>& run, const ConvShape& shape, WeightUse use, WeightUse direct_use,
                const typename E::T* values, WeightKey key) {
   if (goes_depthwise(run)) return correlate_depthwise(run, values);
   if (goes_pointwise(run)) return correlate_pointwise(run, use == WeightUse::forward, values);
   if (has_few_columns(run)) return correlate_few_columns(run, values, use == WeightUse::backward_data);
-  const bool direct = goes_direct(run);
-  run.weights = packed_weights(shape, direct ? direct_use : use, run.products, values, key);
-  if (direct) return correlate_direct(run);
-  Correlation<E>(run).run();
+  if constexpr (std::is_same_v<typename E::T, float>) {
+    if (goes_winograd(shape)) {
+      for (const int64_t image : correlate_winograd(run, shape, use == WeightUse::backward_data, values)) {
+        Correlated<E> one = run;
+        one.batch = 1;
+        one.from = run.from_image(image, 0);
+        one.to = run.to_image(image, 0);
+        correlate_packed(one, shape, use, direct_use, values, key);
+      }
+      return;
+    }
+  }
+  correlate_packed(run, shape, use, direct_use, values, key);
 }
 
 template <class E>

@@ -33,6 +33,16 @@ const GemmKernels<double>& gemm_kernels() {
   }
 }
 
+const WinogradKernels& winograd_kernels() {
+  switch (gemm_isa()) {
+#if defined(__x86_64__)
+    case Isa::avx512: return avx512::winograd_float_kernels();
+    case Isa::avx2: return avx2::winograd_float_kernels();
+#endif
+    default: return baseline::winograd_float_kernels();
+  }
+}
+
 template <>
 const DirectKernels<float>& direct_kernels() {
   switch (gemm_isa()) {

@@ -81,7 +81,7 @@ TEST_CASE("a repeated step takes its memory from the cache and touches no fresh 
   CHECK(cpu::host_memory().live + cpu::host_memory().cached <= held + held / 8);
 }
 
-TEST_CASE("live and cached memory stay within the recent peak and a quarter", "[host_memory]") {
+TEST_CASE("live and cached memory stay within the recent peak and a half", "[host_memory]") {
   forget_peaks();
   const size_t base = cpu::host_memory().live;
   size_t peak = 0;
@@ -92,7 +92,7 @@ TEST_CASE("live and cached memory stay within the recent peak and a quarter", "[
     blocks.clear();
     const cpu::HostMemory now = cpu::host_memory();
     REQUIRE(now.live == base);
-    REQUIRE(now.live + now.cached <= std::max(peak + peak / 4, base + 64 * kMiB));
+    REQUIRE(now.live + now.cached <= std::max(peak + peak / 2, base + 64 * kMiB));
   }
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("an allocation that fails does not count as a need", "[host_memory]") 
   forget_peaks();
   CHECK_THROWS_AS(cpu::allocate(size_t(1) << 46), Error);
   for (int i = 1; i <= 12; ++i) Buffer(i * 36 * kMiB);
-  CHECK(cpu::host_memory().cached <= 12 * 36 * kMiB * 5 / 4 + 64 * kMiB);
+  CHECK(cpu::host_memory().cached <= 12 * 36 * kMiB * 3 / 2 + 64 * kMiB);
 }
 
 #endif

@@ -108,7 +108,7 @@ void walk(const Block<typename X::T>& p) {
   const std::int64_t b_step = N == kPanelVectors ? p.b_tile : N * W;
   // Rows that need not come in packed tiles are divided evenly: a last tile of one row would wait for its own sums.
   std::int64_t height = kRows, a_step = p.a_tile;
-  if (kRows > X::kRows) {
+  if (kRows > X::kRows || kA == ARows::stride) {
     const std::int64_t tiles = (p.m + kRows - 1) / kRows;
     height = (p.m + tiles - 1) / tiles;
     a_step = height * p.a_row;

@@ -10,7 +10,10 @@ inline constexpr char conv1d[] =
 inline constexpr char conv2d[] =
     "conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 2-d cross-correlation. input [N, "
     "C, H, W] or [C, H, W], weight [O, C / groups, KH, KW], bias [O]; gives [N, O, HO, WO]. padding: integers, "
-    "'valid' (none) or 'same' (the output has the input's size; stride 1).";
+    "'valid' (none) or 'same' (the output has the input's size; stride 1). On the CPU 3 x 3 kernels of stride 1 over "
+    "32 "
+    "channels and more take a quarter of the products (Lavin and Gray 2016), with an error of about 1e-6 of the "
+    "result's root mean square in float32, 3 to 4 times that of sums of products; float64 does not.";
 inline constexpr char conv3d[] =
     "conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1): 3-d cross-correlation. input [N, "
     "C, D, H, W] or [C, D, H, W], weight [O, C / groups, KD, KH, KW], bias [O]; gives [N, O, DO, HO, WO]. padding: "
