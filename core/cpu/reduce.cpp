@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -262,6 +263,22 @@ void find_in_pieces(const ReduceKernels& k, DType d, const char* base, const Axe
   }
 }
 
+constexpr int64_t kFewestColumns = 16;  // side by side, from which they are searched together
+constexpr int64_t kStripBytes = 256;  // of a row that one task reads: a few lines, which the prefetcher follows
+
+/// Finds the places of the extrema of columns that lie side by side: the last of `kept`.
+void find_columns(const ReduceKernels& k, int64_t item, const char* base, const Axes& kept, int64_t stride, int64_t n,
+                  int64_t* indices) {
+  const int64_t cols = kept.back().size, strip = std::max<int64_t>(64, kStripBytes / item);
+  const int64_t strips = (cols + strip - 1) / strip, all = count_of(kept) / cols * strips;
+  parallel_for(all, std::max<int64_t>(1, kGrainBytes / (n * strip * item)), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t c = t % strips * strip, first = t / strips * cols + c;
+      k.find_columns(base + offset_of(kept, first), stride, n, std::min(strip, cols - c), indices + first);
+    }
+  });
+}
+
 /// Finds the places of the extrema along one dimension.
 void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
   const ReduceKernels& k = kernels[int(op)][int(x.dtype())];
@@ -273,6 +290,10 @@ void find_along(Reduction op, const Tensor& x, int64_t dim, int64_t* indices) {
     if (d != dim) kept.push_back({x.sizes()[size_t(d)], x.strides()[size_t(d)] * item});
   }
   const char* base = x.impl()->data();
+  const bool side_by_side = !kept.empty() && kept.back().stride == item && kept.back().size >= kFewestColumns;
+  if (side_by_side && stride != item && n < std::numeric_limits<int32_t>::max()) {
+    return find_columns(k, item, base, kept, stride, n, indices);
+  }
   if (n > kPiece) return find_in_pieces(k, x.dtype(), base, kept, stride, n, indices);
   parallel_for(count_of(kept), std::max<int64_t>(1, kGrainBytes / (n * item)), [&](int64_t begin, int64_t end) {
     std::unique_ptr<char[]> buffer(stride == item ? nullptr : new char[size_t(n * item)]);

@@ -27,6 +27,8 @@ struct ReduceKernels {
   void (*identity)(char* acc, int64_t n) = nullptr;
   /// Returns the index of the first extremum of n contiguous elements (max and min only); NaN wins.
   int64_t (*find)(const char* x, int64_t n) = nullptr;
+  /// Writes the same for `cols` columns of contiguous elements whose rows, fewer than 2^31, lie `stride` bytes apart.
+  void (*find_columns)(const char* x, int64_t stride, int64_t rows, int64_t cols, int64_t* places) = nullptr;
 };
 
 }  // namespace vesta::cpu

@@ -73,6 +73,10 @@ struct Accumulator<All, T> {
 template <class Op, class T>
 using acc_t = typename Accumulator<Op, T>::type;
 
+/// A counter of rows as wide as the numbers beside it, so that both fill as many vectors; 32 bits at least.
+template <size_t bytes>
+using IntOfSize = std::conditional_t<bytes == 8, int64_t, int32_t>;
+
 template <class A, class T>
 VESTA_INLINE A widen(T v) {
   if constexpr (std::is_same_v<A, bool>) return v != T(0);
@@ -256,11 +260,51 @@ int64_t find(const char* bytes, int64_t n) {
   else run_scalar<Op, T>(bytes, n, best_bytes);
   C best;
   std::memcpy(&best, best_bytes, sizeof best);
-  for (int64_t i = 0; i < n; ++i) {
-    C v = static_cast<C>(x[i]);
-    if (v == best || (v != v)) return i;
+  // A block is searched for any match, which the compiler turns into vectors, before it is searched for the first.
+  constexpr int64_t kBlock = 128;
+  const auto matches = [&](int64_t i) __attribute__((always_inline)) {
+    const C v = static_cast<C>(x[i]);
+    return unsigned(v == best) | unsigned(v != v);
+  };
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = std::min(n, begin + kBlock);
+    unsigned any = 0;
+    if (end - begin == kBlock) {
+      for (int64_t i = 0; i < kBlock; ++i) any |= matches(begin + i);
+      if (!any) continue;
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      if (matches(i)) return i;
+    }
   }
   return 0;
+}
+
+/// Finds the rows of the extrema of columns, a strip of columns at a time.
+template <class Op, class T>
+void find_columns(const char* bytes, int64_t stride, int64_t rows, int64_t cols, int64_t* places) {
+  using C = compute_t<T>;
+  constexpr int64_t kStrip = 64;
+  const auto search = [&](int64_t c, int64_t w) __attribute__((always_inline)) {
+    C best[kStrip];
+    IntOfSize<sizeof(C)> place[kStrip];
+    const T* x = reinterpret_cast<const T*>(bytes) + c;
+    for (int64_t j = 0; j < w; ++j) best[j] = static_cast<C>(x[j]), place[j] = 0;
+    for (int64_t r = 1; r < rows; ++r) {
+      x = reinterpret_cast<const T*>(bytes + r * stride) + c;
+      for (int64_t j = 0; j < w; ++j) {
+        const C v = static_cast<C>(x[j]), b = best[j];
+        const bool better = std::is_same_v<Op, Max> ? v > b : v < b;
+        const bool take = (better | (v != v)) & (b == b);  // NaN wins, the first one
+        best[j] = take ? v : b;
+        place[j] = take ? IntOfSize<sizeof(C)>(r) : place[j];
+      }
+    }
+    for (int64_t j = 0; j < w; ++j) places[c + j] = int64_t(place[j]);
+  };
+  int64_t c = 0;
+  for (; c + kStrip <= cols; c += kStrip) search(c, kStrip);
+  if (c < cols) search(c, cols - c);
 }
 
 template <class Op, class T>
@@ -272,7 +316,10 @@ void enter(ReduceKernels& k) {
   k.columns = &columns<Op, T>;
   k.combine = &combine<Op, A>;
   k.identity = &identity<Op, A>;
-  if constexpr (std::is_same_v<Op, Max> || std::is_same_v<Op, Min>) k.find = &find<Op, T>;
+  if constexpr (std::is_same_v<Op, Max> || std::is_same_v<Op, Min>) {
+    k.find = &find<Op, T>;
+    k.find_columns = &find_columns<Op, T>;
+  }
 }
 
 }  // namespace
