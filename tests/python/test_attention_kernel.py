@@ -96,3 +96,36 @@ def test_result_lies_as_queries_do():
     y = attention(q, k, v)
     assert y.transpose(1, 2).is_contiguous()
     assert y.transpose(1, 2).reshape(2, 6, 32).data_ptr() == y.data_ptr()
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("scale", [-0.7, 0.0])
+def test_a_hidden_key_stays_hidden_whatever_the_scale(scale):
+    """PyTorch's kernel multiplies the -inf of what is_causal hides by the scale."""
+    vesta.manual_seed(0)
+    q, k, v = (vesta.rand(1, 2, 5, 4, dtype=vesta.float64) for _ in range(3))
+    seen = vesta.ones(5, 5, dtype=vesta.bool).tril()
+    y = attention(q, k, v, is_causal=True, scale=scale)
+    vesta.testing.assert_close(y, ((q @ k.mT) * scale).masked_fill(~seen, -math.inf).softmax(-1) @ v)
+    assert y.equal(attention(q, k, v, seen, scale=scale))
+
+
+@pytest.mark.differs
+def test_a_hidden_key_stays_hidden_whatever_it_is():
+    """PyTorch adds -inf to its score, which gives NaN where that is NaN or inf."""
+    vesta.manual_seed(0)
+    q, k, v = (vesta.rand(1, 2, 5, 4, dtype=vesta.float64) for _ in range(3))
+    seen = vesta.ones(5, 5, dtype=vesta.bool).tril()
+    expected = attention(q, k, v, seen)[:, :, :3]
+    k[:, :, 3:] = vesta.tensor([math.nan, math.inf])[:, None]
+    assert attention(q, k, v, seen)[:, :, :3].equal(expected)
+    assert attention(q, k, v, is_causal=True)[:, :, :3].equal(expected)
+
+
+@pytest.mark.differs
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (3, 9), (2, 1, 3, 9)], ids=str)
+def test_a_mask_of_float32_is_added_to_scores_of_float64(shape):
+    vesta.manual_seed(0)
+    q, k, v = (vesta.randn(2, 1, n, 1, dtype=vesta.float64) for n in (3, 9, 9))
+    mask = vesta.randn(shape)
+    vesta.testing.assert_close(attention(q, k, v, mask), attention(q, k, v, mask.double()))

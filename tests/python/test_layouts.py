@@ -103,6 +103,10 @@ OPS = {
 }
 
 
+# Of three spatial dimensions these give rows, as PyTorch's do.
+ROWS_OF_VOLUMES = ["avg_pool", "adaptive_avg_pool", "adaptive_max_pool"]
+
+
 def bits(t):
     return t.detach().contiguous().numpy().tobytes()
 
@@ -128,9 +132,10 @@ def test_an_op_follows_its_input(name, shape):
             continue
         y, (gx,) = run(OPS[name], x)
         exact = name not in ("relu", "add", "dropout")  # PyTorch's elementwise ops give rows where both fit
-        assert strides(y, exact) == strides_of(y.shape, follows(x), exact), kind
+        last = follows(x) and not (name in ROWS_OF_VOLUMES and len(shape) == 5)
+        assert strides(y, exact) == strides_of(y.shape, last, exact), kind
         if name not in ("group_norm", "adaptive_avg_pool 1"):  # those have the strides of their last step
-            assert strides(gx, False) == strides_of(x.shape, follows(x), False), kind
+            assert strides(gx, False) == strides_of(x.shape, last, False), kind
         expected = expected or (bits(y), bits(gx))
         assert (bits(y), bits(gx)) == expected, kind
 
@@ -192,11 +197,59 @@ def test_other_dtypes(name, dtype):
     assert vesta.equal(rows[0], last[0]) and vesta.equal(rows[1][0], last[1][0])
 
 
-def test_a_convolution_of_float64_gives_rows():
-    """As PyTorch's does, which has no kernel for it."""
-    x = made((2, 8, 6, 5), "last").double()
-    y, (gx, gw) = run(conv, x, made((4, 8, 3, 3), "last").double())
-    assert y.is_contiguous() and gx.is_contiguous() and gw.is_contiguous()
+@pytest.mark.parametrize("options", [{}, {"groups": 2}, {"dilation": 2}], ids=str)
+def test_a_convolution_of_float64_follows_its_input_with_four_dimensions_only(options):
+    """As PyTorch's does, which has no kernel of three spatial dimensions for it."""
+    for shape, size in (((2, 8, 6, 5), 2), ((2, 8, 6, 5, 4), 2), ((2, 8, 6, 5), 1)):
+        x = made(shape, "last").double()
+        w = made((4, 8 // options.get("groups", 1), *(size,) * (len(shape) - 2)), "rows", 3).double()
+        y, (gx, _) = run(lambda x, w: conv(x, w, **options), x, w)
+        assert y.stride() == strides_of(y.shape, len(shape) == 4)
+        assert gx.stride() == strides_of(gx.shape, len(shape) == 4)
+        rows, (gx_of_rows, _) = run(lambda x, w: conv(x, w, **options), x.contiguous(), w)
+        assert bits(rows) == bits(y) and bits(gx_of_rows) == bits(gx)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_padding_same_gives_a_dense_result(dims):
+    """An even kernel takes one more column or row on the far side; the result is no slice of a larger one."""
+    vesta.manual_seed(0)
+    f = getattr(F, f"conv{dims}d")
+    x, w = vesta.randn(2, 3, 5, 4, 6)[..., 0, 0][..., None].expand(2, 3, 5, 5), vesta.randn(4, 3, 2, 4, 3)
+    x, w = (x[..., 0], w[..., 0, 0]) if dims == 1 else (x, w[..., 0]) if dims == 2 else (vesta.randn(2, 3, 5, 4, 6), w)
+    y = f(x, w, padding="same")
+    assert y.shape == (2, 4, *x.shape[2:]) and y.is_contiguous()
+    wide = F.pad(x, [n for k in reversed(w.shape[2:]) for n in ((k - 1) // 2, k // 2)])
+    assert bits(y) == bits(f(wide, w))
+    if dims > 1:
+        assert follows(f(x.contiguous(memory_format=LAST[x.dim()]), w, padding="same"))
+
+
+def test_what_gives_rows_whatever_its_input():
+    """As in PyTorch: averages and adaptive poolings of three dimensions, and instance normalisation."""
+    for shape in ((2, 8, 6, 5), (2, 8, 3, 6, 5)):
+        x = made(shape, "last")
+        for op in (lambda x: F.instance_norm(x), *(OPS[name] for name in ROWS_OF_VOLUMES if len(shape) == 5)):
+            rows, last = run(op, x.contiguous()), run(op, x)
+            assert last[0].is_contiguous()
+            assert bits(last[0]) == bits(rows[0]) and bits(last[1][0]) == bits(rows[1][0])
+
+
+@pytest.mark.parametrize("dtype", [vesta.float32, vesta.bfloat16])
+def test_rms_norm_lies_as_its_input(dtype):
+    """Heads of [N, L, H * E] go back to it as a view; so does channels last where rows do not lie whole."""
+    vesta.manual_seed(0)
+    x, w = vesta.randn(2, 5, 3, 8).to(dtype), vesta.randn(8).to(dtype)
+    heads = run(lambda x, w: F.rms_norm(x, (8,), w), x.transpose(1, 2), w)
+    rows = run(lambda x, w: F.rms_norm(x, (8,), w), x.transpose(1, 2).contiguous(), w)
+    assert heads[0].transpose(1, 2).is_contiguous() and heads[0].transpose(1, 2).view(2, 5, 24).shape == (2, 5, 24)
+    assert vesta.equal(heads[0], rows[0])
+    for a, b in zip(heads[1], rows[1]):
+        vesta.testing.assert_close(a, b)
+    x = made((2, 3, 4, 8), "last")
+    y = F.rms_norm(x, (4, 8))
+    assert y.stride() == x.stride() and vesta.equal(y, F.rms_norm(x.contiguous(), (4, 8)))
+    assert F.rms_norm(x[:, 1:], (8,)).stride() == (64, 1, 16, 2)
 
 
 def test_indices_of_a_pooling():
