@@ -1,14 +1,20 @@
 // The cache of host memory: a repeated step finds its blocks again, and nothing is kept beyond a recent need.
 #include <vesta/core/base/error.h>
+#include <vesta/core/base/sanitizers.h>
 #include <vesta/core/cpu/allocator.h>
 
 #include <catch2/catch.hpp>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,6 +29,10 @@ struct Buffer {
   size_t bytes;
   explicit Buffer(size_t bytes) : memory(cpu::allocate(bytes)), bytes(bytes) {}
   Buffer(Buffer&& other) noexcept : memory(std::exchange(other.memory, {})), bytes(other.bytes) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(memory, other.memory), std::swap(bytes, other.bytes);
+    return *this;
+  }
   ~Buffer() {
     if (memory.deleter) memory.deleter(memory.context);
   }
@@ -69,7 +79,48 @@ TEST_CASE("blocks of every size are aligned and hold what is written", "[host_me
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("blocks go from thread to thread, and a child of a fork can allocate", "[host_memory]") {
+  std::mutex mutex;
+  std::vector<Buffer> shared;
+  std::atomic<bool> over = false, wrong = false;
+  const auto work = [&](unsigned char mark) {
+    unsigned state = mark;
+    while (!over) {
+      state = state * 1664525 + 1013904223;
+      Buffer mine(size_t(1) << (10 + (state >> 16) % 13));
+      auto* const bytes = static_cast<unsigned char*>(mine.memory.data);
+      bytes[0] = bytes[mine.bytes - 1] = mark;
+      const std::lock_guard lock(mutex);
+      shared.push_back(std::move(mine));
+      if (shared.size() < 8) continue;
+      const Buffer other(std::move(shared[(state >> 8) % shared.size()]));
+      std::swap(shared[(state >> 8) % shared.size()], shared.back());
+      shared.pop_back();
+      const auto* const found = static_cast<const unsigned char*>(other.memory.data);
+      wrong = wrong || found[0] != found[other.bytes - 1];
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned char i = 1; i <= 3; ++i) threads.emplace_back(work, i);
+  int failed = 0;
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // a lock that another thread held at the fork would be waited for forever
+      for (const size_t bytes : {size_t(1000), kMiB, 9 * kMiB}) std::memset(Buffer(bytes).memory.data, 1, bytes);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    failed += status != 0;
+  }
+  over = true;
+  for (std::thread& t : threads) t.join();
+  CHECK(failed == 0);
+  CHECK_FALSE(wrong);
+}
+
+#if !VESTA_SANITIZED
 
 TEST_CASE("a repeated step takes its memory from the cache and touches no fresh page", "[host_memory]") {
   forget_peaks();
